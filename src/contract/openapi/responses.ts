@@ -1,0 +1,104 @@
+import { ERRORS, type ErrorCode } from "../errors.ts";
+import { COMMON_ERRORS, OPERATIONS, type Operation, type OperationId } from "../operations.ts";
+import type { JsonSchema } from "../schema.ts";
+import { ERROR_MESSAGES, EXAMPLES } from "./examples.ts";
+import { ALLOW, headersOf, REMOVAL_HEADERS, removalIfKnown, type ResponseHeader } from "./headers.ts";
+import { errorSchema, successSchema } from "./schemas.ts";
+
+const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
+  401: ["WWW-Authenticate"],
+  429: ["Retry-After"],
+  503: ["Retry-After"],
+};
+
+/** Every answer an operation may give, by status. */
+export function responsesOf(id: OperationId): JsonSchema {
+  const operation: Operation = OPERATIONS[id];
+  const responses: Record<string, JsonSchema> = { [operation.success.status]: successResponse(id) };
+  if (operation.success.headers.includes("ETag")) responses["304"] = notModified(operation);
+  for (const [status, codes] of errorsOf(operation)) {
+    const removal = removalHeaders(operation, codes);
+    responses[status] = removal ? errorResponse(status, codes, removal) : responseRef(codes);
+  }
+  return responses;
+}
+
+/** Error responses live in `components` under a name made of their codes, so that equal ones are one. */
+export function sharedResponses(): JsonSchema {
+  const shared: Record<string, JsonSchema> = {};
+  for (const operation of Object.values<Operation>(OPERATIONS)) {
+    for (const [status, codes] of errorsOf(operation)) {
+      if (!removalHeaders(operation, codes)) shared[nameOf(codes)] = errorResponse(status, codes);
+    }
+  }
+  return shared;
+}
+
+const responseRef = (codes: readonly ErrorCode[]): JsonSchema => ({
+  $ref: `#/components/responses/${nameOf(codes)}`,
+});
+
+/** Admission answers before the operation is known, so its refusals cannot announce an operation's end. */
+function removalHeaders(operation: Operation, codes: readonly ErrorCode[]): JsonSchema | undefined {
+  if (!operation.deprecated) return undefined;
+  if (codes.some((code) => operation.errors.includes(code))) return headersOf(REMOVAL_HEADERS, operation);
+  return codes.some((code) => ERRORS[code].status >= 500) ? removalIfKnown() : undefined;
+}
+
+/** Answers that belong to no operation: they have no place of their own in OpenAPI, hence the extension. */
+export function responsesOutsideOperations(): JsonSchema {
+  const responses: Record<string, JsonSchema> = {
+    "204": {
+      description: "The answer to OPTIONS: `Allow` lists the path's methods.",
+      headers: { ...headersOf([]), Allow: ALLOW },
+    },
+    "404": errorResponse(404, ["not_found"]),
+    "405": errorResponse(405, ["method_not_allowed"], { Allow: ALLOW }),
+  };
+  for (const [status, codes] of byStatus(COMMON_ERRORS)) {
+    responses[status] = responseRef(codes);
+  }
+  return responses;
+}
+
+function successResponse(id: OperationId): JsonSchema {
+  const operation: Operation = OPERATIONS[id];
+  const { description, headers } = operation.success;
+  const body = { schema: successSchema(operation.success), examples: EXAMPLES[id].success };
+  return { description, headers: headersOf(headers, operation), content: { "application/json": body } };
+}
+
+function notModified(operation: Operation): JsonSchema {
+  const description = "Still as it was when the `ETag` in `If-None-Match` was given; there is no body.";
+  return { description, headers: headersOf(operation.success.headers, operation) };
+}
+
+function errorResponse(status: number, codes: readonly ErrorCode[], headers: JsonSchema = {}): JsonSchema {
+  const meanings = codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`);
+  const examples = codes.map((code) => [
+    code,
+    { summary: ERRORS[code].meaning, value: { code, message: ERROR_MESSAGES[code], status } },
+  ]);
+  return {
+    description: meanings.join("\n\n"),
+    headers: { ...headersOf(ADDED_HEADERS[status] ?? []), ...headers },
+    content: {
+      "application/json": { schema: errorSchema(status, codes), examples: Object.fromEntries(examples) },
+    },
+  };
+}
+
+function errorsOf({ errors }: Operation): [number, ErrorCode[]][] {
+  return byStatus([...errors, ...COMMON_ERRORS]);
+}
+
+function byStatus(codes: readonly ErrorCode[]): [number, ErrorCode[]][] {
+  return [...Map.groupBy(codes, (code) => ERRORS[code].status)];
+}
+
+/** `missing_api_key`, `invalid_api_key` → `MissingApiKeyOrInvalidApiKey`. */
+function nameOf(codes: readonly ErrorCode[]): string {
+  return codes
+    .map((code) => code.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase()))
+    .join("Or");
+}

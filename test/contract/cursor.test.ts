@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { cursorOf, encodeCursor, type Listing } from "../../src/contract/cursor.ts";
+import { INT64_MAX } from "../../src/contract/json.ts";
+import { Invalid } from "../../src/contract/schema.ts";
+
+const listing = fc.constantFrom<Listing>("pets", "orders");
+const identifier = fc.bigInt({ min: 0n, max: INT64_MAX });
+const other = (name: Listing): Listing => (name === "pets" ? "orders" : "pets");
+
+test("a cursor gives back the identifier it was made from, in its own listing only", () => {
+  fc.assert(
+    fc.property(listing, identifier, (name, after) => {
+      const cursor = encodeCursor(name, after);
+      expect(cursorOf(name).read(cursor)).toBe(after);
+      expect(cursorOf(other(name)).read(cursor)).toBeInstanceOf(Invalid);
+    }),
+  );
+});
+
+test("the ends of the range have cursors too", () => {
+  for (const after of [0n, 1n, INT64_MAX])
+    expect(cursorOf("pets").read(encodeCursor("pets", after))).toBe(after);
+});
+
+test("a cursor needs no escaping in an address", () => {
+  fc.assert(
+    fc.property(listing, identifier, (name, after) => {
+      expect(encodeCursor(name, after)).toMatch(/^[0-9a-z]{8,20}$/);
+    }),
+  );
+});
+
+test("random strings are refused", () => {
+  const lookalike = fc.string({
+    unit: fc.constantFrom(..."0123456789abcdefghijklmnopqrstuvwxyz"),
+    maxLength: 24,
+  });
+  fc.assert(
+    fc.property(listing, fc.oneof(fc.string(), lookalike), (name, text) => {
+      expect(cursorOf(name).read(text)).toBeInstanceOf(Invalid);
+    }),
+    // Fixed, because one lookalike in some billions is bound to be a cursor.
+    { seed: 20261115 },
+  );
+});
+
+test("a cursor with one character changed is refused", () => {
+  fc.assert(
+    fc.property(identifier, fc.nat(), fc.integer({ min: 1, max: 35 }), (after, at, shift) => {
+      const cursor = encodeCursor("pets", after);
+      const place = at % cursor.length;
+      const changed = ((Number.parseInt(cursor.charAt(place), 36) + shift) % 36).toString(36);
+      const forged = cursor.slice(0, place) + changed + cursor.slice(place + 1);
+      expect(cursorOf("pets").read(forged)).toBeInstanceOf(Invalid);
+    }),
+    { seed: 20261115 },
+  );
+});
+
+test("another spelling of a good cursor is refused: leading zeros, capitals, white space", () => {
+  const cursor = encodeCursor("pets", 12345n);
+  for (const text of [`0${cursor}`, cursor.toUpperCase(), ` ${cursor}`, `${cursor}\n`])
+    expect(cursorOf("pets").read(text)).toBeInstanceOf(Invalid);
+});
+
+test("what lies beyond int64, or is no string, is refused", () => {
+  for (const value of [
+    encodeCursor("pets", INT64_MAX + 1n),
+    encodeCursor("pets", -1n),
+    undefined,
+    null,
+    5,
+    5n,
+  ])
+    expect(cursorOf("pets").read(value)).toBeInstanceOf(Invalid);
+});
+
+test("a refused cursor says where good ones come from", () => {
+  expect(cursorOf("pets").read("x")).toEqual(
+    new Invalid(['must be a cursor taken from a `Link` header with rel="next" of this listing']),
+  );
+});

@@ -1,0 +1,213 @@
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { describe, expect, test } from "bun:test";
+import { type ErrorCode, ERRORS } from "../../src/contract/errors.ts";
+import { parseJson } from "../../src/contract/json.ts";
+import { openApiDocument, openApiJson } from "../../src/contract/openapi.ts";
+import {
+  COMMON_ERRORS,
+  OPERATIONS,
+  type Operation,
+  type OperationId,
+} from "../../src/contract/operations.ts";
+import { Invalid } from "../../src/contract/schema.ts";
+
+const SERVERS = { production: "http://127.0.0.1:8080/v1", staging: "http://127.0.0.1:8081/v1" };
+const RATE_LIMIT = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+
+type Node = { readonly [key: string]: Node };
+
+const text = openApiJson({ servers: SERVERS });
+const document = parseJson(text) as Node;
+
+function deref(node: Node | undefined): Node {
+  if (node === undefined) throw new Error("the document lacks this");
+  const ref: unknown = node["$ref"];
+  if (typeof ref !== "string") return node;
+  return deref(
+    ref
+      .slice(2)
+      .split("/")
+      .reduce<Node | undefined>((at, key) => at?.[key], document),
+  );
+}
+
+/** With every reference in it replaced by what it refers to. */
+function expand(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(expand);
+  if (typeof node !== "object" || node === null) return node;
+  return Object.fromEntries(Object.entries(deref(node as Node)).map(([key, value]) => [key, expand(value)]));
+}
+
+const bigintAsNumber = (_key: string, value: unknown) => (typeof value === "bigint" ? Number(value) : value);
+/** As a plain parser sees it. */
+const rounded = (node: unknown): unknown => JSON.parse(JSON.stringify(node, bigintAsNumber));
+
+const operations = Object.entries(OPERATIONS) as [OperationId, Operation][];
+const nodeOf = ({ path, method }: Operation) => deref(document["paths"]?.[path]?.[method.toLowerCase()]);
+const responsesOf = (operation: Operation) =>
+  Object.entries(nodeOf(operation)["responses"] ?? {}).map(
+    ([status, node]) => [Number(status), deref(node)] as const,
+  );
+const jsonOf = (node: Node | undefined) => deref(deref(node)["content"]?.["application/json"]);
+const headersOf = (response: Node) => Object.keys(response["headers"] ?? {});
+
+function codesByStatus({ errors }: Operation): Map<number, ErrorCode[]> {
+  return Map.groupBy([...errors, ...COMMON_ERRORS], (code) => ERRORS[code].status);
+}
+
+describe("the document as a whole", () => {
+  test("passes the recommended lint without an error or a warning", async () => {
+    const config = await createConfig({ extends: ["recommended"] });
+    const problems = await lintFromString({ source: text, config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual(
+      [],
+    );
+  });
+
+  test("the lint does find faults: an operation without a summary", async () => {
+    const config = await createConfig({ extends: ["recommended"] });
+    const problems = await lintFromString({ source: text.replace('"summary": "List animals",', ""), config });
+    expect(problems.map(({ ruleId }) => ruleId as string)).toEqual(["operation-summary"]);
+  });
+
+  test("is the same as openApiDocument, with the bounds of int64 written to the digit", () => {
+    expect(rounded(document)).toEqual(rounded(openApiDocument({ servers: SERVERS })));
+    expect(text).toContain('"minimum": -9223372036854775808');
+    expect(text).toContain('"maximum": 9223372036854775807');
+    expect(text).toContain('"categoryId": 9007199254740993');
+  });
+
+  test("names both servers, the one that hands it out first", () => {
+    const urls = (current: "production" | "staging") => {
+      const { servers } = openApiDocument({ servers: SERVERS, current }) as { servers: { url: string }[] };
+      return servers.map(({ url }) => url);
+    };
+    expect(urls("production")).toEqual([SERVERS.production, SERVERS.staging]);
+    expect(urls("staging")).toEqual([SERVERS.staging, SERVERS.production]);
+    expect(openApiJson({ servers: SERVERS, current: "staging" })).toContain(
+      `curl -i ${SERVERS.staging}/pets`,
+    );
+  });
+
+  test("asks for a bearer key on every operation", () => {
+    expect(document["security"] as unknown).toEqual([{ apiKey: [] }]);
+    expect(document["components"]?.["securitySchemes"]?.["apiKey"] as unknown).toMatchObject({
+      type: "http",
+      scheme: "bearer",
+    });
+    for (const [, operation] of operations) expect(nodeOf(operation)).not.toHaveProperty("security");
+  });
+
+  test("its introduction lists every error code with its status", () => {
+    for (const [code, { status, meaning }] of Object.entries(ERRORS)) {
+      expect(document["info"]?.["description"] as unknown).toContain(
+        `| ${status} | \`${code}\` | ${meaning} |`,
+      );
+    }
+  });
+
+  test("holds the schemas of the interface by name", () => {
+    const animals = ["Pet", "NewPet", "PetStatus", "Pets"];
+    const orders = ["Order", "NewOrder", "OrderUpdate", "OrderStatus", "Orders"];
+    const found = Object.keys(document["components"]?.["schemas"] ?? {});
+    expect(found.toSorted()).toEqual([...animals, ...orders, "Error"].toSorted());
+  });
+
+  test("has exactly the operations of the table", () => {
+    const found = Object.entries(document["paths"] ?? {}).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, node]) => [String(node["operationId"]), method.toUpperCase(), path]),
+    );
+    const expected = operations.map(([id, { method, path }]) => [id as string, method as string, path]);
+    expect(found.toSorted()).toEqual(expected.toSorted());
+  });
+});
+
+describe.each(operations)("%s in the document", (id, operation) => {
+  const node = nodeOf(operation);
+
+  test("has its words, its tag and its deprecation", () => {
+    const { summary, description, tag } = operation;
+    expect(node as unknown).toMatchObject({ operationId: id, summary, description, tags: [tag] });
+    expect(node["deprecated"] as unknown).toBe(operation.deprecated ? true : undefined);
+  });
+
+  test("takes exactly the parameters of the table", () => {
+    const found = Object.values(node["parameters"] ?? {}).map((parameter) => deref(parameter));
+    const names = found.map((parameter) => `${String(parameter["in"])} ${String(parameter["name"])}`);
+    const expected = Object.keys(operation.query ?? {}).map((name) => `query ${name}`);
+    if (operation.identifier) expected.push(`path ${operation.identifier.name}`);
+    if (operation.method === "GET") expected.push("header If-None-Match");
+    if (operation.retriable) expected.push("header Idempotency-Key");
+    expect(names.toSorted()).toEqual(expected.toSorted());
+    for (const [name, schema] of Object.entries(operation.query ?? {})) {
+      const parameter = found.find((candidate) => (candidate["name"] as unknown) === name);
+      expect(rounded(expand(parameter?.["schema"]))).toEqual(rounded(schema.json));
+    }
+  });
+
+  test("takes the body of the table, with examples that its own check accepts", () => {
+    if (!operation.body) return expect(node).not.toHaveProperty("requestBody");
+    const content = jsonOf(node["requestBody"]);
+    expect(rounded(expand(content["schema"]))).toEqual(rounded(operation.body.json));
+    const examples = Object.values(content["examples"] ?? {});
+    expect(examples).not.toBeEmpty();
+    for (const { value } of examples) expect(operation.body.read(value)).not.toBeInstanceOf(Invalid);
+  });
+
+  test("answers its success with its body, headers and examples", () => {
+    const { status, headers, body, of } = operation.success;
+    const response = deref(node["responses"]?.[String(status)]);
+    expect(headersOf(response).toSorted()).toEqual([...RATE_LIMIT, ...headers].toSorted());
+    const { schema, examples } = jsonOf(response);
+    const item = body === "list" ? deref(schema)["items"] : schema;
+    expect(rounded(expand(item))).toEqual(rounded(of.json));
+    expect(Object.values(examples ?? {})).not.toBeEmpty();
+    for (const { value } of Object.values(examples ?? {})) {
+      for (const shown of Array.isArray(value) ? value : [value])
+        expect(of.read(shown)).not.toBeInstanceOf(Invalid);
+    }
+  });
+
+  test("answers exactly the statuses of the table, and 304 where there is an ETag", () => {
+    const expected = [operation.success.status, ...codesByStatus(operation).keys()];
+    if ((operation.success.headers as readonly string[]).includes("ETag")) expected.push(304);
+    const found = responsesOf(operation).map(([status]) => status);
+    expect(found.toSorted()).toEqual(expected.toSorted());
+  });
+
+  test("answers each error code of the table, with an example, and no other", () => {
+    for (const [status, codes] of codesByStatus(operation)) {
+      const { schema, examples } = jsonOf(node["responses"]?.[String(status)]);
+      const [error, restriction] = Object.values(schema?.["allOf"] ?? {});
+      expect(error as unknown).toEqual({ $ref: "#/components/schemas/Error" });
+      expect(restriction as unknown).toEqual({
+        properties: { code: { enum: codes }, status: { const: status } },
+      });
+      const shown = Object.values(examples ?? {}).map(({ value }) => value as unknown);
+      expect(shown).toEqual(codes.map((code) => ({ code, message: expect.any(String), status })));
+    }
+  });
+
+  test("carries the rate-limit headers on every answer, and those that a status asks for", () => {
+    for (const [status, response] of responsesOf(operation)) {
+      expect(headersOf(response)).toEqual(expect.arrayContaining(RATE_LIMIT));
+      expect(headersOf(response).includes("Retry-After")).toBe(status === 429 || status === 503);
+      expect(headersOf(response).includes("WWW-Authenticate")).toBe(status === 401);
+      expect(headersOf(response).includes("Deprecation")).toBe(
+        operation.deprecated !== undefined && status !== 401 && status !== 429,
+      );
+    }
+  });
+});
+
+test("answers outside the operations are declared too: OPTIONS, unknown paths and methods", () => {
+  const outside = document["x-responses-outside-operations"] ?? {};
+  const common = COMMON_ERRORS.map((code) => ERRORS[code].status);
+  const statuses = Object.keys(outside).map(Number);
+  expect(statuses.toSorted()).toEqual([...new Set([204, 404, 405, ...common])].toSorted());
+  for (const response of Object.values(outside)) {
+    expect(headersOf(deref(response))).toEqual(expect.arrayContaining(RATE_LIMIT));
+  }
+  expect(headersOf(deref(outside["405"]))).toContain("Allow");
+  expect(headersOf(deref(outside["204"]))).toContain("Allow");
+});

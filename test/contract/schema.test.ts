@@ -1,0 +1,224 @@
+import Ajv2020 from "ajv/dist/2020";
+import addFormats from "ajv-formats";
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { INT64_MAX, INT64_MIN, parseJson } from "../../src/contract/json.ts";
+import { int64, Invalid, object, oneOf, queryInteger, type Schema, text } from "../../src/contract/schema.ts";
+import {
+  encodeOrder,
+  encodePet,
+  NewOrder,
+  NewPet,
+  Order,
+  OrderUpdate,
+  Pet,
+} from "../../src/contract/schemas.ts";
+
+const faultsOf = (schema: Schema<unknown>, value: unknown) => {
+  const result = schema.read(value);
+  return result instanceof Invalid ? result.faults : [];
+};
+
+/** One value of every kind that JSON has, and some that only look right. */
+const KINDS: readonly unknown[] = [
+  undefined,
+  null,
+  true,
+  false,
+  0,
+  1,
+  -1,
+  1.5,
+  Number.NaN,
+  2 ** 53,
+  5n,
+  "",
+  "5",
+  [],
+  {},
+];
+
+describe("int64", () => {
+  test("takes integers and nothing else", () => {
+    const taken = KINDS.filter((value) => !(int64().read(value) instanceof Invalid));
+    expect(taken).toEqual([0, 1, -1, 5n]);
+  });
+
+  test("holds its bounds to the digit", () => {
+    expect(int64().read(INT64_MAX)).toBe(INT64_MAX);
+    expect(int64().read(INT64_MIN)).toBe(INT64_MIN);
+    expect(faultsOf(int64(), INT64_MAX + 1n)).toEqual(["must be an integer from -2^63 to 2^63 - 1"]);
+    expect(faultsOf(int64(), INT64_MIN - 1n)).toEqual(["must be an integer from -2^63 to 2^63 - 1"]);
+  });
+});
+
+describe("oneOf", () => {
+  const schema = oneOf(["available", "pending", "sold"]);
+
+  test("takes its values, in their own case", () => {
+    expect(schema.read("sold")).toBe("sold");
+    const expected = ['must be one of "available", "pending" or "sold"'];
+    for (const value of [...KINDS, "Sold", "sold ", "toString"])
+      expect(faultsOf(schema, value)).toEqual(expected);
+  });
+});
+
+describe("text", () => {
+  const schema = text(1024);
+
+  test("takes strings and nothing else", () => {
+    expect(KINDS.filter((value) => !(schema.read(value) instanceof Invalid))).toEqual(["5"]);
+  });
+
+  test("counts code points, not UTF-16 units", () => {
+    expect(schema.read("🐕".repeat(1024))).toBe("🐕".repeat(1024));
+    expect(schema.read("🐕".repeat(1025))).toBeInstanceOf(Invalid);
+    expect(schema.read("x".repeat(1024))).toBe("x".repeat(1024));
+    expect(schema.read("x".repeat(1025))).toBeInstanceOf(Invalid);
+  });
+
+  test.each([" ", "\t\n", "\u00a0\u3000", "a\0b", "\0", "\ud83d", "a\udc15"])("%j says nothing", (value) => {
+    expect(schema.read(value)).toBeInstanceOf(Invalid);
+  });
+
+  test("leaves white space around a name alone", () => expect(schema.read(" Rex ")).toBe(" Rex "));
+});
+
+describe("queryInteger", () => {
+  const schema = queryInteger({ min: 1, max: 100, default: 20 });
+
+  test("takes exactly the plain decimals within its bounds", () => {
+    const taken = Array.from({ length: 200 }, (_, i) => String(i - 50)).filter(
+      (value) => !(schema.read(value) instanceof Invalid),
+    );
+    expect(taken).toEqual(Array.from({ length: 100 }, (_, i) => String(i + 1)));
+  });
+
+  test.each([
+    "",
+    "0",
+    "101",
+    "05",
+    "+5",
+    "-5",
+    "5.0",
+    "5e0",
+    " 5",
+    "5 ",
+    "0x5",
+    "five",
+    "1000000000000",
+    "٥",
+  ])("%p is refused", (value) =>
+    expect(faultsOf(schema, value)).toEqual(["must be an integer from 1 to 100 in plain decimal"]),
+  );
+
+  test("takes no number: a query holds strings", () => expect(schema.read(5)).toBeInstanceOf(Invalid));
+});
+
+describe("object", () => {
+  test("names every fault, not only the first", () => {
+    expect(faultsOf(NewPet, { categoryId: "5", status: null })).toEqual([
+      expect.stringMatching(/^name is required: a string of 1 to 1,024 characters/),
+      "categoryId must be an integer from -2^63 to 2^63 - 1",
+      'status must be one of "available", "pending" or "sold"',
+    ]);
+  });
+
+  test("a field that is there but null or undefined is at fault, not missing", () => {
+    expect(faultsOf(NewPet, { name: "Rex", categoryId: 1, status: undefined })).toHaveLength(1);
+    expect(faultsOf(NewOrder, { petId: null })).toEqual(["petId must be an integer from -2^63 to 2^63 - 1"]);
+  });
+
+  test("anything but an object is refused as a whole", () => {
+    for (const value of KINDS.slice(0, -1))
+      expect(faultsOf(NewPet, value)).toEqual(["the body must be a JSON object"]);
+  });
+
+  test("unknown fields are ignored, and inherited ones are not seen", () => {
+    expect(NewOrder.read({ petId: 1, color: "red" })).toEqual({ petId: 1n });
+    expect(NewOrder.read(parseJson('{"__proto__":{"petId":1}}'))).toBeInstanceOf(Invalid);
+    expect(object({ required: { toString: text(5) } }).read({})).toBeInstanceOf(Invalid);
+  });
+
+  test("any set of broken fields is named, each once", () => {
+    const good = { name: "Rex", categoryId: 1, status: "sold" } as const;
+    const bad = fc.constantFrom<unknown>(null, true, [], {}, 1.5, "");
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom("name", "categoryId", "status"), bad), (broken) => {
+        const named = faultsOf(NewPet, { ...good, ...broken }).map((fault) => fault.split(" ")[0]);
+        expect(named).toEqual(Object.keys(good).filter((field) => field in broken));
+      }),
+    );
+  });
+});
+
+describe("the JSON Schema and the check say the same", () => {
+  const ajv = new Ajv2020({ strict: false });
+  addFormats(ajv);
+  /** As the OpenAPI document gives it to others: bounds are numbers there. */
+  const validatorOf = ({ json }: Schema<unknown>) =>
+    ajv.compile(
+      JSON.parse(JSON.stringify(json, (_, value) => (typeof value === "bigint" ? Number(value) : value))),
+    );
+
+  const name = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 4 }),
+    fc.constantFrom(" ", "\0", "x".repeat(1024), "🐕".repeat(1024), "🐕".repeat(1025)),
+  );
+  const kind = fc.constantFrom<unknown>(null, true, 1, -7, 1.5, "", "5", "sold", "Sold", "completed", [], {});
+  const field = fc.oneof(name, kind);
+  const body = fc.record(
+    { name: field, categoryId: field, status: field, petId: field, id: field, other: field },
+    { requiredKeys: [] },
+  );
+
+  test.each([
+    ["NewPet", NewPet],
+    ["NewOrder", NewOrder],
+    ["OrderUpdate", OrderUpdate],
+    ["Pet", Pet],
+  ] as [string, Schema<unknown>][])("%s", (_, schema) => {
+    const validate = validatorOf(schema);
+    fc.assert(
+      fc.property(fc.oneof(body, kind), (value) => {
+        expect(validate(value)).toBe(!(schema.read(value) instanceof Invalid));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("encoding", () => {
+  const id = fc.bigInt({ min: INT64_MIN, max: INT64_MAX });
+
+  test("any animal is read back from its JSON as it was", () => {
+    const status = fc.constantFrom("available", "pending", "sold", undefined);
+    const name = fc
+      .string({ unit: "binary", minLength: 1, maxLength: 30 })
+      .filter((value) => /\S/.test(value));
+    fc.assert(
+      fc.property(
+        id,
+        name.filter((value) => !value.includes("\0")),
+        id,
+        status,
+        (id, name, categoryId, status) => {
+          const pet: Pet = { id, name, categoryId, ...(status && { status }) };
+          expect(Pet.read(parseJson(encodePet(pet)))).toEqual(pet);
+        },
+      ),
+    );
+  });
+
+  test("any order is read back from its JSON as it was", () => {
+    const status = fc.constantFrom("placed", "completed", "cancelled");
+    const createdAt = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date("9999-01-01") });
+    fc.assert(
+      fc.property(id, id, status, createdAt, (id, petId, status, date) => {
+        const order: Order = { id, petId, status, createdAt: date.toISOString() };
+        expect(Order.read(parseJson(encodeOrder(order)))).toEqual(order);
+      }),
+    );
+  });
+});
