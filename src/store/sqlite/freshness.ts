@@ -1,0 +1,46 @@
+import type { Freshness, Span } from "../../domain/ports.ts";
+
+const BLOCK_BITS = 6n;
+const COUNTERS = 4_096;
+/** Longer spans are not worth looking at block by block. */
+const MAX_BLOCKS = 16n;
+
+/**
+ * Counts changes of animals by blocks of identifiers. Counters only grow, so a sum that is the same means that each
+ * of them is. Blocks share counters, so a change may seem to touch a span that it did not, never the other way round.
+ */
+export class ChangeCounts implements Freshness {
+  readonly #changed = new Float64Array(COUNTERS);
+  #changedAnywhere = 0;
+  #added = 0;
+
+  animalAdded(): void {
+    this.#added++;
+  }
+
+  animalChanged(id: bigint): void {
+    this.#changedAnywhere++;
+    const counter = counterOf(id >> BLOCK_BITS);
+    this.#changed[counter] = (this.#changed[counter] ?? 0) + 1;
+  }
+
+  watch({ from, to }: Span): () => boolean {
+    const stamp = this.#stamp(from, to);
+    const before = stamp();
+    return () => stamp() === before;
+  }
+
+  #stamp(from: bigint, to: bigint | undefined): () => number {
+    if (to === undefined) return () => this.#changedAnywhere + this.#added;
+    const first = from >> BLOCK_BITS;
+    const last = to >> BLOCK_BITS;
+    if (last - first > MAX_BLOCKS) return () => this.#changedAnywhere;
+    const counters: number[] = [];
+    for (let block = first; block <= last; block++) counters.push(counterOf(block));
+    return () => counters.reduce((sum, counter) => sum + (this.#changed[counter] ?? 0), 0);
+  }
+}
+
+function counterOf(block: bigint): number {
+  return Number(block % BigInt(COUNTERS));
+}

@@ -1,0 +1,34 @@
+import type { KeyStore, Store } from "../../domain/ports.ts";
+import { openDatabase } from "./database.ts";
+import { SqliteKeyStore } from "./keys.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { SqliteStore } from "./store.ts";
+
+export interface OpenedStore {
+  readonly store: Store;
+  readonly keys: KeyStore;
+  /** Finishes what was accepted, then lets go of the file. */
+  close(): Promise<void>;
+}
+
+/** Short, because it blocks the event loop; `Commits` goes on trying without blocking it. */
+const BUSY_TIMEOUT_MS = 25;
+/** Keys are changed by commands, which have nothing else to do than to wait for a server at work. */
+const KEY_WAIT_MS = 5_000;
+
+/** A server and any number of commands may have the same file open at once. */
+export function openStore(path: string): OpenedStore {
+  const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
+  const store = new SqliteStore(openDatabase(path, { ...shared, cacheKiB: 16 * 1024 }));
+  const keys = new SqliteKeyStore(
+    openDatabase(path, { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS }),
+  );
+  return {
+    store,
+    keys,
+    async close() {
+      keys.close();
+      await store.close();
+    },
+  };
+}

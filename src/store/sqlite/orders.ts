@@ -1,0 +1,40 @@
+import type { Statement } from "bun:sqlite";
+import type { Order, OrderStatus } from "../../contract/schemas.ts";
+import type { Page, Query } from "../../domain/ports.ts";
+import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
+import type { Connection } from "./connection.ts";
+import { Listing } from "./listing.ts";
+
+const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
+
+export class Orders {
+  readonly #listing: Listing<OrderRow, OrderStatus>;
+  readonly #one: Statement<OrderRow, [bigint]>;
+  readonly #insert: Statement<unknown, [bigint, OrderStatus, number]>;
+  readonly #setStatus: Statement<unknown, [OrderStatus, bigint]>;
+
+  constructor(connection: Connection) {
+    this.#listing = new Listing(connection, SELECT);
+    this.#one = connection.prepare(`${SELECT} WHERE id = ?`);
+    this.#insert = connection.prepare("INSERT INTO orders (pet_id, status, created_at) VALUES (?, ?, ?)");
+    this.#setStatus = connection.prepare("UPDATE orders SET status = ? WHERE id = ?");
+  }
+
+  list(query: Query<OrderStatus>): Page<Order> {
+    return this.#listing.page(query, orderOf);
+  }
+
+  get(id: bigint): Order | undefined {
+    const row = this.#one.get(id);
+    return row === null ? undefined : orderOf(row);
+  }
+
+  insert(petId: bigint, at: number): Order {
+    const { lastInsertRowid } = this.#insert.run(petId, "placed", at);
+    return orderOf({ id: BigInt(lastInsertRowid), petId, status: "placed", createdAt: BigInt(at) });
+  }
+
+  setStatus(id: bigint, status: OrderStatus): void {
+    this.#setStatus.run(status, id);
+  }
+}

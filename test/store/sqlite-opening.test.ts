@@ -1,0 +1,185 @@
+import { describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
+import { existsSync, writeFileSync } from "node:fs";
+import { openLedger, openStore } from "../../src/store/sqlite/index.ts";
+import { isAtLeast, openDatabase } from "../../src/store/sqlite/database.ts";
+import type { Migration } from "../../src/store/migration.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { temporaryFolder } from "./folder.ts";
+
+const first: Migration = {
+  version: 1,
+  name: "first",
+  sql: "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1)",
+};
+const second: Migration = {
+  version: 2,
+  name: "second",
+  sql: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1",
+};
+const broken: Migration = {
+  version: 3,
+  name: "broken",
+  sql: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1)",
+};
+
+const open = (path: string, migrations: readonly Migration[]) =>
+  openDatabase(path, { migrations, synchronous: "FULL", cacheKiB: 2048, busyTimeoutMs: 40 });
+
+describe("migrations", () => {
+  test("an empty database takes every step in order, and records it", () => {
+    using folder = temporaryFolder();
+    const connection = open(folder.path("a.db"), [first, second]);
+    expect(
+      connection.value(
+        "SELECT group_concat(version || ' ' || name, ', ' ORDER BY version) FROM schema_migrations",
+      ),
+    ).toBe("1 first, 2 second");
+    expect(connection.value("SELECT y FROM a")).toBe(2n);
+    connection.close();
+  });
+
+  test("a database of an older program takes only the steps that it lacks, and keeps its data", () => {
+    using folder = temporaryFolder();
+    const older = open(folder.path("a.db"), [first]);
+    older.run("UPDATE a SET x = 41");
+    older.close();
+    const newer = open(folder.path("a.db"), [first, second]);
+    expect(newer.value("SELECT y FROM a")).toBe(42n);
+    newer.close();
+    const again = open(folder.path("a.db"), [first, second]);
+    expect(again.value("SELECT count(*) FROM schema_migrations")).toBe(2n);
+    again.close();
+  });
+
+  test("a database of a newer program is refused in one line, and left as it is", () => {
+    using folder = temporaryFolder();
+    open(folder.path("a.db"), [first, second]).close();
+    expect(() => open(folder.path("a.db"), [first])).toThrow(
+      `cannot open the database ${folder.path("a.db")}: a newer petstore made it (schema 2, and this one knows 1); upgrade petstore`,
+    );
+    const connection = open(folder.path("a.db"), [first, second]);
+    expect(connection.value("SELECT y FROM a")).toBe(2n);
+    connection.close();
+  });
+
+  test("a step that fails leaves nothing of itself, and the steps before it stand", () => {
+    using folder = temporaryFolder();
+    expect(() => open(folder.path("a.db"), [first, second, broken])).toThrow("no such table: nowhere");
+    const connection = open(folder.path("a.db"), [first, second]);
+    expect(connection.value("SELECT count(*) FROM sqlite_schema WHERE name = 'b'")).toBe(0n);
+    connection.close();
+  });
+
+  test("the store's steps are numbered from 1 without a gap", () => {
+    expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, i) => i + 1));
+  });
+
+  test("every table of the store is STRICT", () => {
+    using folder = temporaryFolder();
+    const connection = open(folder.path("a.db"), MIGRATIONS);
+    expect(
+      connection.value(
+        "SELECT group_concat(name) FROM pragma_table_list WHERE NOT strict AND name NOT LIKE 'sqlite_%'",
+      ),
+    ).toBeNull();
+    connection.close();
+  });
+});
+
+describe("opening", () => {
+  test("the settings that durability and memory rest on are in force", () => {
+    using folder = temporaryFolder();
+    const connection = open(folder.path("a.db"), []);
+    const settings = [
+      "journal_mode",
+      "synchronous",
+      "foreign_keys",
+      "cache_size",
+      "mmap_size",
+      "busy_timeout",
+    ];
+    expect(settings.map((name) => connection.value(`PRAGMA ${name}`))).toEqual([
+      "wal",
+      2n,
+      1n,
+      -2048n,
+      0n,
+      40n,
+    ]);
+    connection.close();
+  });
+
+  test("a file that is no database is refused, and left as it is", async () => {
+    using folder = temporaryFolder();
+    const text = "Dear diary, ".repeat(1000);
+    writeFileSync(folder.path("a.db"), text);
+    expect(() => openStore(folder.path("a.db"))).toThrow(
+      /^cannot open the database .*a\.db: file is not a database$/,
+    );
+    expect(await Bun.file(folder.path("a.db")).text()).toBe(text);
+  });
+
+  test("a folder that does not exist is named", () => {
+    using folder = temporaryFolder();
+    expect(() => openStore(folder.path("no/a.db"))).toThrow(
+      /^cannot open the database .*no\/a\.db: unable to open/,
+    );
+  });
+
+  test("closing lets go of the file: the log beside it is gone", async () => {
+    using folder = temporaryFolder();
+    const { store, close } = openStore(folder.path("a.db"));
+    await store.createPet({ name: "Rex", categoryId: 1n }, 0);
+    await store.listPets({ limit: 1 });
+    expect(existsSync(folder.path("a.db-wal"))).toBe(true);
+    await close();
+    expect(existsSync(folder.path("a.db-wal"))).toBe(false);
+  });
+
+  for (const [version, isNewEnough] of [
+    ["3.51.2", false],
+    ["3.51.3", true],
+    ["3.51.10", true],
+    ["3.53.0", true],
+    ["3.9.9", false],
+    ["2.99.99", false],
+    ["4.0", true],
+  ] as const) {
+    test(`SQLite ${version} is ${isNewEnough ? "new enough" : "too old"} where 3.51.3 is needed`, () => {
+      expect(isAtLeast(version, "3.51.3")).toBe(isNewEnough);
+    });
+  }
+});
+
+describe("the ledger", () => {
+  test("a save while another process writes fails at once and is not lost on the next try", () => {
+    using folder = temporaryFolder();
+    const ledger = openLedger(folder.path("limits.db"));
+    const standing = { minute: window(), day: window(), bannedAt: -1, bannedUntil: -1 };
+    using other = new Database(folder.path("limits.db"));
+    other.run("BEGIN IMMEDIATE");
+    const before = performance.now();
+    expect(() => ledger.save([["key:1", standing]])).toThrow("locked");
+    expect(performance.now() - before).toBeLessThan(20);
+    other.run("COMMIT");
+    ledger.save([["key:1", standing]]);
+    expect(ledger.find("key:1")).toEqual(standing);
+    ledger.close();
+  });
+
+  test("a command reads what a running server has saved", () => {
+    using folder = temporaryFolder();
+    const server = openLedger(folder.path("limits.db"));
+    const standing = { minute: window(), day: window(), bannedAt: 5, bannedUntil: 10 };
+    server.save([["key:1", standing]]);
+    const command = openLedger(folder.path("limits.db"));
+    expect(command.find("key:1")).toEqual(standing);
+    command.close();
+    server.close();
+  });
+});
+
+function window() {
+  return { openedAt: 1_000, used: 3, refusedAt: -1, strikes: 0 };
+}

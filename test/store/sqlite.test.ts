@@ -1,0 +1,57 @@
+import { openLedger, openStore } from "../../src/store/sqlite/index.ts";
+import { keyStoreConformance } from "../conformance/key-store.ts";
+import { ledgerConformance } from "../conformance/ledger.ts";
+import { storeConformance } from "../conformance/store.ts";
+import { temporaryFolder } from "./folder.ts";
+
+storeConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  let opened = openStore(folder.path("store.db"));
+  return {
+    store: opened.store,
+    async reopen() {
+      await opened.close();
+      opened = openStore(folder.path("store.db"));
+      return opened.store;
+    },
+    async close() {
+      await opened.close();
+      folder.remove();
+    },
+  };
+});
+
+keyStoreConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const first = openStore(folder.path("store.db"));
+  const opened = [first];
+  return {
+    keys: first.keys,
+    async another() {
+      const other = openStore(folder.path("store.db"));
+      opened.push(other);
+      return other.keys;
+    },
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
+ledgerConformance("SQLite", () => {
+  const folder = temporaryFolder();
+  let ledger = openLedger(folder.path("limits.db"));
+  return {
+    ledger,
+    reopen() {
+      ledger.close();
+      ledger = openLedger(folder.path("limits.db"));
+      return ledger;
+    },
+    close() {
+      ledger.close();
+      folder.remove();
+    },
+  };
+});
