@@ -1,0 +1,152 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { steadyClock } from "./clock.ts";
+import { type Config, pathsOf, serversOf } from "./config.ts";
+import { openApiJson } from "./contract/openapi.ts";
+import type { Clock, KeyStore, Limiter, Store } from "./domain/ports.ts";
+import { trustList } from "./http/addresses.ts";
+import { Callers } from "./http/callers.ts";
+import { Deadlines } from "./http/deadline.ts";
+import { FaultLog } from "./http/faults.ts";
+import { createHandlers } from "./http/handlers.ts";
+import { KeptAnswers } from "./http/kept.ts";
+import { createLog, type Log } from "./http/log.ts";
+import { createOperate } from "./http/operate.ts";
+import { createPages } from "./http/pages.ts";
+import { createPipeline } from "./http/pipeline.ts";
+import { listen } from "./http/server.ts";
+import { createMemoryLimiter } from "./limiter/memory.ts";
+import { acquireLock, openLedger, openStore } from "./store/sqlite/index.ts";
+
+export interface App {
+  /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */
+  readonly url: string;
+  readonly keys: KeyStore;
+  /** Finishes what is in flight, writes down what is only in memory, and lets go of everything. */
+  close(): Promise<void>;
+}
+
+export interface AppOptions {
+  readonly clock?: Clock;
+  readonly log?: Log;
+}
+
+/** Longest that an answer may be waited for. Shorter than the time a stop is given. */
+const DEADLINE_MS = 7_000;
+/** A changed key is known everywhere within a second; four looks leave room for a slow one. */
+const FOLLOW_EVERY_MS = 250;
+
+/** The composition root: configuration → engines → services → listener. */
+export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
+  const log = options.log ?? createLog();
+  const clock = options.clock ?? systemClock(log);
+  const engines = await openEngines(config, clock, log);
+  try {
+    return await serveOn(engines, { config, clock, log });
+  } catch (error) {
+    await engines.close();
+    throw error;
+  }
+}
+
+async function serveOn(
+  engines: Engines,
+  { config, clock, log }: { config: Config; clock: Clock; log: Log },
+): Promise<App> {
+  const { store, keys, limiter } = engines;
+  const { environment, plans } = config;
+  const callers = await Callers.open({ keys, environment, plans, clock });
+  const listener = listen({ host: config.host, port: config.port, log });
+  const baseUrl = config.publicUrl ?? `${listener.origin}/v1`;
+
+  const handlers = createHandlers({ store, clock, baseUrl });
+  const faults = new FaultLog(log);
+  const operate = createOperate({
+    handlers,
+    kept: store.freshness && new KeptAnswers(store.freshness),
+    deadlines: new Deadlines(DEADLINE_MS),
+    clock,
+    faults,
+    baseUrl,
+  });
+  const trustedProxies = trustList(config.trustedProxies);
+  const pipeline = createPipeline({ callers, limiter, plans, trustedProxies, clock, faults }, operate);
+  const pages = createPages({
+    openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
+    docs: interfaceDocs,
+  });
+  listener.serve({ pipeline, pages });
+  const stopFollowing = followKeys(callers, limiter, log);
+
+  return {
+    url: baseUrl,
+    keys,
+    async close() {
+      await listener.close();
+      stopFollowing();
+      await engines.close();
+    },
+  };
+}
+
+interface Engines {
+  readonly store: Store;
+  readonly keys: KeyStore;
+  readonly limiter: Limiter;
+  close(): Promise<void>;
+}
+
+/** One process on one machine: SQLite for the data, memory for the limits with a ledger behind it. */
+async function openEngines(config: Config, clock: Clock, log: Log): Promise<Engines> {
+  const paths = pathsOf(config);
+  mkdirSync(config.dataDir, { recursive: true });
+  const lock = acquireLock(paths.lock);
+  if (lock === undefined) {
+    throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
+  }
+  const { store, keys, close } = await openStore(paths.store);
+  const limiter = createMemoryLimiter({
+    clock,
+    ban: config.ban,
+    ledger: openLedger(paths.ledger),
+    onLedgerFault: (error) => log.warn("counts are not being written down; trying again", { error }),
+  });
+  return {
+    store,
+    keys,
+    limiter,
+    async close() {
+      await limiter.close();
+      await close();
+      lock.release();
+    },
+  };
+}
+
+/** Takes over what other processes change: plans, secrets, revocations, lifted bans. */
+function followKeys(callers: Callers, limiter: Limiter, log: Log): () => void {
+  let failing = false;
+  const timer = setInterval(async () => {
+    try {
+      for (const key of await callers.follow()) {
+        if (key.pardonedAt !== undefined) await limiter.pardon(`key:${key.id}`, key.pardonedAt);
+      }
+      if (failing) log.info("key changes are being followed again");
+      failing = false;
+    } catch (error) {
+      if (!failing) log.warn("key changes cannot be followed; trying again", { error });
+      failing = true;
+    }
+  }, FOLLOW_EVERY_MS);
+  return () => clearInterval(timer);
+}
+
+function systemClock(log: Log): Clock {
+  return steadyClock({
+    onStep: (byMs) =>
+      log.warn("the machine's clock was set; it is followed from the next start on", { byMs }),
+  });
+}
+
+function interfaceDocs(): string {
+  return readFileSync(new URL("../docs/interface.md", import.meta.url), "utf8");
+}

@@ -1,0 +1,12 @@
+import { type ApiKey, type Environment, hashSecret, mintSecret, type NewKey } from "../domain/keys.ts";
+import type { KeyStore } from "../domain/ports.ts";
+
+/** A new key with its first secret. The secret leaves here and is kept nowhere. */
+export async function issueKey(
+  keys: KeyStore,
+  environment: Environment,
+  newKey: NewKey,
+): Promise<{ key: ApiKey; secret: string }> {
+  const secret = mintSecret(environment);
+  return { key: await keys.createKey(newKey, hashSecret(secret)), secret };
+}

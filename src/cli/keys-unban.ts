@@ -1,0 +1,28 @@
+import { KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
+import { define } from "./define.ts";
+import { pardonInLedger, withKey } from "./key-access.ts";
+import { keyId } from "./key-id.ts";
+import { json, rfc3339 } from "./key-view.ts";
+
+export const keysUnban = define({
+  name: "keys unban",
+  summary: "Lift a key's ban",
+  description:
+    "Lifts the ban that a key has now and forgives its strikes; a running server follows within a second. What the key has used still counts, so it may find its limit exhausted. A later ban stands.",
+  positionals: { ID: keyId },
+  options: { ...PLACE, json: KEY_OPTIONS.json },
+  required: [],
+  asServed: {},
+  examples: ["petstore keys unban 3"],
+  async run({ positionals: { ID: id }, values }, { clock, print }) {
+    const place = placeOf(values);
+    return withKey({ place, id }, async (_key, keys) => {
+      const pardonedAt = clock.now();
+      await keys.updateKey(id, { pardonedAt });
+      await pardonInLedger(place, id, pardonedAt);
+      const shown = { id, pardonedAt: rfc3339(pardonedAt) };
+      await print(values.json ? json(shown) : `Key ${id}: bans and strikes up to now are lifted.\n`);
+      return undefined;
+    });
+  },
+});

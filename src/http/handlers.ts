@@ -1,0 +1,107 @@
+import { encodeCursor, type Listing } from "../contract/cursor.ts";
+import { type Refusal, refuse } from "../contract/errors.ts";
+import {
+  type Answer,
+  type Input,
+  type OperationId,
+  PAGE_LIMIT,
+  type RefusalOf,
+} from "../contract/operations.ts";
+import { encodeOrder, encodePet } from "../contract/schemas.ts";
+import type { Attempt, Awaitable, Clock, Page, Span, Store, Written } from "../domain/ports.ts";
+import { andThen } from "./awaitable.ts";
+
+export interface Services {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Base address as clients see it, `/v1` included. */
+  readonly baseUrl: string;
+}
+
+/** `lastsIn` names the animals that the answer depends on; it may be given again until one of them changes. */
+export type Handler<Id extends OperationId> = (
+  input: Input<Id>,
+  attempt?: Attempt,
+) => Awaitable<(Answer<Id> & { readonly lastsIn?: Span }) | RefusalOf<Id>>;
+
+/** One for every operation of the table; leaving one out is a type error. */
+export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
+
+export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
+  return {
+    listPets: ({ query }) =>
+      andThen(store.listPets(storeQuery(query)), (page) => ({
+        body: encodeList(page, encodePet),
+        headers: nextLink({ url: `${baseUrl}/pets`, listing: "pets", query, page }),
+        lastsIn: spanOf(query.cursor ?? 0n, page),
+      })),
+
+    createPet: async ({ body }, attempt) =>
+      created(`${baseUrl}/pets`, await store.createPet(body, clock.now(), attempt)),
+
+    getPet: ({ id }) =>
+      andThen(store.getPet(id), (pet) =>
+        pet
+          ? { body: encodePet(pet), lastsIn: { from: id, to: id } }
+          : refuse("pet_not_found", `No animal has the identifier ${id}.`),
+      ),
+
+    listOrders: ({ query }) =>
+      andThen(store.listOrders(storeQuery(query)), (page) => ({
+        body: encodeList(page, encodeOrder),
+        headers: nextLink({ url: `${baseUrl}/store/orders`, listing: "orders", query, page }),
+      })),
+
+    placeOrder: async ({ body }, attempt) =>
+      created(`${baseUrl}/store/orders`, await store.placeOrder(body.petId, clock.now(), attempt)),
+
+    updateOrder: async ({ id, body }) => {
+      const order = await store.updateOrder(id, body.status);
+      return "refused" in order ? order : { body: encodeOrder(order) };
+    },
+  };
+}
+
+interface ListQuery<Status> {
+  readonly limit?: number;
+  readonly status?: Status;
+  readonly cursor?: bigint;
+}
+
+function storeQuery<Status>({ limit = PAGE_LIMIT.default, status, cursor }: ListQuery<Status>) {
+  return { limit, ...(status !== undefined && { status }), ...(cursor !== undefined && { after: cursor }) };
+}
+
+function encodeList<T>({ items }: Page<T>, encode: (item: T) => string): string {
+  let text = "[";
+  for (const item of items) text += text.length === 1 ? encode(item) : `,${encode(item)}`;
+  return `${text}]`;
+}
+
+/** The address of the next page keeps what the client asked for, and carries on after the last entry shown. */
+function nextLink(options: {
+  url: string;
+  listing: Listing;
+  query: ListQuery<string>;
+  page: Page<{ id: bigint }>;
+}): { Link?: string } {
+  const { url, listing, query, page } = options;
+  const last = page.items.at(-1);
+  if (!page.more || last === undefined) return {};
+  const limit = query.limit === undefined ? "" : `limit=${query.limit}&`;
+  const status = query.status === undefined ? "" : `status=${query.status}&`;
+  return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(listing, last.id)}>; rel="next"` };
+}
+
+/** A page with more behind it ends at its last animal; one without is touched by every animal that is added. */
+function spanOf(after: bigint, { items, more }: Page<{ id: bigint }>): Span {
+  const from = after + 1n;
+  const last = items.at(-1);
+  return more && last ? { from, to: last.id } : { from };
+}
+
+function created<R extends Refusal>(url: string, written: Written | R) {
+  if ("refused" in written) return written;
+  const replayed = written.replayed && { "Idempotent-Replayed": "true" };
+  return { body: written.body, headers: { Location: `${url}/${written.id}`, ...replayed } };
+}

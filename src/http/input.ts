@@ -1,0 +1,65 @@
+import { type Refusal, refuse } from "../contract/errors.ts";
+import { parseIdentifier } from "../contract/json.ts";
+import type { Operation } from "../contract/operations.ts";
+import { Invalid } from "../contract/schema.ts";
+import type { Attempt, Awaitable } from "../domain/ports.ts";
+import { readJsonBody } from "./body.ts";
+import type { Caller } from "./callers.ts";
+import { readAttempt } from "./idempotency.ts";
+import { queryOf, readQuery } from "./query.ts";
+
+/** Everything an operation declares, read and checked; what it does not declare is undefined. */
+export interface OperationInput {
+  readonly id: bigint | undefined;
+  readonly query: Record<string, unknown> | undefined;
+  readonly body: unknown;
+  readonly attempt: Attempt | undefined;
+}
+
+/** Reads the path, then the query, then the body. Nothing is coerced. */
+export function readInput(
+  request: Bun.BunRequest<string>,
+  operation: Operation,
+  caller: Caller,
+): Awaitable<OperationInput | Refusal> {
+  const id = readIdentifier(request, operation);
+  if (typeof id === "object") return id;
+  const query = operation.query && readQuery(queryOf(request.url), operation.query);
+  if (query instanceof Invalid) return refuse("invalid_parameter", sentence(query));
+  const input = { id, query, body: undefined, attempt: undefined };
+  return operation.body ? readBody(request, operation, { input, caller }) : input;
+}
+
+function readIdentifier(
+  request: Bun.BunRequest<string>,
+  { identifier }: Operation,
+): bigint | undefined | Refusal {
+  if (identifier === undefined) return undefined;
+  const id = parseIdentifier(request.params[identifier.name] ?? "");
+  return (
+    id ??
+    refuse(
+      identifier.notFound,
+      `${identifier.name} must be an int64 in plain decimal; nothing else names anything.`,
+    )
+  );
+}
+
+async function readBody(
+  request: Request,
+  { body, retriable }: Operation,
+  { input, caller }: { input: OperationInput; caller: Caller },
+): Promise<OperationInput | Refusal> {
+  const json = await readJsonBody(request);
+  if ("refused" in json) return json;
+  const value = body?.read(json.value);
+  if (value instanceof Invalid) return refuse("invalid_body", sentence(value));
+  const attempt = retriable && readAttempt(request.headers.get("idempotency-key"), caller.keyId, json.bytes);
+  if (attempt && "refused" in attempt) return attempt;
+  return { ...input, body: value, attempt };
+}
+
+/** Fields keep their exact names, also at the start. */
+function sentence({ faults }: Invalid): string {
+  return `${faults.join("; ")}.`;
+}

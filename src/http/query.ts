@@ -1,0 +1,31 @@
+import { Invalid, type Schema } from "../contract/schema.ts";
+
+type Parameters = Readonly<Record<string, Schema<unknown>>>;
+
+/**
+ * The query of a request's address, without what `new URL` costs. `request.url` is relative when the Host header is
+ * odd, and the route was decided elsewhere, so nothing but the query is ever taken from it.
+ */
+export function queryOf(url: string): string {
+  const start = url.indexOf("?");
+  if (start === -1) return "";
+  const end = url.indexOf("#", start);
+  return end === -1 ? url.slice(start + 1) : url.slice(start + 1, end);
+}
+
+const NO_PARAMETERS = {};
+
+/** Known parameters, checked; unknown ones are ignored. Every parameter at fault is named. */
+export function readQuery(query: string, parameters: Parameters): Record<string, unknown> | Invalid {
+  if (query === "") return NO_PARAMETERS;
+  const values: Record<string, unknown> = {};
+  const faults: string[] = [];
+  for (const [name, value] of new URLSearchParams(query)) {
+    const schema = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    if (schema === undefined) continue;
+    const result = Object.hasOwn(values, name) ? new Invalid(["must be given once"]) : schema.read(value);
+    if (result instanceof Invalid) faults.push(...result.faults.map((fault) => `${name} ${fault}`));
+    values[name] = result;
+  }
+  return faults.length > 0 ? new Invalid(faults) : values;
+}

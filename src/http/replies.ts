@@ -1,0 +1,30 @@
+import { type ErrorCode, ERRORS } from "../contract/errors.ts";
+import type { Verdict } from "../domain/limits.ts";
+
+export type HeaderFields = Readonly<Record<string, string>>;
+
+/** Every answer under /v1 says where the caller stands. */
+export function limitFields(verdict: Verdict): HeaderFields {
+  return {
+    "X-RateLimit-Limit": `${verdict.limit}`,
+    "X-RateLimit-Remaining": `${verdict.remaining}`,
+    "X-RateLimit-Reset": `${verdict.resetAt}`,
+  };
+}
+
+export function jsonReply(status: number, body: string, headers: HeaderFields): Response {
+  return new Response(body, { status, headers: { "Content-Type": "application/json", ...headers } });
+}
+
+/** Without a body, and so without a Content-Type. */
+export function emptyReply(status: 204 | 304, headers: HeaderFields): Response {
+  return new Response(null, { status, headers });
+}
+
+export function errorReply(code: ErrorCode, message: string, headers: HeaderFields): Response {
+  return jsonReply(ERRORS[code].status, errorBody(code, message), headers);
+}
+
+export function errorBody(code: ErrorCode, message: string): string {
+  return JSON.stringify({ code, message, status: ERRORS[code].status });
+}

@@ -1,0 +1,87 @@
+import type { Awaitable } from "../domain/ports.ts";
+import { andThen } from "./awaitable.ts";
+import type { Log } from "./log.ts";
+import type { Exchange } from "./pipeline.ts";
+import { errorReply } from "./replies.ts";
+import { type Route, routesOf, VERSION_PREFIX } from "./router.ts";
+
+/** What is served once it is known at which address. */
+export interface Site {
+  readonly pipeline: (exchange: Exchange) => Awaitable<Response>;
+  /** Paths outside the versioned interface. */
+  readonly pages: Record<string, (request: Request) => Response>;
+}
+
+export interface Listener {
+  /** Origin of the address listened on, such as http://127.0.0.1:8080. */
+  readonly origin: string;
+  serve(site: Site): void;
+  /** Takes no new connection, asks the open ones to close, and waits for what is in flight. */
+  close(): Promise<void>;
+}
+
+/** How long requests in flight may take after a stop was asked for. */
+const DRAIN_MS = 8_000;
+
+/**
+ * Every path is a route with one function for all methods: a method that a route does not list would fall through
+ * to `fetch`, where only `request.url` is left to decide on, and that is normalised.
+ */
+export function listen({ host, port, log }: { host: string; port: number; log: Log }): Listener {
+  let draining = false;
+
+  const options = {
+    hostname: host,
+    port,
+    development: false,
+    // Its own 413 has no body; ours does, and unread bodies are discarded without being kept.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    idleTimeout: 30,
+    error(error: Error) {
+      log.error("the listener failed", { error });
+      return errorReply("internal_error", "Something went wrong on our side; it has been logged.", {});
+    },
+  };
+  const server = Bun.serve({ ...options, routes: { "/*": starting } });
+
+  function routes({ pipeline, pages }: Site) {
+    const through = (route: Route | undefined) => (request: Bun.BunRequest<string>) => {
+      const reply = pipeline({ request, peer: () => server.requestIP(request)?.address ?? "", route });
+      return andThen(reply, (response) => finish(request, response));
+    };
+    return {
+      ...pages,
+      ...Object.fromEntries(routesOf().map((route) => [route.pattern, through(route)])),
+      [VERSION_PREFIX]: through(undefined),
+      [`${VERSION_PREFIX}/*`]: through(undefined),
+    };
+  }
+
+  function finish(request: Request, response: Response): Response {
+    if (draining) response.headers.set("Connection", "close");
+    // The runtime dates every answer but those to HEAD.
+    if (request.method === "HEAD") response.headers.set("Date", new Date().toUTCString());
+    return response;
+  }
+
+  return {
+    origin: originOf(host, server.port ?? port),
+    serve: (site) => void server.reload({ ...options, routes: routes(site) }),
+    async close() {
+      draining = true;
+      const cutOff = setTimeout(() => server.stop(true), DRAIN_MS);
+      await server.stop();
+      clearTimeout(cutOff);
+    },
+  };
+}
+
+function starting(): Response {
+  return errorReply("unavailable", "The service is starting.", { "Retry-After": "1" });
+}
+
+function originOf(host: string, port: number): string {
+  const everywhere = host === "0.0.0.0" || host === "::";
+  const name = everywhere ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Reply, type Service, startService } from "../service.ts";
+
+let service: Service;
+const STATUSES = ["available", "pending", "sold", undefined] as const;
+
+beforeAll(async () => {
+  service = await startService();
+  const creates = Array.from({ length: 130 }, (_, i) => {
+    const status = STATUSES[i % 4];
+    return { name: `Pet ${i}`, categoryId: i, ...(status && { status }) };
+  });
+  for (const body of creates) await service.call({ method: "POST", path: "/pets", body });
+});
+afterAll(() => service.stop());
+
+interface Pet {
+  id: number;
+  status?: string;
+}
+const pets = ({ json }: Reply) => json as Pet[];
+const nextOf = ({ headers }: Reply) => /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "")?.[1];
+const get = (path: string, headers: Record<string, string> = {}) => service.call({ path, headers });
+
+async function walk(path: string): Promise<Pet[]> {
+  const seen: Pet[] = [];
+  for (let url: string | undefined = service.url + path; url;) {
+    const reply: Reply = await get(url.slice(service.url.length));
+    seen.push(...pets(reply));
+    url = nextOf(reply);
+  }
+  return seen;
+}
+
+describe("listPets", () => {
+  test("listPets 200: 20 animals by default, by identifier, from 1 on", async () => {
+    const reply = await get("/pets");
+    expect(pets(reply).map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+    expect(nextOf(reply)).toStartWith(`${service.url}/pets?cursor=`);
+  });
+
+  for (const [limit, count] of [
+    ["1", 1],
+    ["100", 100],
+    ["37", 37],
+  ] as const) {
+    test(`listPets 200: limit=${limit}`, async () => {
+      expect(pets(await get(`/pets?limit=${limit}`))).toHaveLength(count);
+    });
+  }
+
+  for (const status of ["available", "pending", "sold"]) {
+    test(`listPets 200: following next with status=${status} meets each of them once`, async () => {
+      const seen = await walk(`/pets?status=${status}&limit=7`);
+      expect(seen.every((pet) => pet.status === status)).toBe(true);
+      expect(seen.map(({ id }) => id)).toEqual(
+        Array.from({ length: 130 }, (_, i) => i + 1).filter((id) => STATUSES[(id - 1) % 4] === status),
+      );
+    });
+  }
+
+  test("listPets 200: following next meets every animal once", async () => {
+    expect((await walk("/pets?limit=9")).map(({ id }) => id)).toEqual(
+      Array.from({ length: 130 }, (_, i) => i + 1),
+    );
+  });
+
+  test("listPets 200: a page that ends exactly at the last animal has no next", async () => {
+    expect(nextOf(await get("/pets?limit=65"))).toBeDefined();
+    const second = await get((nextOf(await get("/pets?limit=65")) ?? "").slice(service.url.length));
+    expect(pets(second)).toHaveLength(65);
+    expect(nextOf(second)).toBeUndefined();
+  });
+
+  for (const query of [
+    "limit=0",
+    "limit=101",
+    "limit=05",
+    "limit=%2B5",
+    "limit=",
+    "limit",
+    "limit=-1",
+    "limit=1.0",
+    "limit=1e1",
+    "limit=abc",
+    "limit=99999999999",
+    "limit=5&limit=5",
+    "status=Sold",
+    "status=",
+    "status=sold&status=sold",
+    "status=all",
+    "status=%FF",
+    "cursor=",
+    "cursor=abc",
+    "cursor=0",
+    "cursor=zzzzzzzzzzzzzzzzzzzz",
+    "cursor=1&cursor=1",
+  ]) {
+    test(`listPets 400: ?${query}`, async () => {
+      const reply = await get(`/pets?${query}`);
+      expect(reply.status).toBe(400);
+      expect(reply.json).toMatchObject({
+        code: "invalid_parameter",
+        message: expect.stringContaining(query.split("=")[0] ?? ""),
+      });
+    });
+  }
+
+  test("listPets 400: every parameter at fault is named", async () => {
+    const { json } = await get("/pets?limit=0&status=none&cursor=x");
+    const { message } = json as { message: string };
+    for (const name of ["limit must be", "status must be", "cursor must be"]) expect(message).toContain(name);
+  });
+
+  test("listPets 400: a cursor of the orders' listing", async () => {
+    const cursor = new URL(nextOf(await get("/pets?limit=1")) ?? "").searchParams.get("cursor");
+    expect((await get(`/store/orders?cursor=${cursor}`)).status).toBe(400);
+    expect((await get(`/pets?cursor=${cursor}`)).status).toBe(200);
+  });
+
+  test("listPets 200: unknown parameters are ignored, those named like built-ins too", async () => {
+    expect((await get("/pets?foo=1&foo=2&__proto__=3&constructor=4&limit=2")).status).toBe(200);
+  });
+
+  test("listPets 200: a parameter may be percent-encoded", async () => {
+    expect(pets(await get("/pets?%6Cimit=%33"))).toHaveLength(3);
+  });
+});
+
+describe("ETag", () => {
+  test("listPets 304: the same page again, however the validator is written", async () => {
+    const first = await get("/pets?limit=3");
+    const etag = first.headers.get("etag") ?? "";
+    expect(etag).toMatch(/^"[\x21\x23-\x7e]+"$/);
+    for (const value of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+      const reply = await get("/pets?limit=3", { "If-None-Match": value });
+      expect(reply.status).toBe(304);
+      expect(reply.text).toBe("");
+      expect(reply.headers.get("etag")).toBe(etag);
+    }
+  });
+
+  test("listPets 200: another validator, or none", async () => {
+    expect((await get("/pets?limit=3", { "If-None-Match": '"other"' })).status).toBe(200);
+  });
+
+  test("getPet 304: until the animal changes", async () => {
+    const { headers } = await get("/pets/1");
+    const etag = headers.get("etag") ?? "";
+    expect((await get("/pets/1", { "If-None-Match": etag })).status).toBe(304);
+    await service.call({ method: "POST", path: "/store/orders", body: { petId: 1 } });
+    expect((await get("/pets/1", { "If-None-Match": etag })).status).toBe(200);
+  });
+
+  test("listPets HEAD 200: the headers of GET without its body", async () => {
+    const viaGet = await get("/pets?limit=2");
+    const viaHead = await service.call({ method: "HEAD", path: "/pets?limit=2" });
+    expect(viaHead.status).toBe(200);
+    expect(viaHead.text).toBe("");
+    for (const name of ["etag", "link", "content-type", "content-length", "x-ratelimit-limit"]) {
+      expect(viaHead.headers.get(name)).toBe(viaGet.headers.get(name));
+    }
+    expect(viaHead.headers.get("date")).not.toBeNull();
+  });
+});

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Service, startService } from "../service.ts";
+import { hasWholeReply, sendRaw } from "./raw.ts";
+
+let service: Service;
+beforeAll(async () => void (service = await startService()));
+afterAll(() => service.stop());
+
+const request = (line: string, headers: string[] = [], body = "") =>
+  [line, "Host: x", `Authorization: Bearer ${service.key}`, ...headers, "", body].join("\r\n");
+
+const statusOf = (text: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
+const send = (line: string, headers?: string[], body?: string) =>
+  sendRaw(service.url, request(line, headers, body));
+
+const isHealthy = async () => expect((await service.call({ path: "/pets?limit=1" })).status).toBe(200);
+
+for (const host of ["a?limit=0", "a#b", "a b", "", "[::1", "x/y?limit=0&z="]) {
+  test(`an odd Host changes nothing: "${host}"`, async () => {
+    const lines = [
+      "GET /v1/pets?limit=1 HTTP/1.1",
+      `Host: ${host}`,
+      `Authorization: Bearer ${service.key}`,
+      "",
+      "",
+    ];
+    const reply = await sendRaw(service.url, lines.join("\r\n"));
+    expect(statusOf(reply)).toBe(200);
+  });
+}
+
+test("an absolute request target is routed by its path, and links keep the public address", async () => {
+  for (let i = 0; i < 2; i++)
+    await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } });
+  const reply = await send("GET http://evil.example/v1/pets?limit=1 HTTP/1.1");
+  expect(statusOf(reply)).toBe(200);
+  expect(reply).toContain(`<${service.url}/pets?limit=1&cursor=`);
+});
+
+test("a fragment in the request target is not part of the query", async () => {
+  expect(statusOf(await send("GET /v1/pets?limit=1#&limit=0 HTTP/1.1"))).toBe(200);
+});
+
+for (const path of ["/v1/./pets", "/v1/x/../pets", "/v1/%2e%2e/v1/pets"]) {
+  test(`dots in a path are not walked: ${path}`, async () => {
+    expect(statusOf(await send(`GET ${path} HTTP/1.1`))).toBe(404);
+  });
+}
+
+for (const method of ["TRACE", "PROPFIND", "PURGE", "PUT", "DELETE"]) {
+  test(`${method} /v1/pets 405`, async () => {
+    expect(statusOf(await send(`${method} /v1/pets HTTP/1.1`))).toBe(405);
+  });
+}
+
+for (const [what, text] of [
+  ["no request at all", "asdf\r\n\r\n"],
+  ["a TLS greeting", "\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n"],
+  ["a missing Host", "GET /v1/pets HTTP/1.1\r\n\r\n"],
+  ["two lengths", "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"],
+  [
+    "a length and chunks",
+    "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+  ],
+  ["a negative length", "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"],
+  ["NUL in a header", "GET /v1/pets HTTP/1.1\r\nHost: x\r\nA: a\0b\r\n\r\n"],
+] as const) {
+  test(`broken HTTP is turned away and nothing else happens: ${what}`, async () => {
+    expect(statusOf(await sendRaw(service.url, text))).toBe(400);
+    await isHealthy();
+  });
+}
+
+test("headers of 20 kB are turned away with 431", async () => {
+  expect(statusOf(await send("GET /v1/pets HTTP/1.1", [`A: ${"a".repeat(20_000)}`]))).toBe(431);
+  await isHealthy();
+});
+
+test("createPet 413: a gigantic announced length is answered at once with the Error body, then the connection closes", async () => {
+  const reply = await sendRaw(
+    service.url,
+    request("POST /v1/pets HTTP/1.1", ["Content-Type: application/json", "Content-Length: 99999999999"], "{"),
+    (text) => hasWholeReply(text),
+  );
+  expect(statusOf(reply)).toBe(413);
+  expect(reply).toContain('"code":"body_too_large"');
+  expect(reply).toMatch(/connection: close/i);
+  expect(reply).toMatch(/x-ratelimit-remaining: \d+/i);
+});
+
+test("createPet 201: a chunked body", async () => {
+  const json = '{"name":"Chunky","categoryId":1}';
+  const body = `${json.length.toString(16)}\r\n${json}\r\n0\r\n\r\n`;
+  const reply = await send(
+    "POST /v1/pets HTTP/1.1",
+    ["Content-Type: application/json", "Transfer-Encoding: chunked"],
+    body,
+  );
+  expect(statusOf(reply)).toBe(201);
+});
+
+test("createPet 201: Expect: 100-continue", async () => {
+  const json = '{"name":"Polite","categoryId":1}';
+  const headers = [
+    "Content-Type: application/json",
+    `Content-Length: ${json.length}`,
+    "Expect: 100-continue",
+  ];
+  const reply = await sendRaw(service.url, request("POST /v1/pets HTTP/1.1", headers, json), (text) =>
+    hasWholeReply(text.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, "")),
+  );
+  expect(reply).toContain("HTTP/1.1 201 Created");
+});
+
+test("a client that leaves in the middle of a body adds nothing", async () => {
+  const count = async () => ((await service.call({ path: "/pets?limit=100" })).json as unknown[]).length;
+  const before = await count();
+  const headers = ["Content-Type: application/json", "Content-Length: 100"];
+  const { hostname, port } = new URL(service.url);
+  const socket = await Bun.connect({ hostname, port: Number(port), socket: { data() {} } });
+  socket.write(request("POST /v1/pets HTTP/1.1", headers, '{"name":"Gone","categoryId":1'));
+  socket.flush();
+  socket.terminate();
+  await isHealthy();
+  expect(await count()).toBe(before);
+});
+
+test("pipelined requests are answered in order", async () => {
+  const reply = await sendRaw(
+    service.url,
+    request("GET /v1/pets?limit=1 HTTP/1.1") + request("GET /v1/nothing HTTP/1.1"),
+    (text) => text.includes("not_found"),
+  );
+  expect(reply.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 404"]);
+});

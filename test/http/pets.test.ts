@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Service, startService } from "../service.ts";
+
+let service: Service;
+beforeAll(async () => void (service = await startService()));
+afterAll(() => service.stop());
+
+const create = (body: unknown, headers: Record<string, string> = {}) =>
+  service.call({ method: "POST", path: "/pets", body, headers });
+
+const errorOf = ({ json }: { json: unknown }) => json as { code: string; message: string; status: number };
+
+describe("createPet", () => {
+  test("createPet 201: the animal with its identifier, and where it lives", async () => {
+    const reply = await create({ name: "Rex", categoryId: 7, status: "available" });
+    expect(reply.status).toBe(201);
+    expect(reply.json).toEqual({ id: expect.any(Number), name: "Rex", categoryId: 7, status: "available" });
+    expect(reply.headers.get("location")).toBe(`${service.url}/pets/${(reply.json as { id: number }).id}`);
+  });
+
+  test("createPet 201: a status that was left out stays absent everywhere", async () => {
+    const { json } = await create({ name: "Quiet", categoryId: 1 });
+    const { id } = json as { id: number };
+    expect(json).toEqual({ id, name: "Quiet", categoryId: 1 });
+    expect((await service.call({ path: `/pets/${id}` })).json).toEqual({ id, name: "Quiet", categoryId: 1 });
+  });
+
+  test("createPet 201: unknown fields are ignored", async () => {
+    const { json } = await create({ name: "Rex", categoryId: 7, id: 99, colour: "red", __proto__: 1 });
+    expect(Object.keys(json as object)).toEqual(["id", "name", "categoryId"]);
+  });
+
+  for (const literal of ["9007199254740993", "-9223372036854775808", "9223372036854775807", "0", "-1"]) {
+    test(`createPet 201: categoryId ${literal} comes back as itself`, async () => {
+      const reply = await create(`{"name":"Big","categoryId":${literal}}`);
+      expect(reply.status).toBe(201);
+      expect(reply.text).toContain(`"categoryId":${literal}}`);
+      const id = /"id":(\d+)/.exec(reply.text)?.[1];
+      expect((await service.call({ path: `/pets/${id}` })).text).toBe(reply.text);
+    });
+  }
+
+  for (const [literal, integer] of [
+    ["1.0", "1"],
+    ["1e3", "1000"],
+    ["-5E+2", "-500"],
+    ["100e-2", "1"],
+    ["9007199254740993.0", "9007199254740993"],
+    ["-0", "0"],
+  ]) {
+    test(`createPet 201: categoryId ${literal} is the integer ${integer}`, async () => {
+      expect((await create(`{"name":"N","categoryId":${literal}}`)).text).toContain(
+        `"categoryId":${integer}}`,
+      );
+    });
+  }
+
+  for (const literal of [
+    "1.5",
+    '"1"',
+    "true",
+    "null",
+    "[]",
+    "{}",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "1e400",
+    "1.00000000000000000001",
+    "1e-1",
+  ]) {
+    test(`createPet 400: categoryId ${literal} is no int64`, async () => {
+      const reply = await create(`{"name":"N","categoryId":${literal}}`);
+      expect(reply.status).toBe(400);
+      expect(errorOf(reply).code).toBe("invalid_body");
+      expect(errorOf(reply).message).toContain("categoryId");
+    });
+  }
+
+  for (const [what, name] of [
+    ["a number", 5],
+    ["null", null],
+    ["empty", ""],
+    ["only white space", " \t\u00a0"],
+    ["holding NUL", "a\0b"],
+    ["1,025 characters", "x".repeat(1025)],
+    ["1,025 code points outside the BMP", "🐕".repeat(1025)],
+    ["an array", ["Rex"]],
+  ] as const) {
+    test(`createPet 400: name ${what}`, async () => {
+      const reply = await create({ name, categoryId: 1 });
+      expect(reply.status).toBe(400);
+      expect(errorOf(reply)).toEqual({
+        code: "invalid_body",
+        message: expect.stringContaining("name must be"),
+        status: 400,
+      });
+    });
+  }
+
+  test("createPet 400: name with a lone surrogate", async () => {
+    expect((await create('{"name":"\\ud800","categoryId":1}')).status).toBe(400);
+  });
+
+  test("createPet 201: name of 1,024 code points outside the BMP", async () => {
+    const name = "🐕".repeat(1024);
+    expect((await create({ name, categoryId: 1 })).json).toMatchObject({ name });
+  });
+
+  for (const status of ["Sold", "", null, 1, ["sold"]]) {
+    test(`createPet 400: status ${JSON.stringify(status)}`, async () => {
+      const reply = await create({ name: "Rex", categoryId: 1, status });
+      expect(reply.status).toBe(400);
+      expect(errorOf(reply).message).toContain('status must be one of "available", "pending" or "sold"');
+    });
+  }
+
+  test("createPet 400: every field at fault is named", async () => {
+    const { message } = errorOf(await create({ categoryId: "7", status: "gone" }));
+    expect(message).toContain("name is required");
+    expect(message).toContain("categoryId must be");
+    expect(message).toContain("status must be");
+  });
+
+  for (const [what, body] of [
+    ["an array", "[]"],
+    ["a string", '"Rex"'],
+    ["null", "null"],
+    ["a number", "7"],
+  ] as const) {
+    test(`createPet 400: the body is ${what}`, async () => {
+      expect(errorOf(await create(body)).code).toBe("invalid_body");
+    });
+  }
+
+  for (const [what, body] of [
+    ["cut off", '{"name":"Rex",'],
+    ["with a trailing comma", '{"name":"Rex","categoryId":1,}'],
+    ["white space", "   "],
+    ["with a byte order mark", '\uFEFF{"name":"Rex","categoryId":1}'],
+    ["nested too deep for the exact parse", `${"[".repeat(30_000)}1e3${"]".repeat(30_000)}`],
+    ["invalid UTF-8", new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+    ["UTF-8 for a surrogate", new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22])],
+  ] as const) {
+    test(`createPet 400: JSON ${what}`, async () => {
+      const reply = await create(body);
+      expect(reply.status).toBe(400);
+      expect(errorOf(reply).code).toBe("invalid_json");
+    });
+  }
+
+  test("createPet 400: no body at all, whatever the content type", async () => {
+    for (const type of ["application/json", "text/plain"]) {
+      const reply = await service.call({ method: "POST", path: "/pets", headers: { "Content-Type": type } });
+      expect(errorOf(reply)).toMatchObject({ code: "invalid_body", status: 400 });
+    }
+  });
+
+  for (const type of [
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "application/jsonp",
+    "application/json-patch+json",
+    "",
+  ]) {
+    test(`createPet 415: Content-Type "${type}"`, async () => {
+      const reply = await create({ name: "Rex", categoryId: 1 }, { "Content-Type": type });
+      expect(errorOf(reply)).toMatchObject({ code: "unsupported_media_type", status: 415 });
+    });
+  }
+
+  for (const type of [
+    "application/json; charset=utf-8",
+    "Application/JSON",
+    "application/json ;charset=UTF-8",
+  ]) {
+    test(`createPet 201: Content-Type "${type}"`, async () => {
+      expect((await create({ name: "Rex", categoryId: 1 }, { "Content-Type": type })).status).toBe(201);
+    });
+  }
+
+  test("createPet 413: one byte over 64 KiB, announced", async () => {
+    const reply = await create(`{"name":"Rex","categoryId":1,"x":"${"y".repeat(65_537 - 35)}"}`);
+    expect(errorOf(reply)).toMatchObject({ code: "body_too_large", status: 413 });
+  });
+
+  test("createPet 201: exactly 64 KiB", async () => {
+    const start = '{"name":"Rex","categoryId":1,"x":"';
+    const body = `${start}${"y".repeat(65_536 - start.length - 2)}"}`;
+    expect(body.length).toBe(65_536);
+    expect((await create(body)).status).toBe(201);
+  });
+
+  test("createPet 413: streamed past 64 KiB without a length", async () => {
+    const chunk = new TextEncoder().encode("z".repeat(10_000));
+    const body = new ReadableStream({
+      start(controller) {
+        for (let i = 0; i < 20; i++) controller.enqueue(chunk);
+        controller.close();
+      },
+    });
+    expect((await create(body)).status).toBe(413);
+  });
+});
+
+describe("getPet", () => {
+  for (const id of [
+    "01",
+    "+1",
+    "1.0",
+    "abc",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "%zz",
+    "%00",
+    "1%2f2",
+    "1e0",
+    " 1",
+    "0x1",
+    "999999999",
+  ]) {
+    test(`getPet 404: ${id} names no animal`, async () => {
+      const reply = await service.call({ path: `/pets/${id}` });
+      expect(errorOf(reply)).toMatchObject({ code: "pet_not_found", status: 404 });
+    });
+  }
+
+  test("getPet 200: says that it is deprecated, until when, and what to use instead", async () => {
+    const { json } = await create({ name: "Old", categoryId: 1 });
+    const { headers, status } = await service.call({ path: `/pets/${(json as { id: number }).id}` });
+    expect(status).toBe(200);
+    expect(headers.get("deprecation")).toBe("@1794614400");
+    expect(headers.get("sunset")).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
+    expect(headers.get("link")).toContain(`<${service.url}/pets>; rel="successor-version"`);
+    expect(headers.get("link")).toContain('rel="deprecation"');
+    const docs = /<([^>]*)>; rel="deprecation"/.exec(headers.get("link") ?? "")?.[1] ?? "";
+    const page = await (await fetch(docs)).text();
+    expect(page).toContain('id="deprecation"');
+  });
+});

@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { command, type Running, serve, temporaryFolder } from "../process.ts";
+
+let folder: ReturnType<typeof temporaryFolder>;
+beforeEach(() => void (folder = temporaryFolder()));
+afterEach(() => folder.remove());
+
+const call = (server: Running, key: string | undefined, path = "/pets", init: RequestInit = {}) =>
+  fetch(server.url + path, {
+    ...init,
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+  });
+const remaining = (response: Response) => Number(response.headers.get("x-ratelimit-remaining"));
+const codeOf = async (response: Response) => ((await response.json()) as { code?: string }).code;
+
+/** Asks until the answer is as wanted, for at most a second. */
+async function withinASecond(check: () => Promise<boolean>): Promise<void> {
+  const started = performance.now();
+  while (!(await check())) {
+    if (performance.now() - started > 1_000) throw new Error("not within a second");
+    await Bun.sleep(20);
+  }
+}
+
+async function newKey(flags: string[] = ["--plan", "free"]): Promise<{ id: number; key: string }> {
+  const { out } = await command(
+    "keys",
+    "create",
+    "--name",
+    "test",
+    "--data",
+    folder.path,
+    "--json",
+    ...flags,
+  );
+  return JSON.parse(out) as { id: number; key: string };
+}
+
+describe("stopping", () => {
+  test("SIGTERM: a request in flight is finished and told that the connection closes, then exit 0", async () => {
+    const server = await serve(folder.path);
+    const { hostname, port } = new URL(server.url);
+    const body = '{"name":"Last","categoryId":1}';
+    let reply = "";
+    const socket = connect(Number(port), hostname);
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("data", (chunk) => void (reply += chunk.toString()));
+    socket.write(
+      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+    );
+    await withinASecond(async () => (await call(server, server.key)).ok);
+    const exit = server.stop("SIGTERM");
+    await withinASecond(() =>
+      call(server, server.key).then(
+        () => false,
+        () => true,
+      ),
+    );
+    socket.write(body.slice(5));
+    await closed;
+    expect(reply).toStartWith("HTTP/1.1 201");
+    expect(reply).toMatch(/connection: close/i);
+    expect(await exit).toBe(0);
+
+    const again = await serve(folder.path);
+    expect(again.key).toBeUndefined();
+    expect(await (await call(again, server.key)).json()).toEqual([{ id: 1, name: "Last", categoryId: 1 }]);
+    expect(await again.stop("SIGINT")).toBe(0);
+  }, 20_000);
+
+  test("SIGTERM: counts are kept exactly", async () => {
+    const first = await serve(folder.path);
+    for (let i = 0; i < 25; i++) await call(first, first.key);
+    await first.stop();
+    const second = await serve(folder.path);
+    expect(remaining(await call(second, first.key))).toBe(60 - 26);
+    await second.stop();
+  });
+
+  test("a second server on the same folder is refused in one line", async () => {
+    const server = await serve(folder.path);
+    const { code, out, err } = await command("serve", "--port", "0", "--data", folder.path);
+    expect({ code, out, lines: err.trim().split("\n").length }).toEqual({ code: 1, out: "", lines: 1 });
+    await server.stop();
+  });
+});
+
+describe("kill -9", () => {
+  test("every acknowledged animal is there, and at most a second of counting is lost", async () => {
+    const server = await serve(folder.path);
+    const { key } = await newKey();
+    const acknowledged: unknown[] = [];
+    for (let i = 0; i < 30; i++) {
+      const body = JSON.stringify({ name: `Rex ${i}`, categoryId: i });
+      acknowledged.push(await (await call(server, key, "/pets", { method: "POST", body })).json());
+    }
+    await Bun.sleep(1_000);
+    for (let i = 0; i < 5; i++) await call(server, key);
+    await server.stop("SIGKILL");
+
+    const again = await serve(folder.path);
+    const response = await call(again, key, "/pets?limit=100");
+    expect(await response.json()).toEqual(acknowledged as never);
+    expect(remaining(response)).toBeLessThanOrEqual(60 - 30 - 1);
+    expect(remaining(response)).toBeGreaterThanOrEqual(60 - 35 - 1);
+    await again.stop();
+  }, 20_000);
+
+  test("a ban stands at once, and is lifted by `keys unban` within a second", async () => {
+    const flags = ["--ban-grace", "0s", "--ban-strikes", "3"];
+    const server = await serve(folder.path, flags);
+    const { id, key } = await newKey(["--plan", "enterprise", "--per-minute", "1", "--per-day", "100"]);
+    await call(server, key);
+    const codes: (string | undefined)[] = [];
+    while (codes.at(-1) !== "key_banned") {
+      expect(codes.length).toBeLessThan(20);
+      codes.push(await codeOf(await call(server, key)));
+      await Bun.sleep(2);
+    }
+    await server.stop("SIGKILL");
+
+    const again = await serve(folder.path, flags);
+    expect(await codeOf(await call(again, key))).toBe("key_banned");
+    const { code } = await command("keys", "unban", String(id), "--data", folder.path);
+    expect(code).toBe(0);
+    await withinASecond(async () => (await codeOf(await call(again, key))) !== "key_banned");
+    await again.stop();
+  }, 20_000);
+
+  test("a ban that is lifted while no server runs is lifted for the next one", async () => {
+    const flags = ["--ban-grace", "0s", "--ban-strikes", "1"];
+    const server = await serve(folder.path, flags);
+    const { id, key } = await newKey(["--plan", "enterprise", "--per-minute", "1", "--per-day", "100"]);
+    await call(server, key);
+    await call(server, key);
+    await Bun.sleep(2);
+    expect(await codeOf(await call(server, key))).toBe("key_banned");
+    await server.stop();
+    await command("keys", "unban", String(id), "--data", folder.path);
+    const again = await serve(folder.path, flags);
+    expect(await codeOf(await call(again, key))).not.toBe("key_banned");
+    await again.stop();
+  }, 20_000);
+});

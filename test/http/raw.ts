@@ -1,0 +1,33 @@
+import { connect } from "node:net";
+
+/** Writes bytes to the port and gives back everything that comes until the other side closes or `done` is satisfied. */
+export function sendRaw(
+  url: string,
+  bytes: string | Uint8Array,
+  done: (text: string) => boolean = hasWholeReply,
+): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    const finish = () => (socket.destroy(), resolve(text));
+    socket.setTimeout(
+      5_000,
+      () => (socket.destroy(), reject(new Error(`no answer in 5 s; so far: ${text}`))),
+    );
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+      if (done(text)) finish();
+    });
+    socket.on("error", reject);
+    socket.on("close", finish);
+  });
+}
+
+export function hasWholeReply(text: string): boolean {
+  const end = text.indexOf("\r\n\r\n");
+  if (end === -1) return false;
+  const length = /content-length: (\d+)/i.exec(text.slice(0, end))?.[1];
+  if (length === undefined) return true;
+  return text.length >= end + 4 + Number(length);
+}

@@ -1,0 +1,128 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type App, startApp } from "../src/app.ts";
+import type { Config } from "../src/config.ts";
+import { parseJson } from "../src/contract/json.ts";
+import { hashSecret, mintSecret, type NewKey } from "../src/domain/keys.ts";
+import { DEFAULT_BAN } from "../src/domain/limits.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
+import type { Clock } from "../src/domain/ports.ts";
+import { silentLog } from "../src/http/log.ts";
+import { expectConforms } from "./conforms.ts";
+
+/** A clock that moves only when told to. */
+export class TestClock implements Clock {
+  constructor(private time = Date.parse("2026-11-15T12:00:00Z")) {}
+  now(): number {
+    return this.time;
+  }
+  advance(ms: number): void {
+    this.time += ms;
+  }
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Parsed with exact integers; undefined when there is no body. */
+  readonly json: unknown;
+}
+
+export interface Call {
+  readonly method?: string;
+  readonly path: string;
+  /** A string or bytes as they are, anything else as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  /** Another key, or null for none. */
+  readonly key?: string | null;
+}
+
+/** The whole service on a free port and a folder of its own, with a key that has limits nobody reaches. */
+export interface Service {
+  readonly app: App;
+  readonly url: string;
+  readonly dataDir: string;
+  readonly key: string;
+  readonly clock: TestClock;
+  /** Sends a request and holds the answer against the OpenAPI document. */
+  call(call: Call): Promise<Reply>;
+  newKey(key?: Partial<NewKey>): Promise<{ id: number; secret: string }>;
+  /** Stops and starts again on the same data. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const NO_LIMITS = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
+
+export async function startService(config: Partial<Config> = {}): Promise<Service> {
+  const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
+  const clock = new TestClock();
+  const settings: Config = {
+    environment: "production",
+    host: "127.0.0.1",
+    port: 0,
+    dataDir,
+    trustedProxies: [],
+    plans: DEFAULT_PLANS,
+    ban: DEFAULT_BAN,
+    ...config,
+  };
+  let app = await startApp(settings, { clock, log: silentLog });
+
+  async function newKey(key: Partial<NewKey> = {}) {
+    const secret = mintSecret(settings.environment);
+    const draft = {
+      name: "test",
+      plan: "enterprise",
+      limits: NO_LIMITS,
+      createdAt: clock.now(),
+      ...key,
+    } as const;
+    const { id } = await app.keys.createKey(draft, hashSecret(secret));
+    return { id, secret };
+  }
+  const { secret: key } = await newKey();
+
+  return {
+    get app() {
+      return app;
+    },
+    get url() {
+      return app.url;
+    },
+    dataDir,
+    key,
+    clock,
+    newKey,
+    call: (call) => send(app.url, call, key),
+    async restart() {
+      await app.close();
+      app = await startApp(settings, { clock, log: silentLog });
+    },
+    async stop() {
+      await app.close();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
+
+async function send(url: string, call: Call, defaultKey: string): Promise<Reply> {
+  const { method = "GET", path, body, key = defaultKey } = call;
+  const headers = new Headers(key === null ? {} : { Authorization: `Bearer ${key}` });
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
+  const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+  const response = await fetch(url + path, {
+    method,
+    headers,
+    redirect: "manual",
+    ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const reply = { status: response.status, headers: response.headers, text };
+  expectConforms(undefined, { method, path }, { ...reply, bodyText: text });
+  return { ...reply, json: text === "" ? undefined : parseJson(text) };
+}
