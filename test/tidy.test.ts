@@ -1,0 +1,230 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+/** Style and architecture, kept like any other promise. */
+const ROOT = resolve(import.meta.dir, "..");
+const TREES = ["src", "test", "bench", "docs"];
+const MAX_LINES = 300;
+const MAX_COLUMNS = 120;
+
+interface File {
+  /** From the root, with `/`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+function filesUnder(folder: string): string[] {
+  if (!existsSync(join(ROOT, folder))) return [];
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    if (entry.name === "node_modules" || entry.name.startsWith(".")) return [];
+    const path = `${folder}/${entry.name}`;
+    return entry.isDirectory() ? filesUnder(path) : [path];
+  });
+}
+
+const read = (path: string): File => ({ path, text: readFileSync(join(ROOT, path), "utf8") });
+const paths = TREES.flatMap(filesUnder);
+const code = paths.filter((path) => /\.tsx?$/.test(path)).map(read);
+const source = code.filter(({ path }) => path.startsWith("src/"));
+const pages = [...readdirSync(ROOT), ...filesUnder("docs")].filter((path) => path.endsWith(".md")).map(read);
+
+/** Everything but comments, so that prose may speak of what code may not do. */
+const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, "$1");
+
+/** Strings emptied, comments and lines kept: a string may be as long as what it says. */
+const withoutStrings = (text: string) =>
+  text.replace(
+    /\/\*[\s\S]*?\*\/|\/\/.*$|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`/gm,
+    (token) => (token.startsWith("/") ? token : token.replace(/[^\n]/g, "")),
+  );
+
+/** `file:line` of every line that the test picks. */
+function linesWhere(files: readonly File[], isAtFault: (line: string) => boolean): string[] {
+  return files.flatMap(({ path, text }) =>
+    text.split("\n").flatMap((line, i) => (isAtFault(line) ? [`${path}:${i + 1}: ${line.trim()}`] : [])),
+  );
+}
+
+interface Import {
+  readonly from: string;
+  /** A file from the root, or the name of a package. */
+  readonly of: string;
+}
+
+const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["']([^"'\n]+)["']/g;
+
+const imports: readonly Import[] = source.flatMap(({ path, text }) =>
+  [...withoutComments(text).matchAll(IMPORT)].map(([, name = ""]) => ({
+    from: path,
+    of: name.startsWith(".") ? relative(ROOT, resolve(ROOT, dirname(path), name)) : name,
+  })),
+);
+
+/** `src/http/body.ts` → `http`; `src/app.ts` → `app`. */
+const roomOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
+
+/** What each room may import besides itself: one direction, no way back. */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  contract: [],
+  domain: ["contract"],
+  store: ["domain", "contract"],
+  limiter: ["domain", "contract"],
+  http: ["domain", "contract"],
+  client: ["contract"],
+  console: ["client", "contract"],
+  config: ["domain", "contract"],
+  clock: ["domain"],
+  app: ["http", "store", "limiter", "domain", "contract", "config", "clock"],
+  cli: ["app", "client", "config", "store", "domain", "contract"],
+};
+
+/** What may be imported from outside the project, by rooms that keep to it. */
+const PACKAGES: Readonly<Record<string, RegExp>> = {
+  contract: /^$/,
+  domain: /^node:crypto$/,
+  client: /^$/,
+  console: /^$/,
+};
+
+describe("rooms", () => {
+  test("the files are found", () => {
+    expect(source.length).toBeGreaterThan(10);
+    expect(
+      imports.some(({ from, of }) => from === "src/domain/ports.ts" && of === "src/contract/errors.ts"),
+    ).toBe(true);
+  });
+
+  test("imports follow the arrows", () => {
+    const faults = imports.filter(({ from, of }) => {
+      if (!of.startsWith("src/") || roomOf(from) === roomOf(of)) return false;
+      return ARROWS[roomOf(from)]?.includes(roomOf(of)) !== true;
+    });
+    expect(faults).toEqual([]);
+  });
+
+  test("contract, client and console run anywhere, and domain needs node:crypto alone", () => {
+    const faults = imports.filter(({ from, of }) => {
+      const allowed = PACKAGES[roomOf(from)];
+      return allowed !== undefined && !of.startsWith("src/") && !allowed.test(of);
+    });
+    expect(faults).toEqual([]);
+    const portable = source.filter(({ path }) => roomOf(path) in PACKAGES);
+    const globals = /\b(?:Bun\.|process\.|Buffer\.)/;
+    expect(
+      portable.filter(({ text }) => globals.test(withoutComments(text))).map(({ path }) => path),
+    ).toEqual([]);
+  });
+
+  test("imports within src stay within src", () => {
+    expect(imports.filter(({ of }) => /^(?:test|bench|docs|\.\.)\b/.test(of))).toEqual([]);
+  });
+
+  test.each<[string, RegExp, RegExp]>([
+    [
+      "the environment is read in config alone",
+      /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
+      /^src\/config\.ts$/,
+    ],
+    [
+      "Bun.serve stands in http alone",
+      /\bBun\.serve\b|import \{[^}]*\bserve\b[^}]*\} from "bun"/,
+      /^src\/http\//,
+    ],
+    [
+      "databases are spoken to in store alone",
+      /["']bun:sqlite["']|\bBun\.(?:sql|SQL)\b|\bSQL\b[^;]*from "bun"/,
+      /^src\/store\//,
+    ],
+    [
+      "Valkey is spoken to in limiter alone",
+      /["']ioredis["']|\bBun\.(?:redis|RedisClient)\b|\bRedisClient\b/,
+      /^src\/limiter\//,
+    ],
+  ])("%s", (_, usage, home) => {
+    const faults = source.filter(({ path, text }) => !home.test(path) && usage.test(withoutComments(text)));
+    expect(faults.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("no folder is called utils, helpers, common or types", () => {
+    expect(paths.filter((path) => /\/(?:utils?|helpers?|common|types)\//.test(path))).toEqual([]);
+  });
+});
+
+describe("style", () => {
+  test(`no file in src has more than ${MAX_LINES} lines`, () => {
+    const long = source.filter(({ text }) => text.split("\n").length - 1 > MAX_LINES);
+    expect(long.map(({ path }) => path)).toEqual([]);
+  });
+
+  test(`no line is longer than ${MAX_COLUMNS} characters, strings and tables aside`, () => {
+    const stringless = code.map(({ path, text }) => ({ path, text: withoutStrings(text) }));
+    const long = linesWhere(
+      [...stringless, ...pages],
+      (line) => line.length > MAX_COLUMNS && !line.startsWith("|"),
+    );
+    expect(long).toEqual([]);
+  });
+
+  test("no type is any", () => {
+    const isAny = /(?::|<|\bas|=>|\||,)\s*any\b(?!\.|\()|\bany\[\]/;
+    const bare = source.map(({ path, text }) => ({ path, text: withoutStrings(withoutComments(text)) }));
+    expect(linesWhere(bare, (line) => isAny.test(line))).toEqual([]);
+  });
+
+  test("nothing is left to do later", () => {
+    const mark = /\b(?:TO[D]O|FIX[M]E|XX[X]|HA[C]K)\b/;
+    expect(linesWhere([...code, ...pages], (line) => mark.test(line))).toEqual([]);
+  });
+
+  test("no test is skipped, singled out or promised", () => {
+    const skipped = /\b(?:test|it|describe)\.(?:skip|only|todo|skipIf|todoIf|failing)\b/;
+    expect(linesWhere(code, (line) => skipped.test(line))).toEqual([]);
+  });
+
+  test("nothing names a place on somebody's machine", () => {
+    const place = /(?:^|[\s"'`(=])\/(?:work|root|home|tmp|Users)\/\w/;
+    expect(linesWhere([...code, ...pages], (line) => place.test(line))).toEqual([]);
+  });
+});
+
+const anchorsOf = ({ text }: File) =>
+  [...Bun.markdown.html(text, { headings: { ids: true } }).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+
+describe("documents", () => {
+  const links = pages.flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => ({ path, target })),
+  );
+
+  test("every link within the project leads somewhere", () => {
+    const broken = links.filter(({ path, target }) => {
+      if (/^(?:[a-z]+:|\/)/.test(target)) return false;
+      const [file = "", anchor] = target.split("#");
+      const at = file === "" ? path : relative(ROOT, resolve(ROOT, dirname(path), file));
+      if (!existsSync(join(ROOT, at))) return true;
+      return anchor !== undefined && at.endsWith(".md") && !anchorsOf(read(at)).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test("the interface has the chapter that the Deprecation header's Link points to", () => {
+    expect(anchorsOf(read("docs/interface.md"))).toContain("deprecation");
+  });
+
+  test("the interface names every error code with its status", async () => {
+    const { ERRORS } = await import("../src/contract/errors.ts");
+    const { text } = read("docs/interface.md");
+    const missing = Object.entries(ERRORS).filter(
+      ([code, { status }]) => !new RegExp(`^\\| +${status} \\| \`${code}\` +\\|`, "m").test(text),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test("docs/dependencies.md has a row for each dependency, and for no other", () => {
+    const { dependencies, devDependencies } = JSON.parse(read("package.json").text);
+    const rows = [...read("docs/dependencies.md").text.matchAll(/^\| `([^`]+)` +\|/gm)].map(
+      ([, name]) => name,
+    );
+    expect(rows.toSorted()).toEqual(Object.keys({ ...dependencies, ...devDependencies }).toSorted());
+  });
+});
