@@ -78,14 +78,15 @@ test("after any sequence of writes a page that was kept says what the store says
 test("no reader sees an older state than one already answered, while writes go on", async () => {
   const service = await startService();
   for (let i = 0; i < 5; i++) await write(service, { kind: "create", status: undefined });
-  let acknowledged = 5;
+  const progress = { acknowledged: 5 };
   const writer = (async () => {
-    for (; acknowledged < 60; acknowledged++) await write(service, { kind: "create", status: undefined });
+    for (; progress.acknowledged < 60; progress.acknowledged++)
+      await write(service, { kind: "create", status: undefined });
   })();
   const reader = async () => {
     let seen = 0;
-    while (acknowledged < 60) {
-      const known = acknowledged;
+    while (progress.acknowledged < 60) {
+      const known = progress.acknowledged;
       const count = ((await service.call({ path: "/pets?limit=100" })).json as unknown[]).length;
       expect(count).toBeGreaterThanOrEqual(Math.max(seen, known));
       seen = count;
