@@ -1,9 +1,10 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { steadyClock } from "./clock.ts";
-import { type Config, pathsOf, serversOf } from "./config.ts";
+import { type Config, serversOf } from "./config.ts";
 import { openApiJson } from "./contract/openapi.ts";
-import type { Clock, KeyStore, Limiter, Store } from "./domain/ports.ts";
-import { trustList } from "./http/addresses.ts";
+import type { Clock, KeyStore, Limiter } from "./domain/ports.ts";
+import { type Engines, openEngines } from "./engines.ts";
+import { Addresses } from "./http/addresses.ts";
 import { Callers } from "./http/callers.ts";
 import { Deadlines } from "./http/deadline.ts";
 import { FaultLog } from "./http/faults.ts";
@@ -14,8 +15,6 @@ import { createOperate } from "./http/operate.ts";
 import { createPages } from "./http/pages.ts";
 import { createPipeline } from "./http/pipeline.ts";
 import { listen } from "./http/server.ts";
-import { createMemoryLimiter } from "./limiter/memory.ts";
-import { acquireLock, openLedger, openStore } from "./store/sqlite/index.ts";
 
 export interface App {
   /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */
@@ -62,14 +61,16 @@ async function serveOn(
   const faults = new FaultLog(log);
   const operate = createOperate({
     handlers,
-    kept: store.freshness && new KeptAnswers(store.freshness),
+    kept: store.freshness
+      ? { listPets: new KeptAnswers(store.freshness), getPet: new KeptAnswers(store.freshness) }
+      : {},
     deadlines: new Deadlines(DEADLINE_MS),
     clock,
     faults,
     baseUrl,
   });
-  const trustedProxies = trustList(config.trustedProxies);
-  const pipeline = createPipeline({ callers, limiter, plans, trustedProxies, clock, faults }, operate);
+  const addresses = new Addresses(config.trustedProxies);
+  const pipeline = createPipeline({ callers, limiter, plans, addresses, clock, faults }, operate);
   const pages = createPages({
     openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
     docs: interfaceDocs,
@@ -88,44 +89,16 @@ async function serveOn(
   };
 }
 
-interface Engines {
-  readonly store: Store;
-  readonly keys: KeyStore;
-  readonly limiter: Limiter;
-  close(): Promise<void>;
-}
-
-/** One process on one machine: SQLite for the data, memory for the limits with a ledger behind it. */
-async function openEngines(config: Config, clock: Clock, log: Log): Promise<Engines> {
-  const paths = pathsOf(config);
-  mkdirSync(config.dataDir, { recursive: true });
-  const lock = acquireLock(paths.lock);
-  if (lock === undefined) {
-    throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
-  }
-  const { store, keys, close } = await openStore(paths.store);
-  const limiter = createMemoryLimiter({
-    clock,
-    ban: config.ban,
-    ledger: openLedger(paths.ledger),
-    onLedgerFault: (error) => log.warn("counts are not being written down; trying again", { error }),
-  });
-  return {
-    store,
-    keys,
-    limiter,
-    async close() {
-      await limiter.close();
-      await close();
-      lock.release();
-    },
-  };
-}
-
-/** Takes over what other processes change: plans, secrets, revocations, lifted bans. */
+/**
+ * Takes over what other processes change: plans, secrets, revocations, lifted bans. The next look begins after the
+ * one before has ended, or a slow answer would take back what a quicker one has told since.
+ */
 function followKeys(callers: Callers, limiter: Limiter, log: Log): () => void {
   let failing = false;
-  const timer = setInterval(async () => {
+  let timer = setTimeout(look, FOLLOW_EVERY_MS);
+  let stopped = false;
+
+  async function look(): Promise<void> {
     try {
       for (const key of await callers.follow()) {
         if (key.pardonedAt !== undefined) await limiter.pardon(`key:${key.id}`, key.pardonedAt);
@@ -136,8 +109,13 @@ function followKeys(callers: Callers, limiter: Limiter, log: Log): () => void {
       if (!failing) log.warn("key changes cannot be followed; trying again", { error });
       failing = true;
     }
-  }, FOLLOW_EVERY_MS);
-  return () => clearInterval(timer);
+    if (!stopped) timer = setTimeout(look, FOLLOW_EVERY_MS);
+  }
+
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
 }
 
 function systemClock(log: Log): Clock {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { baseUrl, host, listenUrl } from "./config/addresses.ts";
+import { postgresUrl, valkeyUrl } from "./config/engines.ts";
 import { choice, duration, folder, integer, list, text, toggle } from "./config/kinds.ts";
 import { limitPair, requestCount } from "./config/limits.ts";
 import { network } from "./config/networks.ts";
@@ -23,6 +24,12 @@ export interface Config {
   /** 0 picks a free one. */
   readonly port: number;
   readonly dataDir: string;
+  /** PostgreSQL for the data; undefined means SQLite in `dataDir`. */
+  readonly databaseUrl?: string;
+  /** Valkey for the limits: one server, or several hosts of a cluster; undefined means in process. */
+  readonly limitsUrls?: readonly string[];
+  /** How long Valkey may keep a request waiting in silence; undefined means as long as the limiter thinks right. */
+  readonly limitsTimeoutMs?: number;
   /** Base address as clients see it, `/v1` included; undefined means the address listened on. */
   readonly publicUrl?: string;
   /** Base address of the other environment, for the OpenAPI document. */
@@ -48,6 +55,25 @@ export const PLACE = {
     help: "Which environment: each has its own data, keys and address",
   },
   data: { kind: folder, default: "./data", help: "Folder of the databases; made when missing" },
+  "database-url": {
+    kind: postgresUrl,
+    otherwise: "SQLite in --data",
+    help: "PostgreSQL to keep animals, orders and keys in, shared by any number of servers",
+  },
+  "limits-url": {
+    kind: list(valkeyUrl),
+    otherwise: "counted in process",
+    repeatable: true,
+    help: "Valkey or Redis to count the limits in, shared by any number of servers; several for a cluster",
+  },
+} as const satisfies Record<string, Option>;
+
+export const PATIENCE = {
+  "limits-timeout": {
+    kind: duration({ min: 5, max: SECOND }),
+    otherwise: "25ms",
+    help: "Silence of --limits-url after which requests are counted in process until it is back",
+  },
 } as const satisfies Record<string, Option>;
 
 export const ADDRESS = {
@@ -130,6 +156,7 @@ export const BAN = {
 /** What the service itself can be told. */
 export const SETTINGS = {
   ...PLACE,
+  ...PATIENCE,
   ...ADDRESS,
   ...TWIN,
   ...PROXIES,
@@ -176,8 +203,10 @@ export function readConfig(given: Given, variables: Variables): Config | Problem
 export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const publicUrl = values["public-url"];
   const twinUrl = values["twin-url"];
+  const limitsTimeoutMs = values["limits-timeout"];
   return {
     ...placeOf(values),
+    ...(limitsTimeoutMs !== undefined && { limitsTimeoutMs }),
     host: values.host,
     port: values.port ?? DEFAULT_PORT[values.env],
     ...(publicUrl !== undefined && { publicUrl }),
@@ -188,11 +217,18 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   };
 }
 
-/** Which data: the part of a Config that names files. */
-export type Place = Pick<Config, "environment" | "dataDir">;
+/** Which data: the part of a Config that says where everything is kept. */
+export type Place = Pick<Config, "environment" | "dataDir" | "databaseUrl" | "limitsUrls">;
 
 export function placeOf(values: ValuesOf<typeof PLACE>): Place {
-  return { environment: values.env, dataDir: values.data };
+  const databaseUrl = values["database-url"];
+  const limitsUrls = values["limits-url"];
+  return {
+    environment: values.env,
+    dataDir: values.data,
+    ...(databaseUrl !== undefined && { databaseUrl }),
+    ...(limitsUrls !== undefined && { limitsUrls }),
+  };
 }
 
 export function plansOf(values: ValuesOf<typeof PLAN_LIMITS>): Plans {

@@ -75,8 +75,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   console: ["client", "contract"],
   config: ["domain", "contract"],
   clock: ["domain"],
-  app: ["http", "store", "limiter", "domain", "contract", "config", "clock"],
-  cli: ["app", "client", "config", "store", "domain", "contract"],
+  engines: ["store", "limiter", "domain", "config", "http"],
+  app: ["engines", "http", "domain", "contract", "config", "clock"],
+  cli: ["app", "engines", "client", "config", "store", "domain", "contract"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

@@ -9,6 +9,8 @@ export interface Context {
   readonly clock: Clock;
   /** To standard output; resolves when the text has left, so that a shown key was really shown. */
   print(text: string): Promise<void>;
+  /** A line on standard error about something that does not keep the command from being done. */
+  warn(line: string): void;
   /** Resolves with the first signal that asks the process to stop. */
   stopAsked(): Promise<void>;
 }

@@ -1,19 +1,13 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { Unavailable } from "../contract/errors.ts";
+import { existsSync } from "node:fs";
 import { pathsOf, type Place } from "../config.ts";
 import type { ApiKey } from "../domain/keys.ts";
-import { pardon, type Standing } from "../domain/limits.ts";
-import type { KeyStore, Ledger } from "../domain/ports.ts";
+import type { KeyStore } from "../domain/ports.ts";
+import { openStores } from "../engines.ts";
 import { Failure, type Outcome } from "./command.ts";
 
-/** Loaded when it is needed: help, and every complaint about a command line, come without a database. */
-const engine = () => import("../store/sqlite/index.ts");
-
-/** Opens the keys of a place for the length of `work`, beside a server that may be running on it. */
+/** Opens the keys of a place for the length of `work`, beside servers that may be running on it. */
 export async function withKeys<T>(place: Place, work: (keys: KeyStore) => Promise<T>): Promise<T> {
-  mkdirSync(place.dataDir, { recursive: true });
-  const { openStore } = await engine();
-  const { keys, close } = await openStore(pathsOf(place).store);
+  const { keys, close } = await openStores(place);
   try {
     return await work(keys);
   } finally {
@@ -23,7 +17,7 @@ export async function withKeys<T>(place: Place, work: (keys: KeyStore) => Promis
 
 /** Whether anything was ever kept there. Looking at a place makes no files in it. */
 export function isInUse(place: Place): boolean {
-  return existsSync(pathsOf(place).store);
+  return place.databaseUrl !== undefined || existsSync(pathsOf(place).store);
 }
 
 /** As withKeys, for one key that has to exist. */
@@ -38,50 +32,7 @@ export async function withKey(
   });
 }
 
-function noSuchKey({ environment, dataDir }: Place, id: number): Failure {
-  return new Failure(`no key ${id} exists in ${environment} at ${dataDir}; see petstore keys list`);
-}
-
-/**
- * Where keys stand with their limits, as the ledger has it. A running server writes it once a second, so this is at
- * most a second old.
- */
-export async function standingsOf(
-  place: Place,
-  ids: readonly number[],
-): Promise<ReadonlyMap<number, Standing>> {
-  const standings = new Map<number, Standing>();
-  if (ids.length === 0) return standings;
-  await withLedger(place, (ledger) => {
-    for (const id of ids) {
-      const standing = ledger.find(`key:${id}`);
-      if (standing) standings.set(id, standing);
-    }
-  });
-  return standings;
-}
-
-/** For a server that starts later. One that runs follows the keys, and writes the same over this. */
-export async function pardonInLedger(place: Place, id: number, at: number): Promise<void> {
-  await withLedger(place, (ledger) => {
-    const standing = ledger.find(`key:${id}`);
-    if (standing === undefined) return;
-    pardon(standing, at);
-    ledger.save([[`key:${id}`, standing]]);
-  }).catch((error: unknown) => {
-    // Busy, so a server is running, and it is the one that counts.
-    if (!(error instanceof Unavailable)) throw error;
-  });
-}
-
-async function withLedger(place: Place, work: (ledger: Ledger) => void): Promise<void> {
-  const { ledger: path } = pathsOf(place);
-  if (!existsSync(path)) return;
-  const { openLedger } = await engine();
-  const ledger = openLedger(path);
-  try {
-    work(ledger);
-  } finally {
-    ledger.close();
-  }
+function noSuchKey(place: Place, id: number): Failure {
+  const where = place.databaseUrl === undefined ? ` at ${place.dataDir}` : "";
+  return new Failure(`no key ${id} exists in ${place.environment}${where}; see petstore keys list`);
 }

@@ -1,8 +1,9 @@
 import { BAN, banOf, KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf } from "../config.ts";
 import { printable } from "../config/problem.ts";
 import { define } from "./define.ts";
-import { isInUse, standingsOf, withKeys } from "./key-access.ts";
+import { isInUse, withKeys } from "./key-access.ts";
 import { json, type KeyView, viewOf } from "./key-view.ts";
+import { standingsOf, USE_UNKNOWN } from "./standings.ts";
 import { columns } from "./table.ts";
 
 const HEADER = [
@@ -28,15 +29,14 @@ export const keysList = define({
   required: [],
   asServed: { ...PLAN_LIMITS, ...BAN },
   examples: ["petstore keys list", "petstore keys list --env staging --json"],
-  async run({ values }, { clock, print }) {
+  async run({ values }, { clock, print, warn }) {
     const place = placeOf(values);
     const keys = isInUse(place) ? await withKeys(place, async (keys) => keys.listKeys()) : [];
-    const standings = await standingsOf(
-      place,
-      keys.map(({ id }) => id),
-    );
+    const ids = keys.map(({ id }) => id);
+    const standings = await standingsOf(place, ids, clock);
+    if (standings === undefined) warn(USE_UNKNOWN);
     const [plans, ban, now] = [plansOf(values), banOf(values), clock.now()];
-    const views = keys.map((key) => viewOf(key, { plans, ban, now, standing: standings.get(key.id) }));
+    const views = keys.map((key) => viewOf(key, { plans, ban, now, standing: standings?.get(key.id) }));
     if (values.json) await print(json(views));
     else if (views.length > 0) await print(columns([HEADER, ...views.map(row)]));
     else {

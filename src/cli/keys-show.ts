@@ -2,9 +2,10 @@ import { BAN, banOf, KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf } from ".
 import { grouped } from "../config/kinds.ts";
 import { printable } from "../config/problem.ts";
 import { define } from "./define.ts";
-import { standingsOf, withKey } from "./key-access.ts";
+import { withKey } from "./key-access.ts";
 import { keyId } from "./key-id.ts";
 import { json, type KeyView, limitsInWords, viewOf, type WindowView } from "./key-view.ts";
+import { standingsOf, USE_UNKNOWN } from "./standings.ts";
 import { columns } from "./table.ts";
 
 export const keysShow = define({
@@ -17,10 +18,12 @@ export const keysShow = define({
   required: [],
   asServed: { ...PLAN_LIMITS, ...BAN },
   examples: ["petstore keys show 3", "petstore keys show 3 --json"],
-  async run({ positionals: { ID: id }, values }, { clock, print }) {
+  async run({ positionals: { ID: id }, values }, { clock, print, warn }) {
     const place = placeOf(values);
     return withKey({ place, id }, async (key) => {
-      const standing = (await standingsOf(place, [id])).get(id);
+      const standings = await standingsOf(place, [id], clock);
+      if (standings === undefined) warn(USE_UNKNOWN);
+      const standing = standings?.get(id);
       const view = viewOf(key, { plans: plansOf(values), ban: banOf(values), now: clock.now(), standing });
       await print(values.json ? json(view) : columns(lines(view)));
       return undefined;

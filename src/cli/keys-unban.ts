@@ -1,6 +1,7 @@
 import { KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
 import { define } from "./define.ts";
-import { pardonInLedger, withKey } from "./key-access.ts";
+import { withKey } from "./key-access.ts";
+import { pardonKey } from "./standings.ts";
 import { keyId } from "./key-id.ts";
 import { json, rfc3339 } from "./key-view.ts";
 
@@ -19,7 +20,7 @@ export const keysUnban = define({
     return withKey({ place, id }, async (_key, keys) => {
       const pardonedAt = clock.now();
       await keys.updateKey(id, { pardonedAt });
-      await pardonInLedger(place, id, pardonedAt);
+      await pardonKey(place, id, { at: pardonedAt, clock });
       const shown = { id, pardonedAt: rfc3339(pardonedAt) };
       await print(values.json ? json(shown) : `Key ${id}: bans and strikes up to now are lifted.\n`);
       return undefined;

@@ -18,6 +18,7 @@ const context: Context = {
   variables: processVariables(),
   clock: { now: Date.now },
   print: (text) => write(process.stdout, text),
+  warn: (line) => void complain(line),
   stopAsked: () =>
     stopOnSignals({
       on: (signal, listener) => process.on(signal, listener),

@@ -1,10 +1,10 @@
 import { configOf, type Config, SETTINGS } from "../config.ts";
+import { hashSecret, mintSecret } from "../domain/keys.ts";
 import type { KeyStore } from "../domain/ports.ts";
 import { limitsOf } from "../domain/plans.ts";
 import { Failure } from "./command.ts";
 import { define } from "./define.ts";
 import { explain, textOf } from "./explain.ts";
-import { issueKey } from "./issue.ts";
 import { limitsInWords } from "./key-view.ts";
 import { shownOnce } from "./secret.ts";
 import { columns } from "./table.ts";
@@ -68,12 +68,10 @@ function greeting({ environment, dataDir }: Config, url: string): string {
 
 /** A newcomer leaves with a key in hand; once any key was ever made, no later start prints one. */
 async function firstKey(app: { keys: KeyStore; url: string }, config: Config, now: number): Promise<string> {
-  if ((await app.keys.listKeys()).length > 0) return "";
-  const { key, secret } = await issueKey(app.keys, config.environment, {
-    name: "first key",
-    plan: "free",
-    createdAt: now,
-  });
+  const secret = mintSecret(config.environment);
+  const draft = { name: "first key", plan: "free", createdAt: now } as const;
+  const key = await app.keys.createFirstKey(draft, hashSecret(secret));
+  if (key === undefined) return "";
   const limits = limitsInWords(limitsOf(key, config.plans));
   return `No key existed yet, so here is one (${key.plan}: ${limits}):\n${shownOnce(secret, app.url)}\n`;
 }

@@ -8,6 +8,8 @@ export interface Kind<T> {
   readonly expected: string;
   /** The same in a word or two, where bounds or choices are worth showing beside every mention. */
   readonly range?: string;
+  /** May hold a password, so a value that is wrong is not repeated. */
+  readonly secret?: true;
   read(text: string): T | undefined;
   write(value: T): string;
   /** What the operator may have meant by a value that cannot be read. */
@@ -116,6 +118,7 @@ const items = (text: string) => text.split(",").map((item) => item.trim());
 export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
   return {
     placeholder: `${kind.placeholder}…`,
+    ...(kind.secret && { secret: kind.secret }),
     expected: `${kind.expected}, or several with commas between them`,
     read: (text) => {
       const values = items(text).flatMap((item) => kind.read(item) ?? []);

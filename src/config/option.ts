@@ -63,6 +63,7 @@ export function sourceOf(flag: string, given: Given, variables: Variables): Sour
 }
 
 export function misread(name: string, text: string, kind: Kind<unknown>): Problem {
+  if (kind.secret) return new Problem(`${name} cannot be read; it should be ${kind.expected}`);
   const hint = kind.hint?.(text);
   const meant = hint === undefined ? "" : ` (did you mean ${hint}?)`;
   return new Problem(`${name} is ${quoted(text)}; it should be ${kind.expected}${meant}`);

@@ -95,6 +95,8 @@ export interface KeyStore {
   changesSince(revision: number): Awaitable<{ revision: number; changed: readonly ApiKey[] }>;
 
   createKey(key: NewKey, secretHash: string): Promise<ApiKey>;
+  /** As createKey, but only where no key was ever made; of many that try at once, one makes it. */
+  createFirstKey(key: NewKey, secretHash: string): Promise<ApiKey | undefined>;
   /** Oldest first. */
   listKeys(): Awaitable<readonly ApiKey[]>;
   getKey(id: number): Awaitable<ApiKey | undefined>;

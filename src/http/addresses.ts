@@ -1,22 +1,58 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 
-/**
- * Who is calling, by address. `X-Forwarded-For` is read from the right, one hop at a time, and believed only while
- * the hop before it is a proxy that the operator named: what a client writes into the header itself is never reached.
- */
-export function clientAddress(peer: string, forwardedFor: () => string | null, trusted: BlockList): string {
-  let client = canonical(peer) ?? peer;
-  if (!isListed(client, trusted)) return client;
-  const hops = forwardedFor()?.split(",") ?? [];
-  while (hops.length > 0 && isListed(client, trusted)) {
-    const next = canonical((hops.pop() ?? "").trim());
-    if (next === undefined) break;
-    client = next;
-  }
-  return client;
+interface Known {
+  readonly counted: string;
+  readonly isProxy: boolean;
 }
 
-export function trustList(networks: readonly string[]): BlockList {
+const MAX_REMEMBERED = 10_000;
+
+/**
+ * What callers without a key are counted by: the IPv4 address, or the /64 that one IPv6 customer holds.
+ *
+ * `X-Forwarded-For` is read from the right, one hop at a time, and believed only while the hop before it is a proxy
+ * that the operator named: what a client writes into the header itself is never reached.
+ */
+export class Addresses {
+  readonly #proxies: BlockList;
+  /** Addresses keep coming back, and looking closely at one takes as long as the rest of a refusal. */
+  readonly #known = new Map<string, Known | undefined>();
+
+  constructor(proxies: readonly string[]) {
+    this.#proxies = listOf(proxies);
+  }
+
+  counted(peer: string, forwardedFor: () => string | null): string {
+    let client = this.#look(peer);
+    if (client === undefined) return peer;
+    if (!client.isProxy) return client.counted;
+    const hops = forwardedFor()?.split(",") ?? [];
+    while (hops.length > 0 && client.isProxy) {
+      const next = this.#look((hops.pop() ?? "").trim());
+      if (next === undefined) break;
+      client = next;
+    }
+    return client.counted;
+  }
+
+  #look(text: string): Known | undefined {
+    if (this.#known.has(text)) return this.#known.get(text);
+    if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
+    const address = canonical(text);
+    const known = address === undefined ? undefined : this.#lookClosely(address);
+    // Anything can stand in the header; only what is short is worth remembering.
+    if (text.length <= 64) this.#known.set(text, known);
+    return known;
+  }
+
+  #lookClosely(address: string): Known {
+    const family = isIPv4(address) ? "ipv4" : "ipv6";
+    const counted = family === "ipv4" ? address : networkOf(address);
+    return { counted, isProxy: this.#proxies.check(address, family) };
+  }
+}
+
+function listOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
     const [address = "", prefix] = network.split("/");
@@ -26,21 +62,16 @@ export function trustList(networks: readonly string[]): BlockList {
   return list;
 }
 
-function isListed(address: string, list: BlockList): boolean {
-  return list.check(address, isIPv4(address) ? "ipv4" : "ipv6");
-}
-
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
 /** IPv4 that arrives dressed as IPv6 is the same caller as without; anything that is no address is undefined. */
-function canonical(address: string): string | undefined {
-  const plain = MAPPED_IPV4.exec(address)?.[1] ?? address.replace(/^\[(.*)\]$/, "$1").replace(/%.*$/, "");
+function canonical(text: string): string | undefined {
+  const plain = MAPPED_IPV4.exec(text)?.[1] ?? text.replace(/^\[(.*)\]$/, "$1").replace(/%.*$/, "");
   return isIPv4(plain) || isIPv6(plain) ? plain : undefined;
 }
 
-/** What a caller without a key is counted by: the IPv4 address, or the /64 that one IPv6 customer holds. */
-export function countedAddress(address: string): string {
-  if (!isIPv6(address)) return address;
+/** The /64 of an IPv6 address, however the address was written. */
+function networkOf(address: string): string {
   const [head = "", tail] = address.split("::");
   const front = head === "" ? [] : head.split(":");
   const back = tail === undefined || tail === "" ? [] : tail.split(":");

@@ -20,6 +20,9 @@ export type Stranger = "missing_api_key" | "invalid_api_key" | Unavailable;
 
 const BEARER = /^bearer(?: +(.*))?$/i;
 const MAX_KNOWN = 1_000_000;
+const MAX_STRANGERS = 10_000;
+/** The scheme, a blank and a secret take 52 characters; any number of blanks would do, and take up memory. */
+const MAX_LENGTH = 60;
 
 /**
  * From `Authorization` to the caller. A key that was seen before costs one look-up in a Map, by the header's value as
@@ -29,6 +32,8 @@ export class Callers {
   readonly #known = new Map<string, Caller>();
   /** Keys that changed while this process ran, with the revision of the change. */
   readonly #changedAt = new Map<number, number>();
+  readonly #strangers = new Set<string>();
+  #strangersAt = -1;
   #revision: number;
 
   private constructor(
@@ -54,7 +59,17 @@ export class Callers {
     return this.#changedAt.size > 0 && (this.#changedAt.get(keyId) ?? 0) > revision;
   }
 
+  /** Strangers are remembered until any key changes: a secret that nobody has does not become one meanwhile. */
+  #isKnownStranger(authorization: string): boolean {
+    if (this.#strangersAt !== this.#revision) {
+      this.#strangers.clear();
+      this.#strangersAt = this.#revision;
+    }
+    return this.#strangers.has(authorization);
+  }
+
   #learn(authorization: string): Awaitable<Caller | Stranger> {
+    if (this.#isKnownStranger(authorization)) return "invalid_api_key";
     const secret = BEARER.exec(authorization)?.[1];
     if (secret === undefined || secret === "") return "missing_api_key";
     const { keys, environment, plans, clock } = this.options;
@@ -65,7 +80,10 @@ export class Callers {
     return andThen(found, (credential) => {
       this.#known.delete(authorization);
       if (credential instanceof Unavailable) return credential;
-      if (credential === undefined || clock.now() >= validUntil(credential)) return "invalid_api_key";
+      if (credential === undefined || clock.now() >= validUntil(credential)) {
+        if (revision === this.#revision) this.#rememberStranger(authorization);
+        return "invalid_api_key";
+      }
       const { key } = credential;
       const caller: Caller = {
         keyId: key.id,
@@ -79,7 +97,13 @@ export class Callers {
     });
   }
 
+  #rememberStranger(authorization: string): void {
+    if (this.#strangers.size < MAX_STRANGERS && authorization.length <= MAX_LENGTH)
+      this.#strangers.add(authorization);
+  }
+
   #remember(authorization: string, caller: Caller): void {
+    if (authorization.length > MAX_LENGTH) return;
     if (this.#known.size >= MAX_KNOWN) {
       for (const oldest of this.#known.keys()) {
         this.#known.delete(oldest);

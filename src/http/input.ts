@@ -6,7 +6,7 @@ import type { Attempt, Awaitable } from "../domain/ports.ts";
 import { readJsonBody } from "./body.ts";
 import type { Caller } from "./callers.ts";
 import { readAttempt } from "./idempotency.ts";
-import { queryOf, readQuery } from "./query.ts";
+import { readQuery } from "./query.ts";
 
 /** Everything an operation declares, read and checked; what it does not declare is undefined. */
 export interface OperationInput {
@@ -16,28 +16,30 @@ export interface OperationInput {
   readonly attempt: Attempt | undefined;
 }
 
+/** A request for an operation; `words` are the identifier in its path or, without one, its query. */
+interface Asked {
+  readonly request: Request;
+  readonly operation: Operation;
+  readonly words: string;
+}
+
 /** Reads the path, then the query, then the body. Nothing is coerced. */
 export function readInput(
-  request: Bun.BunRequest<string>,
-  operation: Operation,
+  { request, operation, words }: Asked,
   caller: Caller,
 ): Awaitable<OperationInput | Refusal> {
-  const id = readIdentifier(request, operation);
+  const id = readIdentifier(words, operation);
   if (typeof id === "object") return id;
-  const query = operation.query && readQuery(queryOf(request.url), operation.query);
+  const query = operation.query && readQuery(words, operation.query);
   if (query instanceof Invalid) return refuse("invalid_parameter", sentence(query));
   const input = { id, query, body: undefined, attempt: undefined };
   return operation.body ? readBody(request, operation, { input, caller }) : input;
 }
 
-function readIdentifier(
-  request: Bun.BunRequest<string>,
-  { identifier }: Operation,
-): bigint | undefined | Refusal {
+function readIdentifier(words: string, { identifier }: Operation): bigint | undefined | Refusal {
   if (identifier === undefined) return undefined;
-  const id = parseIdentifier(request.params[identifier.name] ?? "");
   return (
-    id ??
+    parseIdentifier(words) ??
     refuse(
       identifier.notFound,
       `${identifier.name} must be an int64 in plain decimal; nothing else names anything.`,

@@ -9,7 +9,7 @@ interface Kept {
   readonly size: number;
 }
 
-const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 8 * 1024 * 1024;
 /** What an entry costs beyond its body: its headers, its key and its places in the map. */
 const ENTRY_BYTES = 2_000;
 /** Keys longer than this belong to nobody who asks twice. */

@@ -19,8 +19,8 @@ import { Template } from "./template.ts";
 
 export interface Operating {
   readonly handlers: Handlers;
-  /** Absent where the store cannot tell whether an answer still holds. */
-  readonly kept: KeptAnswers | undefined;
+  /** By operation; none where the store cannot tell whether an answer still holds. */
+  readonly kept: Partial<Record<OperationId, KeptAnswers>>;
   readonly deadlines: Deadlines;
   readonly clock: Clock;
   readonly faults: FaultLog;
@@ -38,8 +38,8 @@ interface Task {
   readonly verdict: Verdict;
   /** Fields that every answer of the operation carries. */
   readonly fields: HeaderFields;
-  /** What a kept answer is found by, for operations whose answers may be kept. */
-  readonly key: string | undefined;
+  /** What a kept answer is found by. */
+  readonly words: string;
 }
 
 type AnyAnswer =
@@ -60,12 +60,12 @@ export function createOperate(operating: Operating): Operate {
     const { id, operation } = found;
     const fields = fieldsOf[id];
     if (operation.deprecated && isRemoved(operation.deprecated, clock.now())) return removed(verdict, fields);
-    const key = kept && keyOf(id, operation, request);
-    const known = key === undefined ? undefined : kept?.find(key);
+    const words = wordsOf(operation, request);
+    const known = kept[id]?.find(words);
     if (known)
       return known.template.replyUnlessKnown(verdict, request.headers.get("if-none-match"), known.etag);
 
-    const task = { id, operation, request, verdict, fields, key };
+    const task = { id, operation, request, verdict, fields, words };
     try {
       const reply = work(task, caller);
       return reply instanceof Promise ? deadlines.race(reply).catch((error) => fault(task, error)) : reply;
@@ -76,7 +76,7 @@ export function createOperate(operating: Operating): Operate {
 
   function work(task: Task, caller: Caller): Awaitable<Response> {
     const handler = handlers[task.id] as unknown as AnyHandler;
-    return andThen(readInput(task.request, task.operation, caller), (input) =>
+    return andThen(readInput(task, caller), (input) =>
       "refused" in input
         ? refusal(input, task)
         : andThen(handler(input, input.attempt), (answer) => write(task, answer)),
@@ -85,7 +85,7 @@ export function createOperate(operating: Operating): Operate {
 
   function write(task: Task, answer: AnyAnswer): Response {
     if ("refused" in answer) return refusal(answer, task);
-    const { operation, verdict, fields, request, key } = task;
+    const { id, operation, verdict, fields, request, words } = task;
     const { status } = operation.success;
     const own = { ...fields, ...answer.headers };
     if (operation.method !== "GET")
@@ -93,9 +93,9 @@ export function createOperate(operating: Operating): Operate {
 
     const etag = etagOf(answer.body);
     const headers = { ...own, ETag: etag };
-    if (kept && key !== undefined && answer.lastsIn && kept.isWanted(key)) {
+    if (answer.lastsIn && kept[id]?.isWanted(words)) {
       const template = new Template(answer.body, { status, headers });
-      kept.keep(key, { template, etag, span: answer.lastsIn, bodyLength: answer.body.length });
+      kept[id].keep(words, { template, etag, span: answer.lastsIn, bodyLength: answer.body.length });
     }
     const all = { ...limitFields(verdict), ...headers };
     return matches(request.headers.get("if-none-match"), etag)
@@ -114,15 +114,10 @@ export function createOperate(operating: Operating): Operate {
   }
 }
 
-/** Everything that decides the answer to a GET: the operation, and the words of the client. */
-function keyOf(
-  id: OperationId,
-  { identifier, query }: Operation,
-  request: Bun.BunRequest<string>,
-): string | undefined {
-  if (id !== "listPets" && id !== "getPet") return undefined;
-  if (identifier) return `${id}/${request.params[identifier.name]}`;
-  return query && `${id}?${queryOf(request.url)}`;
+/** What the client said besides the operation: with it, everything that decides the answer to a GET. */
+function wordsOf({ identifier, query }: Operation, request: Bun.BunRequest<string>): string {
+  if (identifier) return request.params[identifier.name] ?? "";
+  return query ? queryOf(request.url) : "";
 }
 
 function ownFields(baseUrl: string): Readonly<Record<OperationId, HeaderFields>> {

@@ -2,8 +2,7 @@ import { type ErrorCode, ERRORS, Unavailable } from "../contract/errors.ts";
 import type { Limits, Subject, Verdict } from "../domain/limits.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { Awaitable, Clock, Limiter } from "../domain/ports.ts";
-import type { BlockList } from "node:net";
-import { clientAddress, countedAddress } from "./addresses.ts";
+import type { Addresses } from "./addresses.ts";
 import { andThen } from "./awaitable.ts";
 import type { Caller, Callers, Stranger } from "./callers.ts";
 import type { FaultLog } from "./faults.ts";
@@ -16,7 +15,7 @@ export interface Admission {
   readonly callers: Pick<Callers, "find">;
   readonly limiter: Pick<Limiter, "admit">;
   readonly plans: Plans;
-  readonly trustedProxies: BlockList;
+  readonly addresses: Addresses;
   readonly clock: Clock;
   readonly faults: FaultLog;
 }
@@ -52,12 +51,8 @@ export function createPipeline(
     );
 
   function anonymous({ request, peer }: Exchange): { subject: Subject; limits: Limits } {
-    const address = clientAddress(
-      peer(),
-      () => request.headers.get("x-forwarded-for"),
-      admission.trustedProxies,
-    );
-    return { subject: `address:${countedAddress(address)}`, limits: admission.plans.anonymous };
+    const address = admission.addresses.counted(peer(), () => request.headers.get("x-forwarded-for"));
+    return { subject: `address:${address}`, limits: admission.plans.anonymous };
   }
 
   /** `operate` answers for its own faults; one that reaches this point is in admission itself. */

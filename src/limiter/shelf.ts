@@ -32,7 +32,7 @@ export class Shelf {
   add(subject: Subject): number {
     const slot = this.slots.add(subject);
     if (subject.startsWith("key:")) this.slots.setFlags(slot, this.slots.flags(slot) | IS_KEY);
-    this.behind?.added(slot, subject);
+    this.behind?.added(slot);
     return slot;
   }
 

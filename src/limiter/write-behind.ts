@@ -6,14 +6,14 @@ export type Row = readonly [Subject, Standing | undefined];
 /** Hands rows to the ledger; false when it did not take them. Never throws. */
 export type Save = (rows: readonly Row[]) => boolean;
 
-/** Rows that are written between two turns of the event loop: well under a millisecond of SQLite. */
+/** Rows that are written between two turns of the event loop: less than a millisecond of SQLite. */
 const SLICE_ROWS = 256;
 /**
- * A pass takes no more turns than this. With more to write than fits, slices grow instead, so that what was counted
- * is written within a second: half of it waiting for the pass, and the pass done in the other half as long as a turn
- * of the loop, its slice included, takes less than 15 ms.
+ * A pass takes no more turns than this; with more to write than that holds the slices grow instead. So what was
+ * counted is written within a second, half of it spent waiting for the pass, as long as the turns of a pass take 7
+ * ms on average. On the machine where this was measured that holds up to 50,000 different subjects a second.
  */
-const TURNS_PER_PASS = 32;
+const TURNS_PER_PASS = 64;
 
 /** Carries the changes of some slots to the ledger, behind the requests. */
 export class WriteBehind {
@@ -48,8 +48,9 @@ export class WriteBehind {
   }
 
   /** To be told of every newcomer: it may have left a row behind that is now its own again. */
-  added(slot: number, subject: Subject): void {
-    if (this.#forgotten.delete(subject)) this.#slots.setFlags(slot, this.#slots.flags(slot) | SAVED);
+  added(slot: number): void {
+    if (this.#forgotten.size === 0 || !this.#forgotten.delete(this.#slots.subjectAt(slot))) return;
+    this.#slots.setFlags(slot, this.#slots.flags(slot) | SAVED);
   }
 
   removing(slot: number): void {

@@ -43,6 +43,7 @@ export class Workbench {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
       print: async (text) => void (out += text),
+      warn: (line) => void (out += `warning: ${line}\n`),
       stopAsked: () => Promise.reject(new Error("nothing is served here")),
     });
     if (outcome === undefined) return { code: 0, out, err: "" };

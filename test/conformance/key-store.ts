@@ -53,6 +53,20 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
+      "createFirstKey: of many at once and elsewhere one makes it, and later ones make none",
+      withKeys(async (keys, { another }) => {
+        const elsewhere = await another();
+        const tries = Array.from({ length: 10 }, (_, i) =>
+          (i % 2 ? keys : elsewhere).createFirstKey(free, hash(i)),
+        );
+        const made = (await Promise.all(tries)).filter((key) => key !== undefined);
+        expect(made).toHaveLength(1);
+        expect(await keys.createFirstKey(free, hash(99))).toBeUndefined();
+        expect(await keys.listKeys()).toStrictEqual(made);
+      }),
+    );
+
+    test(
       "createKey: a secret that another key has is refused, and no key is made",
       withKeys(async (keys) => {
         await keys.createKey(free, hash(1));

@@ -55,11 +55,11 @@ describe("writing behind the requests", () => {
     await limiter.close();
   });
 
-  test("a pass takes 32 turns at the most: with more to write the slices grow", async () => {
+  test("a pass takes 64 turns at the most: with more to write the slices grow", async () => {
     const { limiter, ledger } = setUp();
-    admitAll(limiter, keys(20_000));
-    await ledger.until(() => ledger.rows.size === 20_000);
-    expect(ledger.saves).toEqual(Array.from({ length: 32 }, () => 625));
+    admitAll(limiter, keys(32_000));
+    await ledger.until(() => ledger.rows.size === 32_000);
+    expect(ledger.saves).toEqual(Array.from({ length: 64 }, () => 500));
     await limiter.close();
   });
 
@@ -212,20 +212,22 @@ describe("subjects that are idle", () => {
     await limiter.close();
   });
 
-  test("one that returns before its row is gone keeps the row", async () => {
-    const { limiter, ledger, clock } = setUp();
-    admitAll(limiter, keys(600));
-    await ledger.until(() => ledger.rows.size === 600);
-    clock.time += DAY_MS;
-    ledger.fault = new Error("busy");
-    const { length } = ledger.saves;
-    await ledger.until(() => ledger.saves.length > length);
-    // Of those that are to be deleted it is the last, and comes with a later slice than what is written of it now.
-    limiter.admit("key:599", LIMITS);
-    ledger.fault = undefined;
-    await ledger.until(() => ledger.rows.size <= 1);
-    await limiter.close();
-    expect([...ledger.rows]).toEqual([["key:599", expect.objectContaining({ bannedUntil: -1 })]]);
-    expect(ledger.find("key:599")?.day).toMatchObject({ used: 1, openedAt: clock.time });
-  });
+  const oddAddresses = keys(600).map((subject): Subject => `address:${"x".repeat(100)}${subject}`);
+  for (const [kind, subjects] of Object.entries({ key: keys(600), "oddly named address": oddAddresses })) {
+    test(`of many, the last ${kind} returns before its row is gone and keeps it`, async () => {
+      const { limiter, ledger, clock } = setUp();
+      admitAll(limiter, subjects);
+      await ledger.until(() => ledger.rows.size === 600);
+      clock.time += DAY_MS;
+      ledger.fault = new Error("busy");
+      const { length } = ledger.saves;
+      await ledger.until(() => ledger.saves.length > length);
+      // Its old row is to be deleted with a later slice than the one that its new row is written with.
+      admitAll(limiter, subjects.slice(-1));
+      ledger.fault = undefined;
+      await ledger.until(() => ledger.rows.size <= 1);
+      await limiter.close();
+      expect([...ledger.rows.values()]).toMatchObject([{ day: { used: 1, openedAt: clock.time } }]);
+    });
+  }
 });

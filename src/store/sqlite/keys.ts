@@ -76,15 +76,22 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   async createKey(key: NewKey, secretHash: string): Promise<ApiKey> {
+    return this.connection.transaction(() => this.#create(key, secretHash));
+  }
+
+  async createFirstKey(key: NewKey, secretHash: string): Promise<ApiKey | undefined> {
+    return this.connection.transaction(() =>
+      this.#changed.get(0) === null ? this.#create(key, secretHash) : undefined,
+    );
+  }
+
+  #create(key: NewKey, secretHash: string): ApiKey {
     const { name, plan, limits, createdAt, expiresAt = null } = key;
-    return this.connection.transaction(() => {
-      const { perMinute = null, perDay = null } = limits ?? {};
-      const revision = this.#advance();
-      const row = this.#insert.run(name, plan, perMinute, perDay, createdAt, expiresAt, revision);
-      const id = Number(row.lastInsertRowid);
-      this.#insertSecret.run(secretHash, id);
-      return this.#existing(id);
-    });
+    const { perMinute = null, perDay = null } = limits ?? {};
+    const row = this.#insert.run(name, plan, perMinute, perDay, createdAt, expiresAt, this.#advance());
+    const id = Number(row.lastInsertRowid);
+    this.#insertSecret.run(secretHash, id);
+    return this.#existing(id);
   }
 
   async addSecret(id: number, secretHash: string, overlapEndsAt: number): Promise<void> {

@@ -1,0 +1,50 @@
+import { SQL } from "bun";
+
+export interface Limits {
+  readonly max: number;
+  /** Where the tables are, so that environments can share a database; the server's default otherwise. */
+  readonly schema?: string | undefined;
+  /** How long a connection may take to come about. */
+  readonly connectMs: number;
+  /** The server's own limits, so that nothing of ours goes on there after we have given up on it. */
+  readonly statementMs: number;
+  readonly lockMs: number;
+  /** An instance that is paused in the middle of a transaction must not hold up the others. */
+  readonly idleInTransactionMs: number;
+}
+
+/** A pool of connections, none of which is opened yet. */
+export function connect(url: string, limits: Limits): SQL {
+  return new SQL(url, {
+    // PGDATABASE would win over the database in the address, and only over that; an option wins over both.
+    ...databaseOf(url),
+    max: limits.max,
+    connectionTimeout: limits.connectMs / 1000,
+    bigint: true,
+    connection: {
+      application_name: "petstore",
+      ...(limits.schema !== undefined && { search_path: limits.schema }),
+      // What was committed before a statement began must be seen by it, whatever the server's default is.
+      default_transaction_isolation: "read committed",
+      // Every statement has an index to go by. A plan that was made while a table held little is kept for as long as
+      // its statistics are, and would read the whole of what has become a large table.
+      enable_seqscan: "off",
+      // Statements this short are over before they could be compiled, which takes a third of a second.
+      jit: "off",
+      statement_timeout: limits.statementMs,
+      lock_timeout: limits.lockMs,
+      idle_in_transaction_session_timeout: limits.idleInTransactionMs,
+    },
+  });
+}
+
+function databaseOf(url: string): { database?: string } {
+  const database = decodeURIComponent(new URL(url).pathname.slice(1));
+  return database === "" ? {} : { database };
+}
+
+/** Where a database is, without who may use it: for messages. */
+export function placeOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return host + pathname;
+}

@@ -1,0 +1,63 @@
+import type { SQL } from "bun";
+import type { KeyStore, Store } from "../../domain/ports.ts";
+import { connect, placeOf } from "./connect.ts";
+import { Deadline } from "./deadline.ts";
+import { Engine, type EngineOptions } from "./engine.ts";
+import { PostgresKeyStore } from "./keys.ts";
+import { migrate } from "./migrate.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { PostgresStore } from "./store.ts";
+
+export interface OpenedStore {
+  readonly store: Store;
+  readonly keys: KeyStore;
+  /** Finishes what was accepted, then lets go of the engine. */
+  close(): Promise<void>;
+}
+
+/** Older ones are no longer looked after. */
+const OLDEST_VERSION = 13;
+/** Instances that start at once wait for the one that migrates. */
+const OPEN_WITHIN_MS = 60_000;
+const OPEN_LIMITS = {
+  max: 1,
+  connectMs: 5_000,
+  statementMs: OPEN_WITHIN_MS,
+  lockMs: OPEN_WITHIN_MS,
+  idleInTransactionMs: 10_000,
+};
+
+/** Connects, brings the tables up to date, and gives the two stores that share the connections. */
+export async function openPostgres(url: string, options: EngineOptions = {}): Promise<OpenedStore> {
+  const sql = connect(url, { ...OPEN_LIMITS, schema: options.schema });
+  const deadline = new Deadline(OPEN_WITHIN_MS);
+  try {
+    await deadline.race(prepare(sql, options.schema));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot open the database ${placeOf(url)}: ${reason}`, { cause: error });
+  } finally {
+    deadline.end();
+    await sql.close({ timeout: 0 });
+  }
+  const engine = new Engine(url, options);
+  const store = new PostgresStore(engine);
+  return { store, keys: new PostgresKeyStore(engine), close: () => store.close() };
+}
+
+async function prepare(sql: SQL, schema: string | undefined): Promise<void> {
+  await check(sql);
+  await migrate(sql, MIGRATIONS, schema);
+}
+
+async function check(sql: SQL): Promise<void> {
+  const [server] = await sql<[{ version: number; encoding: string }]>`
+    SELECT current_setting('server_version_num')::int / 10000 AS version,
+      current_setting('server_encoding') AS encoding`;
+  if (server.version < OLDEST_VERSION) {
+    throw new Error(`PostgreSQL ${OLDEST_VERSION} or newer is needed, and this is ${server.version}`);
+  }
+  if (server.encoding !== "UTF8") {
+    throw new Error(`its encoding must be UTF8, and is ${server.encoding}`);
+  }
+}
