@@ -20,7 +20,7 @@ interface Opened {
 export async function openEngines(config: Config, clock: Clock, log: Log): Promise<Engines> {
   const opened: Opened[] = [];
   const close = async () => {
-    for (const engine of opened.reverse()) await engine.close();
+    for (const engine of opened.toReversed()) await engine.close();
   };
   try {
     const isAlone = config.databaseUrl === undefined;

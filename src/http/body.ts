@@ -19,9 +19,11 @@ export interface JsonBody {
   readonly bytes: Uint8Array;
 }
 
-export async function readJsonBody(request: Request): Promise<JsonBody | BodyRefusal> {
-  const bytes = await readBytes(request);
-  if (bytes === undefined) return TOO_LARGE;
+export function readJsonBody(request: Request): Promise<JsonBody | BodyRefusal> {
+  return readBytes(request).then((bytes) => (bytes === undefined ? TOO_LARGE : parseBody(request, bytes)));
+}
+
+function parseBody(request: Request, bytes: Uint8Array): JsonBody | BodyRefusal {
   if (bytes.length === 0) return NO_BODY;
   if (!JSON_TYPE.test(request.headers.get("content-type") ?? "")) return WRONG_TYPE;
   const text = decode(bytes);
@@ -29,7 +31,6 @@ export async function readJsonBody(request: Request): Promise<JsonBody | BodyRef
   try {
     return { value: parseJson(text), bytes };
   } catch {
-    // Besides SyntaxError: RangeError, when nesting exhausts the stack of the exact parse.
     return NOT_JSON;
   }
 }
@@ -38,13 +39,16 @@ export async function readJsonBody(request: Request): Promise<JsonBody | BodyRef
  * `request.bytes()` gathers whatever comes, so it is only for a length that was announced and is small; a body of
  * unknown length is counted as it arrives. The runtime refuses a length that is not a plain number by itself.
  */
-async function readBytes(request: Request): Promise<Uint8Array | undefined> {
+function readBytes(request: Request): Promise<Uint8Array | undefined> {
   const announced = request.headers.get("content-length");
-  if (announced !== null) return Number(announced) > MAX_BODY_BYTES ? undefined : await request.bytes();
-  if (request.body === null) return new Uint8Array();
+  if (announced === null) return countBytes(request.body);
+  return Number(announced) > MAX_BODY_BYTES ? Promise.resolve(undefined) : request.bytes();
+}
+
+async function countBytes(body: ReadableStream<Uint8Array> | null): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request.body) {
+  for await (const chunk of body ?? []) {
     length += chunk.length;
     if (length > MAX_BODY_BYTES) return undefined;
     chunks.push(chunk);

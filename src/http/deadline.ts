@@ -10,18 +10,23 @@ export class Deadlines {
 
   constructor(private readonly lengthMs: number) {}
 
-  race<T>(work: Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
+  /** What `work` gives, or what `onFault` makes of its failure or of its taking too long. */
+  bound<T>(work: Promise<T>, onFault: (error: unknown) => T): Promise<T> {
+    return new Promise<T>((resolve) => {
+      const fail = (error: unknown) => resolve(onFault(error));
       const entry = {
         endsAt: performance.now() + this.lengthMs,
-        expire: () => reject(new Unavailable(`no answer within ${this.lengthMs} ms`)),
+        expire: () => fail(new Unavailable(`no answer within ${this.lengthMs} ms`)),
       };
       this.#waiting.add(entry);
       if (this.#timer === undefined) this.#timer = this.#arm(this.lengthMs);
-      const leave = () => this.#waiting.delete(entry);
       work.then(
-        (value) => (leave(), resolve(value)),
-        (error) => (leave(), reject(error)),
+        (value) => {
+          if (this.#waiting.delete(entry)) resolve(value);
+        },
+        (error) => {
+          if (this.#waiting.delete(entry)) fail(error);
+        },
       );
     });
   }

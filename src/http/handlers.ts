@@ -36,8 +36,8 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         lastsIn: spanOf(query.cursor ?? 0n, page),
       })),
 
-    createPet: async ({ body }, attempt) =>
-      created(`${baseUrl}/pets`, await store.createPet(body, clock.now(), attempt)),
+    createPet: ({ body }, attempt) =>
+      store.createPet(body, clock.now(), attempt).then((written) => created(`${baseUrl}/pets`, written)),
 
     getPet: ({ id }) =>
       andThen(store.getPet(id), (pet) =>
@@ -52,8 +52,10 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         headers: nextLink({ url: `${baseUrl}/store/orders`, listing: "orders", query, page }),
       })),
 
-    placeOrder: async ({ body }, attempt) =>
-      created(`${baseUrl}/store/orders`, await store.placeOrder(body.petId, clock.now(), attempt)),
+    placeOrder: ({ body }, attempt) =>
+      store
+        .placeOrder(body.petId, clock.now(), attempt)
+        .then((written) => created(`${baseUrl}/store/orders`, written)),
 
     updateOrder: async ({ id, body }) => {
       const order = await store.updateOrder(id, body.status);

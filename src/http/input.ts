@@ -47,18 +47,20 @@ function readIdentifier(words: string, { identifier }: Operation): bigint | unde
   );
 }
 
-async function readBody(
+function readBody(
   request: Request,
   { body, retriable }: Operation,
   { input, caller }: { input: OperationInput; caller: Caller },
 ): Promise<OperationInput | Refusal> {
-  const json = await readJsonBody(request);
-  if ("refused" in json) return json;
-  const value = body?.read(json.value);
-  if (value instanceof Invalid) return refuse("invalid_body", sentence(value));
-  const attempt = retriable && readAttempt(request.headers.get("idempotency-key"), caller.keyId, json.bytes);
-  if (attempt && "refused" in attempt) return attempt;
-  return { ...input, body: value, attempt };
+  return readJsonBody(request).then((json) => {
+    if ("refused" in json) return json;
+    const value = body?.read(json.value);
+    if (value instanceof Invalid) return refuse("invalid_body", sentence(value));
+    const attempt =
+      retriable && readAttempt(request.headers.get("idempotency-key"), caller.keyId, json.bytes);
+    if (attempt && "refused" in attempt) return attempt;
+    return { ...input, body: value, attempt };
+  });
 }
 
 /** Fields keep their exact names, also at the start. */

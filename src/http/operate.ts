@@ -68,7 +68,7 @@ export function createOperate(operating: Operating): Operate {
     const task = { id, operation, request, verdict, fields, words };
     try {
       const reply = work(task, caller);
-      return reply instanceof Promise ? deadlines.race(reply).catch((error) => fault(task, error)) : reply;
+      return reply instanceof Promise ? deadlines.bound(reply, (error) => fault(task, error)) : reply;
     } catch (error) {
       return fault(task, error);
     }

@@ -3,7 +3,6 @@ import type { Limits, Subject, Verdict } from "../domain/limits.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { Awaitable, Clock, Limiter } from "../domain/ports.ts";
 import type { Addresses } from "./addresses.ts";
-import { andThen } from "./awaitable.ts";
 import type { Caller, Callers, Stranger } from "./callers.ts";
 import type { FaultLog } from "./faults.ts";
 import type { Operate } from "./operate.ts";
@@ -38,31 +37,35 @@ export function createPipeline(
 ): (exchange: Exchange) => Awaitable<Response> {
   const { callers, limiter, faults } = admission;
 
-  return (exchange) =>
-    guarded(() =>
-      andThen(callers.find(exchange.request.headers.get("authorization")), (caller) => {
-        const party = isCaller(caller) ? caller : anonymous(exchange);
-        return andThen(limiter.admit(party.subject, party.limits), (verdict) => {
-          if (verdict.outcome !== "admitted") return REFUSED[verdict.outcome].reply(verdict);
-          if (!isCaller(caller)) return unknown(caller, verdict);
-          return operate(exchange, caller, verdict);
-        });
-      }),
-    );
+  return (exchange) => {
+    try {
+      const caller = callers.find(exchange.request.headers.get("authorization"));
+      return caller instanceof Promise
+        ? caller.then((found) => charge(exchange, found)).catch(fault)
+        : charge(exchange, caller);
+    } catch (error) {
+      return fault(error);
+    }
+  };
+
+  function charge(exchange: Exchange, caller: Caller | Stranger): Awaitable<Response> {
+    const { subject, limits } = isCaller(caller) ? caller : anonymous(exchange);
+    const verdict = limiter.admit(subject, limits);
+    return verdict instanceof Promise
+      ? verdict.then((given) => answer(exchange, caller, given)).catch(fault)
+      : answer(exchange, caller, verdict);
+  }
+
+  /** `operate` answers for its own faults. */
+  function answer(exchange: Exchange, caller: Caller | Stranger, verdict: Verdict): Awaitable<Response> {
+    if (verdict.outcome !== "admitted") return REFUSED[verdict.outcome].reply(verdict);
+    if (!isCaller(caller)) return unknown(caller, verdict);
+    return operate(exchange, caller, verdict);
+  }
 
   function anonymous({ request, peer }: Exchange): { subject: Subject; limits: Limits } {
     const address = admission.addresses.counted(peer(), () => request.headers.get("x-forwarded-for"));
     return { subject: `address:${address}`, limits: admission.plans.anonymous };
-  }
-
-  /** `operate` answers for its own faults; one that reaches this point is in admission itself. */
-  function guarded(work: () => Awaitable<Response>): Awaitable<Response> {
-    try {
-      const reply = work();
-      return reply instanceof Promise ? reply.catch(fault) : reply;
-    } catch (error) {
-      return fault(error);
-    }
   }
 
   function fault(error: unknown): Response {

@@ -1,5 +1,4 @@
 import type { Awaitable } from "../domain/ports.ts";
-import { andThen } from "./awaitable.ts";
 import type { Log } from "./log.ts";
 import type { Exchange } from "./pipeline.ts";
 import { errorReply } from "./replies.ts";
@@ -47,7 +46,9 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
   function routes({ pipeline, pages }: Site) {
     const through = (route: Route | undefined) => (request: Bun.BunRequest<string>) => {
       const reply = pipeline({ request, peer: () => server.requestIP(request)?.address ?? "", route });
-      return andThen(reply, (response) => finish(request, response));
+      return reply instanceof Promise
+        ? reply.then((response) => finish(request, response))
+        : finish(request, reply);
     };
     return {
       ...pages,
