@@ -87,29 +87,30 @@ export function createOperate(operating: Operating): Operate {
     if ("refused" in answer) return refusal(answer, task);
     const { id, operation, verdict, fields, request, words } = task;
     const { status } = operation.success;
-    const own = { ...fields, ...answer.headers };
-    if (operation.method !== "GET")
-      return jsonReply(status, answer.body, { ...limitFields(verdict), ...own });
-
+    if (operation.method !== "GET") {
+      return jsonReply(status, answer.body, limitFields(verdict, fields, answer.headers));
+    }
     const etag = etagOf(answer.body);
-    const headers = { ...own, ETag: etag };
     if (answer.lastsIn && kept[id]?.isWanted(words)) {
-      const template = new Template(answer.body, { status, headers });
+      const template = new Template(answer.body, {
+        status,
+        headers: { ...fields, ...answer.headers, ETag: etag },
+      });
       kept[id].keep(words, { template, etag, span: answer.lastsIn, bodyLength: answer.body.length });
     }
-    const all = { ...limitFields(verdict), ...headers };
+    const headers = limitFields(verdict, fields, answer.headers, { ETag: etag });
     return matches(request.headers.get("if-none-match"), etag)
-      ? emptyReply(304, all)
-      : jsonReply(status, answer.body, all);
+      ? emptyReply(304, headers)
+      : jsonReply(status, answer.body, headers);
   }
 
   function fault({ id, verdict, fields }: Task, error: unknown): Response {
     faults.report(id, error);
-    const headers = { ...limitFields(verdict), ...fields };
+    const headers = limitFields(verdict, fields);
     if (!(error instanceof Unavailable)) {
       return errorReply("internal_error", "Something went wrong on our side; it has been logged.", headers);
     }
-    const retry = { ...headers, "Retry-After": `${error.retryAfterSeconds}` };
+    const retry = limitFields(verdict, fields, { "Retry-After": `${error.retryAfterSeconds}` });
     return errorReply("unavailable", "The service cannot answer right now; try again soon.", retry);
   }
 }
@@ -130,18 +131,18 @@ function ownFields(baseUrl: string): Readonly<Record<OperationId, HeaderFields>>
 
 function refusal({ refused, message }: Refusal, { verdict, fields }: Task): Response {
   // What is left of a body that is too large is not read: the connection cannot be used again.
-  const closing = refused === "body_too_large" && { Connection: "close" };
-  return errorReply(refused, message, { ...limitFields(verdict), ...fields, ...closing });
+  const closing = refused === "body_too_large" ? { Connection: "close" } : undefined;
+  return errorReply(refused, message, limitFields(verdict, fields, closing));
 }
 
 function otherMethod(method: string, { methods }: Route, verdict: Verdict): Response {
-  const headers = { ...limitFields(verdict), Allow: methods };
+  const headers = limitFields(verdict, { Allow: methods });
   if (method === "OPTIONS") return emptyReply(204, headers);
   return errorReply("method_not_allowed", `This path allows ${methods}, not ${method}.`, headers);
 }
 
 function removed(verdict: Verdict, fields: HeaderFields): Response {
-  const headers = { ...limitFields(verdict), ...fields };
+  const headers = limitFields(verdict, fields);
   return errorReply(
     "operation_removed",
     "This operation has been removed; Link names its successor.",

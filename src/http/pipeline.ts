@@ -83,7 +83,7 @@ function isCaller(caller: Caller | Stranger): caller is Caller {
 
 function unknown(stranger: Stranger, verdict: Verdict): Response {
   if (!(stranger instanceof Unavailable)) return UNKNOWN[stranger].reply(verdict);
-  const headers = { ...limitFields(verdict), "Retry-After": `${stranger.retryAfterSeconds}` };
+  const headers = limitFields(verdict, { "Retry-After": `${stranger.retryAfterSeconds}` });
   return errorReply("unavailable", "The API key cannot be checked right now; try again soon.", headers);
 }
 

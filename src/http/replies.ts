@@ -3,17 +3,20 @@ import type { Verdict } from "../domain/limits.ts";
 
 export type HeaderFields = Readonly<Record<string, string>>;
 
-/** Every answer under /v1 says where the caller stands. */
-export function limitFields(verdict: Verdict): HeaderFields {
-  return {
+/** Every answer under /v1 says where the caller stands. A new object each time, for the rest to be added to. */
+export function limitFields(verdict: Verdict, ...more: readonly (HeaderFields | undefined)[]): HeaderFields {
+  const fields = {
     "X-RateLimit-Limit": `${verdict.limit}`,
     "X-RateLimit-Remaining": `${verdict.remaining}`,
     "X-RateLimit-Reset": `${verdict.resetAt}`,
   };
+  return Object.assign(fields, ...more);
 }
 
+const JSON_TYPE = { "Content-Type": "application/json" };
+
 export function jsonReply(status: number, body: string, headers: HeaderFields): Response {
-  return new Response(body, { status, headers: { "Content-Type": "application/json", ...headers } });
+  return new Response(body, { status, headers: Object.assign(headers, JSON_TYPE) });
 }
 
 /** Without a body, and so without a Content-Type. */
