@@ -41,6 +41,21 @@ export interface Freshness {
   watch(span: Span): () => boolean;
 }
 
+/** A page of animals in the words of the contract. */
+export interface WrittenPage {
+  /** A JSON array. */
+  readonly json: string;
+  /** The last identifier shown; undefined when there is none. */
+  readonly last: bigint | undefined;
+  readonly more: boolean;
+}
+
+/** What an engine offers that keeps animals as the contract writes them: to the byte what encodePet gives. */
+export interface WrittenPets {
+  list(query: Query<PetStatus>): Awaitable<WrittenPage>;
+  get(id: bigint): Awaitable<string | undefined>;
+}
+
 /** One attempt at a write that its caller may repeat. Two attempts are the same when caller, operation and key are. */
 export interface Attempt {
   readonly keyId: number;
@@ -64,6 +79,7 @@ type Retried = Refusal<"idempotency_conflict" | "idempotency_key_reused">;
  */
 export interface Store {
   readonly freshness?: Freshness;
+  readonly written?: WrittenPets;
 
   /** By identifier, ascending; the cost does not depend on how deep the page lies. */
   listPets(query: Query<PetStatus>): Awaitable<Page<Pet>>;

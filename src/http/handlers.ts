@@ -8,7 +8,17 @@ import {
   type RefusalOf,
 } from "../contract/operations.ts";
 import { encodeOrder, encodePet } from "../contract/schemas.ts";
-import type { Attempt, Awaitable, Clock, Page, Span, Store, Written } from "../domain/ports.ts";
+import type {
+  Attempt,
+  Awaitable,
+  Clock,
+  Page,
+  Span,
+  Store,
+  WrittenPage,
+  WrittenPets,
+  Written,
+} from "../domain/ports.ts";
 import { andThen } from "./awaitable.ts";
 
 export interface Services {
@@ -28,10 +38,11 @@ export type Handler<Id extends OperationId> = (
 export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 
 export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
+  const written = store.written ?? writingOut(store);
   return {
     listPets: ({ query }) =>
-      andThen(store.listPets(storeQuery(query)), (page) => ({
-        body: encodeList(page, encodePet),
+      andThen(written.list(storeQuery(query)), (page) => ({
+        body: page.json,
         headers: nextLink({ url: `${baseUrl}/pets`, listing: "pets", query, page }),
         lastsIn: spanOf(query.cursor ?? 0n, page),
       })),
@@ -40,17 +51,18 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
       store.createPet(body, clock.now(), attempt).then((written) => created(`${baseUrl}/pets`, written)),
 
     getPet: ({ id }) =>
-      andThen(store.getPet(id), (pet) =>
-        pet
-          ? { body: encodePet(pet), lastsIn: { from: id, to: id } }
+      andThen(written.get(id), (body) =>
+        body
+          ? { body, lastsIn: { from: id, to: id } }
           : refuse("pet_not_found", `No animal has the identifier ${id}.`),
       ),
 
     listOrders: ({ query }) =>
-      andThen(store.listOrders(storeQuery(query)), (page) => ({
-        body: encodeList(page, encodeOrder),
-        headers: nextLink({ url: `${baseUrl}/store/orders`, listing: "orders", query, page }),
-      })),
+      andThen(store.listOrders(storeQuery(query)), (orders) => {
+        const page = writtenPage(orders, encodeOrder);
+        const headers = nextLink({ url: `${baseUrl}/store/orders`, listing: "orders", query, page });
+        return { body: page.json, headers };
+      }),
 
     placeOrder: ({ body }, attempt) =>
       store
@@ -74,32 +86,38 @@ function storeQuery<Status>({ limit = PAGE_LIMIT.default, status, cursor }: List
   return { limit, ...(status !== undefined && { status }), ...(cursor !== undefined && { after: cursor }) };
 }
 
-function encodeList<T>({ items }: Page<T>, encode: (item: T) => string): string {
+/** For engines that keep animals in columns. */
+function writingOut(store: Store): WrittenPets {
+  return {
+    list: (query) => andThen(store.listPets(query), (page) => writtenPage(page, encodePet)),
+    get: (id) => andThen(store.getPet(id), (pet) => pet && encodePet(pet)),
+  };
+}
+
+function writtenPage<T extends { id: bigint }>(
+  { items, more }: Page<T>,
+  encode: (item: T) => string,
+): WrittenPage {
   let text = "[";
   for (const item of items) text += text.length === 1 ? encode(item) : `,${encode(item)}`;
-  return `${text}]`;
+  return { json: `${text}]`, last: items.at(-1)?.id, more };
 }
 
 /** The address of the next page keeps what the client asked for, and carries on after the last entry shown. */
-function nextLink(options: {
-  url: string;
-  listing: Listing;
-  query: ListQuery<string>;
-  page: Page<{ id: bigint }>;
-}): { Link?: string } {
+function nextLink(options: { url: string; listing: Listing; query: ListQuery<string>; page: WrittenPage }): {
+  Link?: string;
+} {
   const { url, listing, query, page } = options;
-  const last = page.items.at(-1);
-  if (!page.more || last === undefined) return {};
+  if (!page.more || page.last === undefined) return {};
   const limit = query.limit === undefined ? "" : `limit=${query.limit}&`;
   const status = query.status === undefined ? "" : `status=${query.status}&`;
-  return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(listing, last.id)}>; rel="next"` };
+  return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(listing, page.last)}>; rel="next"` };
 }
 
 /** A page with more behind it ends at its last animal; one without is touched by every animal that is added. */
-function spanOf(after: bigint, { items, more }: Page<{ id: bigint }>): Span {
+function spanOf(after: bigint, { last, more }: WrittenPage): Span {
   const from = after + 1n;
-  const last = items.at(-1);
-  return more && last ? { from, to: last.id } : { from };
+  return more && last !== undefined ? { from, to: last } : { from };
 }
 
 function created<R extends Refusal>(url: string, written: Written | R) {

@@ -31,7 +31,9 @@ function planOf(connection: Connection, sql: string): string {
   const parameters = numbered || (sql.match(/\?/g)?.length ?? 0);
   const explain = connection.prepare<{ detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`);
   const steps = explain.all(...Array.from({ length: parameters }, () => 1));
-  return steps.map(({ detail }) => detail).join("; ");
+  // The rows of an inner query are taken as it yields them; how it finds them has a line of its own.
+  const tables = steps.filter(({ detail }) => !/^(CO-ROUTINE|SCAN) \(subquery-\d+\)$/.test(detail));
+  return tables.map(({ detail }) => detail).join("; ");
 }
 
 /**
@@ -60,6 +62,10 @@ test("listings use the index that was made for them", () => {
   expect(listings.map(([, plan]) => plan)).toEqual([
     "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
+    "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
+    "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
+    "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
+    "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
     "SEARCH orders USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH orders USING INDEX orders_by_status (status=? AND id>?)",
   ]);

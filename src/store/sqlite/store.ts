@@ -10,7 +10,7 @@ import {
   type PetStatus,
 } from "../../contract/schemas.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
-import type { Attempt, Page, Query, Store, Written } from "../../domain/ports.ts";
+import type { Attempt, Page, Query, Store, Written, WrittenPets } from "../../domain/ports.ts";
 import { Claims, type RetriableOperation, type Retried, STILL_RUNNING } from "../attempts.ts";
 import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../refusals.ts";
 import { Attempts } from "./attempts.ts";
@@ -19,6 +19,7 @@ import type { Connection } from "./connection.ts";
 import { ChangeCounts } from "./freshness.ts";
 import { Orders } from "./orders.ts";
 import { Pets } from "./pets.ts";
+import { SqliteWrittenPets } from "./written.ts";
 
 /** A write that its caller may repeat. */
 interface Retriable<Code extends ErrorCode> {
@@ -31,6 +32,7 @@ interface Retriable<Code extends ErrorCode> {
 /** Reads answer at once; writes share transactions. A write that is refused has written nothing when it says so. */
 export class SqliteStore implements Store {
   readonly freshness = new ChangeCounts();
+  readonly written: WrittenPets;
   readonly #pets: Pets;
   readonly #orders: Orders;
   readonly #attempts: Attempts;
@@ -44,6 +46,7 @@ export class SqliteStore implements Store {
     options: Omit<CommitOptions, "housekeep"> = {},
   ) {
     this.#pets = new Pets(connection, this.freshness);
+    this.written = new SqliteWrittenPets(connection);
     this.#orders = new Orders(connection);
     this.#attempts = new Attempts(connection);
     const housekeep = (writes: number) => this.#attempts.purge(this.#lastWriteAt, writes);

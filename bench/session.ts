@@ -1,0 +1,110 @@
+import { type Arena, openArena } from "./arena.ts";
+import { contestSteps, holdContest } from "./contest.ts";
+import type { ContestantId } from "./contestants.ts";
+import { growthSteps, measureGrowth } from "./growth.ts";
+import { measureLimiter } from "./limiter-figures.ts";
+import { describeMachine, moveTo } from "./machine.ts";
+import type { Options } from "./options.ts";
+import { measurePaced, pacedSteps } from "./paced.ts";
+import { residentMb } from "./proc.ts";
+import { Progress } from "./progress.ts";
+import type { Cell, LimiterFigures, PacedCell, Results, ServerFacts } from "./results.ts";
+import type { Stage } from "./stage.ts";
+import { describeVersions } from "./versions.ts";
+import type { Section } from "./work.ts";
+
+const ANIMALS = 100_000;
+const STARTS = 3;
+
+/** The whole run, from an empty folder to the figures. */
+export async function measureAll(options: Options, stage: Stage): Promise<Results> {
+  const { seconds, rounds } = options;
+  const machine = describeMachine();
+  if (stage.cores) moveTo(stage.cores.load);
+  const { ids, omitted } = lineUp(options);
+  const wants = (section: Section) => options.sections.includes(section);
+  const progress = new Progress(stepsOf(options, ids), process.stderr);
+  try {
+    const contest = await compete(options, { stage, ids, progress });
+    const growth = wants("growth") ? await measureGrowth({ stage, seconds, rounds, progress }) : [];
+    const limiter = wants("limiter") ? await limiterFigures(stage, progress) : undefined;
+    return {
+      format: 1,
+      takenAt: new Date().toISOString(),
+      machine,
+      versions: describeVersions(ids),
+      pinned: stage.cores !== undefined,
+      seconds,
+      rounds,
+      animals: ANIMALS,
+      ...contest,
+      growth,
+      ...(limiter && { limiter }),
+      omitted,
+    };
+  } finally {
+    progress.finish();
+  }
+}
+
+function limiterFigures({ processes }: Stage, progress: Progress): Promise<LimiterFigures> {
+  progress.step("the limiter by itself, at 1, 1,000 and 1,000,000 keys");
+  return measureLimiter(processes);
+}
+
+/** A bound for the whole run, several times what it should take. */
+export function longestMs(options: Options): number {
+  const steps = stepsOf(options, lineUp(options).ids);
+  return steps * (options.seconds + 5) * 1_000 + 600_000;
+}
+
+function stepsOf({ works, sections, rounds }: Options, ids: readonly ContestantId[]): number {
+  const competing = works.length > 0 || sections.includes("start") ? ids.length : 0;
+  const paced = sections.includes("paced") ? pacedSteps(works, rounds) : 0;
+  const growth = sections.includes("growth") ? growthSteps(rounds) : 0;
+  const limiter = sections.includes("limiter") ? 1 : 0;
+  return competing + contestSteps(ids, { works, rounds }) + paced + growth + limiter;
+}
+
+function lineUp({ peers, nginx }: Options): { ids: ContestantId[]; omitted: Results["omitted"] } {
+  const hasNginx = Bun.which("nginx") !== null;
+  const absent = nginx
+    ? "nginx is not installed (Debian, Ubuntu: apt-get install nginx-light)"
+    : "not in a quick run";
+  return {
+    ids: ["bare", "ours", ...(nginx && hasNginx ? (["nginx"] as const) : []), ...peers],
+    omitted: nginx && hasNginx ? [] : [{ id: "nginx", reason: absent }],
+  };
+}
+
+interface Contest {
+  readonly cells: readonly Cell[];
+  readonly paced: readonly PacedCell[];
+  readonly servers: readonly ServerFacts[];
+}
+
+async function compete(
+  { works, sections, seconds, rounds }: Options,
+  { stage, ids, progress }: { stage: Stage; ids: readonly ContestantId[]; progress: Progress },
+): Promise<Contest> {
+  const starts = sections.includes("start") ? STARTS : 1;
+  if (works.length === 0 && starts === 1) return { cells: [], paced: [], servers: [] };
+  const arena = await openArena({ stage, ids, works, animals: ANIMALS, starts, progress });
+  const { servers, meter } = arena;
+  const cells = await holdContest({ meter, servers, works, seconds, rounds, progress });
+  const pair = servers.filter(({ id }) => id === "bare" || id === "ours");
+  const paced = sections.includes("paced")
+    ? await measurePaced({ meter, servers: pair, cells, seconds, rounds, progress })
+    : [];
+  const facts = factsOf(arena);
+  for (const server of servers) await stage.processes.stop(server);
+  return { cells, paced, servers: facts };
+}
+
+function factsOf({ servers, facts }: Arena): ServerFacts[] {
+  return servers.map(({ id, pid }) => ({
+    id,
+    startMs: facts.find((fact) => fact.id === id)?.startMs ?? [],
+    residentMb: residentMb(pid),
+  }));
+}
