@@ -13,6 +13,7 @@ import type {
   Awaitable,
   Clock,
   Page,
+  Query,
   Span,
   Store,
   WrittenPage,
@@ -82,8 +83,15 @@ interface ListQuery<Status> {
   readonly cursor?: bigint;
 }
 
-function storeQuery<Status>({ limit = PAGE_LIMIT.default, status, cursor }: ListQuery<Status>) {
-  return { limit, ...(status !== undefined && { status }), ...(cursor !== undefined && { after: cursor }) };
+function storeQuery<Status>({
+  limit = PAGE_LIMIT.default,
+  status,
+  cursor,
+}: ListQuery<Status>): Query<Status> {
+  const query: { limit: number; status?: Status; after?: bigint } = { limit };
+  if (status !== undefined) query.status = status;
+  if (cursor !== undefined) query.after = cursor;
+  return query;
 }
 
 /** For engines that keep animals in columns. */
