@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { steadyClock } from "./clock.ts";
-import { type Config, serversOf } from "./config.ts";
+import { type Config, listenUrl, serversOf } from "./config.ts";
 import { openApiJson } from "./contract/openapi.ts";
 import type { Clock, KeyStore, Limiter } from "./domain/ports.ts";
 import { type Engines, openEngines } from "./engines.ts";
@@ -27,9 +27,11 @@ export interface App {
 export interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
+  /** Longest that an answer may be waited for. */
+  readonly deadlineMs?: number;
 }
 
-/** Longest that an answer may be waited for. Shorter than the time a stop is given. */
+/** Shorter than the time a stop is given. */
 const DEADLINE_MS = 7_000;
 /** A changed key is known everywhere within a second; four looks leave room for a slow one. */
 const FOLLOW_EVERY_MS = 250;
@@ -40,22 +42,24 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const clock = options.clock ?? systemClock(log);
   const engines = await openEngines(config, clock, log);
   try {
-    return await serveOn(engines, { config, clock, log });
+    return await serveOn(engines, config, { ...options, clock, log });
   } catch (error) {
     await engines.close();
     throw error;
   }
 }
 
-async function serveOn(
+/** The service on engines that are open already; closing it closes them. */
+export async function serveOn(
   engines: Engines,
-  { config, clock, log }: { config: Config; clock: Clock; log: Log },
+  config: Config,
+  { clock, log, deadlineMs = DEADLINE_MS }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
   const { store, keys, limiter } = engines;
   const { environment, plans } = config;
   const callers = await Callers.open({ keys, environment, plans, clock });
   const listener = listen({ host: config.host, port: config.port, log });
-  const baseUrl = config.publicUrl ?? `${listener.origin}/v1`;
+  const baseUrl = config.publicUrl ?? listenUrl(config.host, listener.port);
 
   const handlers = createHandlers({ store, clock, baseUrl });
   const faults = new FaultLog(log);
@@ -64,7 +68,7 @@ async function serveOn(
     kept: store.freshness
       ? { listPets: new KeptAnswers(store.freshness), getPet: new KeptAnswers(store.freshness) }
       : {},
-    deadlines: new Deadlines(DEADLINE_MS),
+    deadlines: new Deadlines(deadlineMs),
     clock,
     faults,
     baseUrl,

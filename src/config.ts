@@ -40,6 +40,8 @@ export interface Config {
   readonly ban: BanRules;
 }
 
+export { listenUrl };
+
 /** Both environments run on one machine side by side. */
 const DEFAULT_PORT: Record<Environment, number> = { production: 8080, staging: 8081 };
 

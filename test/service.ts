@@ -57,10 +57,9 @@ export interface Service {
 
 export const NO_LIMITS = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 
-export async function startService(config: Partial<Config> = {}): Promise<Service> {
-  const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
-  const clock = new TestClock();
-  const settings: Config = {
+/** The defaults, on a free port. */
+export function configIn(dataDir: string): Config {
+  return {
     environment: "production",
     host: "127.0.0.1",
     port: 0,
@@ -68,8 +67,13 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
     trustedProxies: [],
     plans: DEFAULT_PLANS,
     ban: DEFAULT_BAN,
-    ...config,
   };
+}
+
+export async function startService(config: Partial<Config> = {}): Promise<Service> {
+  const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
+  const clock = new TestClock();
+  const settings = { ...configIn(dataDir), ...config };
   let app = await startApp(settings, { clock, log: silentLog });
 
   async function newKey(key: Partial<NewKey> = {}) {

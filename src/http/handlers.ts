@@ -53,9 +53,7 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
 
     getPet: ({ id }) =>
       andThen(written.get(id), (body) =>
-        body
-          ? { body, lastsIn: { from: id, to: id } }
-          : refuse("pet_not_found", `No animal has the identifier ${id}.`),
+        body ? { body, lastsIn: { from: id, to: id } } : refuse("pet_not_found", `There is no animal ${id}.`),
       ),
 
     listOrders: ({ query }) =>

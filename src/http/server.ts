@@ -12,8 +12,8 @@ export interface Site {
 }
 
 export interface Listener {
-  /** Origin of the address listened on, such as http://127.0.0.1:8080. */
-  readonly origin: string;
+  /** The one that was asked for, or the free one that was found for 0. */
+  readonly port: number;
   serve(site: Site): void;
   /** Takes no new connection, asks the open ones to close, and waits for what is in flight. */
   close(): Promise<void>;
@@ -32,6 +32,8 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
   const options = {
     hostname: host,
     port,
+    // Without this the runtime shares an explicit port with whoever has it already, and each gets some of the requests.
+    reusePort: false,
     development: false,
     // Its own 413 has no body; ours does, and unread bodies are discarded without being kept.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
@@ -66,7 +68,7 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
   }
 
   return {
-    origin: originOf(host, server.port ?? port),
+    port: server.port ?? port,
     serve: (site) => void server.reload({ ...options, routes: routes(site) }),
     async close() {
       draining = true;
@@ -79,10 +81,4 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
 
 function starting(): Response {
   return errorReply("unavailable", "The service is starting.", { "Retry-After": "1" });
-}
-
-function originOf(host: string, port: number): string {
-  const everywhere = host === "0.0.0.0" || host === "::";
-  const name = everywhere ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-  return `http://${name}:${port}`;
 }

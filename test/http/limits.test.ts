@@ -20,22 +20,15 @@ async function newKey(plan: PlanName, limits?: { perMinute: number; perDay: numb
   return secret;
 }
 
-/** Many at once, but no more sockets than the machine likes; answers in the order they were sent. */
-async function storm(key: string, count: number): Promise<Reply[]> {
-  const replies: Reply[] = [];
-  const width = 200;
-  for (let sent = 0; sent < count; sent += width) {
-    replies.push(
-      ...(await Promise.all(Array.from({ length: Math.min(width, count - sent) }, () => list(key)))),
-    );
-  }
-  return replies;
+/** All at once. */
+function storm(key: string, count: number): Promise<Reply[]> {
+  return Promise.all(Array.from({ length: count }, () => list(key)));
 }
 
 describe("plans", () => {
   test("Free: of 2,000 requests at once exactly 60 are admitted", async () => {
     const key = await newKey("free");
-    const replies = await Promise.all(Array.from({ length: 2_000 }, () => list(key)));
+    const replies = await storm(key, 2_000);
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(60);
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(1_940);
     const remaining = replies.filter(({ status }) => status === 200).map((reply) => triple(reply)[1]);
@@ -44,16 +37,17 @@ describe("plans", () => {
 
   for (const plan of ["pro", "business"] as const) {
     const [perMinute] = isWithin[plan];
-    test(`${plan}: of ${perMinute + 50} requests exactly ${perMinute} are admitted`, async () => {
-      const replies = await storm(await newKey(plan), perMinute + 50);
+    test(`${plan}: of 2,000 requests at once exactly ${perMinute} are admitted`, async () => {
+      const replies = await storm(await newKey(plan), 2_000);
       expect(replies.filter(({ status }) => status === 200)).toHaveLength(perMinute);
+      expect(replies.filter(({ status }) => status === 429)).toHaveLength(2_000 - perMinute);
     }, 20_000);
   }
 
-  test("Enterprise: the numbers are the key's own", async () => {
-    const replies = await storm(await newKey("enterprise", { perMinute: 7, perDay: 9 }), 10);
-    expect(replies.filter(({ status }) => status === 200)).toHaveLength(7);
-  });
+  test("Enterprise: of 2,000 requests at once exactly the key's own number are admitted", async () => {
+    const replies = await storm(await newKey("enterprise", { perMinute: 777, perDay: 900 }), 2_000);
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(777);
+  }, 20_000);
 
   test("any 429: the request after the last one allowed, and no other key notices", async () => {
     const key = await newKey("free");
@@ -155,7 +149,8 @@ describe("every answer carries the three headers", () => {
     for (const [status, call] of calls) {
       const reply = await own.call(call);
       expect([call.method, call.path, reply.status]).toEqual([call.method, call.path, status]);
-      for (const value of triple(reply)) expect(value).toBeGreaterThanOrEqual(0);
+      for (const name of ["limit", "remaining", "reset"])
+        expect(reply.headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/);
       expect(reply.headers.get("x-ratelimit-reset")).toMatch(/^\d{10}$/);
     }
     await own.stop();
