@@ -2,27 +2,31 @@
  * What admission costs in process: `bun bench/limiter.ts [--json]`. Each figure is taken in a process of its own, so
  * that memory is that measurement's alone. Ends with 1 when a bar is missed.
  */
+import { steadyClock } from "../src/clock.ts";
+import { mintSecret } from "../src/domain/keys.ts";
 import { DEFAULT_BAN, type Limits, type Subject, type Verdict } from "../src/domain/limits.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import type { Ledger } from "../src/domain/ports.ts";
+import { Callers } from "../src/http/callers.ts";
 import { createMemoryLimiter } from "../src/limiter/memory.ts";
 
 /** A request: key look-up and both windows. */
 const MAX_NS = 2_000;
-/** A subject, all told. */
+/** A subject, all told: for a key that is its secret in the directory of known keys and its counts. */
 const MAX_BYTES = 250;
 const MILLION = 1_000_000;
 
-type Kind = "key" | "address";
+type Figures = Record<string, number>;
 const MEASUREMENTS = {
-  "1 key": () => measureKeys(1, "named on the way"),
-  "1,000 keys": () => measureKeys(1_000, "named on the way"),
-  "1,000,000 keys": () => measureKeys(MILLION, "named on the way"),
-  "1,000,000 keys, name kept": () => measureKeys(MILLION, "name kept"),
-  "1,000,000 addresses": measureAddresses,
-  "memory of 1,000,000 keys": () => measureMemory("key"),
-  "memory of 1,000,000 addresses": () => measureMemory("address"),
-  "growth to 1,000,000 addresses": measureGrowth,
-} satisfies Record<string, () => Record<string, number>>;
+  "1 key": async () => measureRounds(await openKeys(1, "with a ledger")),
+  "1,000 keys": async () => measureRounds(await openKeys(1_000, "with a ledger")),
+  "1,000,000 keys": async () => measureRounds(await openKeys(MILLION, "with a ledger")),
+  "1,000,000 addresses": () => measureRounds(openAddresses("with a ledger")),
+  "memory of 1,000,000 keys": async () => measureMemory(await openKeys(MILLION, "with a ledger")),
+  "memory of 1,000,000 addresses": () => measureMemory(openAddresses("with a ledger")),
+  "growth to 1,000,000 keys": async () => measureGrowth(await openKeys(MILLION, "without a ledger")),
+  "growth to 1,000,000 addresses": () => measureGrowth(openAddresses("without a ledger")),
+} satisfies Record<string, () => Figures | Promise<Figures>>;
 
 type Name = keyof typeof MEASUREMENTS;
 const NAMES = Object.keys(MEASUREMENTS) as Name[];
@@ -32,70 +36,82 @@ const isName = (text: string): text is Name => NAMES.some((name) => name === tex
 const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 /** Takes everything and keeps nothing: what is measured includes noting what changed, not the disk. */
 const BOTTOMLESS: Ledger = { load: () => [], save() {}, find: () => undefined, close() {} };
+/** The service's own, as in a running server. */
+const CLOCK = steadyClock();
 
-function openLimiter() {
-  return createMemoryLimiter({ clock: { now: Date.now }, ban: DEFAULT_BAN, ledger: BOTTOMLESS });
+/** A number of callers, none of whom has called yet. */
+interface Population {
+  readonly count: number;
+  /** What the i-th says of itself: made anew, so that it is as cold or as warm as if it came from a socket. */
+  present(i: number): string;
+  admit(presented: string): Verdict | undefined;
 }
 
-/** IPv6, whose names are the longest there are. */
-function subjectOf(kind: Kind, i: number): Subject {
-  if (kind === "key") return `key:${i}`;
-  return `address:2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`;
+type Ledgers = "with a ledger" | "without a ledger";
+
+function openLimiter(ledgers: Ledgers) {
+  const ledger = ledgers === "with a ledger" ? { ledger: BOTTOMLESS } : {};
+  return createMemoryLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...ledger });
 }
 
-const SECRET_LENGTH = 45;
-const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const HEADER_LENGTH = 52;
 
-/** Secrets as bytes, so that each look-up gets a string that nobody has hashed yet, as from a socket. */
-function mintSecrets(count: number): Buffer {
-  const bytes = Buffer.alloc(count * SECRET_LENGTH);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = ALPHABET.charCodeAt(Math.floor(Math.random() * 62));
-  for (let i = 0; i < count; i++) bytes.write("pet_live_", i * SECRET_LENGTH, "latin1");
+/** Headers as bytes: the collector does not go through them, and each look-up gets a string that nobody has seen. */
+function mintHeaders(count: number): Buffer {
+  const bytes = Buffer.alloc(count * HEADER_LENGTH);
+  for (let i = 0; i < count; i++) {
+    bytes.write(`Bearer ${mintSecret("production")}`, i * HEADER_LENGTH, "latin1");
+  }
   return bytes;
 }
 
 /**
- * From the secret to the verdict. A caller either keeps the name that it is counted under, or has it put together
- * from its number: with a million callers a name that is kept lies cold in memory, and costs more to fetch than to
- * make.
+ * From the header to the verdict. Keys are learned from a store that takes the n-th stranger for the n-th key: with a
+ * table of its own its memory would be measured too.
  */
-function measureKeys(keys: number, naming: "name kept" | "named on the way") {
-  const secrets = mintSecrets(keys);
-  const secretAt = (i: number) => secrets.toString("latin1", i * SECRET_LENGTH, (i + 1) * SECRET_LENGTH);
-  const limiter = openLimiter();
-  const numbers = new Map<string, { keyId: number; limits: Limits }>();
-  const names = new Map<string, { subject: Subject; limits: Limits }>();
-  for (let keyId = 0; keyId < keys; keyId++) {
-    if (naming === "name kept") names.set(secretAt(keyId), { subject: `key:${keyId}`, limits: LIMITS });
-    else numbers.set(secretAt(keyId), { keyId, limits: LIMITS });
-    limiter.admit(`key:${keyId}`, LIMITS);
-  }
-  const present = () => secretAt(Math.floor(Math.random() * keys));
-  if (naming === "name kept") {
-    return measureRounds(present, (secret) => {
-      const caller = names.get(secret);
-      return caller && limiter.admit(caller.subject, caller.limits);
-    });
-  }
-  return measureRounds(present, (secret) => {
-    const caller = numbers.get(secret);
-    return caller && limiter.admit(`key:${caller.keyId}`, caller.limits);
-  });
+async function openKeys(count: number, ledgers: Ledgers): Promise<Population> {
+  const headers = mintHeaders(count);
+  let learned = 0;
+  const keys = {
+    changesSince: () => ({ revision: 1, changed: [] }),
+    findCredential() {
+      if (learned === count) throw new Error("a key was forgotten, or not found");
+      const id = ++learned;
+      return { key: { id, name: "bench", plan: "enterprise", limits: LIMITS, createdAt: 0 } } as const;
+    },
+  };
+  const callers = await Callers.open({ keys, environment: "production", plans: DEFAULT_PLANS, clock: CLOCK });
+  const limiter = openLimiter(ledgers);
+  return {
+    count,
+    present: (i) => headers.toString("latin1", i * HEADER_LENGTH, (i + 1) * HEADER_LENGTH),
+    admit(header) {
+      const caller = callers.find(header);
+      return typeof caller === "object" && "limits" in caller
+        ? limiter.admit(caller.subject, caller.limits)
+        : undefined;
+    },
+  };
 }
 
-function measureAddresses() {
-  const limiter = openLimiter();
-  for (let i = 0; i < MILLION; i++) limiter.admit(subjectOf("address", i), LIMITS);
-  const present = () => subjectOf("address", Math.floor(Math.random() * MILLION));
-  return measureRounds(present, (subject) => limiter.admit(subject, LIMITS));
+/** IPv6, whose names are the longest there are. */
+function openAddresses(ledgers: Ledgers): Population {
+  const limiter = openLimiter(ledgers);
+  return {
+    count: MILLION,
+    present: (i) => `address:2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,
+    admit: (subject) => limiter.admit(subject as Subject, LIMITS),
+  };
 }
 
 /** Everyone is as likely to call as everyone else, so that of a million each is found cold. */
-function measureRounds<T>(present: () => T, admit: (presented: T) => Verdict | undefined) {
+function measureRounds({ count, present, admit }: Population): Figures {
+  for (let i = 0; i < count; i++) admit(present(i));
+  const presentAny = () => present(Math.floor(Math.random() * count));
   const [warmUp, rounds, requests] = [100, 400, 2_000];
   const perRequest: number[] = [];
   for (let i = 0; i < warmUp + rounds; i++) {
-    const presented = Array.from({ length: requests }, present);
+    const presented = Array.from({ length: requests }, presentAny);
     let admitted = 0;
     const began = Bun.nanoseconds();
     for (const one of presented) if (admit(one)?.outcome === "admitted") admitted++;
@@ -106,30 +122,32 @@ function measureRounds<T>(present: () => T, admit: (presented: T) => Verdict | u
   return { medianNs: ns(0.5), quickestQuarterNs: ns(0.25) };
 }
 
-function measureMemory(kind: Kind) {
-  const limiter = openLimiter();
-  limiter.admit(subjectOf(kind, MILLION), LIMITS);
+function measureMemory({ count, present, admit }: Population): Figures {
+  admit(present(0));
   Bun.gc(true);
   const before = process.memoryUsage.rss();
-  for (let i = 0; i < MILLION; i++) limiter.admit(subjectOf(kind, i), LIMITS);
+  for (let i = 1; i < count; i++) admit(present(i));
   const withGarbage = process.memoryUsage.rss() - before;
   Bun.gc(true);
   const settled = process.memoryUsage.rss() - before;
-  if (limiter.standing(subjectOf(kind, 0)) === undefined) throw new Error("the first subject was dropped");
+  const { remaining = NaN } = admit(present(0)) ?? {};
+  if (remaining !== LIMITS.perDay - 2) throw new Error("the first subject was dropped");
   return {
-    bytesPerSubject: Math.round(settled / MILLION),
-    beforeCollection: Math.round(withGarbage / MILLION),
+    bytesPerSubject: Math.round(settled / count),
+    beforeCollection: Math.round(withGarbage / count),
   };
 }
 
-/** Without a ledger: nothing empties its queue while the event loop stands still here. */
-function measureGrowth() {
-  const limiter = createMemoryLimiter({ clock: { now: Date.now }, ban: DEFAULT_BAN });
-  const took = new Float64Array(MILLION);
-  for (let i = 0; i < MILLION; i++) {
-    const subject = subjectOf("address", i);
+/**
+ * The first request of each, in which a key is learned. Without a ledger: nothing empties its queue while the event
+ * loop stands still here.
+ */
+function measureGrowth({ count, present, admit }: Population): Figures {
+  const took = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    const presented = present(i);
     const began = Bun.nanoseconds();
-    limiter.admit(subject, LIMITS);
+    admit(presented);
     took[i] = Bun.nanoseconds() - began;
   }
   const us = (q: number) => Math.round(quantile(took, q) / 100) / 10;
@@ -141,13 +159,13 @@ function quantile(values: ArrayLike<number>, q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
 }
 
-function runApart(name: Name): Record<string, number> {
+function runApart(name: Name): Figures {
   const { stdout, stderr, success } = Bun.spawnSync([process.execPath, import.meta.path, name]);
   if (!success) throw new Error(`${name}: ${stderr.toString()}`);
-  return JSON.parse(stdout.toString()) as Record<string, number>;
+  return JSON.parse(stdout.toString()) as Figures;
 }
 
-function missedBars(figures: Record<string, Record<string, number>>): string[] {
+function missedBars(figures: Record<string, Figures>): string[] {
   const missed: string[] = [];
   for (const [name, { medianNs = 0, bytesPerSubject = 0 }] of Object.entries(figures)) {
     if (medianNs > MAX_NS) missed.push(`${name}: ${medianNs} ns, at most ${MAX_NS}`);
@@ -158,7 +176,7 @@ function missedBars(figures: Record<string, Record<string, number>>): string[] {
 
 const [argument = ""] = process.argv.slice(2);
 if (isName(argument)) {
-  console.log(JSON.stringify(MEASUREMENTS[argument]()));
+  console.log(JSON.stringify(await MEASUREMENTS[argument]()));
   process.exit(0);
 }
 const figures = Object.fromEntries(NAMES.map((name) => [name, runApart(name)]));

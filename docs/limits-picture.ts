@@ -5,7 +5,7 @@ import { startApp } from "../src/app.ts";
 import { hashSecret, mintSecret } from "../src/domain/keys.ts";
 import { DEFAULT_BAN } from "../src/domain/limits.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
-import { silentLog } from "../src/http/log.ts";
+import { silentLog } from "../src/log.ts";
 
 /**
  * Draws docs/limits.svg: `bun docs/limits-picture.ts`. The dots are answers of a real server over HTTP to two clients

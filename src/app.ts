@@ -10,7 +10,7 @@ import { Deadlines } from "./http/deadline.ts";
 import { FaultLog } from "./http/faults.ts";
 import { createHandlers } from "./http/handlers.ts";
 import { KeptAnswers } from "./http/kept.ts";
-import { createLog, type Log } from "./http/log.ts";
+import { createLog, type Log } from "./log.ts";
 import { createOperate } from "./http/operate.ts";
 import { createPages } from "./http/pages.ts";
 import { createPipeline } from "./http/pipeline.ts";
@@ -35,6 +35,8 @@ export interface AppOptions {
 const DEADLINE_MS = 7_000;
 /** A changed key is known everywhere within a second; four looks leave room for a slow one. */
 const FOLLOW_EVERY_MS = 250;
+/** A ban that began up to this much after it was lifted was lifted all the same, by a clock that is behind. */
+const CLOCKS_APART_MS = 60_000;
 
 /** The composition root: configuration → engines → services → listener. */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
@@ -80,7 +82,7 @@ export async function serveOn(
     docs: interfaceDocs,
   });
   listener.serve({ pipeline, pages });
-  const stopFollowing = followKeys(callers, limiter, log);
+  const stopFollowing = followKeys({ callers, limiter, clock, log });
 
   return {
     url: baseUrl,
@@ -97,7 +99,8 @@ export async function serveOn(
  * Takes over what other processes change: plans, secrets, revocations, lifted bans. The next look begins after the
  * one before has ended, or a slow answer would take back what a quicker one has told since.
  */
-function followKeys(callers: Callers, limiter: Limiter, log: Log): () => void {
+function followKeys(options: { callers: Callers; limiter: Limiter; clock: Clock; log: Log }): () => void {
+  const { callers, limiter, clock, log } = options;
   let failing = false;
   let timer = setTimeout(look, FOLLOW_EVERY_MS);
   let stopped = false;
@@ -105,7 +108,9 @@ function followKeys(callers: Callers, limiter: Limiter, log: Log): () => void {
   async function look(): Promise<void> {
     try {
       for (const key of await callers.follow()) {
-        if (key.pardonedAt !== undefined) await limiter.pardon(`key:${key.id}`, key.pardonedAt);
+        if (key.pardonedAt !== undefined) {
+          await limiter.pardon(`key:${key.id}`, Math.min(clock.now(), key.pardonedAt + CLOCKS_APART_MS));
+        }
       }
       if (failing) log.info("key changes are being followed again");
       failing = false;

@@ -2,8 +2,11 @@ import type { Clock } from "./domain/ports.ts";
 
 /** Beyond this a difference is a step of the machine's clock, not drift, and is not followed. */
 const STEP_MS = 2_000;
-/** At most this much of a drift is taken over at each look, so that no window is stretched or cut noticeably. */
-const SLEW_MS = 5;
+/**
+ * At most this much of a drift is taken over at each look: twice what a quartz is off by, and six milliseconds in a
+ * minute, so that whoever waits as long as they were told still gets in.
+ */
+const SLEW_MS = 0.1;
 const LOOK_EVERY_MS = 1_000;
 
 interface Sources {

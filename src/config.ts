@@ -1,33 +1,19 @@
-import { join } from "node:path";
-import { baseUrl, host, listenUrl } from "./config/addresses.ts";
+import { baseUrl, host, listenUrl, port } from "./config/addresses.ts";
 import { postgresUrl, valkeyUrl } from "./config/engines.ts";
 import { choice, duration, folder, integer, list, text, toggle } from "./config/kinds.ts";
 import { limitPair, requestCount } from "./config/limits.ts";
 import { network } from "./config/networks.ts";
-import {
-  type Given,
-  markdownTable,
-  type Option,
-  readOptions,
-  type ValuesOf,
-  type Variables,
-} from "./config/option.ts";
-import { Problem } from "./config/problem.ts";
+import { markdownTable, type Option, type ValuesOf, type Variables } from "./config/option.ts";
+import { pathsOf, type Place, whereIs } from "./config/place.ts";
 import { type Environment, ENVIRONMENTS } from "./domain/keys.ts";
 import { type BanRules, DEFAULT_BAN } from "./domain/limits.ts";
 import { DEFAULT_PLANS, PLANS, type Plans } from "./domain/plans.ts";
 
 /** Everything the service can be told, parsed once. */
-export interface Config {
-  readonly environment: Environment;
+export interface Config extends Place {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
-  readonly dataDir: string;
-  /** PostgreSQL for the data; undefined means SQLite in `dataDir`. */
-  readonly databaseUrl?: string;
-  /** Valkey for the limits: one server, or several hosts of a cluster; undefined means in process. */
-  readonly limitsUrls?: readonly string[];
   /** How long Valkey may keep a request waiting in silence; undefined means as long as the limiter thinks right. */
   readonly limitsTimeoutMs?: number;
   /** Base address as clients see it, `/v1` included; undefined means the address listened on. */
@@ -40,7 +26,7 @@ export interface Config {
   readonly ban: BanRules;
 }
 
-export { listenUrl };
+export { listenUrl, pathsOf, type Place, whereIs };
 
 /** Both environments run on one machine side by side. */
 const DEFAULT_PORT: Record<Environment, number> = { production: 8080, staging: 8081 };
@@ -56,7 +42,11 @@ export const PLACE = {
     default: "production",
     help: "Which environment: each has its own data, keys and address",
   },
-  data: { kind: folder, default: "./data", help: "Folder of the databases; made when missing" },
+  data: {
+    kind: folder,
+    default: "./data",
+    help: "Folder of the databases; made when missing, for its owner alone",
+  },
   "database-url": {
     kind: postgresUrl,
     otherwise: "SQLite in --data",
@@ -85,7 +75,7 @@ export const ADDRESS = {
     help: "Address to listen on; 0.0.0.0 or :: for all of the machine's",
   },
   port: {
-    kind: integer({ min: 0, max: 65_535 }),
+    kind: port,
     otherwise: `${DEFAULT_PORT.production}, or ${DEFAULT_PORT.staging} in staging`,
     help: "Port to listen on; 0 picks a free one",
   },
@@ -197,11 +187,6 @@ export function processVariables(): Variables {
   return process.env;
 }
 
-export function readConfig(given: Given, variables: Variables): Config | Problem {
-  const values = readOptions(SETTINGS, given, variables);
-  return values instanceof Problem ? values : configOf(values);
-}
-
 export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const publicUrl = values["public-url"];
   const twinUrl = values["twin-url"];
@@ -218,9 +203,6 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     ban: banOf(values),
   };
 }
-
-/** Which data: the part of a Config that says where everything is kept. */
-export type Place = Pick<Config, "environment" | "dataDir" | "databaseUrl" | "limitsUrls">;
 
 export function placeOf(values: ValuesOf<typeof PLACE>): Place {
   const databaseUrl = values["database-url"];
@@ -251,9 +233,12 @@ export const DEFAULT_URL: Record<Environment, string> = {
   staging: listenUrl(ADDRESS.host.default, DEFAULT_PORT.staging),
 };
 
-/** The base address that a server with these settings answers at, as far as it is known before it listens. */
-export function expectedUrl(values: ValuesOf<typeof ADDRESS> & { readonly env: Environment }): string {
-  return values["public-url"] ?? listenUrl(values.host, values.port ?? DEFAULT_PORT[values.env]);
+/** The base address that a server with these settings answers at; undefined when that is known once it listens. */
+export function expectedUrl(
+  values: ValuesOf<typeof ADDRESS> & { readonly env: Environment },
+): string | undefined {
+  const { host, port = DEFAULT_PORT[values.env] } = values;
+  return values["public-url"] ?? (port === 0 ? undefined : listenUrl(host, port));
 }
 
 /** Both base addresses, for the OpenAPI document; `own` is where this environment answers. */
@@ -264,12 +249,6 @@ export function serversOf(
   return environment === "production"
     ? { production: own, staging: twinUrl ?? DEFAULT_URL.staging }
     : { production: twinUrl ?? DEFAULT_URL.production, staging: own };
-}
-
-/** The files of an environment: its data, the counts of its limits, and the lock that one server holds. */
-export function pathsOf({ dataDir, environment }: Place): Record<"store" | "ledger" | "lock", string> {
-  const path = join(dataDir, environment);
-  return { store: `${path}.db`, ledger: `${path}-limits.db`, lock: `${path}.lock` };
 }
 
 /** The configuration tables of the documentation: the service's settings, and the flags of the key commands. */

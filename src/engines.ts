@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { type Config, pathsOf, type Place } from "./config.ts";
 import type { BanRules } from "./domain/limits.ts";
 import type { Clock, KeyStore, Limiter, Store } from "./domain/ports.ts";
-import type { Log } from "./http/log.ts";
+import type { Log } from "./log.ts";
 
 /** What a configuration runs on. */
 export interface Engines {
@@ -20,7 +20,9 @@ interface Opened {
 export async function openEngines(config: Config, clock: Clock, log: Log): Promise<Engines> {
   const opened: Opened[] = [];
   const close = async () => {
-    for (const engine of opened.toReversed()) await engine.close();
+    const results = await closeAll(opened);
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed) throw failed.reason;
   };
   try {
     const isAlone = config.databaseUrl === undefined;
@@ -42,13 +44,22 @@ export async function openEngines(config: Config, clock: Clock, log: Log): Promi
   }
 }
 
+/** Last opened, first closed; one that fails does not keep the others open. */
+async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult<void>[]> {
+  const results: PromiseSettledResult<void>[] = [];
+  for (const engine of opened.toReversed()) {
+    results.push(...(await Promise.allSettled([(async () => engine.close())()])));
+  }
+  return results;
+}
+
 /** Animals, orders and keys: in PostgreSQL where an address is given, in a file otherwise. */
 export async function openStores(
   place: Place,
   log?: Log,
 ): Promise<{ store: Store; keys: KeyStore; close(): Promise<void> }> {
   if (place.databaseUrl === undefined) {
-    mkdirSync(place.dataDir, { recursive: true });
+    makeFolder(place.dataDir);
     const { openStore } = await import("./store/sqlite/index.ts");
     return openStore(pathsOf(place).store);
   }
@@ -57,14 +68,19 @@ export async function openStores(
     schema: place.environment,
     onTurn: (turn) =>
       turn.state === "down"
-        ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: turn.cause })
+        ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: messageOf(turn.cause) })
         : log?.info("PostgreSQL is back", { afterMs: Math.round(turn.afterMs) }),
   });
 }
 
+/** Nobody but the operator has business with names, counts and the hashes of keys. */
+function makeFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
 /** One server per folder: two would each give out the whole of every limit, and neither see what the other wrote. */
 async function lockFolder(config: Config): Promise<{ release(): void } | undefined> {
-  mkdirSync(config.dataDir, { recursive: true });
+  makeFolder(config.dataDir);
   const { acquireLock } = await import("./store/sqlite/index.ts");
   return acquireLock(pathsOf(config).lock);
 }
@@ -94,9 +110,23 @@ function sharedLimiter(config: Config, urls: readonly string[], { clock, log }: 
   const timeout = limitsTimeoutMs === undefined ? {} : { commandTimeoutMs: limitsTimeoutMs };
   return openValkey({ environment, urls, ban, clock, ...timeout }, (state, cause) =>
     state === "lost"
-      ? log.warn("Valkey is away; limits are counted by each server on its own until it is back", { cause })
+      ? log.warn(...lossOf(messageOf(cause)))
       : log.info("Valkey is back; limits are shared again"),
   );
+}
+
+/** What waiting does not mend: an operator has to. */
+const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
+
+function lossOf(cause: string): [string, { cause: string }?] {
+  return MISCONFIGURED.test(cause)
+    ? [`Valkey cannot be used (${cause}); limits are counted by each server on its own meanwhile`]
+    : ["Valkey is away; limits are counted by each server on its own until it is back", { cause }];
+}
+
+/** Of a turn, where it came about in our code tells an operator nothing. */
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 export interface ValkeyOptions {

@@ -2,32 +2,34 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
   type Config,
+  configOf,
   configurationTables,
   DEFAULT_URL,
+  expectedUrl,
   KEY_OPTIONS,
   OPTIONS,
   pathsOf,
-  readConfig,
   serversOf,
   SETTINGS,
+  whereIs,
 } from "../src/config.ts";
 import { listenUrl } from "../src/config/addresses.ts";
 import { duration, writeDuration } from "../src/config/kinds.ts";
 import { limitPair } from "../src/config/limits.ts";
 import { network } from "../src/config/networks.ts";
-import { type Given, type Option, variableOf, type Variables } from "../src/config/option.ts";
+import { type Given, type Option, readOptions, variableOf, type Variables } from "../src/config/option.ts";
 import { Problem, quoted } from "../src/config/problem.ts";
 import { DEFAULT_BAN } from "../src/domain/limits.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 
 function config(given: Given = {}, variables: Variables = {}): Config {
-  const read = readConfig(given, variables);
+  const read = readOptions(SETTINGS, given, variables);
   if (read instanceof Problem) throw new Error(read.message);
-  return read;
+  return configOf(read);
 }
 
 function problem(given: Given, variables: Variables = {}): string {
-  const read = readConfig(given, variables);
+  const read = readOptions(SETTINGS, given, variables);
   if (read instanceof Problem) return read.message;
   throw new Error("the settings were accepted");
 }
@@ -97,8 +99,12 @@ describe("where a value comes from", () => {
   test("a problem names the flag or the variable, whichever was wrong", () => {
     const should = "it should be a whole number from 0 to 65535";
     expect(problem({ port: ["65536"] })).toBe(`--port is "65536"; ${should}`);
+    expect(problem({}, { PETSTORE_PORT: "many" })).toBe(`PETSTORE_PORT is "many"; ${should}`);
+  });
+
+  test("a port that Kubernetes has set is told as such, with two ways out", () => {
     expect(problem({}, { PETSTORE_PORT: "tcp://10.0.0.1:80" })).toBe(
-      `PETSTORE_PORT is "tcp://10.0.0.1:80"; ${should}`,
+      'PETSTORE_PORT is "tcp://10.0.0.1:80"; it should be a whole number from 0 to 65535 (Kubernetes sets this for a service named petstore; set enableServiceLinks: false, or give --port)',
     );
   });
 
@@ -195,6 +201,29 @@ describe("limits and bans", () => {
 
   test("a time without a unit is refused with a guess at it", () => {
     expect(problem({ "ban-length": ["300"] })).toEndWith("(did you mean 300s, with a unit?)");
+    expect(problem({ "limits-timeout": ["25"] })).toEndWith("(did you mean 25ms, with a unit?)");
+    expect(problem({ "limits-timeout": ["2000"] })).not.toContain("did you mean");
+  });
+
+  test.each(Object.entries<Option>(OPTIONS).filter(([, { kind }]) => kind.placeholder === "TIME"))(
+    "the examples for --%s can be given",
+    (_flag, { kind }) => {
+      const [, examples = ""] = /such as (.+)$/.exec(kind.expected) ?? [];
+      const times = examples.split(/, | or /);
+      expect(times.length).toBeGreaterThan(1);
+      expect(times.filter((time) => kind.read(time) === undefined)).toEqual([]);
+    },
+  );
+
+  test("a guess at a unit can always be given", () => {
+    const bounds = fc.integer({ min: 0, max: 100_000_000 });
+    fc.assert(
+      fc.property(bounds, bounds, fc.nat({ max: 100_000 }), (a, b, count) => {
+        const kind = duration({ min: Math.min(a, b), max: Math.max(a, b) });
+        const guess = kind.hint?.(`${count}`)?.split(",")[0];
+        if (guess !== undefined) expect(kind.read(guess)).toBeNumber();
+      }),
+    );
   });
 
   test.each(["0", "1000001", "1.5", "ten"])("%s strikes are refused", (text) => {
@@ -286,6 +315,70 @@ describe("addresses", () => {
       staging: own,
     });
     expect(serversOf({ environment: "staging", twinUrl: "http://a/v1" }, own).production).toBe("http://a/v1");
+  });
+});
+
+describe("engines", () => {
+  test.each([
+    "postgres://u:p%40ss%25@db.example:5432/pets",
+    "postgresql://h",
+    "postgres://u@[::1]/my%20pets",
+  ])("--database-url %s is taken", (url) => {
+    expect(config({ "database-url": [url] }).databaseUrl).toBe(url);
+  });
+
+  test.each(["redis://h", "redis://h/", "rediss://u:p%2C@h:6380/12", "redis://[::1]:6379/0"])(
+    "--limits-url %s is taken",
+    (url) => {
+      expect(config({ "limits-url": [url] }).limitsUrls).toEqual([url]);
+    },
+  );
+
+  test.each([
+    ["database-url", "mysql://u:s3cret@h/d"],
+    ["database-url", "postgres://u:s3cret%zz@h/d"],
+    ["database-url", "postgres://s3cret%@h/d"],
+    ["database-url", "postgres://u:s3cret@h/%ff"],
+    ["database-url", "postgres://u:s3cret@h/a/b"],
+    ["database-url", "postgres://u:s3cret@h /d"],
+    ["limits-url", "redis://:s3cret%zz@h"],
+    ["limits-url", "redis://s3cret%e4@h"],
+    ["limits-url", "redis://:s3cret@h/abc"],
+    ["limits-url", "redis://:s3cret@h/0/1"],
+    ["limits-url", "redis://:s3cret@h/-1"],
+    ["limits-url", "redis://:s3cret@h/%30"],
+    ["limits-url", "redis://a,redis://:s3cret@"],
+  ])("--%s %s is refused by name, and not repeated", (flag, url) => {
+    const line = problem({ [flag]: [url] });
+    expect(line).toStartWith(`--${flag} cannot be read; it should be an address such as `);
+    expect(line).not.toContain("s3cret");
+  });
+
+  test.each([
+    ["database-url", "postgres://u:100%@h/d"],
+    ["limits-url", "redis://a,redis://:100%zz@h"],
+  ])("--%s %s: how a percent sign is written is said", (flag, url) => {
+    expect(problem({ [flag]: [url] })).toEndWith("(a % in a user, password or database is written %25)");
+    expect(problem({ [flag]: ["http://h"] })).not.toContain("%25");
+  });
+
+  test("where everything is, without who may use it", () => {
+    const place = { environment: "production", dataDir: "./data" } as const;
+    expect(whereIs(place)).toEqual({ data: "./data", limits: "in process" });
+    expect(
+      whereIs({
+        ...place,
+        databaseUrl: "postgres://user:s3cret@db.example:5432/pets?sslmode=require",
+        limitsUrls: ["redis://user:s3cret@a:6379/3", "rediss://:s3cret@b/"],
+      }),
+    ).toEqual({ data: "PostgreSQL at db.example:5432/pets", limits: "Valkey at a:6379/3, b" });
+  });
+
+  test("an address that is known once a server listens is not guessed at", () => {
+    const values = { env: "staging", host: "::1", port: undefined, "public-url": undefined } as const;
+    expect(expectedUrl(values)).toBe("http://[::1]:8081/v1");
+    expect(expectedUrl({ ...values, port: 0 })).toBeUndefined();
+    expect(expectedUrl({ ...values, port: 0, "public-url": "https://a/v1" })).toBe("https://a/v1");
   });
 });
 
@@ -387,7 +480,7 @@ describe("the configuration tables", () => {
     expect(rows(keys)).toHaveLength(Object.keys(KEY_OPTIONS).length);
     for (const row of [...rows(settings), ...rows(keys)]) expect(row.split(" | ")).toHaveLength(5);
     expect(rows(settings)).toContain(
-      "| `--ban-length TIME` | `PETSTORE_BAN_LENGTH` | a time from 1s to 30d, such as 500ms, 90s, 15m, 24h or 30d | 5m | How long a ban lasts |",
+      "| `--ban-length TIME` | `PETSTORE_BAN_LENGTH` | a time from 1s to 30d, such as 90s, 15m, 24h or 30d | 5m | How long a ban lasts |",
     );
   });
 });

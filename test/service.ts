@@ -8,7 +8,7 @@ import { hashSecret, mintSecret, type NewKey } from "../src/domain/keys.ts";
 import { DEFAULT_BAN } from "../src/domain/limits.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import type { Clock } from "../src/domain/ports.ts";
-import { silentLog } from "../src/http/log.ts";
+import { silentLog } from "../src/log.ts";
 import { expectConforms } from "./conforms.ts";
 
 /** A clock that moves only when told to. */

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
-const TREES = ["src", "test", "bench", "docs"];
+const TREES = ["src", "test", "bench", "faults", "docs"];
 const MAX_LINES = 300;
 const MAX_COLUMNS = 120;
 
@@ -70,14 +70,15 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   domain: ["contract"],
   store: ["domain", "contract"],
   limiter: ["domain", "contract"],
-  http: ["domain", "contract"],
+  http: ["domain", "contract", "log"],
   client: ["contract"],
   console: ["client", "contract"],
   config: ["domain", "contract"],
   clock: ["domain"],
-  engines: ["store", "limiter", "domain", "config", "http"],
-  app: ["engines", "http", "domain", "contract", "config", "clock"],
-  cli: ["app", "engines", "client", "config", "store", "domain", "contract"],
+  log: [],
+  engines: ["store", "limiter", "domain", "config", "log"],
+  app: ["engines", "http", "domain", "contract", "config", "clock", "log"],
+  cli: ["app", "engines", "client", "config", "store", "domain", "contract", "log"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

@@ -2,6 +2,7 @@ import type { Kind } from "../config/kinds.ts";
 import type { Given, Options, Source, ValueOf, ValuesOf, Variables } from "../config/option.ts";
 import type { Problem } from "../config/problem.ts";
 import type { Clock } from "../domain/ports.ts";
+import type { StopSignal } from "./signals.ts";
 
 /** What a command needs from the process around it. */
 export interface Context {
@@ -12,7 +13,7 @@ export interface Context {
   /** A line on standard error about something that does not keep the command from being done. */
   warn(line: string): void;
   /** Resolves with the first signal that asks the process to stop. */
-  stopAsked(): Promise<void>;
+  stopAsked(): Promise<StopSignal>;
 }
 
 /** Something outside is in the way: no such key, a port that is taken. One line, and exit status 1. */

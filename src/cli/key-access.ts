@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
-import { pathsOf, type Place } from "../config.ts";
+import { pathsOf, type Place, whereIs } from "../config.ts";
 import type { ApiKey } from "../domain/keys.ts";
 import type { KeyStore } from "../domain/ports.ts";
 import { openStores } from "../engines.ts";
 import { Failure, type Outcome } from "./command.ts";
+import { rfc3339 } from "./key-view.ts";
 
 /** Opens the keys of a place for the length of `work`, beside servers that may be running on it. */
 export async function withKeys<T>(place: Place, work: (keys: KeyStore) => Promise<T>): Promise<T> {
@@ -33,6 +34,17 @@ export async function withKey(
 }
 
 function noSuchKey(place: Place, id: number): Failure {
-  const where = place.databaseUrl === undefined ? ` at ${place.dataDir}` : "";
-  return new Failure(`no key ${id} exists in ${place.environment}${where}; see petstore keys list`);
+  const { data } = whereIs(place);
+  return new Failure(`no key ${id} exists in ${place.environment} at ${data}; see petstore keys list`);
+}
+
+/** A change to a key that no longer opens anything, and never will again, would be lost on everybody. */
+export function endOf({ id, revokedAt, expiresAt }: ApiKey, now: number, fate: string): Failure | undefined {
+  if (revokedAt !== undefined) {
+    return new Failure(
+      `key ${id} was revoked at ${rfc3339(revokedAt)} and cannot be ${fate}; make a new one`,
+    );
+  }
+  if (expiresAt === undefined || now < expiresAt) return undefined;
+  return new Failure(`key ${id} expired at ${rfc3339(expiresAt)} and cannot be ${fate}; make a new one`);
 }

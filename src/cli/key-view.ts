@@ -1,16 +1,9 @@
 import { grouped } from "../config/kinds.ts";
 import type { ApiKey } from "../domain/keys.ts";
-import {
-  type BanRules,
-  DAY_MS,
-  type Limits,
-  MINUTE_MS,
-  newStanding,
-  pardon,
-  settle,
-} from "../domain/limits.ts";
-import type { Standing, Window } from "../domain/limits.ts";
+import { type BanRules, DAY_MS, type Limits, MINUTE_MS, newStanding, settle } from "../domain/limits.ts";
+import type { Window } from "../domain/limits.ts";
 import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
+import type { Standings, Unknown } from "./standings.ts";
 
 /** A key as commands print it: never a secret, nor anything made from one. Times are RFC 3339. */
 export interface KeyView {
@@ -19,9 +12,10 @@ export interface KeyView {
   readonly plan: PlanName;
   readonly limits: Limits;
   readonly state: "active" | "expired" | "revoked" | "banned";
-  readonly use: { readonly minute: WindowView; readonly day: WindowView };
+  /** Null when it is not known right now; nor are strikes and bans then. */
+  readonly use: { readonly minute: WindowView; readonly day: WindowView } | null;
   /** Of the window that is closer to a ban. */
-  readonly strikes: number;
+  readonly strikes: number | null;
   readonly bannedUntil: string | null;
   readonly createdAt: string;
   readonly expiresAt: string | null;
@@ -38,27 +32,28 @@ export interface ViewOptions {
   readonly plans: Plans;
   readonly ban: BanRules;
   readonly now: number;
-  readonly standing?: Standing | undefined;
+  readonly standings: Standings | Unknown;
 }
 
-export function viewOf(key: ApiKey, { plans, ban, now, standing = newStanding() }: ViewOptions): KeyView {
+export function viewOf(key: ApiKey, { plans, ban, now, standings }: ViewOptions): KeyView {
   const limits = limitsOf(key, plans);
-  const current = structuredClone(standing);
-  if (key.pardonedAt !== undefined) pardon(current, key.pardonedAt);
-  settle(current, now, ban);
-  const banned = now < current.bannedUntil;
+  const current = "unknown" in standings ? undefined : (standings.get(key.id) ?? newStanding());
+  if (current) settle(current, now, ban);
+  const bannedUntil = current && now < current.bannedUntil ? current.bannedUntil : undefined;
   return {
     id: key.id,
     name: key.name,
     plan: key.plan,
     limits,
-    state: stateOf(key, banned, now),
-    use: {
-      minute: windowView(current.minute, limits.perMinute, MINUTE_MS),
-      day: windowView(current.day, limits.perDay, DAY_MS),
-    },
-    strikes: Math.max(current.minute.strikes, current.day.strikes),
-    bannedUntil: banned ? rfc3339(current.bannedUntil) : null,
+    state: stateOf(key, bannedUntil !== undefined, now),
+    use: current
+      ? {
+          minute: windowView(current.minute, limits.perMinute, MINUTE_MS),
+          day: windowView(current.day, limits.perDay, DAY_MS),
+        }
+      : null,
+    strikes: current ? Math.max(current.minute.strikes, current.day.strikes) : null,
+    bannedUntil: bannedUntil === undefined ? null : rfc3339(bannedUntil),
     createdAt: rfc3339(key.createdAt),
     expiresAt: key.expiresAt === undefined ? null : rfc3339(key.expiresAt),
     revokedAt: key.revokedAt === undefined ? null : rfc3339(key.revokedAt),

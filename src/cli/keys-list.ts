@@ -1,9 +1,9 @@
-import { BAN, banOf, KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf } from "../config.ts";
+import { BAN, banOf, KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf, whereIs } from "../config.ts";
 import { printable } from "../config/problem.ts";
 import { define } from "./define.ts";
 import { isInUse, withKeys } from "./key-access.ts";
 import { json, type KeyView, viewOf } from "./key-view.ts";
-import { standingsOf, USE_UNKNOWN } from "./standings.ts";
+import { standingsOf, useUnknown } from "./standings.ts";
 import { columns } from "./table.ts";
 
 const HEADER = [
@@ -32,16 +32,15 @@ export const keysList = define({
   async run({ values }, { clock, print, warn }) {
     const place = placeOf(values);
     const keys = isInUse(place) ? await withKeys(place, async (keys) => keys.listKeys()) : [];
-    const ids = keys.map(({ id }) => id);
-    const standings = await standingsOf(place, ids, clock);
-    if (standings === undefined) warn(USE_UNKNOWN);
+    const standings = await standingsOf(place, keys, clock);
+    if ("unknown" in standings) warn(useUnknown(standings));
     const [plans, ban, now] = [plansOf(values), banOf(values), clock.now()];
-    const views = keys.map((key) => viewOf(key, { plans, ban, now, standing: standings?.get(key.id) }));
+    const views = keys.map((key) => viewOf(key, { plans, ban, now, standings }));
     if (values.json) await print(json(views));
     else if (views.length > 0) await print(columns([HEADER, ...views.map(row)]));
     else {
       await print(
-        `No keys yet in ${values.env} at ${values.data}. Make one: petstore keys create --name NAME --plan free\n`,
+        `No keys yet in ${values.env} at ${whereIs(place).data}. Make one: petstore keys create --name NAME --plan free\n`,
       );
     }
     return undefined;
@@ -54,10 +53,14 @@ function row({ id, name, plan, state, use, strikes, ...times }: KeyView): string
     printable(name),
     plan,
     state,
-    `${use.minute.used}/${use.minute.limit}`,
-    `${use.day.used}/${use.day.limit}`,
-    String(strikes),
-    moment(times.bannedUntil),
+    ...(use === null
+      ? ["?", "?", "?", "?"]
+      : [
+          `${use.minute.used}/${use.minute.limit}`,
+          `${use.day.used}/${use.day.limit}`,
+          String(strikes),
+          moment(times.bannedUntil),
+        ]),
     moment(times.expiresAt),
     moment(times.createdAt),
   ];

@@ -1,9 +1,8 @@
 import { ADDRESS, expectedUrl, KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
 import { quoted } from "../config/problem.ts";
-import { type ApiKey, hashSecret, mintSecret } from "../domain/keys.ts";
-import { Failure } from "./command.ts";
+import { hashSecret, mintSecret } from "../domain/keys.ts";
 import { define } from "./define.ts";
-import { withKey } from "./key-access.ts";
+import { endOf, withKey } from "./key-access.ts";
 import { keyId } from "./key-id.ts";
 import { json, rfc3339 } from "./key-view.ts";
 import { shownOnce } from "./secret.ts";
@@ -21,13 +20,14 @@ export const keysRoll = define({
   async run({ positionals: { ID: id }, values }, { clock, print }) {
     return withKey({ place: placeOf(values), id }, async (key, keys) => {
       const now = clock.now();
-      const ended = endOf(key, now);
+      const ended = endOf(key, now, "rolled");
       if (ended) return ended;
       const secret = mintSecret(values.env);
-      const overlapEndsAt = now + values.overlap;
+      // None at all ends before anybody's clock.
+      const overlapEndsAt = values.overlap === 0 ? 0 : now + values.overlap;
       await keys.addSecret(id, hashSecret(secret), overlapEndsAt);
 
-      const earlierWorkUntil = rfc3339(overlapEndsAt);
+      const earlierWorkUntil = rfc3339(now + values.overlap);
       if (values.json)
         await print(json({ id, key: secret, name: key.name, plan: key.plan, earlierWorkUntil }));
       else {
@@ -39,12 +39,3 @@ export const keysRoll = define({
     });
   },
 });
-
-/** A new secret for a key that no longer opens anything would be dead from the start. */
-function endOf({ id, revokedAt, expiresAt }: ApiKey, now: number): Failure | undefined {
-  if (revokedAt !== undefined) {
-    return new Failure(`key ${id} was revoked at ${rfc3339(revokedAt)} and cannot be rolled; make a new one`);
-  }
-  if (expiresAt === undefined || now < expiresAt) return undefined;
-  return new Failure(`key ${id} expired at ${rfc3339(expiresAt)} and cannot be rolled; make a new one`);
-}

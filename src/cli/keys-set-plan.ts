@@ -2,7 +2,7 @@ import { KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf } from "../config.ts"
 import { Problem } from "../config/problem.ts";
 import { limitsOf } from "../domain/plans.ts";
 import { define } from "./define.ts";
-import { withKey } from "./key-access.ts";
+import { endOf, withKey } from "./key-access.ts";
 import { keyId } from "./key-id.ts";
 import { json, limitsInWords } from "./key-view.ts";
 import { ownLimits } from "./own-limits.ts";
@@ -26,12 +26,14 @@ export const keysSetPlan = define({
     "petstore keys set-plan 3 business",
     "petstore keys set-plan 3 enterprise --per-minute 5000 --per-day 2000000",
   ],
-  async run(input, { print }) {
+  async run(input, { clock, print }) {
     const { positionals, values } = input;
     const { ID: id, PLAN: plan } = positionals;
     const own = ownLimits(plan, input);
     if (own instanceof Problem) return own;
     return withKey({ place: placeOf(values), id }, async (key, keys) => {
+      const ended = endOf(key, clock.now(), "moved to another plan");
+      if (ended) return ended;
       await keys.updateKey(id, { plan, ...own });
       const limits = limitsOf({ plan, ...own }, plansOf(values));
       const line = `Key ${id} is on the ${plan} plan now: ${limitsInWords(limits)}.`;

@@ -5,7 +5,7 @@ import { define } from "./define.ts";
 import { withKey } from "./key-access.ts";
 import { keyId } from "./key-id.ts";
 import { json, type KeyView, limitsInWords, viewOf, type WindowView } from "./key-view.ts";
-import { standingsOf, USE_UNKNOWN } from "./standings.ts";
+import { standingsOf, useUnknown } from "./standings.ts";
 import { columns } from "./table.ts";
 
 export const keysShow = define({
@@ -21,10 +21,9 @@ export const keysShow = define({
   async run({ positionals: { ID: id }, values }, { clock, print, warn }) {
     const place = placeOf(values);
     return withKey({ place, id }, async (key) => {
-      const standings = await standingsOf(place, [id], clock);
-      if (standings === undefined) warn(USE_UNKNOWN);
-      const standing = standings?.get(id);
-      const view = viewOf(key, { plans: plansOf(values), ban: banOf(values), now: clock.now(), standing });
+      const standings = await standingsOf(place, [key], clock);
+      if ("unknown" in standings) warn(useUnknown(standings));
+      const view = viewOf(key, { plans: plansOf(values), ban: banOf(values), now: clock.now(), standings });
       await print(values.json ? json(view) : columns(lines(view)));
       return undefined;
     });
@@ -36,17 +35,24 @@ function lines(view: KeyView): string[][] {
     ["Key", String(view.id)],
     ["Name", printable(view.name)],
     ["Plan", `${view.plan}: ${limitsInWords(view.limits)}`],
-    ["State", view.bannedUntil === null ? view.state : `${view.state}, banned until ${view.bannedUntil}`],
-    ["This minute", windowInWords(view.use.minute)],
-    ["This day", windowInWords(view.use.day)],
-    ["Strikes", String(view.strikes)],
+    ["State", stateInWords(view)],
+    ["This minute", windowInWords(view.use?.minute)],
+    ["This day", windowInWords(view.use?.day)],
+    ["Strikes", String(view.strikes ?? "?")],
     ["Created", view.createdAt],
     ["Expires", view.expiresAt ?? "never"],
     ...(view.revokedAt === null ? [] : [["Revoked", view.revokedAt]]),
   ];
 }
 
-function windowInWords({ used, limit, resetsAt }: WindowView): string {
+function stateInWords({ state, bannedUntil, use }: KeyView): string {
+  if (state === "banned") return `banned until ${bannedUntil}`;
+  return state === "active" && use === null ? "active, unless it is banned" : state;
+}
+
+function windowInWords(window: WindowView | undefined): string {
+  if (window === undefined) return "?";
+  const { used, limit, resetsAt } = window;
   const use = `${grouped(used)} of ${grouped(limit)} used`;
   return resetsAt === null ? use : `${use}, resets at ${resetsAt}`;
 }

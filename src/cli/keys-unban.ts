@@ -1,9 +1,14 @@
 import { KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
+import { Failure } from "./command.ts";
 import { define } from "./define.ts";
-import { withKey } from "./key-access.ts";
+import { endOf, withKey } from "./key-access.ts";
 import { pardonKey } from "./standings.ts";
 import { keyId } from "./key-id.ts";
 import { json, rfc3339 } from "./key-view.ts";
+
+/** What becomes of a pardon that Valkey could not be told of. */
+const HANDED_OVER =
+  "servers that run now lift the ban on their own and tell Valkey when it is back; if none does, run this again then";
 
 export const keysUnban = define({
   name: "keys unban",
@@ -17,10 +22,13 @@ export const keysUnban = define({
   examples: ["petstore keys unban 3"],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
     const place = placeOf(values);
-    return withKey({ place, id }, async (_key, keys) => {
+    return withKey({ place, id }, async (key, keys) => {
       const pardonedAt = clock.now();
+      const ended = endOf(key, pardonedAt, "unbanned");
+      if (ended) return ended;
       await keys.updateKey(id, { pardonedAt });
-      await pardonKey(place, id, { at: pardonedAt, clock });
+      const failure = await pardonKey(place, id, { at: pardonedAt, clock });
+      if (failure) return new Failure(`${failure.unknown}; ${HANDED_OVER}`);
       const shown = { id, pardonedAt: rfc3339(pardonedAt) };
       await print(values.json ? json(shown) : `Key ${id}: bans and strikes up to now are lifted.\n`);
       return undefined;

@@ -1,9 +1,10 @@
+import { readFileSync } from "node:fs";
 import { processVariables } from "../config.ts";
 import { Problem } from "../config/problem.ts";
 import type { Context, Outcome } from "./command.ts";
 import { explain, textOf } from "./explain.ts";
 import { runProgram } from "./program.ts";
-import { stopOnSignals } from "./signals.ts";
+import { ignoresHangup, stopOnSignals } from "./signals.ts";
 
 /** Resolves when the text has left the process: an exit before that would cut a pipe off at 64 KiB. */
 function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
@@ -13,6 +14,15 @@ function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 }
 
 const complain = (line: string) => write(process.stderr, `petstore: ${line}\n`).catch(() => {});
+
+/** Nothing where the system has no such file. */
+function ownStatus(): string {
+  try {
+    return readFileSync("/proc/self/status", "utf8");
+  } catch {
+    return "";
+  }
+}
 
 const context: Context = {
   variables: processVariables(),
@@ -25,6 +35,7 @@ const context: Context = {
       exit: (code) => process.exit(code),
       complain,
       elapsed: () => performance.now(),
+      isHangupIgnored: () => ignoresHangup(ownStatus()),
     }),
 };
 

@@ -1,4 +1,4 @@
-import { ADDRESS, expectedUrl, PLACE, serversOf, TWIN } from "../config.ts";
+import { ADDRESS, DEFAULT_URL, expectedUrl, PLACE, serversOf, TWIN } from "../config.ts";
 import { define } from "./define.ts";
 
 export const openapi = define({
@@ -7,7 +7,7 @@ export const openapi = define({
   description:
     "Prints the OpenAPI 3.1 document of the interface as JSON, with both environments' base addresses in it. A running server has the same at /openapi.json.",
   positionals: {},
-  options: { env: PLACE.env, ...ADDRESS, ...TWIN },
+  options: { ...PLACE, ...ADDRESS, ...TWIN },
   required: [],
   asServed: {},
   examples: [
@@ -18,7 +18,7 @@ export const openapi = define({
     const { openApiJson } = await import("../contract/openapi.ts");
     const { env: environment, "twin-url": twinUrl } = values;
     const place = { environment, ...(twinUrl !== undefined && { twinUrl }) };
-    const servers = serversOf(place, expectedUrl(values));
+    const servers = serversOf(place, expectedUrl(values) ?? DEFAULT_URL[environment]);
     await print(`${openApiJson({ servers, current: environment })}\n`);
     return undefined;
   },

@@ -1,11 +1,13 @@
 /** How a new secret is shown: once, on a line of its own, easy to copy. */
-export function shownOnce(secret: string, url: string): string {
+export function shownOnce(secret: string, url: string | undefined): string {
+  const trial =
+    url === undefined
+      ? "A server on --port 0 says at its start where to try it."
+      : `Try it:\n\n  ${curlLine(secret, url)}`;
   return `
   ${secret}
 
-It will not be shown again: only a hash of it is kept. Try it:
-
-  ${curlLine(secret, url)}
+It will not be shown again: only a hash of it is kept. ${trial}
 `;
 }
 

@@ -1,19 +1,17 @@
-import { configOf, type Config, SETTINGS } from "../config.ts";
-import { hashSecret, mintSecret } from "../domain/keys.ts";
-import type { KeyStore } from "../domain/ports.ts";
-import { limitsOf } from "../domain/plans.ts";
+import { resolve } from "node:path";
+import { configOf, type Config, SETTINGS, whereIs } from "../config.ts";
+import { createLog } from "../log.ts";
+import packageJson from "../../package.json" with { type: "json" };
 import { Failure } from "./command.ts";
 import { define } from "./define.ts";
 import { explain, textOf } from "./explain.ts";
-import { limitsInWords } from "./key-view.ts";
-import { shownOnce } from "./secret.ts";
-import { columns } from "./table.ts";
+import { greet } from "./greeting.ts";
 
 export const serve = define({
   name: "serve",
   summary: "Serve the interface",
   description:
-    "Serves one environment until it is told to stop (Ctrl-C, SIGTERM): requests under way are finished, then it exits. When no key exists yet, one is made and printed, once. What is said here goes to standard output, the log to standard error.",
+    "Serves one environment until it is told to stop (Ctrl-C, SIGTERM, SIGHUP): requests under way are finished, then it exits. When no key exists yet, one is made and printed, once. What is said here goes to standard output, the log to standard error.",
   positionals: {},
   options: SETTINGS,
   required: [],
@@ -24,21 +22,35 @@ export const serve = define({
     "petstore serve --host 0.0.0.0 --public-url https://api.example.com --trust-proxy 10.0.0.0/8",
     "petstore serve --free-limits 120/5000 --ban-length 15m",
   ],
-  async run({ values }, { clock, print, stopAsked }) {
+  async run({ values }, context) {
     const config = configOf(values);
-    const stopped = stopAsked();
+    const stopAsked = context.stopAsked();
+    const log = createLog();
     const { startApp } = await import("../app.ts");
-    const app = await startApp(config).catch((error: unknown) => cannotListen(error, config));
+    const app = await startApp(config, { log }).catch((error: unknown) => cannotListen(error, config));
     if (app instanceof Failure) return app;
+    let stoppingSince: number;
     try {
-      await print(greeting(config, app.url) + (await firstKey(app, config, clock.now())));
-      await stopped;
+      const failure = await greet(app, config, context);
+      if (failure) return failure;
+      log.info("serving", about(config, app.url));
+      log.info("stopping", { signal: await stopAsked });
+      stoppingSince = performance.now();
     } finally {
       await app.close();
     }
+    log.info("stopped", { afterMs: Math.round(performance.now() - stoppingSince) });
     return undefined;
   },
 });
+
+/** What whoever reads the log wants to know of a server that he did not start. */
+function about(config: Config, address: string): Readonly<Record<string, unknown>> {
+  const { environment, dataDir, databaseUrl } = config;
+  const { data, limits } = whereIs(config);
+  const store = databaseUrl === undefined ? `SQLite in ${resolve(dataDir)}` : data;
+  return { version: packageJson.version, environment, address, store, limits, pid: process.pid };
+}
 
 /** What the runtime says about listening names neither the address nor a way out; anything else is left as it is. */
 function cannotListen(error: unknown, { host, port }: Config): Failure {
@@ -54,24 +66,3 @@ const LISTEN_REASONS: Readonly<Record<string, string>> = {
   EINVAL: "no such host; see --host",
   EACCES: "permission denied; ports below 1024 are for privileged programs, so choose another --port",
 };
-
-function greeting({ environment, dataDir }: Config, url: string): string {
-  const origin = url.replace(/\/v1$/, "");
-  const rows = [
-    ["  Interface", url],
-    ["  Docs", `${origin}/docs`],
-    ["  OpenAPI", `${origin}/openapi.json`],
-    ["  Data", dataDir],
-  ];
-  return `Petstore is serving ${environment}. Stop it with Ctrl-C.\n\n${columns(rows)}\n`;
-}
-
-/** A newcomer leaves with a key in hand; once any key was ever made, no later start prints one. */
-async function firstKey(app: { keys: KeyStore; url: string }, config: Config, now: number): Promise<string> {
-  const secret = mintSecret(config.environment);
-  const draft = { name: "first key", plan: "free", createdAt: now } as const;
-  const key = await app.keys.createFirstKey(draft, hashSecret(secret));
-  if (key === undefined) return "";
-  const limits = limitsInWords(limitsOf(key, config.plans));
-  return `No key existed yet, so here is one (${key.plan}: ${limits}):\n${shownOnce(secret, app.url)}\n`;
-}

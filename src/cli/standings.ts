@@ -1,44 +1,74 @@
 import { existsSync } from "node:fs";
-import { pathsOf, type Place } from "../config.ts";
+import { pathsOf, type Place, whereIs } from "../config.ts";
 import { Unavailable } from "../contract/errors.ts";
+import type { ApiKey } from "../domain/keys.ts";
 import { DEFAULT_BAN, pardon, type Standing } from "../domain/limits.ts";
 import type { Clock, Ledger, Limiter } from "../domain/ports.ts";
 import { openValkey } from "../engines.ts";
+import { explain } from "./explain.ts";
 
-export const USE_UNKNOWN = "Valkey cannot be reached, so use, strikes and bans are not known";
+export type Standings = ReadonlyMap<number, Standing>;
 
-/** Where keys stand with their limits. Undefined when nobody can tell right now. */
+/** What nobody can tell right now, and why. */
+export interface Unknown {
+  readonly unknown: string;
+}
+
+export function useUnknown({ unknown }: Unknown): string {
+  return `${unknown} (so use, strikes and bans are not known)`;
+}
+
+/** Where keys stand with their limits, by their numbers; those that are not there have never been counted. */
 export async function standingsOf(
   place: Place,
-  ids: readonly number[],
+  keys: readonly ApiKey[],
   clock: Clock,
-): Promise<ReadonlyMap<number, Standing> | undefined> {
+): Promise<Standings | Unknown> {
+  if (keys.length === 0) return new Map();
+  return place.limitsUrls === undefined ? inLedger(place, keys) : inValkey(place, keys, clock);
+}
+
+/** A running server writes its counts once a second, so these are at most a second old. */
+async function inLedger(place: Place, keys: readonly ApiKey[]): Promise<Standings | Unknown> {
   const standings = new Map<number, Standing>();
-  const take = (id: number, standing: Standing | undefined) => standing && standings.set(id, standing);
-  if (ids.length === 0) return standings;
-  if (place.limitsUrls === undefined) {
-    // A running server writes its counts once a second, so these are at most a second old.
-    await withLedger(place, (ledger) => ids.forEach((id) => take(id, ledger.find(`key:${id}`))));
+  try {
+    await withLedger(place, (ledger) => {
+      for (const { id, pardonedAt } of keys) {
+        const standing = ledger.find(`key:${id}`);
+        // A server that is about to follow the pardon may have written the ban once more.
+        if (standing && pardonedAt !== undefined) pardon(standing, pardonedAt);
+        if (standing) standings.set(id, standing);
+      }
+    });
     return standings;
+  } catch (error) {
+    return { unknown: explain(error) };
   }
-  const isThere = await withValkey(place, clock, async (limiter) => {
-    for (const id of ids) take(id, await limiter.standing(`key:${id}`));
+}
+
+/** As they stand there, pardons and all: a pardon that Valkey has not been told of lifts nothing yet. */
+async function inValkey(place: Place, keys: readonly ApiKey[], clock: Clock): Promise<Standings | Unknown> {
+  const standings = new Map<number, Standing>();
+  const failure = await withValkey(place, clock, async (limiter) => {
+    for (const { id } of keys) {
+      const standing = await limiter.standing(`key:${id}`);
+      if (standing) standings.set(id, standing);
+    }
   });
-  return isThere ? standings : undefined;
+  return failure ?? standings;
 }
 
 /**
- * Lifts a ban where it is kept. Running servers follow the keys and lift it too; without one, in a ledger, this is
- * what the next one finds.
+ * Lifts a ban where it is kept; says why when it could not. Running servers follow the keys and lift it too; without
+ * one, this is what the next one finds.
  */
 export async function pardonKey(
   place: Place,
   id: number,
   { at, clock }: { at: number; clock: Clock },
-): Promise<void> {
+): Promise<Unknown | undefined> {
   if (place.limitsUrls !== undefined) {
-    await withValkey(place, clock, async (limiter) => limiter.pardon(`key:${id}`, at));
-    return;
+    return withValkey(place, clock, async (limiter) => limiter.pardon(`key:${id}`, at));
   }
   await withLedger(place, (ledger) => {
     const standing = ledger.find(`key:${id}`);
@@ -49,6 +79,7 @@ export async function pardonKey(
     // Busy, so a server is running, and it is the one that counts.
     if (!(error instanceof Unavailable)) throw error;
   });
+  return undefined;
 }
 
 async function withLedger(place: Place, work: (ledger: Ledger) => void): Promise<void> {
@@ -63,21 +94,22 @@ async function withLedger(place: Place, work: (ledger: Ledger) => void): Promise
   }
 }
 
-/** Whether Valkey was there; when it is not, what its limiter says is of no use to anybody. */
+/** Nothing when Valkey was there to the end; when it was not, what its limiter said is of no use to anybody. */
 async function withValkey(
   place: Place,
   clock: Clock,
   work: (limiter: Limiter) => Promise<void>,
-): Promise<boolean> {
-  let isThere = true;
+): Promise<Unknown | undefined> {
+  const lost: Unknown[] = [];
   const { environment, limitsUrls: urls = [] } = place;
-  const limiter = await openValkey({ environment, urls, ban: DEFAULT_BAN, clock }, (state) => {
-    if (state === "lost") isThere = false;
+  const limiter = await openValkey({ environment, urls, ban: DEFAULT_BAN, clock }, (state, cause) => {
+    if (state === "lost")
+      lost.push({ unknown: `${whereIs(place).limits} cannot be used: ${explain(cause)}` });
   });
   try {
-    if (isThere) await work(limiter);
+    if (lost.length === 0) await work(limiter);
   } finally {
     await limiter.close();
   }
-  return isThere;
+  return lost[0];
 }

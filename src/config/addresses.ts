@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import type { Kind } from "./kinds.ts";
+import { integer, type Kind } from "./kinds.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
 /** Such as 1.2.3.999 or 10.1: a mistyped address, never a name. */
@@ -14,6 +14,14 @@ export const host: Kind<string> = {
     return isIPv4(text) || (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text)) ? text : undefined;
   },
   write: (value) => value,
+};
+
+export const port: Kind<number> = {
+  ...integer({ min: 0, max: 65_535 }),
+  remark: (text) =>
+    /^(?:tcp|udp|sctp):\/\//.test(text)
+      ? "Kubernetes sets this for a service named petstore; set enableServiceLinks: false, or give --port"
+      : undefined,
 };
 
 const VERSION_SEGMENT = "/v1";

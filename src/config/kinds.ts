@@ -14,6 +14,8 @@ export interface Kind<T> {
   write(value: T): string;
   /** What the operator may have meant by a value that cannot be read. */
   hint?(text: string): string | undefined;
+  /** How a value that cannot be read may have come about, where that is not obvious. Repeats nothing of it. */
+  remark?(text: string): string | undefined;
 }
 
 interface Bounds {
@@ -76,16 +78,24 @@ export const folder: Kind<string> = {
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
 const DURATION = /^(?<count>0|[1-9]\d{0,11})(?<unit>ms|s|m|h|d)$/;
 
+const EXAMPLES = ["25ms", "500ms", "90s", "15m", "24h", "30d"];
+/** What a bare number most likely means comes first. */
+const GUESSES = ["s", "ms", "m", "h", "d"];
+
 /** Milliseconds, written with a unit. Zero needs none. */
 export function duration(bounds: Bounds): Kind<number> {
   const range = `${writeDuration(bounds.min)} to ${writeDuration(bounds.max)}`;
+  const isWithin = (text: string) => within(readDuration(text), bounds) !== undefined;
   return {
     placeholder: "TIME",
     range,
-    expected: `a time from ${range}, such as 500ms, 90s, 15m, 24h or 30d`,
+    expected: `a time from ${range}, such as ${joined(EXAMPLES.filter(isWithin))}`,
     read: (text) => within(readDuration(text), bounds),
     write: writeDuration,
-    hint: (text) => (DIGITS.test(text) ? `${text}s, with a unit` : undefined),
+    hint: (text) => {
+      const meant = GUESSES.map((unit) => text + unit).find(isWithin);
+      return DIGITS.test(text) && meant !== undefined ? `${meant}, with a unit` : undefined;
+    },
   };
 }
 
@@ -126,5 +136,6 @@ export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
     },
     write: (values) => values.map(kind.write).join(","),
     hint: (text) => items(text).flatMap((item) => kind.hint?.(item) ?? [])[0],
+    remark: (text) => items(text).flatMap((item) => kind.remark?.(item) ?? [])[0],
   };
 }

@@ -63,10 +63,12 @@ export function sourceOf(flag: string, given: Given, variables: Variables): Sour
 }
 
 export function misread(name: string, text: string, kind: Kind<unknown>): Problem {
-  if (kind.secret) return new Problem(`${name} cannot be read; it should be ${kind.expected}`);
+  const remark = kind.remark?.(text);
+  const why = remark === undefined ? "" : ` (${remark})`;
+  if (kind.secret) return new Problem(`${name} cannot be read; it should be ${kind.expected}${why}`);
   const hint = kind.hint?.(text);
   const meant = hint === undefined ? "" : ` (did you mean ${hint}?)`;
-  return new Problem(`${name} is ${quoted(text)}; it should be ${kind.expected}${meant}`);
+  return new Problem(`${name} is ${quoted(text)}; it should be ${kind.expected}${meant}${why}`);
 }
 
 /** What holds when nothing is set, in words; undefined when that is nothing at all. */

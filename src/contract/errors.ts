@@ -35,10 +35,6 @@ export const ERRORS = {
 } as const satisfies Record<string, { status: number; meaning: string }>;
 
 export type ErrorCode = keyof typeof ERRORS;
-export type ErrorStatus = (typeof ERRORS)[ErrorCode]["status"];
-export type CodesOf<S extends ErrorStatus> = {
-  [C in ErrorCode]: (typeof ERRORS)[C]["status"] extends S ? C : never;
-}[ErrorCode];
 
 /** An expected "no": a value that handlers return, never something they throw. */
 export interface Refusal<C extends ErrorCode = ErrorCode> {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { crc32 } from "../contract/crc32.ts";
 import type { Limits } from "./limits.ts";
 import type { PlanName } from "./plans.ts";
@@ -29,7 +29,10 @@ export interface Credential {
   readonly validUntil?: number;
 }
 
-const PREFIX: Record<Environment, string> = { production: "pet_live_", staging: "pet_test_" };
+export const SECRET_PREFIX: Readonly<Record<Environment, string>> = {
+  production: "pet_live_",
+  staging: "pet_test_",
+};
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_LENGTH = 30;
 const CHECK_LENGTH = 6;
@@ -39,7 +42,7 @@ const FAIR_BYTES = 248;
 
 /** A new secret: prefix, 30 random base62 characters (178 bits), six characters of checksum. */
 export function mintSecret(environment: Environment): string {
-  let secret = PREFIX[environment];
+  let secret = SECRET_PREFIX[environment];
   const length = secret.length + RANDOM_LENGTH;
   while (secret.length < length) {
     for (const byte of crypto.getRandomValues(new Uint8Array(RANDOM_LENGTH * 2))) {
@@ -61,15 +64,18 @@ function checksum(text: string): string {
 
 /** Turns typing errors, and keys of the other environment, away before any look-up. */
 export function isPlausibleSecret(text: string, environment: Environment): boolean {
-  if (!SECRET.test(text) || !text.startsWith(PREFIX[environment])) return false;
+  if (!SECRET.test(text) || !text.startsWith(SECRET_PREFIX[environment])) return false;
   return checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
 }
 
 export function hashSecret(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
+  return hash("sha256", secret, "hex");
 }
 
-/** The instant from which a credential no longer opens anything. */
+/**
+ * The instant from which a credential no longer opens anything. A key that is revoked is so now, whatever the clock of
+ * the machine said on which that was done.
+ */
 export function validUntil({ key, validUntil: rolled = Infinity }: Credential): number {
-  return Math.min(rolled, key.expiresAt ?? Infinity, key.revokedAt ?? Infinity);
+  return key.revokedAt === undefined ? Math.min(rolled, key.expiresAt ?? Infinity) : -Infinity;
 }

@@ -14,10 +14,6 @@ export const DEFAULT_PLANS: Plans = {
   anonymous: { perMinute: 300, perDay: 10_000 },
 };
 
-export function isPlan(name: string): name is PlanName {
-  return (PLANS as readonly string[]).includes(name);
-}
-
 /** A key that left Enterprise may still carry the numbers it had there; they count for nothing. */
 export function limitsOf(key: Pick<ApiKey, "plan" | "limits">, plans: Plans): Limits {
   return key.plan === "enterprise" ? (key.limits ?? plans.business) : plans[key.plan];

@@ -62,11 +62,14 @@ function listOf(networks: readonly string[]): BlockList {
   return list;
 }
 
+/** Some proxies write the port too. */
+const WITH_PORT = /^(\d+\.\d+\.\d+\.\d+):\d+$/;
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
 /** IPv4 that arrives dressed as IPv6 is the same caller as without; anything that is no address is undefined. */
 function canonical(text: string): string | undefined {
-  const plain = MAPPED_IPV4.exec(text)?.[1] ?? text.replace(/^\[(.*)\]$/, "$1").replace(/%.*$/, "");
+  const bare = WITH_PORT.exec(text)?.[1] ?? text.replace(/^\[(.*)\](?::\d+)?$/, "$1").replace(/%.*$/, "");
+  const plain = MAPPED_IPV4.exec(bare)?.[1] ?? bare;
   return isIPv4(plain) || isIPv6(plain) ? plain : undefined;
 }
 

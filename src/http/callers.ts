@@ -1,22 +1,35 @@
 import { Unavailable } from "../contract/errors.ts";
-import { type ApiKey, type Environment, hashSecret, isPlausibleSecret, validUntil } from "../domain/keys.ts";
+import {
+  type ApiKey,
+  type Environment,
+  hashSecret,
+  isPlausibleSecret,
+  SECRET_PREFIX,
+  validUntil,
+} from "../domain/keys.ts";
 import type { Limits, Subject } from "../domain/limits.ts";
 import { limitsOf, type Plans } from "../domain/plans.ts";
 import type { Awaitable, Clock, KeyStore } from "../domain/ports.ts";
 import { andThen } from "./awaitable.ts";
+import { KnownSecrets, NONE } from "./known.ts";
 
 /** A key that may call. */
 export interface Caller {
   readonly keyId: number;
   readonly subject: Subject;
   readonly limits: Limits;
-  readonly validUntil: number;
-  /** The revision of the keys at which this was read. */
-  readonly revision: number;
 }
 
 /** Why a request has no caller. */
 export type Stranger = "missing_api_key" | "invalid_api_key" | Unavailable;
+
+export interface CallersOptions {
+  readonly keys: Pick<KeyStore, "findCredential" | "changesSince">;
+  readonly environment: Environment;
+  readonly plans: Plans;
+  readonly clock: Clock;
+  readonly maxKnown?: number;
+}
 
 const BEARER = /^bearer(?: +(.*))?$/i;
 const MAX_KNOWN = 1_000_000;
@@ -25,38 +38,54 @@ const MAX_STRANGERS = 10_000;
 const MAX_LENGTH = 60;
 
 /**
- * From `Authorization` to the caller. A key that was seen before costs one look-up in a Map, by the header's value as
- * it came. What was learned is forgotten when the key changes, and `follow` brings the changes made elsewhere.
+ * From `Authorization` to the caller. A secret that was seen before costs one look-up in a table. What was learned is
+ * forgotten when the key changes, and `follow` brings the changes made elsewhere.
  */
 export class Callers {
-  readonly #known = new Map<string, Caller>();
-  /** Keys that changed while this process ran, with the revision of the change. */
-  readonly #changedAt = new Map<number, number>();
+  readonly #options: CallersOptions;
+  readonly #known: KnownSecrets;
+  readonly #prefix: string;
+  /** What nearly every header begins with. Any other way to write it is understood too, and takes longer. */
+  readonly #usualStart: string;
   readonly #strangers = new Set<string>();
   #strangersAt = -1;
   #revision: number;
 
-  private constructor(
-    private readonly options: { keys: KeyStore; environment: Environment; plans: Plans; clock: Clock },
-    revision: number,
-  ) {
+  private constructor(options: CallersOptions, revision: number) {
+    this.#options = options;
+    this.#known = new KnownSecrets(options.maxKnown ?? MAX_KNOWN);
+    this.#prefix = SECRET_PREFIX[options.environment];
+    this.#usualStart = `Bearer ${this.#prefix}`;
     this.#revision = revision;
   }
 
-  static async open(options: { keys: KeyStore; environment: Environment; plans: Plans; clock: Clock }) {
+  static async open(options: CallersOptions): Promise<Callers> {
     const { revision } = await options.keys.changesSince(Number.MAX_SAFE_INTEGER);
     return new Callers(options, revision);
   }
 
   find(authorization: string | null): Awaitable<Caller | Stranger> {
     if (authorization === null) return "missing_api_key";
-    const known = this.#known.get(authorization);
-    if (known === undefined || this.#isStale(known)) return this.#learn(authorization);
-    return this.options.clock.now() < known.validUntil ? known : "invalid_api_key";
+    const known = authorization.startsWith(this.#usualStart)
+      ? this.#known.find(authorization, this.#usualStart.length)
+      : NONE;
+    return known === NONE ? this.#read(authorization) : this.#recognise(known);
   }
 
-  #isStale({ keyId, revision }: Caller): boolean {
-    return this.#changedAt.size > 0 && (this.#changedAt.get(keyId) ?? 0) > revision;
+  #recognise(known: number): Caller | "invalid_api_key" {
+    const until = this.#known.validUntil(known);
+    // The clock is not asked for nothing: that takes as long as finding the secret.
+    if (until !== Infinity && this.#options.clock.now() >= until) return "invalid_api_key";
+    return callerOf(this.#known.keyId(known), this.#known.limits(known));
+  }
+
+  #read(authorization: string): Awaitable<Caller | Stranger> {
+    if (this.#isKnownStranger(authorization)) return "invalid_api_key";
+    const secret = BEARER.exec(authorization)?.[1];
+    if (secret === undefined || secret === "") return "missing_api_key";
+    if (!isPlausibleSecret(secret, this.#options.environment)) return "invalid_api_key";
+    const known = this.#known.find(secret, this.#prefix.length);
+    return known === NONE ? this.#learn(secret, authorization) : this.#recognise(known);
   }
 
   /** Strangers are remembered until any key changes: a secret that nobody has does not become one meanwhile. */
@@ -68,32 +97,24 @@ export class Callers {
     return this.#strangers.has(authorization);
   }
 
-  #learn(authorization: string): Awaitable<Caller | Stranger> {
-    if (this.#isKnownStranger(authorization)) return "invalid_api_key";
-    const secret = BEARER.exec(authorization)?.[1];
-    if (secret === undefined || secret === "") return "missing_api_key";
-    const { keys, environment, plans, clock } = this.options;
-    if (!isPlausibleSecret(secret, environment)) return "invalid_api_key";
-
+  /** Nothing is remembered of what was read before a change came in: it may be what has changed. */
+  #learn(secret: string, authorization: string): Awaitable<Caller | Stranger> {
+    const { keys, plans, clock } = this.#options;
     const revision = this.#revision;
     const found = unlessUnavailable(() => keys.findCredential(hashSecret(secret)));
     return andThen(found, (credential) => {
-      this.#known.delete(authorization);
       if (credential instanceof Unavailable) return credential;
+      const isCurrent = revision === this.#revision;
+      const tail = secret.slice(this.#prefix.length);
       if (credential === undefined || clock.now() >= validUntil(credential)) {
-        if (revision === this.#revision) this.#rememberStranger(authorization);
+        this.#known.forget(tail);
+        if (isCurrent) this.#rememberStranger(authorization);
         return "invalid_api_key";
       }
       const { key } = credential;
-      const caller: Caller = {
-        keyId: key.id,
-        subject: `key:${key.id}`,
-        limits: limitsOf(key, plans),
-        validUntil: validUntil(credential),
-        revision,
-      };
-      this.#remember(authorization, caller);
-      return caller;
+      const limits = limitsOf(key, plans);
+      if (isCurrent) this.#known.add(tail, { keyId: key.id, limits, validUntil: validUntil(credential) });
+      return callerOf(key.id, limits);
     });
   }
 
@@ -102,24 +123,18 @@ export class Callers {
       this.#strangers.add(authorization);
   }
 
-  #remember(authorization: string, caller: Caller): void {
-    if (authorization.length > MAX_LENGTH) return;
-    if (this.#known.size >= MAX_KNOWN) {
-      for (const oldest of this.#known.keys()) {
-        this.#known.delete(oldest);
-        break;
-      }
-    }
-    this.#known.set(authorization, caller);
-  }
-
   /** Learns what changed since the last call; returns the keys that did. */
   async follow(): Promise<readonly ApiKey[]> {
-    const { revision, changed } = await this.options.keys.changesSince(this.#revision);
-    for (const key of changed) this.#changedAt.set(key.id, revision);
+    const { revision, changed } = await this.#options.keys.changesSince(this.#revision);
+    for (const { id } of changed) this.#known.forgetKey(id);
     this.#revision = revision;
     return changed;
   }
+}
+
+/** The name is made for each request: with many keys, one that is kept lies cold in memory and costs more to fetch. */
+function callerOf(keyId: number, limits: Limits): Caller {
+  return { keyId, subject: `key:${keyId}`, limits };
 }
 
 /** An engine that is gone makes a stranger of a key not seen before; it is no reason to fail before the limits. */

@@ -1,5 +1,5 @@
 import { Unavailable } from "../contract/errors.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../log.ts";
 
 const QUIET_MS = 1_000;
 

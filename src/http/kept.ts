@@ -60,7 +60,9 @@ export class KeptAnswers {
       if (this.#bytes + size <= this.maxBytes) break;
       this.#drop(oldest, entry);
     }
-    this.#kept.set(key, { template, etag, stands: this.freshness.watch(span), size });
+    // A piece of the address would keep all of it in memory, the Host header included.
+    const copy = Buffer.from(key, "latin1").toString("latin1");
+    this.#kept.set(copy, { template, etag, stands: this.freshness.watch(span), size });
     this.#bytes += size;
   }
 

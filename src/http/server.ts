@@ -1,7 +1,8 @@
 import type { Awaitable } from "../domain/ports.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../log.ts";
 import type { Exchange } from "./pipeline.ts";
 import { errorReply } from "./replies.ts";
+import { nextTurn, Share } from "./turns.ts";
 import { type Route, routesOf, VERSION_PREFIX } from "./router.ts";
 
 /** What is served once it is known at which address. */
@@ -45,15 +46,27 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
   };
   const server = Bun.serve({ ...options, routes: { "/*": starting } });
 
-  function routes({ pipeline, pages }: Site) {
-    const through = (route: Route | undefined) => (request: Bun.BunRequest<string>) => {
-      const reply = pipeline({ request, peer: () => server.requestIP(request)?.address ?? "", route });
-      return reply instanceof Promise
-        ? reply.then((response) => finish(request, response))
-        : finish(request, reply);
-    };
+  const share = new Share();
+  type Answer = (request: Bun.BunRequest<string>) => Awaitable<Response>;
+  const inTurn =
+    (answer: Answer): Answer =>
+    (request) =>
+      share.isSpent() ? nextTurn().then(() => answer(request)) : answer(request);
+
+  function routes({ pipeline, pages }: Site): Record<string, Answer> {
+    const through = (route: Route | undefined) =>
+      inTurn((request) => {
+        const reply = pipeline({ request, peer: () => server.requestIP(request)?.address ?? "", route });
+        return reply instanceof Promise
+          ? reply.then((response) => finish(request, response))
+          : finish(request, reply);
+      });
+    const besides = Object.entries(pages).map(([path, page]) => [
+      path,
+      inTurn((request) => finish(request, page(request))),
+    ]);
     return {
-      ...pages,
+      ...Object.fromEntries(besides),
       ...Object.fromEntries(routesOf().map((route) => [route.pattern, through(route)])),
       [VERSION_PREFIX]: through(undefined),
       [`${VERSION_PREFIX}/*`]: through(undefined),

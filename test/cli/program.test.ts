@@ -106,7 +106,7 @@ describe("wrongly asked", () => {
     ["keys unban 1 2", 'keys unban does not know what to do with "2"; see petstore keys unban --help'],
     [
       "keys roll 1 --overlap 31d",
-      '--overlap is "31d"; it should be a time from 0 to 30d, such as 500ms, 90s, 15m, 24h or 30d',
+      '--overlap is "31d"; it should be a time from 0 to 30d, such as 25ms, 500ms, 90s, 15m, 24h or 30d',
     ],
   ])("%s", async (line, err) => {
     expect(await run(line)).toEqual({ code: 2, out: "", err });
@@ -145,6 +145,15 @@ describe("openapi", () => {
     expect(
       await urls("openapi --env staging --port 9000", { PETSTORE_TWIN_URL: "https://a.example" }),
     ).toEqual(["http://127.0.0.1:9000/v1", "https://a.example/v1"]);
+  });
+
+  test("takes the flags that say where everything is, as every other command does", async () => {
+    const engines = "--data elsewhere --database-url postgres://h/d --limits-url redis://h";
+    expect(await run(`openapi ${engines}`)).toEqual(await run("openapi"));
+  });
+
+  test("a port that is found at the start is not in the document", async () => {
+    expect(await urls("openapi --port 0")).toEqual(await urls("openapi"));
   });
 
   test("is indented and ends its last line", async () => {

@@ -1,49 +1,12 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cleanUp, petstore, spawnNpm, spawnPetstore, temporaryFolder } from "./workbench.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { freePort } from "../engines/port.ts";
+import { serve, served } from "./serving.ts";
+import { cleanUp, EXECUTABLE, petstore, spawnNpm, temporaryFolder } from "./workbench.ts";
 
 afterAll(cleanUp);
-
-interface Served {
-  readonly url: string;
-  /** Everything that was said until it was ready. */
-  readonly greeting: string;
-  readonly secret: string | undefined;
-  readonly child: ReturnType<typeof spawnPetstore>;
-  stop(signal: "SIGTERM" | "SIGINT"): Promise<number>;
-}
-
-/** A server on a free port; resolves when it has said where it is. */
-function serve(data: string, ...argv: string[]): Promise<Served> {
-  return served(spawnPetstore(["serve", "--port", "0", "--data", data, ...argv]));
-}
-
-async function served(child: Served["child"]): Promise<Served> {
-  const greeting = await untilReady(child);
-  const [, url = ""] = /^ {2}Interface +(\S+)$/m.exec(greeting) ?? [];
-  const [secret] = /pet_(?:live|test)_\w+/.exec(greeting) ?? [];
-  return {
-    url,
-    greeting,
-    secret,
-    child,
-    stop(signal) {
-      child.kill(signal);
-      return child.exited;
-    },
-  };
-}
-
-/** It greets in one write, so what has the last line of a greeting in it is all of it. */
-async function untilReady({ stdout, stderr }: Served["child"]): Promise<string> {
-  const decoder = new TextDecoder();
-  let said = "";
-  for await (const chunk of stdout) {
-    said += decoder.decode(chunk, { stream: true });
-    if (said.includes("\n  Data ")) return said;
-  }
-  throw new Error(`it did not start: ${await stderr.text()}`);
-}
 
 const status = async (url: string, secret: string | undefined) =>
   (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${secret}` } })).status;
@@ -68,6 +31,7 @@ describe("serve", () => {
   Docs       ${origin}/docs
   OpenAPI    ${origin}/openapi.json
   Data       ${data}
+  Limits     in process
 
 No key existed yet, so here is one (free: 60 a minute, 1,000 a day):
 
@@ -97,7 +61,7 @@ It will not be shown again: only a hash of it is kept. Try it:
     const { url, secret, stop } = await served(spawnNpm("start", "-s", "--", "--port", "0", "--data", data));
     expect(await status(url, secret)).toBe(200);
     expect(await stop("SIGTERM")).toBe(0);
-    expect(fetch(url)).rejects.toThrow();
+    await expect(fetch(url)).rejects.toThrow();
   });
 
   test("staging and production share a folder, and neither takes the other's key", async () => {
@@ -160,19 +124,74 @@ It will not be shown again: only a hash of it is kept. Try it:
     expect(await stop("SIGTERM")).toBe(0);
   });
 
-  test("a port that is taken is named", async () => {
-    using taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    const { code, out, err } = await petstore(
-      "serve",
-      "--port",
-      String(taken.port),
-      "--data",
-      temporaryFolder(),
-    );
+  test("a port that is taken is named, and left to the server that has it", async () => {
+    const data = temporaryFolder();
+    const first = await serve(data, "--port", String(freePort()));
+    const { port } = new URL(first.url);
+    const { code, out, err } = await petstore("serve", "--port", port, "--data", temporaryFolder());
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toBe(
-      `petstore: cannot listen on 127.0.0.1 port ${taken.port}: another program does so already; stop it or choose another --port\n`,
+      `petstore: cannot listen on 127.0.0.1 port ${port}: another program does so already; stop it or choose another --port\n`,
     );
+    expect(await status(first.url, first.secret)).toBe(200);
+    expect(await first.stop("SIGTERM")).toBe(0);
+  });
+
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+    "the log says what was started, and how it ended: %s",
+    async (signal) => {
+      const data = join(temporaryFolder(), "data");
+      const { url, child, stop, log } = await serve(data);
+      expect(await stop(signal)).toBe(0);
+      const lines = (await log()).map((line) => /^\S+Z (\w+) (\w+) (.*)$/.exec(line)?.slice(1) ?? [line]);
+      expect(lines.map(([level, event, details = ""]) => [level, event, JSON.parse(details)])).toEqual([
+        [
+          "info",
+          "serving",
+          {
+            version: packageJson.version,
+            environment: "production",
+            address: url,
+            store: `SQLite in ${data}`,
+            limits: "in process",
+            pid: child.pid,
+          },
+        ],
+        ["info", "stopping", { signal }],
+        ["info", "stopped", { afterMs: expect.any(Number) }],
+      ]);
+    },
+  );
+
+  test("a first key that cannot be shown is revoked, and how to get another is said", async () => {
+    const data = join(temporaryFolder(), "data");
+    const line = '"$0" "$1" serve --port 0 --data "$2" > /dev/full';
+    const child = Bun.spawn(["bash", "-c", line, process.execPath, EXECUTABLE, data], { stderr: "pipe" });
+    expect(await child.stderr.text()).toBe(
+      "petstore: no space is left on the device, so the first key could not be shown and is revoked; make another with petstore keys create\n",
+    );
+    expect(await child.exited).toBe(1);
+    expect(JSON.parse((await petstore("keys", "list", "--data", data, "--json")).out)).toMatchObject([
+      { name: "first key", state: "revoked" },
+    ]);
+  });
+
+  test("counts that cannot be read are in the way of a start, which says what to do", async () => {
+    const data = temporaryFolder();
+    const path = join(data, "production-limits.db");
+    writeFileSync(path, "no database, ".repeat(100));
+    const { code, out, err } = await petstore("serve", "--port", "0", "--data", data);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toBe(
+      `petstore: cannot open the database ${path}: file is not a database; counts start anew when that file is moved away\n`,
+    );
+  });
+
+  test("the data is for the owner of the server alone", async () => {
+    const data = join(temporaryFolder(), "new", "data");
+    const { stop } = await serve(data);
+    expect(statSync(data).mode & 0o777).toBe(0o700);
+    expect(await stop("SIGTERM")).toBe(0);
   });
 
   test("the public address is what is shown", async () => {

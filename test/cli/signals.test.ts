@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { stopOnSignals } from "../../src/cli/signals.ts";
+import { ignoresHangup, type StopSignal, stopOnSignals } from "../../src/cli/signals.ts";
 
 /** A process that can be sent signals and does not end. */
-function fakeProcess() {
+function fakeProcess({ underNohup = false } = {}) {
   const listeners = new Map<string, () => void>();
   const exits: number[] = [];
   const complaints: string[] = [];
@@ -10,7 +10,7 @@ function fakeProcess() {
   return {
     exits,
     complaints,
-    send: (signal: "SIGINT" | "SIGTERM", afterMs: number) => {
+    send: (signal: StopSignal, afterMs: number) => {
       ms += afterMs;
       listeners.get(signal)?.();
     },
@@ -19,6 +19,7 @@ function fakeProcess() {
       exit: (code: number) => void exits.push(code),
       complain: (line: string) => void complaints.push(line),
       elapsed: () => ms,
+      isHangupIgnored: () => underNohup,
     },
   };
 }
@@ -27,17 +28,40 @@ beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 describe("signals", () => {
-  test("the first asks for a clean stop and ends nothing itself", async () => {
-    const { source, send, exits } = fakeProcess();
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+    "the first asks for a clean stop and ends nothing itself: %s",
+    async (signal) => {
+      const { source, send, exits } = fakeProcess();
+      const stopped = stopOnSignals(source);
+      send(signal, 0);
+      expect(await stopped).toBe(signal);
+      expect(exits).toEqual([]);
+    },
+  );
+
+  test("a process that was started with nohup goes on ignoring a hangup", async () => {
+    const { source, send, exits } = fakeProcess({ underNohup: true });
     const stopped = stopOnSignals(source);
-    send("SIGTERM", 0);
-    await stopped;
+    send("SIGHUP", 0);
+    send("SIGTERM", 1_000);
+    expect(await stopped).toBe("SIGTERM");
     expect(exits).toEqual([]);
+  });
+
+  test.each([
+    ["Name:\tbun\nSigBlk:\t0000000000000001\nSigIgn:\t0000000001001000\n", false],
+    ["Name:\tbun\nSigIgn:\t0000000001001001\nSigCgt:\t0000000000000000\n", true],
+    ["SigIgn:\t000000000000000e\n", false],
+    ["SigIgn:\t000000000000000f\n", true],
+    ["", false],
+  ])("whether a hangup is ignored, from %p: %p", (status, isIgnored) => {
+    expect(ignoresHangup(status)).toBe(isIgnored);
   });
 
   test.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
+    ["SIGHUP", 129],
   ] as const)("a second %s ends the process at once with %d", async (signal, code) => {
     const { source, send, exits } = fakeProcess();
     const stopped = stopOnSignals(source);

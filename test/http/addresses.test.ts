@@ -19,6 +19,8 @@ describe("client address", () => {
     ["rubbish stops the walk at the proxy that wrote it", "10.0.0.1", "203.0.113.9, nonsense", "10.0.0.1"],
     ["an empty header", "10.0.0.1", "", "10.0.0.1"],
     ["IPv4 dressed as IPv6", "::ffff:10.0.0.1", "203.0.113.9", "203.0.113.9"],
+    ["IPv4 with a port", "10.0.0.1", "203.0.113.9:5555", "203.0.113.9"],
+    ["IPv6 with a port", "10.0.0.1", "[2001:470::5]:443", "2001:470:0:0::/64"],
     ["IPv6 in brackets", "2001:db8::1", "[2001:470::5]", "2001:470:0:0::/64"],
   ] as const) {
     test(what, () => expect(addresses.counted(peer, () => forwarded)).toBe(client));

@@ -4,7 +4,7 @@ import { Unavailable } from "../../src/contract/errors.ts";
 import { hashSecret, mintSecret } from "../../src/domain/keys.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { type Engines, openEngines } from "../../src/engines.ts";
-import { createLog } from "../../src/http/log.ts";
+import { createLog } from "../../src/log.ts";
 import { expectConforms } from "../conforms.ts";
 import { temporaryFolder } from "../process.ts";
 import { configIn, NO_LIMITS, TestClock } from "../service.ts";

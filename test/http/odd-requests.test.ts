@@ -133,3 +133,19 @@ test("pipelined requests are answered in order", async () => {
   );
   expect(reply.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 404"]);
 });
+
+for (const [what, headers, body] of [
+  [
+    "a trailer after the chunks",
+    ["Transfer-Encoding: chunked"],
+    '20\r\n{"name":"Ghost","categoryId":1  }\r\n0\r\nX: y\r\n\r\n',
+  ],
+  ["more than the announced length", ["Content-Length: 30"], '{"name":"Ghost","categoryId":1}\r\n\x00broken'],
+] as const) {
+  test(`createPet: what the runtime refuses for what follows the body adds nothing: ${what}`, async () => {
+    const all = async () => (await service.call({ path: "/pets?limit=100" })).text;
+    const reply = await send("POST /v1/pets HTTP/1.1", ["Content-Type: application/json", ...headers], body);
+    const isThere = (await all()).includes("Ghost");
+    expect([statusOf(reply), isThere]).toEqual(statusOf(reply) === 201 ? [201, true] : [400, false]);
+  });
+}

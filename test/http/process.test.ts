@@ -143,3 +143,25 @@ describe("kill -9", () => {
     await again.stop();
   }, 20_000);
 });
+
+test("a client that sends without a pause keeps nobody else waiting", async () => {
+  const server = await serve(folder.path);
+  const { hostname, port } = new URL(server.url);
+  const requests = Buffer.from("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000));
+  const flood = connect(Number(port), hostname);
+  const push = () => void (!flood.destroyed && flood.write(requests, push));
+  flood.on("error", () => {}).on("data", () => {});
+  push();
+  const longest = async () => {
+    let ms = 0;
+    for (let i = 0; i < 20; i++) {
+      const started = performance.now();
+      await call(server, server.key, "/pets");
+      ms = Math.max(ms, performance.now() - started);
+    }
+    return ms;
+  };
+  expect(await longest()).toBeLessThan(1_000);
+  flood.destroy();
+  expect(await server.stop()).toBe(0);
+}, 20_000);

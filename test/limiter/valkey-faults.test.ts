@@ -215,6 +215,23 @@ test("not there at the start: told once, counted here meanwhile", async () => {
   expect(limiter.admit("key:1", limits)).toMatchObject({ outcome: "limited" });
 });
 
+test("a database that the server does not have: told, and counted here instead of in another", async () => {
+  const server = await startValkey({ settings: { databases: "4" } });
+  const turns = new Turns();
+  const limiter = await openWith(turns, { url: `${server.url}/4` });
+  expect(turns.told).toEqual(["lost"]);
+  expect(String(turns.causes[0])).toContain("DB index is out of range");
+  expect(limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted" });
+
+  const last = await openWith(turns, { url: `${server.url}/3` });
+  await last.admit("key:1", FREE);
+  const keys = new RedisClient(`${server.url}/3`);
+  expect(await keys.send("DBSIZE", [])).toBe(1);
+  keys.close();
+  expect(turns.told).toEqual(["lost"]);
+  await server.stop();
+});
+
 describe("a password", () => {
   let server: Server;
   let host: string;
@@ -241,6 +258,14 @@ describe("a password", () => {
       expect(String(turns.causes[0])).toContain("WRONGPASS");
     },
   );
+
+  test("that is wrong is told as such of a cluster, too", async () => {
+    const turns = new Turns();
+    await openWith(turns, { url: [`redis://:s3cret-not@${host}`] });
+    expect(turns.told).toEqual(["lost"]);
+    expect(String(turns.causes[0])).toContain("WRONGPASS");
+    expect(inspect(turns.causes[0], { depth: 9, showHidden: true })).not.toContain("s3cret");
+  });
 
   test("is not repeated by the complaint about an address that cannot be one", async () => {
     for (const address of [

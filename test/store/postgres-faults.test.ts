@@ -99,6 +99,20 @@ test("frozen: everything is refused within the deadline, then at once; it is bac
   expect(shop.turns.map(({ state }) => state)).toEqual(["down", "up"]);
 });
 
+test("frozen: what one caller has found out, callers of everything else need not wait for", async () => {
+  await using shop = await instance();
+  await warm(shop);
+  server.freeze();
+  await refusedAfterMs(() => shop.store.getPet(1n));
+  // By then a connection of its own was not to be had either.
+  await refusedAfterMs(() => shop.store.createPet(rex, AT));
+  expectAtOnce(await Promise.all(everything(shop).map(refusedAfterMs)));
+  server.thaw();
+  await shop.turned("up");
+  expect(shop.turns.map(({ state }) => state)).toEqual(["down", "up"]);
+  await addPet(shop.store);
+});
+
 test("frozen before anything has connected: a connection is waited for no longer than a query", async () => {
   await using shop = await instance();
   server.freeze();

@@ -120,6 +120,58 @@ describe("opening", () => {
     expect(await Bun.file(folder.path("a.db")).text()).toBe(text);
   });
 
+  test("a database of another program is refused in one line, and left as it is", async () => {
+    using folder = temporaryFolder();
+    const foreign = {
+      "with tables": "CREATE TABLE notes (x)",
+      "with an identity": "PRAGMA application_id = 7",
+      "with both": "CREATE TABLE notes (x); PRAGMA application_id = 7",
+      "with a record of its own steps":
+        "CREATE TABLE schema_migrations (version varchar NOT NULL PRIMARY KEY)",
+    };
+    for (const [name, sql] of Object.entries(foreign)) {
+      const path = folder.path(`${name}.db`);
+      const other = new Database(path);
+      other.run(sql);
+      other.close(true);
+      const before = await Bun.file(path).bytes();
+      expect(() => openStore(path)).toThrow(
+        `cannot open the database ${path}: it belongs to another program; move it away or choose another folder`,
+      );
+      expect(await Bun.file(path).bytes()).toEqual(before);
+    }
+  });
+
+  test("a database of ours says so, and one from before it did is still ours", async () => {
+    using folder = temporaryFolder();
+    await openStore(folder.path("a.db")).close();
+    const mark = (sql: string) => {
+      using database = new Database(folder.path("a.db"));
+      return database.prepare<{ application_id: number }, []>(sql).get()?.application_id;
+    };
+    expect(mark("PRAGMA application_id")).toBe(0x50657453);
+    mark("PRAGMA application_id = 0");
+    const { store, close } = openStore(folder.path("a.db"));
+    expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toMatchObject({ id: 1n });
+    await close();
+  });
+
+  test("a table that lacks a column is a failure that names the file", async () => {
+    using folder = temporaryFolder();
+    for (const [openIt, sql] of [
+      [openStore, "ALTER TABLE orders RENAME COLUMN created_at TO made_at"],
+      [openStore, "ALTER TABLE api_keys RENAME COLUMN plan TO tariff"],
+      [openLedger, "ALTER TABLE standings RENAME COLUMN subject TO who"],
+    ] as const) {
+      const path = folder.path(`${sql.length}.db`);
+      await openIt(path).close();
+      const other = new Database(path);
+      other.run(sql);
+      other.close(true);
+      expect(() => openIt(path)).toThrow(new RegExp(`^cannot open the database ${path}: no such column`));
+    }
+  });
+
   test("a folder that does not exist is named", () => {
     using folder = temporaryFolder();
     expect(() => openStore(folder.path("no/a.db"))).toThrow(

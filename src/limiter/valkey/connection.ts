@@ -12,7 +12,7 @@ interface Address {
 }
 
 /** One server, or any hosts of a cluster. */
-export interface Place {
+export interface Hosts {
   readonly addresses: readonly [Address, ...Address[]];
   readonly isCluster: boolean;
 }
@@ -46,8 +46,11 @@ const NO_CLUSTER_RETRIES = {
 /** One frozen host must not use up the time in which another would tell where everything is. */
 const SLOTS_TIMEOUT_MS = 150;
 
-/** Connects, and resolves once commands can be sent. Why that failed reaches us as an event only. */
-export async function connect(client: Client): Promise<void> {
+/**
+ * Connects, and resolves once commands can be sent. Why that failed reaches us as an event only. The database is chosen
+ * here: the client would go on in database 0 when the server has no such other.
+ */
+export async function connect(client: Client, { addresses: [{ db }] }: Hosts): Promise<void> {
   let reason: unknown;
   client.on("error", (error) => (reason = error));
   try {
@@ -55,11 +58,12 @@ export async function connect(client: Client): Promise<void> {
   } catch (error) {
     throw reason ?? error;
   }
+  if (client instanceof Redis && db !== 0) await client.select(db);
 }
 
-export function createClient({ addresses, isCluster }: Place): Client {
-  const [{ host: _host, port: _port, db: _db, ...access }] = addresses;
-  if (!isCluster) return new Redis({ ...addresses[0], ...NO_RETRIES, enableOfflineQueue: false });
+export function createClient({ addresses, isCluster }: Hosts): Client {
+  const [{ host, port, db: _db, ...access }] = addresses;
+  if (!isCluster) return new Redis({ host, port, ...access, ...NO_RETRIES, enableOfflineQueue: false });
   return new Cluster(
     addresses.map(({ host, port }) => ({ host, port })),
     {
@@ -78,7 +82,7 @@ export function createClient({ addresses, isCluster }: Place): Client {
 const DEFAULT_PORT = 6379;
 
 /** Throws on an address that cannot be one, and never repeats it: it may hold a password. */
-export function parsePlace(url: string | readonly string[]): Place {
+export function parseHosts(url: string | readonly string[]): Hosts {
   const [first, ...others] = (typeof url === "string" ? [url] : url).map(parseAddress);
   if (first === undefined) throw new TypeError("a cluster needs the address of at least one of its hosts");
   return { addresses: [first, ...others], isCluster: typeof url !== "string" };
@@ -101,7 +105,10 @@ function parseAddress(text: string): Address {
 
 /** An error fit for a log: those of the client carry the command that failed, and so the password of an AUTH. */
 export function withoutSecrets(cause: unknown): Error {
-  return new Error(cause instanceof Error ? cause.message : String(cause));
+  // Of a cluster none of whose hosts would do, what the last of them said tells more.
+  const said: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
+  const telling = said instanceof Error ? said : cause;
+  return new Error(telling instanceof Error ? telling.message : String(telling));
 }
 
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {

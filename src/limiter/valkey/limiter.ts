@@ -1,6 +1,6 @@
 import type { BanRules, Limits, Standing, Subject, Verdict } from "../../domain/limits.ts";
 import type { Awaitable, Clock, Limiter } from "../../domain/ports.ts";
-import { parsePlace, type Place } from "./connection.ts";
+import { type Hosts, parseHosts } from "./connection.ts";
 import { Keeper, type Turn } from "./keeper.ts";
 import { type Asked, Lane } from "./lane.ts";
 import { Refusals } from "./refusals.ts";
@@ -35,7 +35,7 @@ const MAX_OWED = 1_000;
 
 export async function createValkeyLimiter(options: ValkeyLimiterOptions): Promise<Limiter> {
   // A wrong address is a fault of whoever starts us; everything else is Valkey being away.
-  const limiter = new ValkeyLimiter(parsePlace(options.url), options);
+  const limiter = new ValkeyLimiter(parseHosts(options.url), options);
   await limiter.start();
   return limiter;
 }
@@ -50,7 +50,7 @@ export async function createValkeyLimiter(options: ValkeyLimiterOptions): Promis
  * A cluster is there or away as a whole: one node lost means away, until that node's keys are served again.
  */
 class ValkeyLimiter implements Limiter {
-  readonly #place: Place;
+  readonly #hosts: Hosts;
   readonly #options: ValkeyLimiterOptions;
   readonly #refusals: Refusals;
   readonly #keeper: Keeper;
@@ -58,13 +58,13 @@ class ValkeyLimiter implements Limiter {
   #session: Session | undefined;
   #lane: Lane | undefined;
 
-  constructor(place: Place, options: ValkeyLimiterOptions) {
+  constructor(hosts: Hosts, options: ValkeyLimiterOptions) {
     const { prefix = "petstore:", ban, testClock, clock, onTurn } = options;
-    this.#place = place;
+    this.#hosts = hosts;
     this.#options = options;
     this.#refusals = new Refusals(clock, ban);
     this.#keeper = new Keeper({
-      open: async (subject) => this.#payOwed(await Session.open({ place, prefix, ban, testClock }, subject)),
+      open: async (subject) => this.#payOwed(await Session.open({ hosts, prefix, ban, testClock }, subject)),
       onSession: (session) => this.#use(session),
       onTurn,
     });
@@ -121,7 +121,7 @@ class ValkeyLimiter implements Limiter {
 
   #laneOn(session: Session): Lane {
     return new Lane({
-      ...(this.#place.isCluster ? CLUSTER : SINGLE),
+      ...(this.#hosts.isCluster ? CLUSTER : SINGLE),
       silenceMs: this.#options.commandTimeoutMs ?? 25,
       send: async (batch) => {
         const verdicts = await session.admit(batch);

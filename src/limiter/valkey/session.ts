@@ -1,12 +1,12 @@
 import type { BanRules, Standing, Subject, Verdict } from "../../domain/limits.ts";
 import type { Clock } from "../../domain/ports.ts";
-import { type Client, connect, createClient, type Place, within } from "./connection.ts";
+import { type Client, connect, createClient, type Hosts, within } from "./connection.ts";
 import type { Asked } from "./lane.ts";
 import { readStanding, readVerdicts } from "./replies.ts";
 import { ADMIT, LOOK, PARDON, run } from "./scripts.ts";
 
 export interface SessionOptions {
-  readonly place: Place;
+  readonly hosts: Hosts;
   readonly prefix: string;
   readonly ban: BanRules;
   /** Given to the scripts in place of the server's own. */
@@ -31,7 +31,7 @@ export class Session {
    * cluster, the node that failed must be seen to work again, and not any other.
    */
   static async open(options: SessionOptions, subject: Subject): Promise<Session> {
-    const client = createClient(options.place);
+    const client = createClient(options.hosts);
     const session = new Session(client, options);
     try {
       await within(UNHURRIED_MS, session.#prove(subject));
@@ -43,7 +43,7 @@ export class Session {
   }
 
   async #prove(subject: Subject): Promise<void> {
-    await connect(this.#client);
+    await connect(this.#client, this.#options.hosts);
     const key = `${this.#keyOf(subject)}:trial`;
     const call = { keys: [key], args: [...this.#preamble(), "1", "1"] };
     readVerdicts(await run(this.#client, ADMIT, call), 1);

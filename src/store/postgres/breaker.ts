@@ -5,6 +5,8 @@ export interface BreakerOptions {
   readonly probe: () => Promise<void>;
   readonly probeEveryMs: number;
   readonly onTurn: (turn: Turn) => void;
+  /** A probe has failed. */
+  readonly onFailedProbe: (cause: unknown) => void;
 }
 
 /** What an operator wants to read, once at each turn of state. */
@@ -42,16 +44,17 @@ export class Breaker {
   }
 
   async #probe(since: number): Promise<void> {
-    const isThere = await this.#options.probe().then(
-      () => true,
-      () => false,
+    const failure = await this.#options.probe().then(
+      () => undefined,
+      (cause: unknown) => ({ cause }),
     );
     if (this.#down === undefined) return;
-    if (isThere) {
+    if (failure === undefined) {
       this.#down = undefined;
       this.#options.onTurn({ state: "up", afterMs: Math.round(performance.now() - since) });
     } else {
       this.#timer = setTimeout(() => void this.#probe(since), this.#options.probeEveryMs).unref();
+      this.#options.onFailedProbe(failure.cause);
     }
   }
 }

@@ -1,9 +1,6 @@
 import { SQL } from "bun";
 
-export interface Limits {
-  readonly max: number;
-  /** Where the tables are, so that environments can share a database; the server's default otherwise. */
-  readonly schema?: string | undefined;
+export interface Timeouts {
   /** How long a connection may take to come about. */
   readonly connectMs: number;
   /** The server's own limits, so that nothing of ours goes on there after we have given up on it. */
@@ -13,17 +10,24 @@ export interface Limits {
   readonly idleInTransactionMs: number;
 }
 
+export interface ConnectOptions extends Timeouts {
+  /** Connections, at the most. */
+  readonly max: number;
+  /** Where the tables are, so that environments can share a database; the server's default otherwise. */
+  readonly schema?: string | undefined;
+}
+
 /** A pool of connections, none of which is opened yet. */
-export function connect(url: string, limits: Limits): SQL {
+export function connect(url: string, options: ConnectOptions): SQL {
   return new SQL(url, {
     // PGDATABASE would win over the database in the address, and only over that; an option wins over both.
     ...databaseOf(url),
-    max: limits.max,
-    connectionTimeout: limits.connectMs / 1000,
+    max: options.max,
+    connectionTimeout: options.connectMs / 1000,
     bigint: true,
     connection: {
       application_name: "petstore",
-      ...(limits.schema !== undefined && { search_path: limits.schema }),
+      ...(options.schema !== undefined && { search_path: options.schema }),
       // What was committed before a statement began must be seen by it, whatever the server's default is.
       default_transaction_isolation: "read committed",
       // Every statement has an index to go by. A plan that was made while a table held little is kept for as long as
@@ -31,9 +35,9 @@ export function connect(url: string, limits: Limits): SQL {
       enable_seqscan: "off",
       // Statements this short are over before they could be compiled, which takes a third of a second.
       jit: "off",
-      statement_timeout: limits.statementMs,
-      lock_timeout: limits.lockMs,
-      idle_in_transaction_session_timeout: limits.idleInTransactionMs,
+      statement_timeout: options.statementMs,
+      lock_timeout: options.lockMs,
+      idle_in_transaction_session_timeout: options.idleInTransactionMs,
     },
   });
 }
@@ -44,7 +48,7 @@ function databaseOf(url: string): { database?: string } {
 }
 
 /** Where a database is, without who may use it: for messages. */
-export function placeOf(url: string): string {
+export function addressOf(url: string): string {
   const { host, pathname } = new URL(url);
   return host + pathname;
 }

@@ -1,5 +1,6 @@
 import type { Turn } from "./breaker.ts";
-import { connect, type Limits } from "./connect.ts";
+import { connect, type ConnectOptions, type Timeouts } from "./connect.ts";
+import { isAnswer } from "./faults.ts";
 import { Lane } from "./lane.ts";
 
 export interface EngineOptions {
@@ -40,15 +41,16 @@ export class Engine {
     this.deadlineMs = deadlineMs;
     this.maxWaiting = maxWaiting;
     this.#onTurn = onTurn;
-    const limits = { ...limitsWithin(deadlineMs), schema: options.schema };
-    const lane = (own: Pick<Limits, "max"> & Partial<Limits>) =>
+    const common = { ...timeoutsWithin(deadlineMs), schema: options.schema };
+    const lane = (own: Pick<ConnectOptions, "max"> & Partial<Timeouts>) =>
       new Lane({
-        connect: () => connect(url, { ...limits, ...own }),
-        probe: () => probe(url, { ...limits, max: 1 }),
+        connect: () => connect(url, { ...common, ...own }),
+        probe: () => probe(url, { ...common, max: 1 }),
         probeEveryMs,
         maxWaiting,
         deadlineMs,
         onTurn: (turn) => this.#turn(turn),
+        onFailedProbe: (cause) => this.#suspect(cause),
       });
     this.reads = lane({ max: READERS });
     // The only lock that creates wait for is their turn, which may be slow in coming when many instances take theirs.
@@ -60,6 +62,12 @@ export class Engine {
     await Promise.all([this.reads.close(), this.creates.close(), this.writes.close()]);
   }
 
+  /** What one lane found out by a connection of its own, the others need not find out by their callers' waiting. */
+  #suspect(cause: unknown): void {
+    if (isAnswer(cause)) return;
+    for (const lane of [this.reads, this.creates, this.writes]) lane.suspect(cause);
+  }
+
   /** Down with the first lane, up with the last. */
   #turn(turn: Turn): void {
     this.#lanesDown += turn.state === "down" ? 1 : -1;
@@ -68,7 +76,7 @@ export class Engine {
 }
 
 /** The server gives up before we do, so that a slow statement is told from a server that is gone. */
-function limitsWithin(deadlineMs: number): Omit<Limits, "max"> {
+function timeoutsWithin(deadlineMs: number): Timeouts {
   return {
     connectMs: deadlineMs / 2,
     statementMs: Math.ceil(deadlineMs / 2),
@@ -79,9 +87,9 @@ function limitsWithin(deadlineMs: number): Omit<Limits, "max"> {
 }
 
 /** A server that has become a standby answers, but takes no writes. */
-async function probe(url: string, limits: Limits): Promise<void> {
-  const sql = connect(url, limits);
-  const timer = setTimeout(() => void sql.close({ timeout: 0 }), limits.connectMs);
+async function probe(url: string, options: ConnectOptions): Promise<void> {
+  const sql = connect(url, options);
+  const timer = setTimeout(() => void sql.close({ timeout: 0 }), options.connectMs);
   try {
     const [answer] = await sql<[{ isStandby: boolean }]>`SELECT pg_is_in_recovery() AS "isStandby"`;
     if (answer.isStandby) throw new Error("the server is a standby");

@@ -77,6 +77,11 @@ export class Lane {
     }
   }
 
+  /** The server seems to be gone. A lane that is getting answers knows better. */
+  suspect(cause: unknown): void {
+    if (!this.#closed && !this.#isAnswering()) this.#breaker.trip(cause);
+  }
+
   /** Those that have a connection get their answers: who waits for one merely has too many before him. */
   #isAnswering(): boolean {
     return performance.now() - this.#answeredAt < this.#options.deadlineMs / 2;

@@ -1,6 +1,6 @@
 import type { SQL } from "bun";
 import type { KeyStore, Store } from "../../domain/ports.ts";
-import { connect, placeOf } from "./connect.ts";
+import { connect, addressOf } from "./connect.ts";
 import { Deadline } from "./deadline.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
 import { PostgresKeyStore } from "./keys.ts";
@@ -19,7 +19,7 @@ export interface OpenedStore {
 const OLDEST_VERSION = 13;
 /** Instances that start at once wait for the one that migrates. */
 const OPEN_WITHIN_MS = 60_000;
-const OPEN_LIMITS = {
+const OPEN_OPTIONS = {
   max: 1,
   connectMs: 5_000,
   statementMs: OPEN_WITHIN_MS,
@@ -29,13 +29,13 @@ const OPEN_LIMITS = {
 
 /** Connects, brings the tables up to date, and gives the two stores that share the connections. */
 export async function openPostgres(url: string, options: EngineOptions = {}): Promise<OpenedStore> {
-  const sql = connect(url, { ...OPEN_LIMITS, schema: options.schema });
+  const sql = connect(url, { ...OPEN_OPTIONS, schema: options.schema });
   const deadline = new Deadline(OPEN_WITHIN_MS);
   try {
     await deadline.race(prepare(sql, options.schema));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot open the database ${placeOf(url)}: ${reason}`, { cause: error });
+    throw new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
   } finally {
     deadline.end();
     await sql.close({ timeout: 0 });

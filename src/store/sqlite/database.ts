@@ -3,6 +3,7 @@ import { Connection } from "./connection.ts";
 import { isBusy } from "./faults.ts";
 import type { Migration } from "../migration.ts";
 import { migrate } from "./migrate.ts";
+import { refuseForeign } from "./ownership.ts";
 
 /** Before this one, processes that write and tidy up the log at the same instant could corrupt the file. */
 const OLDEST_SQLITE = "3.51.3";
@@ -27,6 +28,11 @@ export interface OpenOptions {
 }
 
 export function openDatabase(path: string, options: OpenOptions): Connection {
+  return openFor(path, options, (connection) => connection);
+}
+
+/** Opens a database for what is made of it. Whatever is in the way, to the last statement, names the file. */
+export function openFor<T>(path: string, options: OpenOptions, make: (connection: Connection) => T): T {
   try {
     const database = new Database(path, { create: true, readwrite: true, safeIntegers: true, strict: true });
     const connection = new Connection(database, options.writeWaitMs);
@@ -34,7 +40,7 @@ export function openDatabase(path: string, options: OpenOptions): Connection {
       configure(connection, options);
       migrate(connection, options.migrations);
       connection.run(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
-      return connection;
+      return make(connection);
     } catch (error) {
       connection.close();
       throw error;
@@ -52,6 +58,7 @@ function configure(connection: Connection, { synchronous, cacheKiB }: OpenOption
   if (!isAtLeast(version, OLDEST_SQLITE)) {
     throw new Error(`SQLite ${OLDEST_SQLITE} or newer is needed, and this is ${version}`);
   }
+  refuseForeign(connection);
   useWriteAheadLog(connection);
   connection.run(`PRAGMA synchronous = ${synchronous}`);
   connection.run("PRAGMA foreign_keys = ON");

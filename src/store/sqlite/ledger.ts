@@ -1,9 +1,10 @@
 import type { Statement } from "bun:sqlite";
+import { Unavailable } from "../../contract/errors.ts";
 import type { Standing, Subject } from "../../domain/limits.ts";
 import type { Ledger } from "../../domain/ports.ts";
 import type { Connection } from "./connection.ts";
-import { openDatabase } from "./database.ts";
-import { asFault, guarded } from "./faults.ts";
+import { openFor } from "./database.ts";
+import { asFault } from "./faults.ts";
 import type { Migration } from "../migration.ts";
 
 const MIGRATIONS: readonly Migration[] = [
@@ -50,13 +51,23 @@ interface Row {
  * has it; a loss of power may take the last seconds, and never more than that.
  */
 export function openLedger(path: string): Ledger {
-  const connection = openDatabase(path, {
+  const options = {
     migrations: MIGRATIONS,
     synchronous: "NORMAL",
     cacheKiB: 4 * 1024,
     busyTimeoutMs: 0,
-  });
-  return new SqliteLedger(connection);
+  } as const;
+  try {
+    return openFor(path, options, (connection) => new SqliteLedger(connection, path));
+  } catch (error) {
+    throw withWayOut(error);
+  }
+}
+
+/** Counts are worth less than a start: whoever reads this may do without them. */
+function withWayOut(error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Error(`${reason}; counts start anew when that file is moved away`, { cause: error });
 }
 
 class SqliteLedger implements Ledger {
@@ -65,7 +76,10 @@ class SqliteLedger implements Ledger {
   readonly #put: Statement<unknown, [string, ...number[]]>;
   readonly #forget: Statement<unknown, [string]>;
 
-  constructor(private readonly connection: Connection) {
+  constructor(
+    private readonly connection: Connection,
+    private readonly path: string,
+  ) {
     this.#all = connection.prepare<Row, []>("SELECT * FROM standings").safeIntegers(false);
     this.#one = connection
       .prepare<Row, [string]>("SELECT * FROM standings WHERE subject = ?")
@@ -80,7 +94,7 @@ class SqliteLedger implements Ledger {
     try {
       for (const row of this.#all.iterate()) yield [row.subject, standingOf(row)];
     } catch (error) {
-      throw asFault(error);
+      throw this.#unreadable(error);
     }
   }
 
@@ -95,12 +109,24 @@ class SqliteLedger implements Ledger {
   }
 
   find(subject: Subject): Standing | undefined {
-    const row = guarded(() => this.#one.get(subject));
-    return row === null ? undefined : standingOf(row);
+    try {
+      const row = this.#one.get(subject);
+      return row === null ? undefined : standingOf(row);
+    } catch (error) {
+      throw this.#unreadable(error);
+    }
   }
 
   close(): void {
     this.connection.close();
+  }
+
+  /** Damage shows when a page is read, which may be long after the file was opened. */
+  #unreadable(error: unknown): unknown {
+    const fault = asFault(error);
+    if (fault instanceof Unavailable) return fault;
+    const reason = error instanceof Error ? error.message : String(error);
+    return withWayOut(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));
   }
 
   #keep(subject: Subject, { minute, day, bannedAt, bannedUntil }: Standing): void {

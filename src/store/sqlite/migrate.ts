@@ -1,5 +1,6 @@
 import { type Migration, refuseNewer } from "../migration.ts";
 import type { Connection } from "./connection.ts";
+import { claim } from "./ownership.ts";
 
 const RECORD = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version INTEGER PRIMARY KEY,
@@ -21,6 +22,7 @@ export function migrate(connection: Connection, migrations: readonly Migration[]
 }
 
 function take(connection: Connection, { version, name, sql }: Migration): void {
+  claim(connection);
   connection.run(RECORD);
   connection.run(sql);
   connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);

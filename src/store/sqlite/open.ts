@@ -1,5 +1,5 @@
 import type { KeyStore, Store } from "../../domain/ports.ts";
-import { openDatabase } from "./database.ts";
+import { openFor } from "./database.ts";
 import { SqliteKeyStore } from "./keys.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { SqliteStore } from "./store.ts";
@@ -19,10 +19,10 @@ const KEY_WAIT_MS = 5_000;
 /** A server and any number of commands may have the same file open at once. */
 export function openStore(path: string): OpenedStore {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
-  const store = new SqliteStore(openDatabase(path, { ...shared, cacheKiB: 16 * 1024 }));
-  const keys = new SqliteKeyStore(
-    openDatabase(path, { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS }),
-  );
+  const forStore = { ...shared, cacheKiB: 16 * 1024 };
+  const forKeys = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  const store = openFor(path, forStore, (connection) => new SqliteStore(connection));
+  const keys = openFor(path, forKeys, (connection) => new SqliteKeyStore(connection));
   return {
     store,
     keys,

@@ -9,7 +9,9 @@ interface PageRow {
   readonly last: bigint | null;
 }
 
-/** The rows come in the order of the inner query, and the outer one takes them as they come. `LIMIT +?`: see Listing. */
+/**
+ * The rows come in the order of the inner query, and the outer one takes them as they come. `LIMIT +?`: see Listing.
+ */
 const pageWhere = (
   condition: string,
 ) => `SELECT '[' || coalesce(group_concat(entry), '') || ']' AS json, max(id) AS last

@@ -1,0 +1,24 @@
+import { expect, test } from "bun:test";
+import { hash } from "node:crypto";
+import { MIGRATIONS as POSTGRES } from "../../src/store/postgres/migrations.ts";
+import { MIGRATIONS as SQLITE } from "../../src/store/sqlite/migrations.ts";
+
+const digests = (steps: readonly { name: string; sql: string }[]) =>
+  Object.fromEntries(
+    steps.map(({ name, sql }) => [name, hash("sha256", sql.replace(/\s+/g, " ")).slice(0, 16)]),
+  );
+
+test("a migration that databases may have taken is never edited: a change is a step of its own", () => {
+  expect(digests(SQLITE)).toMatchInlineSnapshot(`
+    {
+      "API keys": "a242ba0535bbe0f8",
+      "animals, orders and attempts": "6795eb93606e60e4",
+    }
+  `);
+  expect(digests(POSTGRES)).toMatchInlineSnapshot(`
+    {
+      "API keys": "33a1e218c77ce437",
+      "animals, orders and attempts": "ae855d037afda55d",
+    }
+  `);
+});
