@@ -11,6 +11,7 @@ import type { Limits, Subject } from "../domain/limits.ts";
 import { limitsOf, type Plans } from "../domain/plans.ts";
 import type { Awaitable, Clock, KeyStore } from "../domain/ports.ts";
 import { andThen } from "./awaitable.ts";
+import { RecentCallers } from "./recent.ts";
 import { KnownSecrets, NONE } from "./known.ts";
 
 /** A key that may call. */
@@ -43,6 +44,7 @@ const MAX_LENGTH = 60;
  */
 export class Callers {
   readonly #options: CallersOptions;
+  readonly #recent = new RecentCallers();
   readonly #known: KnownSecrets;
   readonly #prefix: string;
   /** What nearly every header begins with. Any other way to write it is understood too, and takes longer. */
@@ -66,10 +68,17 @@ export class Callers {
 
   find(authorization: string | null): Awaitable<Caller | Stranger> {
     if (authorization === null) return "missing_api_key";
+    const recent = this.#recent.find(authorization);
+    if (recent !== undefined) return recent;
     const known = authorization.startsWith(this.#usualStart)
       ? this.#known.find(authorization, this.#usualStart.length)
       : NONE;
-    return known === NONE ? this.#read(authorization) : this.#recognise(known);
+    if (known === NONE) return this.#read(authorization);
+    const caller = this.#recognise(known);
+    // One with an end is looked at each time.
+    if (typeof caller === "object" && this.#known.validUntil(known) === Infinity)
+      this.#recent.keep(authorization, caller);
+    return caller;
   }
 
   #recognise(known: number): Caller | "invalid_api_key" {
@@ -127,6 +136,7 @@ export class Callers {
   async follow(): Promise<readonly ApiKey[]> {
     const { revision, changed } = await this.#options.keys.changesSince(this.#revision);
     for (const { id } of changed) this.#known.forgetKey(id);
+    if (changed.length > 0) this.#recent.clear();
     this.#revision = revision;
     return changed;
   }

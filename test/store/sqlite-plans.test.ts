@@ -37,12 +37,13 @@ function planOf(connection: Connection, sql: string): string {
 }
 
 /**
- * These read their table from the front on purpose: all keys, the one revision, and the oldest attempts up to a
+ * These read their table from the front on purpose: all keys, the one revision, the newest animal, and the oldest attempts up to a
  * limit.
  */
 const FROM_THE_FRONT = [
   /^SELECT .* FROM api_keys ORDER BY id$/,
   /key_revision/,
+  /^SELECT id FROM pets ORDER BY id DESC LIMIT 1$/,
   /^SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1$/,
   /^DELETE FROM attempts WHERE id IN \(SELECT id FROM attempts ORDER BY id LIMIT \+\?\)/,
 ];
@@ -64,7 +65,6 @@ test("listings use the index that was made for them", () => {
     "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
     "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
-    "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
     "SEARCH orders USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH orders USING INDEX orders_by_status (status=? AND id>?)",

@@ -46,7 +46,7 @@ export class SqliteStore implements Store {
     options: Omit<CommitOptions, "housekeep"> = {},
   ) {
     this.#pets = new Pets(connection, this.freshness);
-    this.written = new SqliteWrittenPets(connection);
+    this.written = new SqliteWrittenPets(connection, this.freshness);
     this.#orders = new Orders(connection);
     this.#attempts = new Attempts(connection);
     const housekeep = (writes: number) => this.#attempts.purge(this.#lastWriteAt, writes);

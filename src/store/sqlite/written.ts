@@ -1,6 +1,6 @@
 import type { Statement } from "bun:sqlite";
 import type { PetStatus } from "../../contract/schemas.ts";
-import type { Query, WrittenPage, WrittenPets } from "../../domain/ports.ts";
+import type { Freshness, Query, WrittenPage, WrittenPets } from "../../domain/ports.ts";
 import type { Connection } from "./connection.ts";
 import { guarded } from "./faults.ts";
 
@@ -16,7 +16,6 @@ const pageWhere = (
   condition: string,
 ) => `SELECT '[' || coalesce(group_concat(entry), '') || ']' AS json, max(id) AS last
   FROM (SELECT id, entry FROM pets WHERE ${condition} ORDER BY id LIMIT +?)`;
-const moreWhere = (condition: string) => `SELECT id FROM pets WHERE ${condition} ORDER BY id LIMIT 1`;
 
 const ANY = "id > ?";
 const WITH_STATUS = "status = ? AND id > ?";
@@ -26,15 +25,20 @@ export class SqliteWrittenPets implements WrittenPets {
   readonly #one: Statement<{ entry: string }, [bigint]>;
   readonly #any: Statement<PageRow, [bigint, number]>;
   readonly #withStatus: Statement<PageRow, [PetStatus, bigint, number]>;
-  readonly #moreOfAny: Statement<unknown, [bigint]>;
+  readonly #newest: Statement<{ id: bigint }, []>;
   readonly #moreWithStatus: Statement<unknown, [PetStatus, bigint]>;
 
-  constructor(connection: Connection) {
+  #newestKnown: { readonly id: bigint; readonly stands: () => boolean } | undefined;
+
+  constructor(
+    connection: Connection,
+    private readonly freshness: Freshness,
+  ) {
     this.#one = connection.prepare("SELECT entry FROM pets WHERE id = ?");
     this.#any = connection.prepare(pageWhere(ANY));
     this.#withStatus = connection.prepare(pageWhere(WITH_STATUS));
-    this.#moreOfAny = connection.prepare(moreWhere(ANY));
-    this.#moreWithStatus = connection.prepare(moreWhere(WITH_STATUS));
+    this.#newest = connection.prepare("SELECT id FROM pets ORDER BY id DESC LIMIT 1");
+    this.#moreWithStatus = connection.prepare(`SELECT id FROM pets WHERE ${WITH_STATUS} ORDER BY id LIMIT 1`);
   }
 
   get(id: bigint): string | undefined {
@@ -46,9 +50,20 @@ export class SqliteWrittenPets implements WrittenPets {
       const row =
         status === undefined ? this.#any.get(after, limit) : this.#withStatus.get(status, after, limit);
       if (row === null || row.last === null) return { json: "[]", last: undefined, more: false };
-      const next =
-        status === undefined ? this.#moreOfAny.get(row.last) : this.#moreWithStatus.get(status, row.last);
-      return { json: row.json, last: row.last, more: next !== null };
+      const more =
+        status === undefined
+          ? row.last < this.#newestId()
+          : this.#moreWithStatus.get(status, row.last) !== null;
+      return { json: row.json, last: row.last, more };
     });
+  }
+
+  /** Asked for once and then known, until an animal is added. */
+  #newestId(): bigint {
+    if (!this.#newestKnown?.stands()) {
+      const stands = this.freshness.watch({ from: 1n });
+      this.#newestKnown = { id: this.#newest.get()?.id ?? 0n, stands };
+    }
+    return this.#newestKnown.id;
   }
 }
