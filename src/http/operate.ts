@@ -51,11 +51,11 @@ export function createOperate(operating: Operating): Operate {
   const { handlers, kept, deadlines, clock, faults, baseUrl } = operating;
   const fieldsOf = ownFields(baseUrl);
 
-  return ({ request, route }, caller, verdict) => {
+  return ({ request, method, route }, caller, verdict) => {
     if (route === undefined)
       return errorReply("not_found", "No resource lives at this path.", limitFields(verdict));
-    const found = route.operations.get(request.method);
-    if (found === undefined) return otherMethod(request.method, route, verdict);
+    const found = route.operations.get(method);
+    if (found === undefined) return otherMethod(method, route, verdict);
 
     const { id, operation } = found;
     const fields = fieldsOf[id];

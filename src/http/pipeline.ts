@@ -22,6 +22,7 @@ export interface Admission {
 /** A request on its way: what the runtime gave us, and the path's operations if the path exists. */
 export interface Exchange {
   readonly request: Bun.BunRequest;
+  readonly method: string;
   /** The socket's other end. A function, because asking costs and most requests never need it. */
   readonly peer: () => string;
   readonly route: Route | undefined;

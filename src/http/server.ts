@@ -56,14 +56,20 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
   function routes({ pipeline, pages }: Site): Record<string, Answer> {
     const through = (route: Route | undefined) =>
       inTurn((request) => {
-        const reply = pipeline({ request, peer: () => server.requestIP(request)?.address ?? "", route });
+        const { method } = request;
+        const reply = pipeline({
+          request,
+          method,
+          peer: () => server.requestIP(request)?.address ?? "",
+          route,
+        });
         return reply instanceof Promise
-          ? reply.then((response) => finish(request, response))
-          : finish(request, reply);
+          ? reply.then((response) => finish(method, response))
+          : finish(method, reply);
       });
     const besides = Object.entries(pages).map(([path, page]) => [
       path,
-      inTurn((request) => finish(request, page(request))),
+      inTurn((request) => finish(request.method, page(request))),
     ]);
     return {
       ...Object.fromEntries(besides),
@@ -73,10 +79,10 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
     };
   }
 
-  function finish(request: Request, response: Response): Response {
+  function finish(method: string, response: Response): Response {
     if (draining) response.headers.set("Connection", "close");
     // The runtime dates every answer but those to HEAD.
-    if (request.method === "HEAD") response.headers.set("Date", new Date().toUTCString());
+    if (method === "HEAD") response.headers.set("Date", new Date().toUTCString());
     return response;
   }
 

@@ -37,6 +37,8 @@ export class ChangeCounts implements Freshness {
     if (last - first > MAX_BLOCKS) return () => this.#changedAnywhere;
     const counters: number[] = [];
     for (let block = first; block <= last; block++) counters.push(counterOf(block));
+    const [only] = counters;
+    if (counters.length === 1 && only !== undefined) return () => this.#changed[only] ?? 0;
     return () => counters.reduce((sum, counter) => sum + (this.#changed[counter] ?? 0), 0);
   }
 }
