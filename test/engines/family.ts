@@ -42,9 +42,16 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-/** Stops a process before its children are listed, so that it cannot start another one unnoticed. */
+const STOPPED_WITHIN_MS = 1_000;
+
+/**
+ * Stops a process before its children are listed, so that it cannot start another one unnoticed. It stops when it is
+ * next given the processor, which may be a while after the signal was sent.
+ */
 export function freezeFamily(pid: number): number[] {
   signal(pid, "SIGSTOP");
+  const deadline = performance.now() + STOPPED_WITHIN_MS;
+  while (isRunning(pid) && fieldsOf(`${pid}`)[0] !== "T" && performance.now() < deadline);
   const family = familyOf(pid);
   for (const member of family) signal(member, "SIGSTOP");
   return family;

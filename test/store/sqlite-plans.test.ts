@@ -37,8 +37,8 @@ function planOf(connection: Connection, sql: string): string {
 }
 
 /**
- * These read their table from the front on purpose: all keys, the one revision, the newest animal, and the oldest attempts up to a
- * limit.
+ * These read their table from the front on purpose: all keys, the one revision, the newest animal, and the oldest
+ * attempts up to a limit.
  */
 const FROM_THE_FRONT = [
   /^SELECT .* FROM api_keys ORDER BY id$/,
