@@ -1,0 +1,188 @@
+/**
+ * Measures what the arithmetic of docs/scaling.md starts from: `bun docs/scaling-inputs.ts`, about a minute, needs wrk.
+ *
+ * One server, on a PostgreSQL and a Valkey of its own, under full load. Processor time is taken from the kernel,
+ * process by process, so it says what a request costs and not how long it waited for a core that others had.
+ */
+import { RedisClient, SQL } from "bun";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeMachine } from "../bench/machine.ts";
+import { cpuSeconds } from "../bench/proc.ts";
+import { startBalancer } from "../test/balancers/balancer.ts";
+import { haproxy, nginx } from "../test/balancers/kinds.ts";
+import { familyOf } from "../test/engines/family.ts";
+import { startPostgres } from "../test/engines/postgres.ts";
+import { startValkeyCluster } from "../test/engines/valkey-cluster.ts";
+import { startValkey } from "../test/engines/valkey.ts";
+import { startInstance } from "../test/instances/instance.ts";
+import { command } from "../test/process.ts";
+
+const SECONDS = 3;
+const CONNECTIONS = 64;
+const ANIMALS = 100_000;
+const NO_LIMITS = ["--per-minute", "1000000000", "--per-day", "1000000000"];
+
+const folder = mkdtempSync(join(tmpdir(), "petstore-inputs-"));
+const createScript = join(folder, "create.lua");
+writeFileSync(
+  createScript,
+  `wrk.method = "POST"
+wrk.body = '{"name":"Rex","categoryId":7,"status":"available"}'
+wrk.headers["Content-Type"] = "application/json"
+`,
+);
+
+interface Work {
+  readonly url: string;
+  readonly key: string;
+  readonly script?: string;
+}
+
+async function load({ url, key, script }: Work, seconds: number): Promise<number> {
+  const flags = ["-t1", `-c${CONNECTIONS}`, `-d${seconds}s`, "-H", `Authorization: Bearer ${key}`];
+  const scripted = script === undefined ? [] : ["-s", script];
+  const wrk = Bun.spawn(["wrk", ...flags, ...scripted, url], { stdout: "pipe" });
+  const output = await new Response(wrk.stdout).text();
+  const failed = /Non-2xx[^\n]*|Socket errors[^\n]*/.exec(output)?.[0];
+  if (failed !== undefined) throw new Error(`${url}: ${failed}`);
+  return Number(/(\d+) requests in/.exec(output)?.[1]);
+}
+
+const cpuOf = (pids: readonly number[]) =>
+  pids.flatMap(familyOf).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
+
+/** Microseconds of processor time that a request costs each of these groups of processes. */
+async function measure(work: Work, groups: Readonly<Record<string, readonly number[]>>) {
+  await load(work, 1);
+  const before = Object.values(groups).map(cpuOf);
+  const requests = await load(work, SECONDS);
+  const costs = Object.entries(groups).map(([name, pids], i) => {
+    const micros = ((cpuOf(pids) - (before[i] ?? 0)) / requests) * 1e6;
+    return [`${name} µs`, Math.round(micros * 10) / 10];
+  });
+  return { "requests/s": Math.round(requests / SECONDS), ...Object.fromEntries(costs) };
+}
+
+/** Stands in front of a server, passes everything on, and counts it. */
+async function meter(url: string) {
+  const { hostname, port } = new URL(url);
+  const bytes = { there: 0, back: 0 };
+  const server = createServer((socket) => {
+    const onward = connect(Number(port), hostname);
+    socket.on("data", (chunk) => void ((bytes.there += chunk.length), onward.write(chunk)));
+    onward.on("data", (chunk) => void ((bytes.back += chunk.length), socket.write(chunk)));
+    for (const end of [socket, onward]) {
+      end.on("error", () => {});
+      end.on("close", () => void (socket.destroy(), onward.destroy()));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("there is no port");
+  return { url: url.replace(`:${port}`, `:${address.port}`), bytes };
+}
+
+/** Bytes that a list puts on each wire. Nobody else asks meanwhile, so a batch for Valkey is one request. */
+async function weigh(key: string, engines: { postgres: string; valkey: string }) {
+  const postgres = await meter(engines.postgres);
+  const valkey = await meter(engines.valkey);
+  const urls = ["--database-url", postgres.url, "--limits-url", valkey.url];
+  const server = await startInstance([...urls, "--port", "0"]);
+  const clients = await meter(server.url);
+  const ask = async () =>
+    (await fetch(`${clients.url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).text();
+  await ask();
+  const wires = Object.entries({ clients, postgres, valkey });
+  const before = wires.map(([, { bytes }]) => ({ ...bytes }));
+  const times = 200;
+  for (let i = 0; i < times; i++) await ask();
+  await server.stop();
+  const each = wires.map(([name, { bytes }], i) => {
+    const { there = 0, back = 0 } = before[i] ?? {};
+    const share = (sum: number) => Math.round(sum / times);
+    return [name, { "bytes there": share(bytes.there - there), "bytes back": share(bytes.back - back) }];
+  });
+  return Object.fromEntries(each);
+}
+
+/** What a subject takes of Valkey's memory, all told: a hundred thousand copies of one that was counted. */
+async function subjectBytes(url: string): Promise<number> {
+  const client = new RedisClient(url);
+  const used = async () =>
+    Number(/used_memory:(\d+)/.exec(String(await client.send("INFO", ["memory"])))?.[1]);
+  const copies = 100_000;
+  const copy = `local image = redis.call('DUMP', KEYS[1])
+    for i = 1, ${copies} do
+      redis.call('RESTORE', 'petstore:production:{key:' .. (1000000 + i) .. '}', 86400000, image)
+    end`;
+  const before = await used();
+  await client.send("EVAL", [copy, "1", "petstore:production:{key:1}"]);
+  const bytes = ((await used()) - before) / copies;
+  client.close();
+  return Math.round(bytes);
+}
+
+/** The middle of three hundred creates, one after the other, and what an animal takes on disk with its indexes. */
+async function commitAndSize(sql: SQL) {
+  const took: number[] = [];
+  for (let i = 0; i < 300; i++) {
+    const began = performance.now();
+    await sql`INSERT INTO production.pets (name, category_id, status) VALUES ('Rex', 7, 'available')`;
+    took.push(performance.now() - began);
+  }
+  const [size] = await sql<[{ each: number }]>`
+    SELECT pg_total_relation_size('production.pets')::float8 / count(*) AS each FROM production.pets`;
+  const commit = took.toSorted((a, b) => a - b)[150] ?? 0;
+  return `A commit takes ${commit.toFixed(2)} ms, an animal ${Math.round(size.each)} bytes of PostgreSQL's disk.`;
+}
+
+const [postgres, valkey] = [await startPostgres({ durable: true }), await startValkey()];
+const place = ["--database-url", postgres.url, "--limits-url", valkey.url];
+const plan = ["--plan", "enterprise", ...NO_LIMITS];
+const { out } = await command("keys", "create", "--name", "inputs", ...plan, "--json", ...place);
+const { key }: { key: string } = JSON.parse(out);
+const sql = new SQL(postgres.url, { max: 1 });
+await sql.unsafe(`INSERT INTO production.pets (name, category_id, status)
+  SELECT 'Rex ' || n, n % 50, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]
+  FROM generate_series(1, ${ANIMALS}) AS n`);
+await sql.unsafe("VACUUM ANALYZE production.pets");
+
+// With a whole second of patience: on a machine this busy, silence is no sign.
+const patient = ["--limits-timeout", "1s", "--port", "0", "--trust-proxy", "127.0.0.1"];
+const server = await startInstance([...place, ...patient]);
+const groups = { server: [server.pid], postgres: [postgres.pid], valkey: [valkey.pid] };
+const costs: Record<string, Record<string, number>> = {};
+costs["list, first page of 20"] = await measure({ url: `${server.url}/pets`, key }, groups);
+costs.get = await measure({ url: `${server.url}/pets/4711`, key }, groups);
+costs.create = await measure({ url: `${server.url}/pets`, key, script: createScript }, groups);
+
+const port = Number(new URL(server.url).port);
+for (const kind of [nginx, haproxy]) {
+  const balancer = await startBalancer(kind, [port, port, port]);
+  const url = `http://127.0.0.1:${balancer.port}/v1/pets/4711`;
+  costs[`get through ${kind.program}`] = await measure({ url, key }, { ...groups, balancer: [balancer.pid] });
+  await balancer.stop();
+}
+await server.stop();
+
+const cluster = await startValkeyCluster();
+const nodes = ["--limits-url", cluster.nodes.map(({ url }) => url).join(",")];
+const clustered = await startInstance(["--database-url", postgres.url, ...nodes, ...patient]);
+costs["get, Valkey as a cluster"] = await measure(
+  { url: `${clustered.url}/pets/4711`, key },
+  { ...groups, server: [clustered.pid], valkey: cluster.nodes.map(({ pid }) => pid) },
+);
+await clustered.stop();
+
+const { cores, cpu, kernel, load: average } = describeMachine();
+const wires = await weigh(key, { postgres: postgres.url, valkey: valkey.url });
+process.stdout
+  .write(`${cores} cores of ${cpu}, Linux ${kernel}, Bun ${Bun.version}; load average at the end ${average}
+${Bun.inspect.table(costs)}${Bun.inspect.table(wires)}A subject takes ${await subjectBytes(valkey.url)} bytes of Valkey's memory.
+${await commitAndSize(sql)}
+`);
+rmSync(folder, { recursive: true });
+process.exit(0);
