@@ -33,6 +33,7 @@ async function run(): Promise<{ patient: Answer[]; stubborn: Answer[] }> {
       port: 0,
       dataDir,
       trustedProxies: [],
+      drainDelayMs: 0,
       plans: DEFAULT_PLANS,
       ban: DEFAULT_BAN,
     },

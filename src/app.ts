@@ -60,8 +60,9 @@ export async function serveOn(
   const { store, keys, limiter } = engines;
   const { environment, plans } = config;
   const callers = await Callers.open({ keys, environment, plans, clock });
-  const listener = listen({ host: config.host, port: config.port, log });
-  const baseUrl = config.publicUrl ?? listenUrl(config.host, listener.port);
+  const { host, port, drainDelayMs } = config;
+  const listener = listen({ host, port, drainDelayMs, log });
+  const baseUrl = config.publicUrl ?? listenUrl(host, listener.port);
 
   const handlers = createHandlers({ store, clock, baseUrl });
   const faults = new FaultLog(log);

@@ -22,6 +22,8 @@ export interface Config extends Place {
   readonly twinUrl?: string;
   /** Networks whose `X-Forwarded-For` is believed, as CIDR. */
   readonly trustedProxies: readonly string[];
+  /** How long to serve on after a stop was asked for, so that load balancers hear of it first. */
+  readonly drainDelayMs: number;
   readonly plans: Plans;
   readonly ban: BanRules;
 }
@@ -119,6 +121,14 @@ export const PLAN_LIMITS = {
   },
 } as const satisfies Record<string, Option>;
 
+export const LEAVING = {
+  "drain-delay": {
+    kind: duration({ min: 0, max: 5 * SECOND }),
+    default: 0,
+    help: "How long to serve on after a stop was asked for, while /healthz says 503 to load balancers",
+  },
+} as const satisfies Record<string, Option>;
+
 export const ANONYMOUS_LIMITS = {
   "anonymous-limits": {
     kind: limitPair,
@@ -152,6 +162,7 @@ export const SETTINGS = {
   ...ADDRESS,
   ...TWIN,
   ...PROXIES,
+  ...LEAVING,
   ...PLAN_LIMITS,
   ...ANONYMOUS_LIMITS,
   ...BAN,
@@ -199,6 +210,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     ...(publicUrl !== undefined && { publicUrl }),
     ...(twinUrl !== undefined && { twinUrl }),
     trustedProxies: values["trust-proxy"],
+    drainDelayMs: values["drain-delay"],
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banOf(values),
   };

@@ -42,6 +42,7 @@ describe("defaults", () => {
       port: 8080,
       dataDir: "./data",
       trustedProxies: [],
+      drainDelayMs: 0,
       plans: DEFAULT_PLANS,
       ban: DEFAULT_BAN,
     });

@@ -65,6 +65,7 @@ export function configIn(dataDir: string): Config {
     port: 0,
     dataDir,
     trustedProxies: [],
+    drainDelayMs: 0,
     plans: DEFAULT_PLANS,
     ban: DEFAULT_BAN,
   };

@@ -12,6 +12,13 @@ export interface Site {
   readonly pages: Record<string, (request: Request) => Response>;
 }
 
+export interface Listening {
+  readonly host: string;
+  readonly port: number;
+  readonly drainDelayMs: number;
+  readonly log: Log;
+}
+
 export interface Listener {
   /** The one that was asked for, or the free one that was found for 0. */
   readonly port: number;
@@ -20,6 +27,8 @@ export interface Listener {
   close(): Promise<void>;
 }
 
+/** Where load balancers ask. */
+const HEALTH = "/healthz";
 /** How long requests in flight may take after a stop was asked for. */
 const DRAIN_MS = 8_000;
 
@@ -27,7 +36,7 @@ const DRAIN_MS = 8_000;
  * Every path is a route with one function for all methods: a method that a route does not list would fall through
  * to `fetch`, where only `request.url` is left to decide on, and that is normalised.
  */
-export function listen({ host, port, log }: { host: string; port: number; log: Log }): Listener {
+export function listen({ host, port, drainDelayMs, log }: Listening): Listener {
   let draining = false;
 
   const options = {
@@ -69,7 +78,7 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
       });
     const besides = Object.entries(pages).map(([path, page]) => [
       path,
-      inTurn((request) => finish(request.method, page(request))),
+      inTurn((request) => finish(request.method, draining && path === HEALTH ? leaving() : page(request))),
     ]);
     return {
       ...Object.fromEntries(besides),
@@ -92,10 +101,16 @@ export function listen({ host, port, log }: { host: string; port: number; log: L
     async close() {
       draining = true;
       const cutOff = setTimeout(() => server.stop(true), DRAIN_MS);
+      // A request may be on its way on a connection that looks idle; load balancers need a moment to send no more.
+      await Bun.sleep(drainDelayMs);
       await server.stop();
       clearTimeout(cutOff);
     },
   };
+}
+
+function leaving(): Response {
+  return errorReply("unavailable", "This server is leaving.", { "Retry-After": "1" });
 }
 
 function starting(): Response {

@@ -69,6 +69,17 @@ describe("stopping", () => {
     expect(await again.stop("SIGINT")).toBe(0);
   }, 20_000);
 
+  test("SIGTERM with --drain-delay: serves on while /healthz says that it leaves, then exit 0", async () => {
+    const server = await serve(folder.path, ["--drain-delay", "1s"]);
+    const health = server.url.replace("/v1", "/healthz");
+    expect((await fetch(health)).status).toBe(200);
+    const exit = server.stop("SIGTERM");
+    await withinASecond(async () => (await fetch(health)).status === 503);
+    const reply = await call(server, server.key);
+    expect([reply.status, reply.headers.get("connection")]).toEqual([200, "close"]);
+    expect(await exit).toBe(0);
+  });
+
   test("SIGTERM: counts are kept exactly", async () => {
     const first = await serve(folder.path);
     for (let i = 0; i < 25; i++) await call(first, first.key);

@@ -17,12 +17,18 @@ export async function migrate(sql: SQL, migrations: readonly Migration[], schema
   if (record.exists && newestOf(migrations) === (await versionOf(sql, migrations))) return;
   await sql.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${MIGRATIONS_LOCK})`;
-    if (schema !== undefined) await tx`CREATE SCHEMA IF NOT EXISTS ${tx(schema)}`;
+    if (schema !== undefined) await makeSchema(tx, schema);
     // Not to_regclass again: a session that was once told that a table is not there may go on believing it.
     await tx.unsafe(RECORD);
     const version = await versionOf(tx, migrations);
     for (const step of migrations) if (step.version > version) await take(tx, step);
   });
+}
+
+/** Only where it is missing: IF NOT EXISTS asks for the right to make one even where it is there. */
+async function makeSchema(tx: SQL, schema: string): Promise<void> {
+  const [found] = await tx<[{ exists: boolean }]>`SELECT to_regnamespace(${schema}) IS NOT NULL AS exists`;
+  if (!found.exists) await tx`CREATE SCHEMA IF NOT EXISTS ${tx(schema)}`;
 }
 
 async function take(tx: SQL, { version, name, sql }: Migration): Promise<void> {
