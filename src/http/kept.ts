@@ -14,7 +14,10 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const ENTRY_BYTES = 2_000;
 /** Keys longer than this belong to nobody who asks twice. */
 const MAX_KEY_LENGTH = 200;
-const ONCE_SEEN_SLOTS = 65_536;
+/**
+ * About as many as can be kept: what comes back after more others than that would be pushed out before it is wanted.
+ */
+const ONCE_SEEN_SLOTS = 4_096;
 
 /**
  * Answers that were already made, for as long as they are what the store would say now: the store
