@@ -14,7 +14,7 @@ export const DEFAULT_PLANS: Plans = {
   anonymous: { perMinute: 300, perDay: 10_000 },
 };
 
-/** A key that left Enterprise may still carry the numbers it had there; they count for nothing. */
+/** Own numbers are for Enterprise alone; on any other plan they would count for nothing. */
 export function limitsOf(key: Pick<ApiKey, "plan" | "limits">, plans: Plans): Limits {
   return key.plan === "enterprise" ? (key.limits ?? plans.business) : plans[key.plan];
 }

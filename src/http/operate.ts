@@ -13,7 +13,7 @@ import { type OperationInput, readInput } from "./input.ts";
 import type { KeptAnswers } from "./kept.ts";
 import type { Exchange } from "./pipeline.ts";
 import { queryOf } from "./query.ts";
-import { emptyReply, errorReply, type HeaderFields, jsonReply, limitFields } from "./replies.ts";
+import { emptyReply, errorReply, faultReply, type HeaderFields, jsonReply, limitFields } from "./replies.ts";
 import type { Route } from "./router.ts";
 import { Template } from "./template.ts";
 
@@ -108,7 +108,7 @@ export function createOperate(operating: Operating): Operate {
     faults.report(id, error);
     const headers = limitFields(verdict, fields);
     if (!(error instanceof Unavailable)) {
-      return errorReply("internal_error", "Something went wrong on our side; it has been logged.", headers);
+      return faultReply(headers);
     }
     const retry = limitFields(verdict, fields, { "Retry-After": `${error.retryAfterSeconds}` });
     return errorReply("unavailable", "The service cannot answer right now; try again soon.", retry);

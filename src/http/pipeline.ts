@@ -6,7 +6,7 @@ import type { Addresses } from "./addresses.ts";
 import type { Caller, Callers, Stranger } from "./callers.ts";
 import type { FaultLog } from "./faults.ts";
 import type { Operate } from "./operate.ts";
-import { errorBody, errorReply, type HeaderFields, limitFields } from "./replies.ts";
+import { errorBody, errorReply, faultReply, type HeaderFields, limitFields } from "./replies.ts";
 import type { Route } from "./router.ts";
 import { Template } from "./template.ts";
 
@@ -74,7 +74,7 @@ export function createPipeline(
     const limit = admission.plans.anonymous.perMinute;
     const resetAt = Math.ceil(admission.clock.now() / 1000) + 60;
     const headers = limitFields({ outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 1 });
-    return errorReply("internal_error", "Something went wrong on our side; it has been logged.", headers);
+    return faultReply(headers);
   }
 }
 

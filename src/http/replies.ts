@@ -28,6 +28,11 @@ export function errorReply(code: ErrorCode, message: string, headers: HeaderFiel
   return jsonReply(ERRORS[code].status, errorBody(code, message), headers);
 }
 
+/** A fault of ours: the client learns that much and no more. */
+export function faultReply(headers: HeaderFields): Response {
+  return errorReply("internal_error", "Something went wrong on our side; it has been logged.", headers);
+}
+
 export function errorBody(code: ErrorCode, message: string): string {
   return JSON.stringify({ code, message, status: ERRORS[code].status });
 }

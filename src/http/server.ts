@@ -1,7 +1,7 @@
 import type { Awaitable } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
 import type { Exchange } from "./pipeline.ts";
-import { errorReply } from "./replies.ts";
+import { errorReply, faultReply } from "./replies.ts";
 import { nextTurn, Share } from "./turns.ts";
 import { type Route, routesOf, VERSION_PREFIX } from "./router.ts";
 
@@ -50,7 +50,7 @@ export function listen({ host, port, drainDelayMs, log }: Listening): Listener {
     idleTimeout: 30,
     error(error: Error) {
       log.error("the listener failed", { error });
-      return errorReply("internal_error", "Something went wrong on our side; it has been logged.", {});
+      return faultReply({});
     },
   };
   const server = Bun.serve({ ...options, routes: { "/*": starting } });
