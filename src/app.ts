@@ -68,16 +68,15 @@ export async function serveOn(
   const faults = new FaultLog(log);
   const operate = createOperate({
     handlers,
-    kept: store.freshness
-      ? { listPets: new KeptAnswers(store.freshness), getPet: new KeptAnswers(store.freshness) }
-      : {},
+    kept: store.freshness ? { listPets: new KeptAnswers(store.freshness) } : {},
     deadlines: new Deadlines(deadlineMs),
     clock,
     faults,
     baseUrl,
   });
   const addresses = new Addresses(config.trustedProxies);
-  const pipeline = createPipeline({ callers, limiter, plans, addresses, clock, faults }, operate);
+  const { peerOf } = listener;
+  const pipeline = createPipeline({ callers, limiter, plans, addresses, peerOf, clock, faults }, operate);
   const pages = createPages({
     openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
     docs: interfaceDocs,

@@ -1,5 +1,5 @@
 import { crc32 } from "./crc32.ts";
-import { parseIdentifier } from "./json.ts";
+import { isInt64 } from "./json.ts";
 import { Invalid, type Schema } from "./schema.ts";
 
 /**
@@ -10,29 +10,36 @@ import { Invalid, type Schema } from "./schema.ts";
 export type Listing = "pets" | "orders";
 
 const CHECK_LENGTH = 7;
-const CURSOR = /^[0-9a-z]{1,13}[0-9a-z]{7}$/;
+const CURSOR = /^(?:0|[1-9a-z][0-9a-z]{0,12})[0-9a-z]{7}$/;
 
 export function encodeCursor(listing: Listing, after: bigint): string {
-  return after.toString(36) + check(listing, after);
-}
-
-function check(listing: Listing, after: bigint): string {
-  return crc32(`${listing}:${after}`).toString(36).padStart(CHECK_LENGTH, "0");
+  const number = plain(after);
+  return number.toString(36) + check(listing, number).toString(36).padStart(CHECK_LENGTH, "0");
 }
 
 function decodeCursor(listing: Listing, cursor: string): bigint | undefined {
   if (!CURSOR.test(cursor)) return undefined;
   const after = fromBase36(cursor.slice(0, -CHECK_LENGTH));
-  const isOurs = encodeCursor(listing, after) === cursor && parseIdentifier(String(after)) !== undefined;
-  return isOurs ? after : undefined;
+  if (Number.parseInt(cursor.slice(-CHECK_LENGTH), 36) !== check(listing, after)) return undefined;
+  const id = BigInt(after);
+  return isInt64(id) ? id : undefined;
+}
+
+function check(listing: Listing, after: number | bigint): number {
+  return crc32(`${listing}:${after}`);
 }
 
 /** Ten digits fit into a double; a store with more animals than that takes its time. */
-function fromBase36(digits: string): bigint {
-  if (digits.length <= 10) return BigInt(Number.parseInt(digits, 36));
+function fromBase36(digits: string): number | bigint {
+  if (digits.length <= 10) return Number.parseInt(digits, 36);
   let value = 0n;
   for (const digit of digits) value = value * 36n + BigInt(Number.parseInt(digit, 36));
   return value;
+}
+
+/** A number is written out in a fraction of the time of a bigint. */
+function plain(id: bigint): number | bigint {
+  return id <= Number.MAX_SAFE_INTEGER ? Number(id) : id;
 }
 
 export function cursorOf(listing: Listing): Schema<bigint> {

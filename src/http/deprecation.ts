@@ -1,7 +1,7 @@
 import type { Operation } from "../contract/operations.ts";
 import type { HeaderFields } from "./replies.ts";
 
-type Deprecation = NonNullable<Operation["deprecated"]>;
+export type Deprecation = NonNullable<Operation["deprecated"]>;
 
 /** `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and where to go instead. */
 export function removalFields({ since, sunset, replacement }: Deprecation, baseUrl: string): HeaderFields {

@@ -1,12 +1,17 @@
+import { BoundedMap, Doorkeeper, type Sized } from "../domain/bounded.ts";
 import type { Freshness, Span } from "../domain/ports.ts";
 import type { Template } from "./template.ts";
 
 /** An answer that the store would give again as long as it stands. */
-interface Kept {
+export interface KeptAnswer {
   readonly template: Template;
+  readonly body: string;
   readonly etag: string;
+}
+
+interface Entry extends Sized {
+  readonly answer: KeptAnswer;
   readonly stands: () => boolean;
-  readonly size: number;
 }
 
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -14,63 +19,43 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const ENTRY_BYTES = 2_000;
 /** Keys longer than this belong to nobody who asks twice. */
 const MAX_KEY_LENGTH = 200;
-/**
- * About as many as can be kept: what comes back after more others than that would be pushed out before it is wanted.
- */
-const ONCE_SEEN_SLOTS = 4_096;
+/** Fewer than can be kept, so that nothing is pushed out before it is wanted. */
+const PLACES = 2_048;
 
 /**
  * Answers that were already made, for as long as they are what the store would say now: the store
  * itself is asked each time whether one still stands, so no reader ever sees an older state than one already answered.
  *
- * Bounded by bytes; the oldest goes first. An answer is kept when it is asked for the second time: most deep pages
- * never are, and would only push out those that are wanted.
+ * An answer is kept when it is asked for the second time: most deep pages never are.
  */
 export class KeptAnswers {
-  readonly #kept = new Map<string, Kept>();
-  readonly #onceSeen = new Uint32Array(ONCE_SEEN_SLOTS);
-  #bytes = 0;
+  readonly #entries: BoundedMap<string, Entry>;
+  readonly #doorkeeper = new Doorkeeper(PLACES);
 
   constructor(
     private readonly freshness: Freshness,
-    private readonly maxBytes = MAX_BYTES,
-  ) {}
+    maxBytes = MAX_BYTES,
+  ) {
+    this.#entries = new BoundedMap(maxBytes);
+  }
 
-  find(key: string): Kept | undefined {
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return undefined;
-    if (kept.stands()) return kept;
-    this.#drop(key, kept);
+  find(key: string): KeptAnswer | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    if (entry.stands()) return entry.answer;
+    this.#entries.delete(key);
     return undefined;
   }
 
   /** Whether this key was asked for before, and is from now on. */
   isWanted(key: string): boolean {
-    if (key.length > MAX_KEY_LENGTH) return false;
-    const hash = Bun.hash.xxHash32(key);
-    const slot = hash % ONCE_SEEN_SLOTS;
-    if (this.#onceSeen[slot] === hash) return true;
-    this.#onceSeen[slot] = hash;
-    return false;
+    return key.length <= MAX_KEY_LENGTH && this.#doorkeeper.knows(Bun.hash.xxHash32(key));
   }
 
-  keep(key: string, answer: { template: Template; etag: string; span: Span; bodyLength: number }): void {
-    const { template, etag, span, bodyLength } = answer;
-    const size = ENTRY_BYTES + bodyLength;
-    const before = this.#kept.get(key);
-    if (before) this.#drop(key, before);
-    for (const [oldest, entry] of this.#kept) {
-      if (this.#bytes + size <= this.maxBytes) break;
-      this.#drop(oldest, entry);
-    }
+  keep(key: string, answer: KeptAnswer, span: Span): void {
     // A piece of the address would keep all of it in memory, the Host header included.
     const copy = Buffer.from(key, "latin1").toString("latin1");
-    this.#kept.set(copy, { template, etag, stands: this.freshness.watch(span), size });
-    this.#bytes += size;
-  }
-
-  #drop(key: string, { size }: Kept): void {
-    this.#kept.delete(key);
-    this.#bytes -= size;
+    const bytes = ENTRY_BYTES + answer.body.length;
+    this.#entries.set(copy, { answer, stands: this.freshness.watch(span), bytes });
   }
 }

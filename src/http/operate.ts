@@ -5,15 +5,14 @@ import type { Attempt, Awaitable, Clock, Span } from "../domain/ports.ts";
 import { andThen } from "./awaitable.ts";
 import type { Caller } from "./callers.ts";
 import type { Deadlines } from "./deadline.ts";
-import { isRemoved, removalFields } from "./deprecation.ts";
-import { etagOf, matches } from "./etag.ts";
+import { type Deprecation, isRemoved, removalFields } from "./deprecation.ts";
+import { type Condition, etagOf } from "./etag.ts";
 import type { FaultLog } from "./faults.ts";
 import type { Handlers } from "./handlers.ts";
 import { type OperationInput, readInput } from "./input.ts";
 import type { KeptAnswers } from "./kept.ts";
-import type { Exchange } from "./pipeline.ts";
 import { queryOf } from "./query.ts";
-import { emptyReply, errorReply, faultReply, type HeaderFields, jsonReply, limitFields } from "./replies.ts";
+import { emptyReply, errorReply, faultReply, type HeaderFields, limitFields } from "./replies.ts";
 import type { Route } from "./router.ts";
 import { Template } from "./template.ts";
 
@@ -28,16 +27,29 @@ export interface Operating {
 }
 
 /** Answers a request that was admitted. */
-export type Operate = (exchange: Exchange, caller: Caller, verdict: Verdict) => Awaitable<Response>;
+export type Operate = (
+  request: Bun.BunRequest<string>,
+  route: Route | undefined,
+  caller: Caller,
+  verdict: Verdict,
+) => Awaitable<Response>;
 
-/** One request for one operation. */
-interface Task {
+/** Everything that serves one operation, put together once. */
+interface Desk {
   readonly id: OperationId;
   readonly operation: Operation;
-  readonly request: Bun.BunRequest<string>;
-  readonly verdict: Verdict;
+  readonly handler: AnyHandler;
+  readonly kept: KeptAnswers | undefined;
   /** Fields that every answer of the operation carries. */
   readonly fields: HeaderFields;
+  readonly template: Template;
+}
+
+/** One request at its desk. */
+interface Task {
+  readonly desk: Desk;
+  readonly request: Bun.BunRequest<string>;
+  readonly verdict: Verdict;
   /** What a kept answer is found by. */
   readonly words: string;
 }
@@ -48,24 +60,23 @@ type AnyAnswer =
 type AnyHandler = (input: OperationInput, attempt: Attempt | undefined) => Awaitable<AnyAnswer>;
 
 export function createOperate(operating: Operating): Operate {
-  const { handlers, kept, deadlines, clock, faults, baseUrl } = operating;
-  const fieldsOf = ownFields(baseUrl);
+  const { deadlines, clock, faults } = operating;
+  const desks = desksOf(operating);
 
-  return ({ request, method, route }, caller, verdict) => {
+  return (request, route, caller, verdict) => {
     if (route === undefined)
       return errorReply("not_found", "No resource lives at this path.", limitFields(verdict));
-    const found = route.operations.get(method);
-    if (found === undefined) return otherMethod(method, route, verdict);
+    const id = route.operations.get(request.method);
+    if (id === undefined) return otherMethod(request.method, route, verdict);
 
-    const { id, operation } = found;
-    const fields = fieldsOf[id];
-    if (operation.deprecated && isRemoved(operation.deprecated, clock.now())) return removed(verdict, fields);
-    const words = wordsOf(operation, request);
-    const known = kept[id]?.find(words);
-    if (known)
-      return known.template.replyUnlessKnown(verdict, request.headers.get("if-none-match"), known.etag);
+    const desk = desks[id];
+    const { deprecated } = desk.operation;
+    if (deprecated && hasGone(deprecated, verdict)) return removed(verdict, desk.fields);
+    const words = wordsOf(desk.operation, request);
+    const known = desk.kept?.find(words);
+    if (known) return known.template.replyUnlessKnown(known.body, verdict, condition(request, known.etag));
 
-    const task = { id, operation, request, verdict, fields, words };
+    const task = { desk, request, verdict, words };
     try {
       const reply = work(task, caller);
       return reply instanceof Promise ? deadlines.bound(reply, (error) => fault(task, error)) : reply;
@@ -74,37 +85,22 @@ export function createOperate(operating: Operating): Operate {
     }
   };
 
+  /** The caller's window ends later than now: before the last day the clock, which takes its time, is not asked. */
+  function hasGone(deprecated: Deprecation, { resetAt }: Verdict): boolean {
+    return isRemoved(deprecated, resetAt * 1000) && isRemoved(deprecated, clock.now());
+  }
+
   function work(task: Task, caller: Caller): Awaitable<Response> {
-    const handler = handlers[task.id] as unknown as AnyHandler;
-    return andThen(readInput(task, caller), (input) =>
+    const { desk, request, words } = task;
+    const { operation, handler } = desk;
+    return andThen(readInput({ request, operation, words }, caller), (input) =>
       "refused" in input
         ? refusal(input, task)
         : andThen(handler(input, input.attempt), (answer) => write(task, answer)),
     );
   }
 
-  function write(task: Task, answer: AnyAnswer): Response {
-    if ("refused" in answer) return refusal(answer, task);
-    const { id, operation, verdict, fields, request, words } = task;
-    const { status } = operation.success;
-    if (operation.method !== "GET") {
-      return jsonReply(status, answer.body, limitFields(verdict, fields, answer.headers));
-    }
-    const etag = etagOf(answer.body);
-    if (answer.lastsIn && kept[id]?.isWanted(words)) {
-      const template = new Template(answer.body, {
-        status,
-        headers: { ...fields, ...answer.headers, ETag: etag },
-      });
-      kept[id].keep(words, { template, etag, span: answer.lastsIn, bodyLength: answer.body.length });
-    }
-    const headers = limitFields(verdict, fields, answer.headers, { ETag: etag });
-    return matches(request.headers.get("if-none-match"), etag)
-      ? emptyReply(304, headers)
-      : jsonReply(status, answer.body, headers);
-  }
-
-  function fault({ id, verdict, fields }: Task, error: unknown): Response {
+  function fault({ desk: { id, fields }, verdict }: Task, error: unknown): Response {
     faults.report(id, error);
     const headers = limitFields(verdict, fields);
     if (!(error instanceof Unavailable)) {
@@ -115,24 +111,47 @@ export function createOperate(operating: Operating): Operate {
   }
 }
 
+function write(task: Task, answer: AnyAnswer): Response {
+  if ("refused" in answer) return refusal(answer, task);
+  const { desk, verdict, request, words } = task;
+  const { body, headers, lastsIn } = answer;
+  if (desk.operation.method !== "GET") return desk.template.dress(headers).reply(body, verdict);
+  const etag = etagOf(body);
+  if (lastsIn && desk.kept?.isWanted(words)) {
+    const template = templateOf(desk).dress(headers);
+    desk.kept.keep(words, { template, body, etag }, lastsIn);
+  }
+  return desk.template.dress(headers).replyUnlessKnown(body, verdict, condition(request, etag));
+}
+
+function condition(request: Request, etag: string): Condition {
+  return { ifNoneMatch: request.headers.get("if-none-match"), etag };
+}
+
 /** What the client said besides the operation: with it, everything that decides the answer to a GET. */
 function wordsOf({ identifier, query }: Operation, request: Bun.BunRequest<string>): string {
   if (identifier) return request.params[identifier.name] ?? "";
   return query ? queryOf(request.url) : "";
 }
 
-function ownFields(baseUrl: string): Readonly<Record<OperationId, HeaderFields>> {
-  const entries = Object.entries<Operation>(OPERATIONS).map(([id, { deprecated }]) => [
-    id,
-    deprecated ? removalFields(deprecated, baseUrl) : {},
-  ]);
-  return Object.fromEntries(entries) as Record<OperationId, HeaderFields>;
+function desksOf({ handlers, kept, baseUrl }: Operating): Readonly<Record<OperationId, Desk>> {
+  const entries = (Object.entries(OPERATIONS) as [OperationId, Operation][]).map(([id, operation]) => {
+    const fields = operation.deprecated ? removalFields(operation.deprecated, baseUrl) : {};
+    const handler = handlers[id] as unknown as AnyHandler;
+    const template = templateOf({ operation, fields });
+    return [id, { id, operation, handler, kept: kept[id], fields, template }];
+  });
+  return Object.fromEntries(entries) as Record<OperationId, Desk>;
 }
 
-function refusal({ refused, message }: Refusal, { verdict, fields }: Task): Response {
+function templateOf({ operation, fields }: Pick<Desk, "operation" | "fields">): Template {
+  return new Template(operation.success.status, fields);
+}
+
+function refusal({ refused, message }: Refusal, { verdict, desk }: Task): Response {
   // What is left of a body that is too large is not read: the connection cannot be used again.
   const closing = refused === "body_too_large" ? { Connection: "close" } : undefined;
-  return errorReply(refused, message, limitFields(verdict, fields, closing));
+  return errorReply(refused, message, limitFields(verdict, desk.fields, closing));
 }
 
 function otherMethod(method: string, { methods }: Route, verdict: Verdict): Response {

@@ -15,57 +15,60 @@ export interface Admission {
   readonly limiter: Pick<Limiter, "admit">;
   readonly plans: Plans;
   readonly addresses: Addresses;
+  /** The socket's other end. */
+  readonly peerOf: (request: Request) => string;
   readonly clock: Clock;
   readonly faults: FaultLog;
 }
 
-/** A request on its way: what the runtime gave us, and the path's operations if the path exists. */
-export interface Exchange {
-  readonly request: Bun.BunRequest;
-  readonly method: string;
-  /** The socket's other end. A function, because asking costs and most requests never need it. */
-  readonly peer: () => string;
-  readonly route: Route | undefined;
-}
+/** `route` is the path's, if the path exists. */
+export type Pipeline = (request: Bun.BunRequest, route: Route | undefined) => Awaitable<Response>;
 
 /**
  * The way of a request under /v1:
  * find the caller → charge the limits → find the operation → read the input → do the work.
  */
-export function createPipeline(
-  admission: Admission,
-  operate: Operate,
-): (exchange: Exchange) => Awaitable<Response> {
+export function createPipeline(admission: Admission, operate: Operate): Pipeline {
   const { callers, limiter, faults } = admission;
 
-  return (exchange) => {
+  return (request, route) => {
     try {
-      const caller = callers.find(exchange.request.headers.get("authorization"));
+      const caller = callers.find(request.headers.get("authorization"));
       return caller instanceof Promise
-        ? caller.then((found) => charge(exchange, found)).catch(fault)
-        : charge(exchange, caller);
+        ? caller.then((found) => charge(request, route, found)).catch(fault)
+        : charge(request, route, caller);
     } catch (error) {
       return fault(error);
     }
   };
 
-  function charge(exchange: Exchange, caller: Caller | Stranger): Awaitable<Response> {
-    const { subject, limits } = isCaller(caller) ? caller : anonymous(exchange);
+  function charge(
+    request: Bun.BunRequest,
+    route: Route | undefined,
+    caller: Caller | Stranger,
+  ): Awaitable<Response> {
+    const { subject, limits } = isCaller(caller) ? caller : anonymous(request);
     const verdict = limiter.admit(subject, limits);
     return verdict instanceof Promise
-      ? verdict.then((given) => answer(exchange, caller, given)).catch(fault)
-      : answer(exchange, caller, verdict);
+      ? verdict.then((given) => answer(request, route, caller, given)).catch(fault)
+      : answer(request, route, caller, verdict);
   }
 
   /** `operate` answers for its own faults. */
-  function answer(exchange: Exchange, caller: Caller | Stranger, verdict: Verdict): Awaitable<Response> {
-    if (verdict.outcome !== "admitted") return REFUSED[verdict.outcome].reply(verdict);
+  function answer(
+    request: Bun.BunRequest,
+    route: Route | undefined,
+    caller: Caller | Stranger,
+    verdict: Verdict,
+  ): Awaitable<Response> {
+    if (verdict.outcome !== "admitted") return REFUSED[verdict.outcome](verdict);
     if (!isCaller(caller)) return unknown(caller, verdict);
-    return operate(exchange, caller, verdict);
+    return operate(request, route, caller, verdict);
   }
 
-  function anonymous({ request, peer }: Exchange): { subject: Subject; limits: Limits } {
-    const address = admission.addresses.counted(peer(), () => request.headers.get("x-forwarded-for"));
+  function anonymous(request: Request): { subject: Subject; limits: Limits } {
+    const peer = admission.peerOf(request);
+    const address = admission.addresses.counted(peer, () => request.headers.get("x-forwarded-for"));
     return { subject: `address:${address}`, limits: admission.plans.anonymous };
   }
 
@@ -83,13 +86,16 @@ function isCaller(caller: Caller | Stranger): caller is Caller {
 }
 
 function unknown(stranger: Stranger, verdict: Verdict): Response {
-  if (!(stranger instanceof Unavailable)) return UNKNOWN[stranger].reply(verdict);
+  if (!(stranger instanceof Unavailable)) return UNKNOWN[stranger](verdict);
   const headers = limitFields(verdict, { "Retry-After": `${stranger.retryAfterSeconds}` });
   return errorReply("unavailable", "The API key cannot be checked right now; try again soon.", headers);
 }
 
-function error(code: ErrorCode, message: string, headers: HeaderFields = {}): Template {
-  return new Template(errorBody(code, message), { status: ERRORS[code].status, headers });
+/** The same words each time, to whoever it may be. */
+function error(code: ErrorCode, message: string, fields?: HeaderFields): (verdict: Verdict) => Response {
+  const template = new Template(ERRORS[code].status, fields);
+  const body = errorBody(code, message);
+  return (verdict) => template.reply(body, verdict);
 }
 
 const REFUSED = {

@@ -33,10 +33,12 @@ export function readQuery(query: string, parameters: Parameters): Record<string,
 const ENCODED = /[%+]/;
 
 /** `URLSearchParams` takes as long as all the rest of reading a query; most have nothing in them to decode. */
-function pairsOf(query: string): Iterable<[string, string]> {
+function pairsOf(query: string): Iterable<readonly [string, string]> {
   if (ENCODED.test(query)) return new URLSearchParams(query);
-  return query.split("&").map((pair) => {
-    const equals = pair.indexOf("=");
-    return equals === -1 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)];
-  });
+  return query.includes("&") ? query.split("&").map(pairOf) : [pairOf(query)];
+}
+
+function pairOf(text: string): readonly [string, string] {
+  const equals = text.indexOf("=");
+  return equals === -1 ? [text, ""] : [text.slice(0, equals), text.slice(equals + 1)];
 }

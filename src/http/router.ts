@@ -4,14 +4,10 @@ import { OPERATIONS, type Operation, type OperationId } from "../contract/operat
 export interface Route {
   /** As the runtime's router writes it: `/v1/pets/:petId`. */
   readonly pattern: string;
-  readonly operations: ReadonlyMap<string, RoutedOperation>;
+  /** By method. */
+  readonly operations: ReadonlyMap<string, OperationId>;
   /** For `Allow`. */
   readonly methods: string;
-}
-
-export interface RoutedOperation {
-  readonly id: OperationId;
-  readonly operation: Operation;
 }
 
 export const VERSION_PREFIX = "/v1";
@@ -19,10 +15,10 @@ export const VERSION_PREFIX = "/v1";
 export function routesOf(table: Readonly<Record<OperationId, Operation>> = OPERATIONS): readonly Route[] {
   const byPath = Map.groupBy(Object.entries(table) as [OperationId, Operation][], ([, { path }]) => path);
   return [...byPath].map(([path, entries]) => {
-    const operations = new Map<string, RoutedOperation>();
+    const operations = new Map<string, OperationId>();
     for (const [id, operation] of entries) {
-      operations.set(operation.method, { id, operation });
-      if (operation.method === "GET") operations.set("HEAD", { id, operation });
+      operations.set(operation.method, id);
+      if (operation.method === "GET") operations.set("HEAD", id);
     }
     return {
       pattern: VERSION_PREFIX + path.replace(/\{(\w+)\}/, ":$1"),

@@ -1,13 +1,13 @@
 import type { Awaitable } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
-import type { Exchange } from "./pipeline.ts";
+import type { Pipeline } from "./pipeline.ts";
 import { errorReply, faultReply } from "./replies.ts";
 import { nextTurn, Share } from "./turns.ts";
 import { type Route, routesOf, VERSION_PREFIX } from "./router.ts";
 
 /** What is served once it is known at which address. */
 export interface Site {
-  readonly pipeline: (exchange: Exchange) => Awaitable<Response>;
+  readonly pipeline: Pipeline;
   /** Paths outside the versioned interface. */
   readonly pages: Record<string, (request: Request) => Response>;
 }
@@ -22,6 +22,8 @@ export interface Listening {
 export interface Listener {
   /** The one that was asked for, or the free one that was found for 0. */
   readonly port: number;
+  /** The address at the other end of the connection that a request came by. */
+  peerOf(request: Request): string;
   serve(site: Site): void;
   /** Takes no new connection, asks the open ones to close, and waits for what is in flight. */
   close(): Promise<void>;
@@ -65,20 +67,14 @@ export function listen({ host, port, drainDelayMs, log }: Listening): Listener {
   function routes({ pipeline, pages }: Site): Record<string, Answer> {
     const through = (route: Route | undefined) =>
       inTurn((request) => {
-        const { method } = request;
-        const reply = pipeline({
-          request,
-          method,
-          peer: () => server.requestIP(request)?.address ?? "",
-          route,
-        });
+        const reply = pipeline(request, route);
         return reply instanceof Promise
-          ? reply.then((response) => finish(method, response))
-          : finish(method, reply);
+          ? reply.then((response) => finish(request, response))
+          : finish(request, reply);
       });
     const besides = Object.entries(pages).map(([path, page]) => [
       path,
-      inTurn((request) => finish(request.method, draining && path === HEALTH ? leaving() : page(request))),
+      inTurn((request) => finish(request, draining && path === HEALTH ? leaving() : page(request))),
     ]);
     return {
       ...Object.fromEntries(besides),
@@ -88,7 +84,7 @@ export function listen({ host, port, drainDelayMs, log }: Listening): Listener {
     };
   }
 
-  function finish(method: string, response: Response): Response {
+  function finish({ method }: Request, response: Response): Response {
     if (draining) response.headers.set("Connection", "close");
     // The runtime dates every answer but those to HEAD.
     if (method === "HEAD") response.headers.set("Date", new Date().toUTCString());
@@ -97,6 +93,7 @@ export function listen({ host, port, drainDelayMs, log }: Listening): Listener {
 
   return {
     port: server.port ?? port,
+    peerOf: (request) => server.requestIP(request)?.address ?? "",
     serve: (site) => void server.reload({ ...options, routes: routes(site) }),
     async close() {
       draining = true;

@@ -1,40 +1,52 @@
 import type { Verdict } from "../domain/limits.ts";
-import { matches } from "./etag.ts";
+import { type Condition, isKnown } from "./etag.ts";
 import type { HeaderFields } from "./replies.ts";
 
+const NO_FIELDS: HeaderFields = {};
+
 /**
- * An answer that is sent many times over. A `Headers` that exists is copied into a Response in a sixth of the time
- * that it takes to make one from fields, so it is kept, and only what differs from the time before is set.
+ * The headers of answers that are alike. A Response that is made after another one copies its headers in a sixth of
+ * the time that it takes to make them from fields; so a model is kept, and only what differs from the answer before
+ * is put into it.
  */
 export class Template {
-  readonly #headers: Headers;
   readonly #init: ResponseInit;
-  readonly #notModified: ResponseInit;
+  readonly #headers: Headers;
+  #ownFields = NO_FIELDS;
+  #etag = "";
   #limit = -1;
   #remaining = -1;
   #resetAt = -1;
   #retryAfter = 0;
 
-  constructor(
-    private readonly body: string,
-    options: { status: number; headers: HeaderFields },
-  ) {
-    this.#headers = new Headers({ "Content-Type": "application/json", ...options.headers });
+  /** `fields` are common to all of the answers. */
+  constructor(status: number, fields: HeaderFields = NO_FIELDS) {
+    this.#headers = new Headers({ "Content-Type": "application/json", ...fields });
     // 200 is what a Response is by itself; saying so costs a microsecond.
-    this.#init = options.status === 200 ? { headers: this.#headers } : { ...options, headers: this.#headers };
-    this.#notModified = { status: 304, headers: this.#headers };
+    this.#init = status === 200 ? { headers: this.#headers } : { status, headers: this.#headers };
   }
 
-  reply(verdict: Verdict): Response {
-    this.#stand(verdict);
-    return new Response(this.body, this.#init);
+  /** `fields` belong to the answers from here on; those of the answers before are gone. */
+  dress(fields: HeaderFields = NO_FIELDS): this {
+    if (fields === this.#ownFields) return this;
+    for (const name in this.#ownFields) if (!(name in fields)) this.#headers.delete(name);
+    for (const name in fields) this.#headers.set(name, fields[name] ?? "");
+    this.#ownFields = fields;
+    return this;
   }
 
-  /** 304 when the client has this already. */
-  replyUnlessKnown(verdict: Verdict, ifNoneMatch: string | null, etag: string): Response {
-    if (!matches(ifNoneMatch, etag)) return this.reply(verdict);
+  reply(body: string, verdict: Verdict): Response {
     this.#stand(verdict);
-    const response = new Response(null, this.#notModified);
+    return new Response(body, this.#init);
+  }
+
+  /** With the ETag; 304 when the client has this already. */
+  replyUnlessKnown(body: string, verdict: Verdict, condition: Condition): Response {
+    const { etag } = condition;
+    if (etag !== this.#etag) this.#headers.set("ETag", (this.#etag = etag));
+    if (!isKnown(condition)) return this.reply(body, verdict);
+    this.#stand(verdict);
+    const response = new Response(null, { status: 304, headers: this.#headers });
     response.headers.delete("Content-Type");
     return response;
   }

@@ -98,16 +98,16 @@ test("no reader sees an older state than one already answered, while writes go o
 
 describe("what is kept", () => {
   const always: Freshness = { watch: () => () => true };
-  const entry = (bodyLength: number) => ({
-    template: new Template("[]", { status: 200, headers: {} }),
+  const answer = (bodyLength: number) => ({
+    template: new Template(200),
+    body: "x".repeat(bodyLength),
     etag: '"x"',
-    span: { from: 1n },
-    bodyLength,
   });
+  const span = { from: 1n };
 
   test("is bounded by bytes, and the oldest goes first", () => {
     const kept = new KeptAnswers(always, 10_000);
-    for (const key of ["a", "b", "c"]) kept.keep(key, entry(2_000));
+    for (const key of ["a", "b", "c"]) kept.keep(key, answer(2_000), span);
     expect(["a", "b", "c"].map((key) => kept.find(key) !== undefined)).toEqual([false, true, true]);
   });
 
@@ -120,7 +120,7 @@ describe("what is kept", () => {
   test("is forgotten when it no longer stands", () => {
     let stands = true;
     const kept = new KeptAnswers({ watch: () => () => stands });
-    kept.keep("a", entry(10));
+    kept.keep("a", answer(10), span);
     expect(kept.find("a")).toBeDefined();
     stands = false;
     expect(kept.find("a")).toBeUndefined();

@@ -1,6 +1,7 @@
 import type { Freshness, Span } from "../../domain/ports.ts";
 
-const BLOCK_BITS = 6n;
+/** Animals 1 to 64 are the first block. */
+export const BLOCK_SIZE = 64;
 const COUNTERS = 4_096;
 /** Longer spans are not worth looking at block by block. */
 const MAX_BLOCKS = 16n;
@@ -20,8 +21,13 @@ export class ChangeCounts implements Freshness {
 
   animalChanged(id: bigint): void {
     this.#changedAnywhere++;
-    const counter = counterOf(id >> BLOCK_BITS);
+    const counter = counterOf(blockOf(id));
     this.#changed[counter] = (this.#changed[counter] ?? 0) + 1;
+  }
+
+  /** How many changes one block has seen; the same number means none in between. */
+  inBlock(number: number): number {
+    return this.#changed[number % COUNTERS] ?? 0;
   }
 
   watch({ from, to }: Span): () => boolean {
@@ -32,8 +38,8 @@ export class ChangeCounts implements Freshness {
 
   #stamp(from: bigint, to: bigint | undefined): () => number {
     if (to === undefined) return () => this.#changedAnywhere + this.#added;
-    const first = from >> BLOCK_BITS;
-    const last = to >> BLOCK_BITS;
+    const first = blockOf(from);
+    const last = blockOf(to);
     if (last - first > MAX_BLOCKS) return () => this.#changedAnywhere;
     const counters: number[] = [];
     for (let block = first; block <= last; block++) counters.push(counterOf(block));
@@ -41,6 +47,10 @@ export class ChangeCounts implements Freshness {
     if (counters.length === 1 && only !== undefined) return () => this.#changed[only] ?? 0;
     return () => counters.reduce((sum, counter) => sum + (this.#changed[counter] ?? 0), 0);
   }
+}
+
+function blockOf(id: bigint): bigint {
+  return (id - 1n) / BigInt(BLOCK_SIZE);
 }
 
 function counterOf(block: bigint): number {

@@ -1,0 +1,89 @@
+import type { Statement } from "bun:sqlite";
+import { BoundedMap, Doorkeeper, type Sized } from "../../domain/bounded.ts";
+import type { Connection } from "./connection.ts";
+import { BLOCK_SIZE as SIZE, type ChangeCounts } from "./freshness.ts";
+
+/** The animals of one block, with commas between; `ends` says where each of them ends. */
+interface Block extends Sized {
+  readonly text: string;
+  readonly ends: Uint32Array;
+  /** How often an animal of it had changed. */
+  readonly changes: number;
+}
+
+const MAX_BYTES = 16 * 1024 * 1024;
+/** What a block takes up beside its text. */
+const BLOCK_BYTES = 800;
+/** Fewer than can be kept, so that nothing is pushed out before it is wanted. */
+const PLACES = 1_024;
+
+/**
+ * Animals in memory as the contract writes them, by blocks of 64 successive identifiers. Any page and any animal can
+ * be cut out of them, also one that was never asked for before.
+ *
+ * Only whole blocks are kept: those that lack an animal are the newest one, which is about to change, and such as
+ * never occur while animals are only added. A block is read when one of its animals is asked for the second time; in
+ * a table that is far larger than this memory nearly every animal is asked for once, and reading 64 would be in vain.
+ */
+export class Blocks {
+  readonly #read: Statement<{ entry: string }, [number, number]>;
+  readonly #kept: BoundedMap<number, Block>;
+  readonly #doorkeeper = new Doorkeeper(PLACES);
+
+  /** `newest` gives the greatest identifier there is. */
+  constructor(
+    connection: Connection,
+    private readonly counts: ChangeCounts,
+    private readonly newest: () => number,
+    maxBytes = MAX_BYTES,
+  ) {
+    this.#read = connection.prepare("SELECT entry FROM pets WHERE id BETWEEN ? AND ? ORDER BY id");
+    this.#kept = new BoundedMap(maxBytes);
+  }
+
+  /** The animals from one identifier, at least 1, to another, with commas between; undefined if not at hand. */
+  cut(from: number, to: number): string | undefined {
+    let text: string | undefined;
+    const last = blockOf(to);
+    for (let number = blockOf(from); number <= last; number++) {
+      const block = this.#find(number);
+      if (block === undefined) return undefined;
+      const start = number * SIZE + 1;
+      const piece = cutBlock(block, Math.max(from - start, 0), Math.min(to - start, SIZE - 1));
+      text = text === undefined ? piece : `${text},${piece}`;
+    }
+    return text;
+  }
+
+  #find(number: number): Block | undefined {
+    const block = this.#kept.get(number);
+    if (block?.changes === this.counts.inBlock(number)) return block;
+    const isWhole = (number + 1) * SIZE <= this.newest();
+    return isWhole && this.#doorkeeper.knows(number) ? this.#load(number) : undefined;
+  }
+
+  #load(number: number): Block | undefined {
+    const from = number * SIZE + 1;
+    const to = from + SIZE - 1;
+    const entries = this.#read.all(from, to).map(({ entry }) => entry);
+    if (entries.length < SIZE) return undefined;
+    let end = -1;
+    const ends = Uint32Array.from(entries, ({ length }) => (end += 1 + length));
+    const text = entries.join(",");
+    const bytes = BLOCK_BYTES + text.length * (WIDE.test(text) ? 2 : 1);
+    const block = { text, ends, changes: this.counts.inBlock(number), bytes };
+    this.#kept.set(number, block);
+    return block;
+  }
+}
+
+/** Beyond Latin-1 every character of a string takes two bytes. */
+const WIDE = /[^\0-\xff]/;
+
+function blockOf(id: number): number {
+  return Math.floor((id - 1) / SIZE);
+}
+
+function cutBlock({ text, ends }: Block, first: number, last: number): string {
+  return text.slice(first === 0 ? 0 : (ends[first - 1] ?? 0) + 1, ends[last]);
+}
