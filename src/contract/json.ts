@@ -71,9 +71,12 @@ export function isInt64(value: bigint): boolean {
 
 const PLAIN_DECIMAL = /^(?:0|-?[1-9]\d{0,18})$/;
 
+/** An int64 that was read: a bigint where a double might not carry it, since bigints are slow to work with. */
+export type Identifier = number | bigint;
+
 /** An identifier as it stands in a path: plain decimal, no sign but a minus, no leading zero, within int64. */
-export function parseIdentifier(text: string): bigint | undefined {
-  if (isSmall(text)) return BigInt(Number(text));
+export function parseIdentifier(text: string): Identifier | undefined {
+  if (isSmall(text)) return Number(text);
   if (!PLAIN_DECIMAL.test(text)) return undefined;
   const value = BigInt(text);
   return isInt64(value) ? value : undefined;

@@ -1,5 +1,6 @@
 import { cursorOf } from "./cursor.ts";
 import type { ErrorCode, Refusal } from "./errors.ts";
+import type { Identifier } from "./json.ts";
 import { queryInteger, type Infer, type Schema } from "./schema.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./schemas.ts";
 
@@ -162,7 +163,7 @@ export type OperationId = keyof Operations;
 
 type QueryOf<O> = O extends { query: infer Q } ? { readonly [K in keyof Q]?: Infer<Q[K]> } : undefined;
 type BodyOf<O> = O extends { body: infer B } ? Infer<B> : undefined;
-type IdentifierOf<O> = O extends { identifier: object } ? bigint : undefined;
+type IdentifierOf<O> = O extends { identifier: object } ? Identifier : undefined;
 
 /** What a handler is given: everything already read and checked. */
 export interface Input<Id extends OperationId> {

@@ -1,4 +1,5 @@
 import type { Refusal } from "../contract/errors.ts";
+import type { Identifier } from "../contract/json.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/schemas.ts";
 import type { ApiKey, Credential, NewKey } from "./keys.ts";
 import type { Limits, Standing, Subject, Verdict } from "./limits.ts";
@@ -50,10 +51,17 @@ export interface WrittenPage {
   readonly more: boolean;
 }
 
+/** An animal in the words of the contract. */
+export interface WrittenPet {
+  readonly json: string;
+  /** The validator of that text. */
+  readonly etag: string;
+}
+
 /** What an engine offers that keeps animals as the contract writes them: to the byte what encodePet gives. */
 export interface WrittenPets {
   list(query: Query<PetStatus>): Awaitable<WrittenPage>;
-  get(id: bigint): Awaitable<string | undefined>;
+  get(id: Identifier): Awaitable<WrittenPet | undefined>;
 }
 
 /** One attempt at a write that its caller may repeat. Two attempts are the same when caller, operation and key are. */

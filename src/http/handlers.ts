@@ -20,6 +20,7 @@ import type {
   WrittenPets,
   Written,
 } from "../domain/ports.ts";
+import { tagged } from "../etag.ts";
 import { andThen } from "./awaitable.ts";
 
 export interface Services {
@@ -29,11 +30,14 @@ export interface Services {
   readonly baseUrl: string;
 }
 
-/** `lastsIn` names the animals that the answer depends on; it may be given again until one of them changes. */
+/**
+ * `etag` is for where it is known already. `lastsIn` names the animals that the answer depends on; it may be given
+ * again until one of them changes.
+ */
 export type Handler<Id extends OperationId> = (
   input: Input<Id>,
   attempt?: Attempt,
-) => Awaitable<(Answer<Id> & { readonly lastsIn?: Span }) | RefusalOf<Id>>;
+) => Awaitable<(Answer<Id> & { readonly etag?: string; readonly lastsIn?: Span }) | RefusalOf<Id>>;
 
 /** One for every operation of the table; leaving one out is a type error. */
 export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
@@ -52,8 +56,8 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
       store.createPet(body, clock.now(), attempt).then((written) => created(`${baseUrl}/pets`, written)),
 
     getPet: ({ id }) =>
-      andThen(written.get(id), (body) =>
-        body ? { body, lastsIn: { from: id, to: id } } : refuse("pet_not_found", `There is no animal ${id}.`),
+      andThen(written.get(id), (pet) =>
+        pet ? { body: pet.json, etag: pet.etag } : refuse("pet_not_found", `There is no animal ${id}.`),
       ),
 
     listOrders: ({ query }) =>
@@ -69,7 +73,7 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         .then((written) => created(`${baseUrl}/store/orders`, written)),
 
     updateOrder: async ({ id, body }) => {
-      const order = await store.updateOrder(id, body.status);
+      const order = await store.updateOrder(BigInt(id), body.status);
       return "refused" in order ? order : { body: encodeOrder(order) };
     },
   };
@@ -96,7 +100,7 @@ function storeQuery<Status>({
 function writingOut(store: Store): WrittenPets {
   return {
     list: (query) => andThen(store.listPets(query), (page) => writtenPage(page, encodePet)),
-    get: (id) => andThen(store.getPet(id), (pet) => pet && encodePet(pet)),
+    get: (id) => andThen(store.getPet(BigInt(id)), (pet) => pet && tagged(encodePet(pet))),
   };
 }
 

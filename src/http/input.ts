@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from "../contract/errors.ts";
-import { parseIdentifier } from "../contract/json.ts";
+import { type Identifier, parseIdentifier } from "../contract/json.ts";
 import type { Operation } from "../contract/operations.ts";
 import { Invalid } from "../contract/schema.ts";
 import type { Attempt, Awaitable } from "../domain/ports.ts";
@@ -10,7 +10,7 @@ import { readQuery } from "./query.ts";
 
 /** Everything an operation declares, read and checked; what it does not declare is undefined. */
 export interface OperationInput {
-  readonly id: bigint | undefined;
+  readonly id: Identifier | undefined;
   readonly query: Record<string, unknown> | undefined;
   readonly body: unknown;
   readonly attempt: Attempt | undefined;
@@ -36,7 +36,7 @@ export function readInput(
   return operation.body ? readBody(request, operation, { input, caller }) : input;
 }
 
-function readIdentifier(words: string, { identifier }: Operation): bigint | undefined | Refusal {
+function readIdentifier(words: string, { identifier }: Operation): Identifier | undefined | Refusal {
   if (identifier === undefined) return undefined;
   return (
     parseIdentifier(words) ??

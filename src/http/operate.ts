@@ -2,11 +2,12 @@ import { type Refusal, Unavailable } from "../contract/errors.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
 import type { Verdict } from "../domain/limits.ts";
 import type { Attempt, Awaitable, Clock, Span } from "../domain/ports.ts";
+import { etagOf } from "../etag.ts";
 import { andThen } from "./awaitable.ts";
 import type { Caller } from "./callers.ts";
+import type { Condition } from "./condition.ts";
 import type { Deadlines } from "./deadline.ts";
 import { type Deprecation, isRemoved, removalFields } from "./deprecation.ts";
-import { type Condition, etagOf } from "./etag.ts";
 import type { FaultLog } from "./faults.ts";
 import type { Handlers } from "./handlers.ts";
 import { type OperationInput, readInput } from "./input.ts";
@@ -55,7 +56,13 @@ interface Task {
 }
 
 type AnyAnswer =
-  { readonly body: string; readonly headers?: HeaderFields; readonly lastsIn?: Span } | Refusal;
+  | {
+      readonly body: string;
+      readonly headers?: HeaderFields;
+      readonly etag?: string;
+      readonly lastsIn?: Span;
+    }
+  | Refusal;
 /** Any of the handlers, for an input that was read by that same operation's entry in the table. */
 type AnyHandler = (input: OperationInput, attempt: Attempt | undefined) => Awaitable<AnyAnswer>;
 
@@ -116,7 +123,7 @@ function write(task: Task, answer: AnyAnswer): Response {
   const { desk, verdict, request, words } = task;
   const { body, headers, lastsIn } = answer;
   if (desk.operation.method !== "GET") return desk.template.dress(headers).reply(body, verdict);
-  const etag = etagOf(body);
+  const etag = answer.etag ?? etagOf(body);
   if (lastsIn && desk.kept?.isWanted(words)) {
     const template = templateOf(desk).dress(headers);
     desk.kept.keep(words, { template, body, etag }, lastsIn);

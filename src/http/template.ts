@@ -1,5 +1,5 @@
 import type { Verdict } from "../domain/limits.ts";
-import { type Condition, isKnown } from "./etag.ts";
+import { type Condition, isKnown } from "./condition.ts";
 import type { HeaderFields } from "./replies.ts";
 
 const NO_FIELDS: HeaderFields = {};

@@ -9,6 +9,7 @@ import {
 } from "../../src/contract/schemas.ts";
 import { Invalid } from "../../src/contract/schema.ts";
 import type { Query, Store } from "../../src/domain/ports.ts";
+import { tagged } from "../../src/etag.ts";
 import { AT, type WithStore } from "./store-fixture.ts";
 
 const pet: fc.Arbitrary<NewPet> = fc
@@ -57,9 +58,13 @@ async function expectAgreement(store: Store, limit: number): Promise<void> {
       const last = items.at(-1)?.id;
       const json = `[${items.map(encodePet).join(",")}]`;
       expect(await offered.list(query)).toStrictEqual({ json, last, more });
-      for (const item of items) expect(await offered.get(item.id)).toBe(encodePet(item));
+      for (const item of items) {
+        const pet = tagged(encodePet(item));
+        expect(await offered.get(item.id)).toStrictEqual(pet);
+        expect(await offered.get(Number(item.id))).toStrictEqual(pet);
+      }
       after = more ? last : undefined;
     }
   }
-  expect(await offered.get(-1n)).toBeUndefined();
+  expect(await offered.get(-1)).toBeUndefined();
 }

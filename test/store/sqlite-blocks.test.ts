@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { encodePet } from "../../src/contract/schemas.ts";
 import type { Store } from "../../src/domain/ports.ts";
+import { tagged } from "../../src/etag.ts";
 import { openStore } from "../../src/store/sqlite/index.ts";
 import { temporaryFolder } from "./folder.ts";
 
@@ -69,7 +70,8 @@ async function take(store: Store, step: Step): Promise<void> {
       return;
     case "get": {
       const pet = await store.getPet(BigInt(step.id));
-      expect(await store.written?.get(BigInt(step.id))).toBe(pet && encodePet(pet));
+      const id = step.id % 2 ? step.id : BigInt(step.id);
+      expect(await store.written?.get(id)).toEqual(pet && tagged(encodePet(pet)));
       return;
     }
     case "list": {
@@ -100,8 +102,8 @@ test("a block that lacks an animal is read from the table", async () => {
   for (let i = 0; i < 4; i++) {
     const page = await written?.list({ after: 20n, limit: 20 });
     expect(page?.last).toBe(41n);
-    expect(await written?.get(30n)).toBeUndefined();
-    expect(await written?.get(31n)).toStartWith('{"id":31,');
+    expect(await written?.get(30)).toBeUndefined();
+    expect((await written?.get(31))?.json).toStartWith('{"id":31,');
   }
   await again.close();
   folder.remove();

@@ -1,5 +1,7 @@
 import type { Statement } from "bun:sqlite";
 import { BoundedMap, Doorkeeper, type Sized } from "../../domain/bounded.ts";
+import type { WrittenPet } from "../../domain/ports.ts";
+import { ETAG_LENGTH, etagOf } from "../../etag.ts";
 import type { Connection } from "./connection.ts";
 import { BLOCK_SIZE as SIZE, type ChangeCounts } from "./freshness.ts";
 
@@ -7,13 +9,15 @@ import { BLOCK_SIZE as SIZE, type ChangeCounts } from "./freshness.ts";
 interface Block extends Sized {
   readonly text: string;
   readonly ends: Uint32Array;
+  /** Of each animal, one after another; made when a single one is first asked for. */
+  etags: string | undefined;
   /** How often an animal of it had changed. */
   readonly changes: number;
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
 /** What a block takes up beside its text. */
-const BLOCK_BYTES = 800;
+const BLOCK_BYTES = 800 + SIZE * ETAG_LENGTH;
 /** Fewer than can be kept, so that nothing is pushed out before it is wanted. */
 const PLACES = 1_024;
 
@@ -55,6 +59,16 @@ export class Blocks {
     return text;
   }
 
+  one(id: number): WrittenPet | undefined {
+    const number = blockOf(id);
+    const block = this.#find(number);
+    if (block === undefined) return undefined;
+    const place = id - 1 - number * SIZE;
+    block.etags ??= etagsOf(block);
+    const etag = block.etags.slice(place * ETAG_LENGTH, (place + 1) * ETAG_LENGTH);
+    return { json: cutBlock(block, place, place), etag };
+  }
+
   #find(number: number): Block | undefined {
     const block = this.#kept.get(number);
     if (block?.changes === this.counts.inBlock(number)) return block;
@@ -71,7 +85,7 @@ export class Blocks {
     const ends = Uint32Array.from(entries, ({ length }) => (end += 1 + length));
     const text = entries.join(",");
     const bytes = BLOCK_BYTES + text.length * (WIDE.test(text) ? 2 : 1);
-    const block = { text, ends, changes: this.counts.inBlock(number), bytes };
+    const block: Block = { text, ends, etags: undefined, changes: this.counts.inBlock(number), bytes };
     this.#kept.set(number, block);
     return block;
   }
@@ -82,6 +96,10 @@ const WIDE = /[^\0-\xff]/;
 
 function blockOf(id: number): number {
   return Math.floor((id - 1) / SIZE);
+}
+
+function etagsOf(block: Block): string {
+  return Array.from(block.ends, (_, place) => etagOf(cutBlock(block, place, place))).join("");
 }
 
 function cutBlock({ text, ends }: Block, first: number, last: number): string {

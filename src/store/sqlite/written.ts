@@ -1,6 +1,8 @@
 import type { Statement } from "bun:sqlite";
+import type { Identifier } from "../../contract/json.ts";
 import type { PetStatus } from "../../contract/schemas.ts";
-import type { Query, WrittenPage, WrittenPets } from "../../domain/ports.ts";
+import type { Query, WrittenPage, WrittenPet, WrittenPets } from "../../domain/ports.ts";
+import { tagged } from "../../etag.ts";
 import { Blocks } from "./blocks.ts";
 import type { Connection } from "./connection.ts";
 import { guarded } from "./faults.ts";
@@ -27,7 +29,7 @@ const WITH_STATUS = "status = ? AND id > ?";
  * is one row with one text in it: half the time of twenty rows that are written out here.
  */
 export class SqliteWrittenPets implements WrittenPets {
-  readonly #one: Statement<{ entry: string }, [bigint]>;
+  readonly #one: Statement<{ entry: string }, [Identifier]>;
   readonly #any: Statement<PageRow, [bigint, number]>;
   readonly #withStatus: Statement<PageRow, [PetStatus, bigint, number]>;
   readonly #newest: Statement<{ id: bigint }, []>;
@@ -48,14 +50,22 @@ export class SqliteWrittenPets implements WrittenPets {
     this.#blocks = new Blocks(connection, changes, () => Number(this.#newestId()));
   }
 
-  get(id: bigint): string | undefined {
-    return guarded(() => this.#fromBlocks(id, id) ?? this.#one.get(id)?.entry);
+  get(id: Identifier): WrittenPet | undefined {
+    return guarded(() => {
+      const known = typeof id === "number" && id > 0 ? this.#blocks.one(id) : undefined;
+      if (known !== undefined) return known;
+      const row = this.#one.get(id);
+      return row === null ? undefined : tagged(row.entry);
+    });
   }
 
   list({ after = 0n, status, limit }: Query<PetStatus>): WrittenPage {
     return guarded(() => {
       const last = after + BigInt(limit);
-      const known = status === undefined ? this.#fromBlocks(after + 1n, last) : undefined;
+      const known =
+        status === undefined && last <= Number.MAX_SAFE_INTEGER
+          ? this.#blocks.cut(Number(after) + 1, Number(last))
+          : undefined;
       if (known !== undefined) return { json: `[${known}]`, last, more: last < this.#newestId() };
       const row =
         status === undefined ? this.#any.get(after, limit) : this.#withStatus.get(status, after, limit);
@@ -66,12 +76,6 @@ export class SqliteWrittenPets implements WrittenPets {
           : this.#moreWithStatus.get(status, row.last) !== null;
       return { json: row.json, last: row.last, more };
     });
-  }
-
-  #fromBlocks(from: bigint, to: bigint): string | undefined {
-    return from >= 1n && to <= Number.MAX_SAFE_INTEGER
-      ? this.#blocks.cut(Number(from), Number(to))
-      : undefined;
   }
 
   /** Asked for once and then known, until an animal is added. */

@@ -1,10 +1,3 @@
-const LENGTH = 22;
-
-/** A strong validator of the bytes: 132 bits of their SHA-256. (`Bun.CryptoHasher.hash` takes four times as long.) */
-export function etagOf(body: string): string {
-  return `"${Bun.SHA256.hash(body, "base64").slice(0, LENGTH)}"`;
-}
-
 /** What the client has, and what it would be given. */
 export interface Condition {
   readonly ifNoneMatch: string | null;
