@@ -1,7 +1,8 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
+import type { Subject } from "../domain/limits.ts";
 
 interface Known {
-  readonly counted: string;
+  readonly subject: Subject;
   readonly isProxy: boolean;
 }
 
@@ -16,31 +17,35 @@ const MAX_REMEMBERED = 10_000;
 export class Addresses {
   readonly #proxies: BlockList;
   /** Addresses keep coming back, and looking closely at one takes as long as the rest of a refusal. */
-  readonly #known = new Map<string, Known | undefined>();
+  readonly #known = new Map<string, Known>();
 
   constructor(proxies: readonly string[]) {
     this.#proxies = listOf(proxies);
   }
 
-  counted(peer: string, forwardedFor: () => string | null): string {
+  subjectOf(peer: string, forwardedFor: () => string | null): Subject {
     let client = this.#look(peer);
-    if (client === undefined) return peer;
-    if (!client.isProxy) return client.counted;
+    if (client === undefined) return `address:${peer}`;
+    if (!client.isProxy) return client.subject;
     const hops = forwardedFor()?.split(",") ?? [];
     while (hops.length > 0 && client.isProxy) {
       const next = this.#look((hops.pop() ?? "").trim());
       if (next === undefined) break;
       client = next;
     }
-    return client.counted;
+    return client.subject;
   }
 
   #look(text: string): Known | undefined {
-    if (this.#known.has(text)) return this.#known.get(text);
+    return this.#known.get(text) ?? this.#learn(text);
+  }
+
+  #learn(text: string): Known | undefined {
     if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
     const address = canonical(text);
-    const known = address === undefined ? undefined : this.#lookClosely(address);
-    // Anything can stand in the header; only what is short is worth remembering.
+    if (address === undefined) return undefined;
+    const known = this.#lookClosely(address);
+    // A zone of any length may follow in the header; only what is short is worth remembering.
     if (text.length <= 64) this.#known.set(text, known);
     return known;
   }
@@ -48,7 +53,7 @@ export class Addresses {
   #lookClosely(address: string): Known {
     const family = isIPv4(address) ? "ipv4" : "ipv6";
     const counted = family === "ipv4" ? address : networkOf(address);
-    return { counted, isProxy: this.#proxies.check(address, family) };
+    return { subject: `address:${counted}`, isProxy: this.#proxies.check(address, family) };
   }
 }
 

@@ -67,9 +67,9 @@ export function createPipeline(admission: Admission, operate: Operate): Pipeline
   }
 
   function anonymous(request: Request): { subject: Subject; limits: Limits } {
-    const peer = admission.peerOf(request);
-    const address = admission.addresses.counted(peer, () => request.headers.get("x-forwarded-for"));
-    return { subject: `address:${address}`, limits: admission.plans.anonymous };
+    const { addresses, peerOf, plans } = admission;
+    const subject = addresses.subjectOf(peerOf(request), () => request.headers.get("x-forwarded-for"));
+    return { subject, limits: plans.anonymous };
   }
 
   function fault(error: unknown): Response {

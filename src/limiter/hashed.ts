@@ -20,6 +20,9 @@ export class Hashed extends Named {
   /** The greatest power of two that is not above the number of buckets. */
   #base = FIRST_BUCKETS;
   #free = NONE;
+  /** Who was found last is often the next one too. */
+  #lastFound: Subject | undefined;
+  #lastSlot = NONE;
 
   constructor() {
     super();
@@ -28,6 +31,16 @@ export class Hashed extends Named {
 
   /** Only plain names are ever filed, so the costlier question is asked for newcomers alone. */
   override find(subject: Subject): number {
+    if (subject === this.#lastFound) return this.#lastSlot;
+    const slot = this.#search(subject);
+    if (slot !== NONE) {
+      this.#lastFound = subject;
+      this.#lastSlot = slot;
+    }
+    return slot;
+  }
+
+  #search(subject: Subject): number {
     const slot = this.#probe(subject);
     if (slot !== NONE) return slot;
     const name = nameOf(subject);
@@ -46,6 +59,7 @@ export class Hashed extends Named {
   }
 
   override remove(slot: number): void {
+    if (slot === this.#lastSlot) this.#lastFound = undefined;
     this.#unlink(slot);
     this.vacate(slot);
     this.setNext(slot, this.#free);

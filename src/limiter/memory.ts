@@ -17,7 +17,7 @@ import { Hashed } from "./hashed.ts";
 import { Numbered, numberOf } from "./numbered.ts";
 import { makeRoom } from "./room.ts";
 import { Shelf } from "./shelf.ts";
-import { DAY_SPENT, MINUTE_SPENT, NONE, SAVED } from "./slots.ts";
+import { DAY_SPENT, IS_KEY, MINUTE_SPENT, NONE, SAVED } from "./slots.ts";
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
@@ -74,10 +74,12 @@ class MemoryLimiter implements Limiter {
     const standing = this.#scratch;
     slots.load(slot, standing);
     const { bannedAt } = standing;
-    const verdict = admit(standing, limits, now, this.#rulesFor(subject));
+    const flags = slots.flags(slot);
+    const verdict = admit(standing, limits, now, this.#rulesFor(flags));
     slots.store(slot, standing);
 
-    slots.setFlags(slot, (slots.flags(slot) & ~SPENT) | spentFlags(standing, limits));
+    const marked = (flags & ~SPENT) | spentFlags(standing, limits);
+    if (marked !== flags) slots.setFlags(slot, marked);
     if (verdict.outcome === "banned" && standing.bannedAt !== bannedAt) behind?.changedUrgently(slot);
     else behind?.changed(slot);
     return verdict;
@@ -90,7 +92,7 @@ class MemoryLimiter implements Limiter {
     if (slot === NONE) return undefined;
     const standing = newStanding();
     slots.load(slot, standing);
-    settle(standing, now, this.#rulesFor(subject));
+    settle(standing, now, this.#rulesFor(slots.flags(slot)));
     return isForgettable(standing, now) ? undefined : standing;
   }
 
@@ -99,7 +101,7 @@ class MemoryLimiter implements Limiter {
     const slot = slots.find(subject);
     if (slot === NONE) return;
     slots.load(slot, this.#scratch);
-    settle(this.#scratch, this.#clock.now(), this.#rulesFor(subject));
+    settle(this.#scratch, this.#clock.now(), this.#rulesFor(slots.flags(slot)));
     pardon(this.#scratch, at);
     slots.store(slot, this.#scratch);
     behind?.changedUrgently(slot);
@@ -122,8 +124,8 @@ class MemoryLimiter implements Limiter {
   }
 
   /** Only keys can be banned: an address may stand for many who did nothing. */
-  #rulesFor(subject: Subject): BanRules | undefined {
-    return subject.startsWith("key:") ? this.#ban : undefined;
+  #rulesFor(flags: number): BanRules | undefined {
+    return flags & IS_KEY ? this.#ban : undefined;
   }
 
   #enter(shelf: Shelf, subject: Subject, now: number): number {

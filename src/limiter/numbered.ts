@@ -12,8 +12,19 @@ const PREFIX = "key:";
 const MAX_DIGITS = 7;
 const ZERO = 48;
 
-/** The number of a key that lives in its own slot, or NONE for every other subject. */
+let lastSubject: Subject | undefined;
+let lastNumber = NONE;
+
+/** The number of a key that lives in its own slot, or NONE for every other subject. The same one is often next. */
 export function numberOf(subject: Subject): number {
+  if (subject !== lastSubject) {
+    lastNumber = readNumber(subject);
+    lastSubject = subject;
+  }
+  return lastNumber;
+}
+
+function readNumber(subject: Subject): number {
   const { length } = subject;
   if (length > PREFIX.length + MAX_DIGITS || length === PREFIX.length || !subject.startsWith(PREFIX))
     return NONE;
