@@ -1,7 +1,7 @@
 import type { Operation } from "../contract/operations.ts";
 import type { HeaderFields } from "./replies.ts";
 
-export type Deprecation = NonNullable<Operation["deprecated"]>;
+type Deprecation = NonNullable<Operation["deprecated"]>;
 
 /** `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and where to go instead. */
 export function removalFields({ since, sunset, replacement }: Deprecation, baseUrl: string): HeaderFields {
@@ -12,10 +12,6 @@ export function removalFields({ since, sunset, replacement }: Deprecation, baseU
     Sunset: sunset.toUTCString(),
     Link: `${successor}, ${documentation}`,
   };
-}
-
-export function isRemoved({ sunset }: Deprecation, now: number): boolean {
-  return now >= sunset.getTime();
 }
 
 /** The documentation is not part of the versioned interface: it lives beside `/v1`. */

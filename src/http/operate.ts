@@ -3,11 +3,10 @@ import { OPERATIONS, type Operation, type OperationId } from "../contract/operat
 import type { Verdict } from "../domain/limits.ts";
 import type { Attempt, Awaitable, Clock, Span } from "../domain/ports.ts";
 import { etagOf } from "../etag.ts";
-import { andThen } from "./awaitable.ts";
 import type { Caller } from "./callers.ts";
 import type { Condition } from "./condition.ts";
 import type { Deadlines } from "./deadline.ts";
-import { type Deprecation, isRemoved, removalFields } from "./deprecation.ts";
+import { removalFields } from "./deprecation.ts";
 import type { FaultLog } from "./faults.ts";
 import type { Handlers } from "./handlers.ts";
 import { type OperationInput, readInput } from "./input.ts";
@@ -44,6 +43,8 @@ interface Desk {
   /** Fields that every answer of the operation carries. */
   readonly fields: HeaderFields;
   readonly template: Template;
+  /** When the operation is removed; never, as a rule. */
+  readonly goneAt: number;
 }
 
 /** One request at its desk. */
@@ -77,8 +78,7 @@ export function createOperate(operating: Operating): Operate {
     if (id === undefined) return otherMethod(request.method, route, verdict);
 
     const desk = desks[id];
-    const { deprecated } = desk.operation;
-    if (deprecated && hasGone(deprecated, verdict)) return removed(verdict, desk.fields);
+    if (hasGone(desk, verdict)) return removed(verdict, desk.fields);
     const words = wordsOf(desk.operation, request);
     const known = desk.kept?.find(words);
     if (known) return known.template.replyUnlessKnown(known.body, verdict, condition(request, known.etag));
@@ -93,18 +93,14 @@ export function createOperate(operating: Operating): Operate {
   };
 
   /** The caller's window ends later than now: before the last day the clock, which takes its time, is not asked. */
-  function hasGone(deprecated: Deprecation, { resetAt }: Verdict): boolean {
-    return isRemoved(deprecated, resetAt * 1000) && isRemoved(deprecated, clock.now());
+  function hasGone({ goneAt }: Desk, { resetAt }: Verdict): boolean {
+    return resetAt * 1000 >= goneAt && clock.now() >= goneAt;
   }
 
   function work(task: Task, caller: Caller): Awaitable<Response> {
     const { desk, request, words } = task;
-    const { operation, handler } = desk;
-    return andThen(readInput({ request, operation, words }, caller), (input) =>
-      "refused" in input
-        ? refusal(input, task)
-        : andThen(handler(input, input.attempt), (answer) => write(task, answer)),
-    );
+    const input = readInput({ request, operation: desk.operation, words }, caller);
+    return input instanceof Promise ? input.then((read) => handle(task, read)) : handle(task, input);
   }
 
   function fault({ desk: { id, fields }, verdict }: Task, error: unknown): Response {
@@ -116,6 +112,12 @@ export function createOperate(operating: Operating): Operate {
     const retry = limitFields(verdict, fields, { "Retry-After": `${error.retryAfterSeconds}` });
     return errorReply("unavailable", "The service cannot answer right now; try again soon.", retry);
   }
+}
+
+function handle(task: Task, input: OperationInput | Refusal): Awaitable<Response> {
+  if ("refused" in input) return refusal(input, task);
+  const answer = task.desk.handler(input, input.attempt);
+  return answer instanceof Promise ? answer.then((given) => write(task, given)) : write(task, answer);
 }
 
 function write(task: Task, answer: AnyAnswer): Response {
@@ -143,10 +145,12 @@ function wordsOf({ identifier, query }: Operation, request: Bun.BunRequest<strin
 
 function desksOf({ handlers, kept, baseUrl }: Operating): Readonly<Record<OperationId, Desk>> {
   const entries = (Object.entries(OPERATIONS) as [OperationId, Operation][]).map(([id, operation]) => {
-    const fields = operation.deprecated ? removalFields(operation.deprecated, baseUrl) : {};
+    const { deprecated } = operation;
+    const fields = deprecated ? removalFields(deprecated, baseUrl) : {};
+    const goneAt = deprecated?.sunset.getTime() ?? Infinity;
     const handler = handlers[id] as unknown as AnyHandler;
     const template = templateOf({ operation, fields });
-    return [id, { id, operation, handler, kept: kept[id], fields, template }];
+    return [id, { id, operation, handler, kept: kept[id], fields, template, goneAt }];
   });
   return Object.fromEntries(entries) as Record<OperationId, Desk>;
 }
