@@ -2,14 +2,14 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { contestant, type ContestantId, does } from "./contestants.ts";
 import { Meter } from "./measure.ts";
+import { residentMb } from "./proc.ts";
 import type { Progress } from "./progress.ts";
 import { type Replies, type Reply, replyOf, routeOf } from "./replies.ts";
 import type { ServerFacts } from "./results.ts";
 import { askOnce, checkAnswers, sameAnswer } from "./sanity.ts";
-import type { Server } from "./servers.ts";
+import { type Server, startServer } from "./servers.ts";
 import { spend } from "./spend.ts";
-import { prepareData, type Stage } from "./stage.ts";
-import { startRepeatedly } from "./starts.ts";
+import { prepareData, type Setting, type Stage } from "./stage.ts";
 import { type Values, valuesFor, writeValues } from "./values.ts";
 import { asksOf, workOf, type WorkId } from "./work.ts";
 
@@ -18,47 +18,82 @@ export interface ArenaOptions {
   readonly ids: readonly ContestantId[];
   readonly works: readonly WorkId[];
   readonly animals: number;
-  readonly starts: number;
   readonly progress: Progress;
 }
 
-/** All servers of the contest, up and checked. */
-export interface Arena {
-  readonly servers: readonly Server[];
-  readonly facts: readonly ServerFacts[];
+/**
+ * Where the servers of the contest run. They can be started anew at any time, and are for every round: by where its
+ * memory happens to lie, one process is up to a tenth faster than the next of the same program.
+ */
+export class Arena {
+  readonly ids: readonly ContestantId[];
   readonly meter: Meter;
-}
+  readonly #options: ArenaOptions;
+  readonly #setting: Setting;
+  readonly #startMs = new Map<ContestantId, number[]>();
+  #servers: Server[] = [];
 
-/** Petstore comes first, because the limits repeat what it answers. */
-export async function openArena({
-  stage,
-  ids,
-  works,
-  animals,
-  starts,
-  progress,
-}: ArenaOptions): Promise<Arena> {
-  const data = await prepareData(stage, animals);
-  const values = valuesFor(animals);
-  const folder = join(stage.folder, "load");
-  mkdirSync(folder);
-  const files = writeValues(folder, values);
-
-  const servers: Server[] = [];
-  const facts: ServerFacts[] = [];
-  let replies: Replies = {};
-  for (const id of ["ours" as const, ...ids.filter((id) => id !== "ours")]) {
-    progress.step(`starting ${contestant(id).title}`);
-    const { server, startMs } = await startRepeatedly(id, { stage, data, replies }, starts);
-    servers.push(server);
-    facts.push({ id, startMs });
-    if (id === "ours") replies = await capture(server, works, values);
-    await checkAll(server, { works, values, replies });
+  private constructor(options: ArenaOptions, setting: Setting, meter: Meter) {
+    this.ids = options.ids;
+    this.meter = meter;
+    this.#options = options;
+    this.#setting = setting;
   }
-  // In the order given, which is the order of the tables.
-  const inOrder = ids.flatMap((id) => servers.filter((server) => server.id === id));
-  const meter = new Meter({ processes: stage.processes, core: stage.cores?.load, folder, files }, values);
-  return { servers: inOrder, facts, meter };
+
+  /** Petstore is asked first, because the limits repeat what it answers; then everyone is checked. */
+  static async open(options: ArenaOptions): Promise<Arena> {
+    const { stage, works, animals, progress } = options;
+    progress.step("filling the tables and checking all answers");
+    const data = await prepareData(stage, animals);
+    const values = valuesFor(animals);
+    const folder = join(stage.folder, "load");
+    mkdirSync(folder);
+    const files = writeValues(folder, values);
+    const meter = new Meter({ processes: stage.processes, core: stage.cores?.load, folder, files }, values);
+
+    const ours = await startServer("ours", { stage, data, replies: {} });
+    const replies = await capture(ours, works, values);
+    await stage.processes.stop(ours);
+    const arena = new Arena(options, { stage, data, replies }, meter);
+    for (const server of await arena.#startAll(options.ids))
+      await checkAll(server, { works, values, replies });
+    return arena;
+  }
+
+  /** These servers, in new processes, and no others. */
+  start(ids: readonly ContestantId[]): Promise<readonly Server[]> {
+    return this.#startAll(ids, ({ id, startMs }) => {
+      this.#options.progress.step(`starting ${contestant(id).title}`);
+      this.#startMs.set(id, [...(this.#startMs.get(id) ?? []), startMs]);
+    });
+  }
+
+  async #startAll(
+    ids: readonly ContestantId[],
+    onStart?: (server: Server) => void,
+  ): Promise<readonly Server[]> {
+    await this.stop();
+    for (const id of ids) {
+      const server = await startServer(id, this.#setting);
+      this.#servers.push(server);
+      onStart?.(server);
+    }
+    return this.#servers;
+  }
+
+  async stop(): Promise<void> {
+    for (const server of this.#servers) await this.#setting.stage.processes.stop(server);
+    this.#servers = [];
+  }
+
+  /** Of the servers that run now. */
+  facts(): ServerFacts[] {
+    return this.#servers.map(({ id, pid }) => ({
+      id,
+      startMs: this.#startMs.get(id) ?? [],
+      residentMb: residentMb(pid),
+    }));
+  }
 }
 
 /** One real answer of each kind. */

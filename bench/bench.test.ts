@@ -11,7 +11,7 @@ import { checkRound, checkRows, WrongAnswer } from "./sanity.ts";
 import type { Server } from "./servers.ts";
 import { median, ratioOf } from "./statistics.ts";
 import { plainTable } from "./table.ts";
-import { takeTurns } from "./turns.ts";
+import { inTurn, Scores } from "./turns.ts";
 import { valuesFor } from "./values.ts";
 import { workOf, type WorkId } from "./work.ts";
 import { patternOf } from "./wrk.ts";
@@ -53,14 +53,28 @@ describe("statistics", () => {
 });
 
 describe("turns", () => {
-  test("the warm-up is dropped, and another entrant begins each round", async () => {
-    const order: string[] = [];
-    const samples = await takeTurns(["a", "b", "c"], 2, async (entrant, round) => {
-      order.push(`${entrant}${round}`);
-      return sample(round);
-    });
-    expect(order).toEqual(["a0", "b0", "c0", "b1", "c1", "a1", "c2", "a2", "b2"]);
-    expect(samples.get("a")?.map(({ perSecond }) => perSecond)).toEqual([1, 2]);
+  test("another entrant begins each round, and everyone has a turn", () => {
+    const rounds = [1, 2, 3].map((round) => inTurn(["a", "b", "c"], round).join(""));
+    expect(rounds).toEqual(["bca", "cab", "abc"]);
+    expect(inTurn([], 2)).toEqual([]);
+  });
+
+  test("samples are kept by work and server, in the order of the tables", () => {
+    const scores = new Scores(["list", "get"], (work) => (work === "list" ? ["bare", "ours"] : ["ours"]));
+    scores.add("get", "ours", sample(3));
+    scores.add("list", "ours", sample(1));
+    scores.add("list", "ours", sample(2));
+    expect(
+      scores.cells.map(({ work, server, samples }) => [
+        work,
+        server,
+        samples.map(({ perSecond }) => perSecond),
+      ]),
+    ).toEqual([
+      ["list", "bare", []],
+      ["list", "ours", [1, 2]],
+      ["get", "ours", [3]],
+    ]);
   });
 });
 

@@ -1,18 +1,21 @@
-import type { Meter } from "./measure.ts";
-import type { Progress } from "./progress.ts";
+import type { Arena } from "./arena.ts";
+import type { Sample } from "./measure.ts";
 import { type Cell, type PacedCell, throughputOf } from "./results.ts";
+import type { Progress } from "./progress.ts";
 import type { Server } from "./servers.ts";
 import { median } from "./statistics.ts";
-import { takeTurns, turnName } from "./turns.ts";
+import { inTurn, Scores } from "./turns.ts";
 import { workOf, type WorkId } from "./work.ts";
 
 const WORKS: readonly WorkId[] = ["list", "get", "mix"];
+const PAIR = ["bare", "ours"] as const;
 /** Many connections that each pause some milliseconds make a steady stream; wrk's timers know no less than one. */
 const CONNECTIONS = 256;
+const WARM_UP_SECONDS = 2;
+const TRIAL_SECONDS = 1;
 
 export interface PacedOptions {
-  readonly meter: Meter;
-  readonly servers: readonly Server[];
+  readonly arena: Arena;
   /** What the contest found: half of it is the rate. */
   readonly cells: readonly Cell[];
   readonly seconds: number;
@@ -21,7 +24,7 @@ export interface PacedOptions {
 }
 
 export function pacedSteps(works: readonly WorkId[], rounds: number): number {
-  return WORKS.filter((work) => works.includes(work)).length * 2 * (rounds + 1);
+  return PAIR.length * (1 + WORKS.filter((work) => works.includes(work)).length) * rounds;
 }
 
 /**
@@ -29,31 +32,41 @@ export function pacedSteps(works: readonly WorkId[], rounds: number): number {
  * that all together ask at that rate; the bare route is asked at the very same rate.
  */
 export async function measurePaced(options: PacedOptions): Promise<PacedCell[]> {
-  const results: PacedCell[] = [];
+  const { arena, seconds, rounds, progress } = options;
+  const rates = new Map<WorkId, number>();
   for (const work of WORKS) {
     const saturating = throughputOf(options.cells, work, "ours");
-    if (saturating !== undefined) results.push(...(await pace(options, work, median(saturating) / 2)));
+    if (saturating !== undefined) rates.set(work, median(saturating) / 2);
   }
-  return results;
+  const scores = new Scores([...rates.keys()], () => PAIR);
+  for (let round = 1; round <= rounds; round++) {
+    const servers = await arena.start(PAIR);
+    for (const [work, rate] of rates) {
+      for (const server of inTurn(servers, round)) {
+        progress.step(`half load · round ${round} of ${rounds} · ${workOf(work).title} · ${server.id}`);
+        scores.add(work, server.id, await pace(arena, server, { work, rate, seconds }));
+      }
+    }
+  }
+  return scores.cells.map(({ work, server, samples }) => ({
+    work,
+    server,
+    samples,
+    targetPerSecond: rates.get(work) ?? 0,
+  }));
 }
 
-async function pace(options: PacedOptions, id: WorkId, targetPerSecond: number): Promise<PacedCell[]> {
-  const { meter, servers, seconds, rounds, progress } = options;
-  const cycleMs = (CONNECTIONS * 1_000) / targetPerSecond;
-  const pauses = new Map<Server, number>();
-  const samples = await takeTurns(servers, rounds, async (server, round) => {
-    progress.step(`half load, ${workOf(id).title} · ${server.id} · ${turnName(round)}`);
-    const delayMs = pauses.get(server) ?? cycleMs;
-    const sample = await meter.round(server, workOf(id), { seconds, connections: CONNECTIONS, delayMs });
-    // What answering takes comes off the next round's pause, within reason: a disturbed round must not upset the next.
-    const answeringMs = (CONNECTIONS * 1_000) / sample.perSecond - delayMs;
-    pauses.set(server, Math.min(cycleMs, Math.max(cycleMs / 2, cycleMs - answeringMs)));
-    return sample;
-  });
-  return [...samples].map(([server, taken]) => ({
-    work: id,
-    server: server.id,
-    samples: taken,
-    targetPerSecond,
-  }));
+/** How long answering takes is found out first, and comes off the pause. */
+async function pace(
+  { meter }: Arena,
+  server: Server,
+  { work, rate, seconds }: { work: WorkId; rate: number; seconds: number },
+): Promise<Sample> {
+  const cycleMs = (CONNECTIONS * 1_000) / rate;
+  const ask = (delayMs: number, length: number) =>
+    meter.round(server, workOf(work), { seconds: length, connections: CONNECTIONS, delayMs });
+  await meter.round(server, workOf(work), { seconds: WARM_UP_SECONDS });
+  const trial = await ask(cycleMs, TRIAL_SECONDS);
+  const answeringMs = (CONNECTIONS * 1_000) / trial.perSecond - cycleMs;
+  return ask(Math.min(cycleMs, Math.max(cycleMs / 2, cycleMs - answeringMs)), seconds);
 }

@@ -1,4 +1,4 @@
-import { type Arena, openArena } from "./arena.ts";
+import { Arena } from "./arena.ts";
 import { contestSteps, holdContest } from "./contest.ts";
 import type { ContestantId } from "./contestants.ts";
 import { growthSteps, measureGrowth } from "./growth.ts";
@@ -6,7 +6,6 @@ import { measureLimiter } from "./limiter-figures.ts";
 import { describeMachine, moveTo } from "./machine.ts";
 import type { Options } from "./options.ts";
 import { measurePaced, pacedSteps } from "./paced.ts";
-import { residentMb } from "./proc.ts";
 import { Progress } from "./progress.ts";
 import type { Cell, LimiterFigures, PacedCell, Results, ServerFacts } from "./results.ts";
 import type { Stage } from "./stage.ts";
@@ -14,7 +13,6 @@ import { describeVersions } from "./versions.ts";
 import type { Section } from "./work.ts";
 
 const ANIMALS = 100_000;
-const STARTS = 3;
 
 /** The whole run, from an empty folder to the figures. */
 export async function measureAll(options: Options, stage: Stage): Promise<Results> {
@@ -59,11 +57,11 @@ export function longestMs(options: Options): number {
 }
 
 function stepsOf({ works, sections, rounds }: Options, ids: readonly ContestantId[]): number {
-  const competing = works.length > 0 || sections.includes("start") ? ids.length : 0;
+  const competes = works.length > 0 || sections.includes("start");
   const paced = sections.includes("paced") ? pacedSteps(works, rounds) : 0;
   const growth = sections.includes("growth") ? growthSteps(rounds) : 0;
   const limiter = sections.includes("limiter") ? 1 : 0;
-  return competing + contestSteps(ids, { works, rounds }) + paced + growth + limiter;
+  return (competes ? 1 + contestSteps(ids, { works, rounds }) : 0) + paced + growth + limiter;
 }
 
 function lineUp({ peers, nginx }: Options): { ids: ContestantId[]; omitted: Results["omitted"] } {
@@ -87,24 +85,13 @@ async function compete(
   { works, sections, seconds, rounds }: Options,
   { stage, ids, progress }: { stage: Stage; ids: readonly ContestantId[]; progress: Progress },
 ): Promise<Contest> {
-  const starts = sections.includes("start") ? STARTS : 1;
-  if (works.length === 0 && starts === 1) return { cells: [], paced: [], servers: [] };
-  const arena = await openArena({ stage, ids, works, animals: ANIMALS, starts, progress });
-  const { servers, meter } = arena;
-  const cells = await holdContest({ meter, servers, works, seconds, rounds, progress });
-  const pair = servers.filter(({ id }) => id === "bare" || id === "ours");
+  if (works.length === 0 && !sections.includes("start")) return { cells: [], paced: [], servers: [] };
+  const arena = await Arena.open({ stage, ids, works, animals: ANIMALS, progress });
+  const cells = await holdContest({ arena, works, seconds, rounds, progress });
+  const servers = arena.facts();
   const paced = sections.includes("paced")
-    ? await measurePaced({ meter, servers: pair, cells, seconds, rounds, progress })
+    ? await measurePaced({ arena, cells, seconds, rounds, progress })
     : [];
-  const facts = factsOf(arena);
-  for (const server of servers) await stage.processes.stop(server);
-  return { cells, paced, servers: facts };
-}
-
-function factsOf({ servers, facts }: Arena): ServerFacts[] {
-  return servers.map(({ id, pid }) => ({
-    id,
-    startMs: facts.find((fact) => fact.id === id)?.startMs ?? [],
-    residentMb: residentMb(pid),
-  }));
+  await arena.stop();
+  return { cells, paced, servers };
 }

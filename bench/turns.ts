@@ -1,31 +1,27 @@
+import type { ContestantId } from "./contestants.ts";
 import type { Sample } from "./measure.ts";
+import type { Cell } from "./results.ts";
+import type { WorkId } from "./work.ts";
 
-export const WARM_UP = 0;
-
-export function turnName(round: number): string {
-  return round === WARM_UP ? "warm-up" : `round ${round}`;
+/** Everyone has a turn, another one first each time, so that noise and order fall on all alike. */
+export function inTurn<T>(entrants: readonly T[], round: number): T[] {
+  const start = entrants.length === 0 ? 0 : round % entrants.length;
+  return [...entrants.slice(start), ...entrants.slice(0, start)];
 }
 
-/**
- * A round to warm up, whose samples are dropped, then the rounds that count. In each of them every entrant has its
- * turn, another one first each time, so that noise and order fall on all alike.
- */
-export async function takeTurns<E>(
-  entrants: readonly E[],
-  rounds: number,
-  turn: (entrant: E, round: number) => Promise<Sample>,
-): Promise<Map<E, Sample[]>> {
-  const samples = new Map<E, Sample[]>(entrants.map((entrant) => [entrant, []]));
-  for (let round = WARM_UP; round <= rounds; round++) {
-    for (const entrant of rotated(entrants, round)) {
-      const sample = await turn(entrant, round);
-      if (round !== WARM_UP) samples.get(entrant)?.push(sample);
-    }
+/** What the rounds find, by work and server, in the order in which the tables show them. */
+export class Scores {
+  readonly #cells: (Cell & { readonly samples: Sample[] })[];
+
+  constructor(works: readonly WorkId[], serversOf: (work: WorkId) => readonly ContestantId[]) {
+    this.#cells = works.flatMap((work) => serversOf(work).map((server) => ({ work, server, samples: [] })));
   }
-  return samples;
-}
 
-function rotated<T>(items: readonly T[], by: number): T[] {
-  const start = items.length === 0 ? 0 : by % items.length;
-  return [...items.slice(start), ...items.slice(0, start)];
+  add(work: WorkId, server: ContestantId, sample: Sample): void {
+    this.#cells.find((cell) => cell.work === work && cell.server === server)?.samples.push(sample);
+  }
+
+  get cells(): readonly Cell[] {
+    return this.#cells;
+  }
 }

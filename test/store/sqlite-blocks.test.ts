@@ -8,7 +8,7 @@ import { temporaryFolder } from "./folder.ts";
 
 /** Three whole blocks and the beginning of a fourth. */
 const ANIMALS = 220;
-const NAMES = ["Rex", 'Q"uote\\', "Ünï", "猫", "🐈‍⬛ and more"];
+const NAMES = ["Rex", 'Q"uote\\', "Ünï", "猫", "🐈‍⬛ and more", ',{"id":7,', '"},{"id":'];
 
 type Step =
   | { kind: "create"; name: string }
