@@ -3,6 +3,13 @@ export interface Sized {
   readonly bytes: number;
 }
 
+/** What a text takes up: a byte a character, or two for all of them as soon as one is not ASCII. */
+export function bytesOf(text: string): number {
+  return NON_ASCII.test(text) ? 2 * text.length : text.length;
+}
+
+const NON_ASCII = /[^\0-\x7f]/;
+
 /** A map that holds so many bytes and no more: what was put in first goes first. */
 export class BoundedMap<Key, Value extends Sized> {
   readonly #values = new Map<Key, Value>();
@@ -16,6 +23,7 @@ export class BoundedMap<Key, Value extends Sized> {
 
   set(key: Key, value: Value): void {
     this.delete(key);
+    if (value.bytes > this.maxBytes) return;
     for (const oldest of this.#values.keys()) {
       if (this.#bytes + value.bytes <= this.maxBytes) break;
       this.delete(oldest);

@@ -49,6 +49,8 @@ export interface WrittenPage {
   /** The last identifier shown; undefined when there is none. */
   readonly last: bigint | undefined;
   readonly more: boolean;
+  /** Where more of a filter can turn into no more: the next animal that fits. */
+  readonly next?: bigint;
 }
 
 /** An animal in the words of the contract. */

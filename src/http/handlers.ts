@@ -124,10 +124,11 @@ function nextLink(options: { url: string; listing: Listing; query: ListQuery<str
   return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(listing, page.last)}>; rel="next"` };
 }
 
-/** A page with more behind it ends at its last animal; one without is touched by every animal that is added. */
-function spanOf(after: bigint, { last, more }: WrittenPage): Span {
+/** A page with more behind it ends with what shows that; one without is touched by every animal that is added. */
+function spanOf(after: bigint, { last, more, next }: WrittenPage): Span {
   const from = after + 1n;
-  return more && last !== undefined ? { from, to: last } : { from };
+  const to = next ?? last;
+  return more && to !== undefined ? { from, to } : { from };
 }
 
 function created<R extends Refusal>(url: string, written: Written | R) {

@@ -1,6 +1,6 @@
 import { type Refusal, Unavailable } from "../contract/errors.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
-import type { Verdict } from "../domain/limits.ts";
+import { DAY_MS, type Verdict } from "../domain/limits.ts";
 import type { Attempt, Awaitable, Clock, Span } from "../domain/ports.ts";
 import { etagOf } from "../etag.ts";
 import type { Caller } from "./callers.ts";
@@ -92,9 +92,12 @@ export function createOperate(operating: Operating): Operate {
     }
   };
 
-  /** The caller's window ends later than now: before the last day the clock, which takes its time, is not asked. */
+  /**
+   * The clock takes its time, and is not asked before the end is near: the caller's window ends later than now, by a
+   * clock that is less than a day behind this one.
+   */
   function hasGone({ goneAt }: Desk, { resetAt }: Verdict): boolean {
-    return resetAt * 1000 >= goneAt && clock.now() >= goneAt;
+    return resetAt * 1000 + DAY_MS >= goneAt && clock.now() >= goneAt;
   }
 
   function work(task: Task, caller: Caller): Awaitable<Response> {

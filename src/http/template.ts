@@ -12,6 +12,7 @@ const NO_FIELDS: HeaderFields = {};
 export class Template {
   readonly #init: ResponseInit;
   readonly #headers: Headers;
+  readonly #common: HeaderFields;
   #ownFields = NO_FIELDS;
   #etag = "";
   #limit = -1;
@@ -21,6 +22,7 @@ export class Template {
 
   /** `fields` are common to all of the answers. */
   constructor(status: number, fields: HeaderFields = NO_FIELDS) {
+    this.#common = fields;
     this.#headers = new Headers({ "Content-Type": "application/json", ...fields });
     // 200 is what a Response is by itself; saying so costs a microsecond.
     this.#init = status === 200 ? { headers: this.#headers } : { status, headers: this.#headers };
@@ -29,8 +31,8 @@ export class Template {
   /** `fields` belong to the answers from here on; those of the answers before are gone. */
   dress(fields: HeaderFields = NO_FIELDS): this {
     if (fields === this.#ownFields) return this;
-    for (const name in this.#ownFields) if (!(name in fields)) this.#headers.delete(name);
-    for (const name in fields) this.#headers.set(name, fields[name] ?? "");
+    for (const name in this.#ownFields) if (!(name in fields)) this.#put(name, this.#common[name]);
+    for (const name in fields) this.#put(name, fields[name]);
     this.#ownFields = fields;
     return this;
   }
@@ -57,7 +59,14 @@ export class Template {
       this.#headers.set("X-RateLimit-Remaining", `${(this.#remaining = remaining)}`);
     }
     if (resetAt !== this.#resetAt) this.#headers.set("X-RateLimit-Reset", `${(this.#resetAt = resetAt)}`);
-    if (retryAfter !== this.#retryAfter)
-      this.#headers.set("Retry-After", `${(this.#retryAfter = retryAfter)}`);
+    if (retryAfter !== this.#retryAfter) {
+      this.#put("Retry-After", retryAfter === 0 ? undefined : `${retryAfter}`);
+      this.#retryAfter = retryAfter;
+    }
+  }
+
+  #put(name: string, value: string | undefined): void {
+    if (value === undefined) this.#headers.delete(name);
+    else this.#headers.set(name, value);
   }
 }

@@ -57,7 +57,7 @@ async function expectAgreement(store: Store, limit: number): Promise<void> {
       const { items, more } = await store.listPets(query);
       const last = items.at(-1)?.id;
       const json = `[${items.map(encodePet).join(",")}]`;
-      expect(await offered.list(query)).toStrictEqual({ json, last, more });
+      expect(await offered.list(query)).toMatchObject({ json, last, more });
       for (const item of items) {
         const pet = tagged(encodePet(item));
         expect(await offered.get(item.id)).toStrictEqual(pet);

@@ -14,6 +14,8 @@ describe("a bounded map", () => {
     expect(["a", "b", "c"].map((key) => map.get(key)?.bytes)).toEqual([4, 4, 2]);
     map.set("d", { bytes: 5 });
     expect(["a", "b", "c", "d"].map((key) => map.get(key)?.bytes)).toEqual([undefined, undefined, 2, 5]);
+    map.set("too large", { bytes: 11 });
+    expect(["c", "d", "too large"].map((key) => map.get(key)?.bytes)).toEqual([2, 5, undefined]);
   });
 
   test("counts what it holds, whatever is put in, replaced and taken out", () => {

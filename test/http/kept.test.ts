@@ -4,6 +4,7 @@ import type { Freshness } from "../../src/domain/ports.ts";
 import { KeptAnswers } from "../../src/http/kept.ts";
 import { Template } from "../../src/http/template.ts";
 import { type Service, startService } from "../service.ts";
+import { sendRaw } from "./raw.ts";
 
 const READS = [
   "/pets",
@@ -65,8 +66,9 @@ test("after any sequence of writes a page that was kept says what the store says
           expect(again.text).toBe(first.text);
           expect(again.headers.get("etag")).toBe(first.headers.get("etag"));
           if (path.startsWith("/pets/")) continue;
-          const { text } = await service.call({ path: inOtherWords(path, nonce++) });
+          const { text, headers } = await service.call({ path: inOtherWords(path, nonce++) });
           expect(first.text).toBe(text);
+          expect(first.headers.get("link")).toBe(headers.get("link"));
         }
       }
     }),
@@ -74,6 +76,34 @@ test("after any sequence of writes a page that was kept says what the store says
   );
   await service.stop();
 }, 30_000);
+
+test("a kept page of a filter has a next one for as long as an animal behind it fits", async () => {
+  const service = await startService();
+  // The last one stands far enough behind the page to be counted apart from it.
+  for (let i = 0; i < 150; i++) {
+    await write(service, { kind: "create", status: i < 2 || i === 149 ? "available" : "sold" });
+  }
+  const link = async () =>
+    (await service.call({ path: "/pets?status=available&limit=2" })).headers.get("link");
+  for (let i = 0; i < 3; i++) expect(await link()).toContain('rel="next"');
+  await write(service, { kind: "order", petId: 150 });
+  expect(await link()).toBeNull();
+  await write(service, { kind: "end", orderId: 1, status: "cancelled" });
+  expect(await link()).toContain('rel="next"');
+  await service.stop();
+});
+
+test("what was asked for in odd characters is never given to somebody who asked for something else", async () => {
+  const service = await startService();
+  await write(service, { kind: "create", status: "sold" });
+  await write(service, { kind: "create", status: "available" });
+  // Without a host the address comes as it was sent; cut to a byte, U+0173 would be an "s".
+  const odd = `GET /v1/pets?limit=1&statu\u0173=available HTTP/1.1\r\nHost: \r\nAuthorization: Bearer ${service.key}\r\n\r\n`;
+  for (let i = 0; i < 3; i++) expect(await sendRaw(service.url, odd)).toContain('"status":"sold"');
+  const { text } = await service.call({ path: "/pets?limit=1&status=available" });
+  expect(text).toContain('"status":"available"');
+  await service.stop();
+});
 
 test("no reader sees an older state than one already answered, while writes go on", async () => {
   const service = await startService();

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { encodePet } from "../../src/contract/schemas.ts";
+import type { PetStatus } from "../../src/contract/schemas.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { tagged } from "../../src/etag.ts";
 import { openStore } from "../../src/store/sqlite/index.ts";
@@ -13,8 +14,8 @@ const NAMES = ["Rex", 'Q"uote\\', "Ünï", "猫", "🐈‍⬛ and more", ',{"id"
 type Step =
   | { kind: "create"; name: string }
   | { kind: "order"; id: number }
-  | { kind: "cancel"; order: number }
-  | { kind: "list"; after: number; limit: number }
+  | { kind: "end"; order: number; status: "completed" | "cancelled" }
+  | { kind: "list"; after: number; limit: number; status: PetStatus | undefined }
   | { kind: "get"; id: number };
 
 const id = fc.integer({ min: -1, max: ANIMALS + 20 });
@@ -23,7 +24,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("order"), id }) },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant("cancel"), order: fc.integer({ min: 1, max: 40 }) }),
+    arbitrary: fc.record({
+      kind: fc.constant("end"),
+      order: fc.integer({ min: 1, max: 40 }),
+      status: fc.constantFrom("completed", "cancelled"),
+    }),
   },
   {
     weight: 6,
@@ -31,6 +36,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant("list"),
       after: fc.integer({ min: 0, max: ANIMALS + 20 }),
       limit: fc.integer({ min: 1, max: 100 }),
+      status: fc.constantFrom(undefined, undefined, "available", "pending", "sold"),
     }),
   },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("get"), id }) },
@@ -65,8 +71,8 @@ async function take(store: Store, step: Step): Promise<void> {
     case "order":
       await store.placeOrder(BigInt(step.id), 0);
       return;
-    case "cancel":
-      await store.updateOrder(BigInt(step.order), "cancelled");
+    case "end":
+      await store.updateOrder(BigInt(step.order), step.status);
       return;
     case "get": {
       const pet = await store.getPet(BigInt(step.id));
@@ -75,9 +81,10 @@ async function take(store: Store, step: Step): Promise<void> {
       return;
     }
     case "list": {
-      const query = { after: BigInt(step.after), limit: step.limit };
+      const { status, limit } = step;
+      const query = { after: BigInt(step.after), limit, ...(status && { status }) };
       const { items, more } = await store.listPets(query);
-      expect(await store.written?.list(query)).toEqual({
+      expect(await store.written?.list(query)).toMatchObject({
         json: `[${items.map(encodePet).join(",")}]`,
         last: items.at(-1)?.id,
         more,

@@ -1,7 +1,7 @@
 import type { Statement } from "bun:sqlite";
-import { BoundedMap, Doorkeeper, type Sized } from "../../domain/bounded.ts";
+import { BoundedMap, bytesOf, Doorkeeper, type Sized } from "../../domain/bounded.ts";
 import type { WrittenPet } from "../../domain/ports.ts";
-import { ETAG_LENGTH, etagOf } from "../../etag.ts";
+import { ETAG_LENGTH, etagOf, tagged } from "../../etag.ts";
 import type { Connection } from "./connection.ts";
 import { BLOCK_SIZE as SIZE, type ChangeCounts } from "./freshness.ts";
 
@@ -9,8 +9,10 @@ import { BLOCK_SIZE as SIZE, type ChangeCounts } from "./freshness.ts";
 interface Block extends Sized {
   readonly text: string;
   readonly ends: Uint32Array;
-  /** Of each animal, one after another; made when a single one is first asked for. */
+  /** Of each animal, one after another; made when a single one is asked for the second time. */
   etags: string | undefined;
+  /** How many single animals were asked for before that. */
+  singles: number;
   /** How often an animal of it had changed. */
   readonly changes: number;
 }
@@ -18,7 +20,7 @@ interface Block extends Sized {
 const MAX_BYTES = 16 * 1024 * 1024;
 /** What a block takes up beside its text. */
 const BLOCK_BYTES = 800 + SIZE * ETAG_LENGTH;
-/** Fewer than can be kept, so that nothing is pushed out before it is wanted. */
+/** Fewer than can be kept, as names go, so that little is pushed out before it is wanted. */
 const PLACES = 1_024;
 
 /**
@@ -65,14 +67,22 @@ export class Blocks {
     const block = this.#find(number);
     if (block === undefined) return undefined;
     const place = id - 1 - number * SIZE;
-    block.etags ??= etagsOf(block);
-    const etag = block.etags.slice(place * ETAG_LENGTH, (place + 1) * ETAG_LENGTH);
-    return { json: cutBlock(block, place, place), etag };
+    const json = cutBlock(block, place, place);
+    if (block.etags === undefined) {
+      if (block.singles++ === 0) return tagged(json);
+      block.etags = etagsOf(block);
+    }
+    return { json, etag: block.etags.slice(place * ETAG_LENGTH, (place + 1) * ETAG_LENGTH) };
   }
 
+  /** One that has changed is read again when it is next asked for: what changes often is not worth the reading. */
   #find(number: number): Block | undefined {
     const block = this.#kept.get(number);
-    if (block?.changes === this.counts.inBlock(number)) return block;
+    if (block !== undefined) {
+      if (block.changes === this.counts.inBlock(number)) return block;
+      this.#kept.delete(number);
+      return undefined;
+    }
     const isWhole = (number + 1) * SIZE <= this.newest();
     return isWhole && this.#doorkeeper.knows(number) ? this.#load(number) : undefined;
   }
@@ -83,15 +93,19 @@ export class Blocks {
     const text = this.#read.get(from, to)?.text ?? "";
     const ends = endsOf(text);
     if (ends.length < SIZE) return undefined;
-    const bytes = BLOCK_BYTES + text.length * (WIDE.test(text) ? 2 : 1);
-    const block: Block = { text, ends, etags: undefined, changes: this.counts.inBlock(number), bytes };
+    const bytes = BLOCK_BYTES + bytesOf(text);
+    const block: Block = {
+      text,
+      ends,
+      etags: undefined,
+      singles: 0,
+      changes: this.counts.inBlock(number),
+      bytes,
+    };
     this.#kept.set(number, block);
     return block;
   }
 }
-
-/** Beyond Latin-1 every character of a string takes two bytes. */
-const WIDE = /[^\0-\xff]/;
 
 /** Where an animal begins: nothing that a name could hold, since quotes in names are escaped. */
 const BEGIN = ',{"id":';

@@ -15,6 +15,11 @@ export class ChangeCounts implements Freshness {
   #changedAnywhere = 0;
   #added = 0;
 
+  /** How many animals were added; the same number means none in between. */
+  get added(): number {
+    return this.#added;
+  }
+
   animalAdded(): void {
     this.#added++;
   }

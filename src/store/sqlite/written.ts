@@ -32,11 +32,12 @@ export class SqliteWrittenPets implements WrittenPets {
   readonly #one: Statement<{ entry: string }, [Identifier]>;
   readonly #any: Statement<PageRow, [bigint, number]>;
   readonly #withStatus: Statement<PageRow, [PetStatus, bigint, number]>;
-  readonly #newest: Statement<{ id: bigint }, []>;
-  readonly #moreWithStatus: Statement<unknown, [PetStatus, bigint]>;
+  readonly #readNewest: Statement<{ id: bigint }, []>;
+  readonly #nextWithStatus: Statement<{ id: bigint }, [PetStatus, bigint]>;
 
   readonly #blocks: Blocks;
-  #newestKnown: { readonly id: bigint; readonly stands: () => boolean } | undefined;
+  #newest = 0n;
+  #newestAsOf = -1;
 
   constructor(
     connection: Connection,
@@ -45,8 +46,8 @@ export class SqliteWrittenPets implements WrittenPets {
     this.#one = connection.prepare("SELECT entry FROM pets WHERE id = ?");
     this.#any = connection.prepare(pageWhere(ANY));
     this.#withStatus = connection.prepare(pageWhere(WITH_STATUS));
-    this.#newest = connection.prepare("SELECT id FROM pets ORDER BY id DESC LIMIT 1");
-    this.#moreWithStatus = connection.prepare(`SELECT id FROM pets WHERE ${WITH_STATUS} ORDER BY id LIMIT 1`);
+    this.#readNewest = connection.prepare("SELECT id FROM pets ORDER BY id DESC LIMIT 1");
+    this.#nextWithStatus = connection.prepare(`SELECT id FROM pets WHERE ${WITH_STATUS} ORDER BY id LIMIT 1`);
     this.#blocks = new Blocks(connection, changes, () => Number(this.#newestId()));
   }
 
@@ -59,31 +60,33 @@ export class SqliteWrittenPets implements WrittenPets {
     });
   }
 
-  list({ after = 0n, status, limit }: Query<PetStatus>): WrittenPage {
-    return guarded(() => {
-      const last = after + BigInt(limit);
-      const known =
-        status === undefined && last <= Number.MAX_SAFE_INTEGER
-          ? this.#blocks.cut(Number(after) + 1, Number(last))
-          : undefined;
-      if (known !== undefined) return { json: `[${known}]`, last, more: last < this.#newestId() };
-      const row =
-        status === undefined ? this.#any.get(after, limit) : this.#withStatus.get(status, after, limit);
-      if (row === null || row.last === null) return { json: "[]", last: undefined, more: false };
-      const more =
-        status === undefined
-          ? row.last < this.#newestId()
-          : this.#moreWithStatus.get(status, row.last) !== null;
-      return { json: row.json, last: row.last, more };
-    });
+  list(query: Query<PetStatus>): WrittenPage {
+    return guarded(() => this.#fromBlocks(query) ?? this.#fromTable(query));
+  }
+
+  #fromBlocks({ after = 0n, status, limit }: Query<PetStatus>): WrittenPage | undefined {
+    const last = after + BigInt(limit);
+    if (status !== undefined || last > Number.MAX_SAFE_INTEGER) return undefined;
+    const known = this.#blocks.cut(Number(after) + 1, Number(last));
+    return known === undefined ? undefined : { json: `[${known}]`, last, more: last < this.#newestId() };
+  }
+
+  #fromTable({ after = 0n, status, limit }: Query<PetStatus>): WrittenPage {
+    const row =
+      status === undefined ? this.#any.get(after, limit) : this.#withStatus.get(status, after, limit);
+    if (row === null || row.last === null) return { json: "[]", last: undefined, more: false };
+    const { json, last } = row;
+    if (status === undefined) return { json, last, more: last < this.#newestId() };
+    const next = this.#nextWithStatus.get(status, last)?.id;
+    return next === undefined ? { json, last, more: false } : { json, last, more: true, next };
   }
 
   /** Asked for once and then known, until an animal is added. */
   #newestId(): bigint {
-    if (!this.#newestKnown?.stands()) {
-      const stands = this.changes.watch({ from: 1n });
-      this.#newestKnown = { id: this.#newest.get()?.id ?? 0n, stands };
+    if (this.#newestAsOf !== this.changes.added) {
+      this.#newest = this.#readNewest.get()?.id ?? 0n;
+      this.#newestAsOf = this.changes.added;
     }
-    return this.#newestKnown.id;
+    return this.#newest;
   }
 }
