@@ -1,5 +1,6 @@
 import type { Awaitable } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
+import { Collector } from "./collector.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { errorReply, faultReply } from "./replies.ts";
 import { nextTurn, Share } from "./turns.ts";
@@ -58,11 +59,14 @@ export function listen({ host, port, drainDelayMs, log }: Listening): Listener {
   const server = Bun.serve({ ...options, routes: { "/*": starting } });
 
   const share = new Share();
+  const collector = new Collector();
   type Answer = (request: Bun.BunRequest<string>) => Awaitable<Response>;
   const inTurn =
     (answer: Answer): Answer =>
-    (request) =>
-      share.isSpent() ? nextTurn().then(() => answer(request)) : answer(request);
+    (request) => {
+      collector.count();
+      return share.isSpent() ? nextTurn().then(() => answer(request)) : answer(request);
+    };
 
   function routes({ pipeline, pages }: Site): Record<string, Answer> {
     const through = (route: Route | undefined) =>
@@ -102,6 +106,7 @@ export function listen({ host, port, drainDelayMs, log }: Listening): Listener {
       await Bun.sleep(drainDelayMs);
       await server.stop();
       clearTimeout(cutOff);
+      collector.stop();
     },
   };
 }
