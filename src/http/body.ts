@@ -1,6 +1,5 @@
 import { type Refusal, refuse } from "../contract/errors.ts";
 import { parseJson } from "../contract/json.ts";
-import { nextTurn } from "./turns.ts";
 
 export const MAX_BODY_BYTES = 64 * 1024;
 
@@ -21,22 +20,7 @@ export interface JsonBody {
 }
 
 export function readJsonBody(request: Request): Promise<JsonBody | BodyRefusal> {
-  return readBytes(request).then<JsonBody | BodyRefusal>((bytes) => {
-    if (bytes === undefined) return TOO_LARGE;
-    const body = parseBody(request, bytes);
-    return "refused" in body ? body : whenSound(request.signal, body);
-  });
-}
-
-/**
- * The runtime hands a body over before it has looked at what follows. If that is broken, the client is told 400 by the
- * runtime, which shows here one turn later as a request that was given up; then nothing may have been done.
- */
-function whenSound<T>(signal: AbortSignal, value: T): Promise<T> {
-  return nextTurn().then(() => {
-    signal.throwIfAborted();
-    return value;
-  });
+  return readBytes(request).then((bytes) => (bytes === undefined ? TOO_LARGE : parseBody(request, bytes)));
 }
 
 function parseBody(request: Request, bytes: Uint8Array): JsonBody | BodyRefusal {

@@ -9,7 +9,6 @@ import {
 } from "../contract/operations.ts";
 import { encodeOrder, encodePet } from "../contract/schemas.ts";
 import type {
-  Attempt,
   Awaitable,
   Clock,
   Page,
@@ -22,6 +21,7 @@ import type {
 } from "../domain/ports.ts";
 import { tagged } from "../etag.ts";
 import { andThen } from "./awaitable.ts";
+import type { OperationInput } from "./input.ts";
 
 export interface Services {
   readonly store: Store;
@@ -36,7 +36,7 @@ export interface Services {
  */
 export type Handler<Id extends OperationId> = (
   input: Input<Id>,
-  attempt?: Attempt,
+  write: Pick<OperationInput, "attempt" | "signal">,
 ) => Awaitable<(Answer<Id> & { readonly etag?: string; readonly lastsIn?: Span }) | RefusalOf<Id>>;
 
 /** One for every operation of the table; leaving one out is a type error. */
@@ -52,8 +52,10 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         lastsIn: spanOf(query.cursor ?? 0n, page),
       })),
 
-    createPet: ({ body }, attempt) =>
-      store.createPet(body, clock.now(), attempt).then((written) => created(`${baseUrl}/pets`, written)),
+    createPet: ({ body }, { attempt, signal }) =>
+      store
+        .createPet(body, clock.now(), attempt, signal)
+        .then((written) => created(`${baseUrl}/pets`, written)),
 
     getPet: ({ id }) =>
       andThen(written.get(id), (pet) =>
@@ -67,13 +69,13 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         return { body: page.json, headers };
       }),
 
-    placeOrder: ({ body }, attempt) =>
+    placeOrder: ({ body }, { attempt, signal }) =>
       store
-        .placeOrder(body.petId, clock.now(), attempt)
+        .placeOrder(body.petId, clock.now(), attempt, signal)
         .then((written) => created(`${baseUrl}/store/orders`, written)),
 
-    updateOrder: async ({ id, body }) => {
-      const order = await store.updateOrder(BigInt(id), body.status);
+    updateOrder: async ({ id, body }, { signal }) => {
+      const order = await store.updateOrder(BigInt(id), body.status, signal);
       return "refused" in order ? order : { body: encodeOrder(order) };
     },
   };

@@ -14,6 +14,8 @@ export interface OperationInput {
   readonly query: Record<string, unknown> | undefined;
   readonly body: unknown;
   readonly attempt: Attempt | undefined;
+  /** Says when the request that carried a body has been given up. */
+  readonly signal: AbortSignal | undefined;
 }
 
 /** A request for an operation; `words` are the identifier in its path or, without one, its query. */
@@ -32,7 +34,7 @@ export function readInput(
   if (typeof id === "object") return id;
   const query = operation.query && readQuery(words, operation.query);
   if (query instanceof Invalid) return refuse("invalid_parameter", sentence(query));
-  const input = { id, query, body: undefined, attempt: undefined };
+  const input = { id, query, body: undefined, attempt: undefined, signal: undefined };
   return operation.body ? readBody(request, operation, { input, caller }) : input;
 }
 
@@ -59,7 +61,7 @@ function readBody(
     const attempt =
       retriable && readAttempt(request.headers.get("idempotency-key"), caller.keyId, json.bytes);
     if (attempt && "refused" in attempt) return attempt;
-    return { ...input, body: value, attempt };
+    return { id: input.id, query: input.query, body: value, attempt, signal: request.signal };
   });
 }
 

@@ -1,7 +1,7 @@
 import { type Refusal, Unavailable } from "../contract/errors.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
 import { DAY_MS, type Verdict } from "../domain/limits.ts";
-import type { Attempt, Awaitable, Clock, Span } from "../domain/ports.ts";
+import type { Awaitable, Clock, Span } from "../domain/ports.ts";
 import { etagOf } from "../etag.ts";
 import type { Caller } from "./callers.ts";
 import type { Condition } from "./condition.ts";
@@ -65,7 +65,7 @@ type AnyAnswer =
     }
   | Refusal;
 /** Any of the handlers, for an input that was read by that same operation's entry in the table. */
-type AnyHandler = (input: OperationInput, attempt: Attempt | undefined) => Awaitable<AnyAnswer>;
+type AnyHandler = (input: OperationInput, write: OperationInput) => Awaitable<AnyAnswer>;
 
 export function createOperate(operating: Operating): Operate {
   const { deadlines, clock, faults } = operating;
@@ -119,7 +119,7 @@ export function createOperate(operating: Operating): Operate {
 
 function handle(task: Task, input: OperationInput | Refusal): Awaitable<Response> {
   if ("refused" in input) return refusal(input, task);
-  const answer = task.desk.handler(input, input.attempt);
+  const answer = task.desk.handler(input, input);
   return answer instanceof Promise ? answer.then((given) => write(task, given)) : write(task, answer);
 }
 

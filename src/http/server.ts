@@ -1,9 +1,10 @@
 import type { Awaitable } from "../domain/ports.ts";
+import { nextTurn } from "../domain/turns.ts";
 import type { Log } from "../log.ts";
 import { Collector } from "./collector.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { errorReply, faultReply } from "./replies.ts";
-import { nextTurn, Share } from "./turns.ts";
+import { Share } from "./turns.ts";
 import { type Route, routesOf, VERSION_PREFIX } from "./router.ts";
 
 /** What is served once it is known at which address. */

@@ -1,16 +1,3 @@
-let pending: Promise<void> | undefined;
-
-/** The next turn of the event loop; everybody who waits for the same one gets the same promise. */
-export function nextTurn(): Promise<void> {
-  pending ??= new Promise((resolve) => {
-    setImmediate(() => {
-      pending = undefined;
-      resolve();
-    });
-  });
-  return pending;
-}
-
 const SHARE = 256;
 /** So many answers take some milliseconds when they come without a pause. */
 const BUSY_MS = 100;

@@ -20,3 +20,16 @@ test("work that never ends becomes Unavailable, each at its own time", async () 
   for (const result of results) expect(result).toBeInstanceOf(Unavailable);
   expect(performance.now() - started).toBeGreaterThanOrEqual(19);
 });
+
+test("whatever the order in which answers come, those that never come end, and nobody else", async () => {
+  const deadlines = new Deadlines(30);
+  const all = Array.from({ length: 50 }, (_, i) => {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    return { i, resolve, bound: deadlines.bound<number | string>(promise, () => "late") };
+  });
+  for (const { i, resolve } of all.toReversed()) if (i % 3 !== 0) resolve(i);
+  const results = await Promise.all(all.map(({ bound }) => bound));
+  expect(results).toEqual(all.map(({ i }) => (i % 3 === 0 ? "late" : i)));
+  // And it goes on afterwards.
+  expect(await deadlines.bound(new Promise<string>(() => {}), () => "late")).toBe("late");
+});

@@ -1,5 +1,6 @@
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/schemas.ts";
 import type { Attempt, Page, Query, Store } from "../../domain/ports.ts";
+import { nextTurn } from "../../domain/turns.ts";
 import { Claims, type RetriableOperation, type Retried, STILL_RUNNING } from "../attempts.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import { Attempts } from "./attempts.ts";
@@ -45,7 +46,8 @@ export class PostgresStore implements Store {
     return row && petOf(row);
   }
 
-  createPet(pet: NewPet, at: number, attempt?: Attempt) {
+  async createPet(pet: NewPet, at: number, attempt?: Attempt, signal?: AbortSignal) {
+    if (signal) await unlessGivenUp(signal);
     return this.#once("createPet", attempt, () => this.#creates.submit({ pet, at, attempt }));
   }
 
@@ -53,7 +55,8 @@ export class PostgresStore implements Store {
     return this.#orders.page(query);
   }
 
-  placeOrder(petId: bigint, at: number, attempt?: Attempt) {
+  async placeOrder(petId: bigint, at: number, attempt?: Attempt, signal?: AbortSignal) {
+    if (signal) await unlessGivenUp(signal);
     const write = { at, attempt };
     return this.#once("placeOrder", attempt, async () => {
       const answer = await this.#engine.writes.transaction(async (tx) => {
@@ -68,7 +71,8 @@ export class PostgresStore implements Store {
     });
   }
 
-  updateOrder(id: bigint, status: OrderUpdate["status"]) {
+  async updateOrder(id: bigint, status: OrderUpdate["status"], signal?: AbortSignal) {
+    if (signal) await unlessGivenUp(signal);
     return this.#engine.writes.transaction((tx) => updateOrder(tx, id, status));
   }
 
@@ -92,4 +96,9 @@ export class PostgresStore implements Store {
       release();
     }
   }
+}
+
+async function unlessGivenUp(signal: AbortSignal): Promise<void> {
+  await nextTurn();
+  signal.throwIfAborted();
 }
