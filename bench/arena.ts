@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { contestant, type ContestantId, does } from "./contestants.ts";
-import { Meter } from "./measure.ts";
+import { type Meter, openMeter } from "./measure.ts";
 import { residentMb } from "./proc.ts";
 import type { Progress } from "./progress.ts";
 import { type Replies, type Reply, replyOf, routeOf } from "./replies.ts";
@@ -10,7 +10,7 @@ import { askOnce, checkAnswers, sameAnswer } from "./sanity.ts";
 import { type Server, startServer } from "./servers.ts";
 import { spend } from "./spend.ts";
 import { prepareData, type Setting, type Stage } from "./stage.ts";
-import { type Values, valuesFor, writeValues } from "./values.ts";
+import { type Values, valuesFor } from "./values.ts";
 import { asksOf, workOf, type WorkId } from "./work.ts";
 
 export interface ArenaOptions {
@@ -48,8 +48,7 @@ export class Arena {
     const values = valuesFor(animals);
     const folder = join(stage.folder, "load");
     mkdirSync(folder);
-    const files = writeValues(folder, values);
-    const meter = new Meter({ processes: stage.processes, core: stage.cores?.load, folder, files }, values);
+    const meter = openMeter(folder, stage, values);
 
     const ours = await startServer("ours", { stage, data, replies: {} });
     const replies = await capture(ours, works, values);
@@ -61,22 +60,21 @@ export class Arena {
   }
 
   /** These servers, in new processes, and no others. */
-  start(ids: readonly ContestantId[]): Promise<readonly Server[]> {
-    return this.#startAll(ids, ({ id, startMs }) => {
-      this.#options.progress.step(`starting ${contestant(id).title}`);
-      this.#startMs.set(id, [...(this.#startMs.get(id) ?? []), startMs]);
-    });
+  async start(ids: readonly ContestantId[]): Promise<readonly Server[]> {
+    const { progress } = this.#options;
+    const servers = await this.#startAll(ids, (id) => progress.step(`starting ${contestant(id).title}`));
+    for (const { id, startMs } of servers) this.#startMs.set(id, [...(this.#startMs.get(id) ?? []), startMs]);
+    return servers;
   }
 
   async #startAll(
     ids: readonly ContestantId[],
-    onStart?: (server: Server) => void,
+    announce?: (id: ContestantId) => void,
   ): Promise<readonly Server[]> {
     await this.stop();
     for (const id of ids) {
-      const server = await startServer(id, this.#setting);
-      this.#servers.push(server);
-      onStart?.(server);
+      announce?.(id);
+      this.#servers.push(await startServer(id, this.#setting));
     }
     return this.#servers;
   }

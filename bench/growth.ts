@@ -1,13 +1,13 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { Meter } from "./measure.ts";
+import { type Meter, openMeter } from "./measure.ts";
 import { residentMb } from "./proc.ts";
 import type { Progress } from "./progress.ts";
 import type { GrowthStep } from "./results.ts";
 import { type Server, startServer } from "./servers.ts";
 import { prepareData, type Setting, type Stage } from "./stage.ts";
 import { inTurn, Scores } from "./turns.ts";
-import { valuesFor, writeValues } from "./values.ts";
+import { valuesFor } from "./values.ts";
 import { workOf, type WorkId } from "./work.ts";
 
 const SIZES = [1_000, 100_000, 10_000_000] as const;
@@ -80,9 +80,7 @@ async function prepare(stage: Stage, animals: number): Promise<Size> {
   const folder = join(stage.folder, `growth-${animals}`);
   mkdirSync(folder);
   const data = await prepareData({ ...stage, folder }, animals);
-  const values = valuesFor(animals);
-  const files = writeValues(folder, values);
-  const meter = new Meter({ processes: stage.processes, core: stage.cores?.load, folder, files }, values);
+  const meter = openMeter(folder, stage, valuesFor(animals));
   const scores = new Scores(WORKS, () => ["ours"]);
   return { animals, setting: { stage, data, replies: {} }, meter, startMs: [], scores };
 }

@@ -3,7 +3,8 @@ import { templateOf } from "./requests.ts";
 import { checkAnswers, checkRound, checkRows, highestId } from "./sanity.ts";
 import type { Server } from "./servers.ts";
 import { spend } from "./spend.ts";
-import type { Values } from "./values.ts";
+import type { Stage } from "./stage.ts";
+import { type Values, writeValues } from "./values.ts";
 import { type Ask, asksOf, type Work, type WorkId } from "./work.ts";
 import { type LoadTool, runWrk } from "./wrk.ts";
 
@@ -22,6 +23,11 @@ export interface Round {
   readonly seconds: number;
   readonly connections?: number;
   readonly delayMs?: number;
+}
+
+/** Values and plans go into the folder. */
+export function openMeter(folder: string, { processes, cores }: Stage, values: Values): Meter {
+  return new Meter({ processes, core: cores?.load, folder, files: writeValues(folder, values) }, values);
 }
 
 /** Measures rounds; keeps in mind how far the lists of values have been used by each server. */

@@ -35,8 +35,7 @@ export interface Services {
  * again until one of them changes.
  */
 export type Handler<Id extends OperationId> = (
-  input: Input<Id>,
-  write: Pick<OperationInput, "attempt" | "signal">,
+  input: Input<Id> & Pick<OperationInput, "attempt" | "signal">,
 ) => Awaitable<(Answer<Id> & { readonly etag?: string; readonly lastsIn?: Span }) | RefusalOf<Id>>;
 
 /** One for every operation of the table; leaving one out is a type error. */
@@ -52,7 +51,7 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         lastsIn: spanOf(query.cursor ?? 0n, page),
       })),
 
-    createPet: ({ body }, { attempt, signal }) =>
+    createPet: ({ body, attempt, signal }) =>
       store
         .createPet(body, clock.now(), attempt, signal)
         .then((written) => created(`${baseUrl}/pets`, written)),
@@ -69,12 +68,12 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         return { body: page.json, headers };
       }),
 
-    placeOrder: ({ body }, { attempt, signal }) =>
+    placeOrder: ({ body, attempt, signal }) =>
       store
         .placeOrder(body.petId, clock.now(), attempt, signal)
         .then((written) => created(`${baseUrl}/store/orders`, written)),
 
-    updateOrder: async ({ id, body }, { signal }) => {
+    updateOrder: async ({ id, body, signal }) => {
       const order = await store.updateOrder(BigInt(id), body.status, signal);
       return "refused" in order ? order : { body: encodeOrder(order) };
     },

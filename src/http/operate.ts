@@ -65,7 +65,7 @@ type AnyAnswer =
     }
   | Refusal;
 /** Any of the handlers, for an input that was read by that same operation's entry in the table. */
-type AnyHandler = (input: OperationInput, write: OperationInput) => Awaitable<AnyAnswer>;
+type AnyHandler = (input: OperationInput) => Awaitable<AnyAnswer>;
 
 export function createOperate(operating: Operating): Operate {
   const { deadlines, clock, faults } = operating;
@@ -119,7 +119,7 @@ export function createOperate(operating: Operating): Operate {
 
 function handle(task: Task, input: OperationInput | Refusal): Awaitable<Response> {
   if ("refused" in input) return refusal(input, task);
-  const answer = task.desk.handler(input, input);
+  const answer = task.desk.handler(input);
   return answer instanceof Promise ? answer.then((given) => write(task, given)) : write(task, answer);
 }
 

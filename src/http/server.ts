@@ -4,8 +4,8 @@ import type { Log } from "../log.ts";
 import { Collector } from "./collector.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { errorReply, faultReply } from "./replies.ts";
-import { Share } from "./turns.ts";
 import { type Route, routesOf, VERSION_PREFIX } from "./router.ts";
+import { Share } from "./share.ts";
 
 /** What is served once it is known at which address. */
 export interface Site {

@@ -29,7 +29,6 @@ export class Hashed extends Named {
     this.#heads.open(FIRST_BUCKETS - 1);
   }
 
-  /** Only plain names are ever filed, so the costlier question is asked for newcomers alone. */
   override find(subject: Subject): number {
     if (subject === this.#lastFound) return this.#lastSlot;
     const slot = this.#search(subject);
@@ -40,6 +39,7 @@ export class Hashed extends Named {
     return slot;
   }
 
+  /** Only plain names are ever filed, so the costlier question is asked for newcomers alone. */
   #search(subject: Subject): number {
     const slot = this.#probe(subject);
     if (slot !== NONE) return slot;

@@ -1,4 +1,5 @@
 import { Unavailable } from "../../contract/errors.ts";
+import { nextTurn } from "../../domain/turns.ts";
 
 export interface BatchOptions<Entry, Answer> {
   /** All of them in one transaction: an answer for each, or an error and nothing done. */
@@ -50,7 +51,7 @@ export class Batches<Entry, Answer> {
 
   async #work(): Promise<void> {
     // Requests that one turn of the event loop delivers share the first batch too.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
     while (this.#waiting.length > 0) await this.#settle(this.#next());
     this.#running = undefined;
   }
