@@ -14,7 +14,8 @@ import { createLog, type Log } from "./log.ts";
 import { createOperate } from "./http/operate.ts";
 import { createPages } from "./http/pages.ts";
 import { createPipeline } from "./http/pipeline.ts";
-import { listen } from "./http/server.ts";
+import { createSite, STARTING } from "./http/site.ts";
+import { Listener } from "./wire/listener.ts";
 
 export interface App {
   /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */
@@ -61,7 +62,7 @@ export async function serveOn(
   const { environment, plans } = config;
   const callers = await Callers.open({ keys, environment, plans, clock });
   const { host, port, drainDelayMs } = config;
-  const listener = listen({ host, port, drainDelayMs, log });
+  const listener = new Listener({ host, port, log, site: STARTING });
   const baseUrl = config.publicUrl ?? listenUrl(host, listener.port);
 
   const handlers = createHandlers({ store, clock, baseUrl });
@@ -75,20 +76,20 @@ export async function serveOn(
     baseUrl,
   });
   const addresses = new Addresses(config.trustedProxies);
-  const { peerOf } = listener;
-  const pipeline = createPipeline({ callers, limiter, plans, addresses, peerOf, clock, faults }, operate);
+  const pipeline = createPipeline({ callers, limiter, plans, addresses, clock, faults }, operate);
   const pages = createPages({
     openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
     docs: interfaceDocs,
+    isLeaving: () => listener.isLeaving,
   });
-  listener.serve({ pipeline, pages });
+  listener.serve(createSite({ pipeline, pages, log }));
   const stopFollowing = followKeys({ callers, limiter, clock, log });
 
   return {
     url: baseUrl,
     keys,
     async close() {
-      await listener.close();
+      await listener.close(drainDelayMs);
       stopFollowing();
       await engines.close();
     },

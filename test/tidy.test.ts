@@ -70,7 +70,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   domain: ["contract"],
   store: ["domain", "contract", "etag"],
   limiter: ["domain", "contract"],
-  http: ["domain", "contract", "etag", "log"],
+  wire: ["domain", "log"],
+  http: ["wire", "domain", "contract", "etag", "log"],
   client: ["contract"],
   console: ["client", "contract"],
   config: ["domain", "contract"],
@@ -78,7 +79,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   log: [],
   etag: [],
   engines: ["store", "limiter", "domain", "config", "log"],
-  app: ["engines", "http", "domain", "contract", "config", "clock", "log"],
+  app: ["engines", "http", "wire", "domain", "contract", "config", "clock", "log"],
   cli: ["app", "engines", "client", "config", "store", "domain", "contract", "log"],
 };
 
@@ -130,9 +131,9 @@ describe("rooms", () => {
       /^src\/config\.ts$/,
     ],
     [
-      "Bun.serve stands in http alone",
-      /\bBun\.serve\b|import \{[^}]*\bserve\b[^}]*\} from "bun"/,
-      /^src\/http\//,
+      "sockets are listened on in wire alone",
+      /\bBun\.(?:serve|listen)\b|import \{[^}]*\b(?:serve|listen)\b[^}]*\} from "bun"/,
+      /^src\/wire\//,
     ],
     [
       "databases are spoken to in store alone",

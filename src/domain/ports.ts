@@ -86,10 +86,6 @@ type Retried = Refusal<"idempotency_conflict" | "idempotency_key_reused">;
 /**
  * Animals and orders. Every write is one transaction, and its promise resolves only after that transaction is durable.
  * Identifiers start at 1, grow, and are never given twice. An engine that cannot answer throws Unavailable.
- *
- * A write that is given up (`signal`) before its transaction begins is not done. The runtime hands a body over before
- * it has looked at what follows; if that is broken, it tells the client 400 by itself, which shows here one turn of
- * the event loop later. So an engine lets one pass before it looks.
  */
 export interface Store {
   readonly freshness?: Freshness;
@@ -98,7 +94,7 @@ export interface Store {
   /** By identifier, ascending; the cost does not depend on how deep the page lies. */
   listPets(query: Query<PetStatus>): Awaitable<Page<Pet>>;
   getPet(id: bigint): Awaitable<Pet | undefined>;
-  createPet(pet: NewPet, at: number, attempt?: Attempt, signal?: AbortSignal): Promise<Written | Retried>;
+  createPet(pet: NewPet, at: number, attempt?: Attempt): Promise<Written | Retried>;
 
   listOrders(query: Query<OrderStatus>): Awaitable<Page<Order>>;
   /** The animal becomes pending in the same transaction. */
@@ -106,13 +102,11 @@ export interface Store {
     petId: bigint,
     at: number,
     attempt?: Attempt,
-    signal?: AbortSignal,
   ): Promise<Written | Retried | Refusal<"pet_not_found" | "pet_not_available">>;
   /** The animal becomes sold or available in the same transaction. */
   updateOrder(
     id: bigint,
     status: OrderUpdate["status"],
-    signal?: AbortSignal,
   ): Promise<Order | Refusal<"order_not_found" | "order_closed">>;
 
   /** Finishes what was accepted, then lets go of the engine. */

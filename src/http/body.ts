@@ -1,5 +1,8 @@
 import { type Refusal, refuse } from "../contract/errors.ts";
 import { parseJson } from "../contract/json.ts";
+import type { Awaitable } from "../domain/ports.ts";
+import type { Incoming } from "../wire/incoming.ts";
+import { andThen } from "./awaitable.ts";
 
 export const MAX_BODY_BYTES = 64 * 1024;
 
@@ -19,13 +22,15 @@ export interface JsonBody {
   readonly bytes: Uint8Array;
 }
 
-export function readJsonBody(request: Request): Promise<JsonBody | BodyRefusal> {
-  return readBytes(request).then((bytes) => (bytes === undefined ? TOO_LARGE : parseBody(request, bytes)));
+export function readJsonBody(incoming: Incoming): Awaitable<JsonBody | BodyRefusal> {
+  return andThen(incoming.body(MAX_BODY_BYTES), (bytes) =>
+    bytes === undefined ? TOO_LARGE : parseBody(incoming, bytes),
+  );
 }
 
-function parseBody(request: Request, bytes: Uint8Array): JsonBody | BodyRefusal {
+function parseBody({ fields }: Incoming, bytes: Uint8Array): JsonBody | BodyRefusal {
   if (bytes.length === 0) return NO_BODY;
-  if (!JSON_TYPE.test(request.headers.get("content-type") ?? "")) return WRONG_TYPE;
+  if (!JSON_TYPE.test(fields.get("content-type") ?? "")) return WRONG_TYPE;
   const text = decode(bytes);
   if (text === undefined) return NOT_UTF8;
   try {
@@ -35,30 +40,9 @@ function parseBody(request: Request, bytes: Uint8Array): JsonBody | BodyRefusal 
   }
 }
 
-/**
- * `request.bytes()` gathers whatever comes, so it is only for a length that was announced and is small; a body of
- * unknown length is counted as it arrives. The runtime refuses a length that is not a plain number by itself.
- */
-function readBytes(request: Request): Promise<Uint8Array | undefined> {
-  const announced = request.headers.get("content-length");
-  if (announced === null) return countBytes(request.body);
-  return Number(announced) > MAX_BODY_BYTES ? Promise.resolve(undefined) : request.bytes();
-}
-
-async function countBytes(body: ReadableStream<Uint8Array> | null): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body ?? []) {
-    length += chunk.length;
-    if (length > MAX_BODY_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** `request.json()` lets invalid UTF-8 and a byte order mark pass; neither is JSON. */
+/** Neither invalid UTF-8 nor a byte order mark is JSON. */
 function decode(bytes: Uint8Array): string | undefined {
   try {
     const text = strictUtf8.decode(bytes);

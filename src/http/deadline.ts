@@ -9,7 +9,7 @@ interface Waiting {
 }
 
 /**
- * The runtime never times out a request whose body has arrived, so every answer that is waited for gets a deadline.
+ * A request that has come is never timed out, so every answer that is waited for gets a deadline.
  * All last equally long, so they end in the order they began: one timer for the oldest serves them all. They are
  * linked to one another by hand, since putting each into a Set and taking it out again costs 5 µs.
  */

@@ -1,5 +1,6 @@
 import { Unavailable } from "../contract/errors.ts";
 import type { Log } from "../log.ts";
+import { Gone } from "../wire/incoming.ts";
 
 const QUIET_MS = 1_000;
 
@@ -14,7 +15,7 @@ export class FaultLog {
   constructor(private readonly log: Log) {}
 
   report(where: string, error: unknown): void {
-    if (isClientGone(error)) return;
+    if (error instanceof Gone) return;
     if (!(error instanceof Unavailable)) {
       this.log.error("request failed", { where, error });
       return;
@@ -28,9 +29,4 @@ export class FaultLog {
     this.#quietUntil = now + QUIET_MS;
     this.#unmentioned = 0;
   }
-}
-
-/** Reading the body of a client that has hung up fails this way; nobody is left to answer, and nothing is wrong. */
-function isClientGone(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
 }

@@ -35,7 +35,7 @@ export interface Services {
  * again until one of them changes.
  */
 export type Handler<Id extends OperationId> = (
-  input: Input<Id> & Pick<OperationInput, "attempt" | "signal">,
+  input: Input<Id> & Pick<OperationInput, "attempt">,
 ) => Awaitable<(Answer<Id> & { readonly etag?: string; readonly lastsIn?: Span }) | RefusalOf<Id>>;
 
 /** One for every operation of the table; leaving one out is a type error. */
@@ -51,10 +51,8 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         lastsIn: spanOf(query.cursor ?? 0n, page),
       })),
 
-    createPet: ({ body, attempt, signal }) =>
-      store
-        .createPet(body, clock.now(), attempt, signal)
-        .then((written) => created(`${baseUrl}/pets`, written)),
+    createPet: ({ body, attempt }) =>
+      store.createPet(body, clock.now(), attempt).then((written) => created(`${baseUrl}/pets`, written)),
 
     getPet: ({ id }) =>
       andThen(written.get(id), (pet) =>
@@ -68,13 +66,13 @@ export function createHandlers({ store, clock, baseUrl }: Services): Handlers {
         return { body: page.json, headers };
       }),
 
-    placeOrder: ({ body, attempt, signal }) =>
+    placeOrder: ({ body, attempt }) =>
       store
-        .placeOrder(body.petId, clock.now(), attempt, signal)
+        .placeOrder(body.petId, clock.now(), attempt)
         .then((written) => created(`${baseUrl}/store/orders`, written)),
 
-    updateOrder: async ({ id, body, signal }) => {
-      const order = await store.updateOrder(BigInt(id), body.status, signal);
+    updateOrder: async ({ id, body }) => {
+      const order = await store.updateOrder(BigInt(id), body.status);
       return "refused" in order ? order : { body: encodeOrder(order) };
     },
   };

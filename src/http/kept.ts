@@ -1,10 +1,10 @@
 import { BoundedMap, bytesOf, Doorkeeper, type Sized } from "../domain/bounded.ts";
 import type { Freshness, Span } from "../domain/ports.ts";
-import type { Template } from "./template.ts";
 
 /** An answer that the store would give again as long as it stands. */
 export interface KeptAnswer {
-  readonly template: Template;
+  /** Header lines, those that say where the caller stands aside. */
+  readonly lines: string;
   readonly body: string;
   readonly etag: string;
 }
@@ -17,11 +17,8 @@ interface Entry extends Sized {
 const MAX_BYTES = 8 * 1024 * 1024;
 /** What an entry costs beyond its body: its headers, its key and its places in the map. */
 const ENTRY_BYTES = 2_000;
-/**
- * Keys longer than this belong to nobody who asks twice. Others than these characters come only raw, by way of an odd
- * Host header: nobody's either, and they would not survive the copy below.
- */
-const KEEPABLE = /^[\x21-\x7e]{0,200}$/;
+/** Longer ones belong to nobody who asks twice. */
+const MAX_KEY_LENGTH = 200;
 /** Fewer than can be kept, as pages go, so that little is pushed out before it is wanted. */
 const PLACES = 2_048;
 
@@ -52,11 +49,11 @@ export class KeptAnswers {
 
   /** Whether this key was asked for before, and is from now on. */
   isWanted(key: string): boolean {
-    return KEEPABLE.test(key) && this.#doorkeeper.knows(Bun.hash.xxHash32(key));
+    return key.length <= MAX_KEY_LENGTH && this.#doorkeeper.knows(Bun.hash.xxHash32(key));
   }
 
   keep(key: string, answer: KeptAnswer, span: Span): void {
-    // A piece of the address would keep all of it in memory, the Host header included.
+    // A piece of a request's head would keep all of it in memory.
     const copy = Buffer.from(key, "latin1").toString("latin1");
     const bytes = ENTRY_BYTES + bytesOf(answer.body);
     this.#entries.set(copy, { answer, stands: this.freshness.watch(span), bytes });

@@ -3,18 +3,26 @@ import { OPERATIONS, type Operation, type OperationId } from "../contract/operat
 import { DAY_MS, type Verdict } from "../domain/limits.ts";
 import type { Awaitable, Clock, Span } from "../domain/ports.ts";
 import { etagOf } from "../etag.ts";
+import type { Incoming } from "../wire/incoming.ts";
+import { line, type Reply } from "../wire/reply.ts";
 import type { Caller } from "./callers.ts";
-import type { Condition } from "./condition.ts";
+import { isKnown } from "./condition.ts";
 import type { Deadlines } from "./deadline.ts";
 import { removalFields } from "./deprecation.ts";
 import type { FaultLog } from "./faults.ts";
 import type { Handlers } from "./handlers.ts";
 import { type OperationInput, readInput } from "./input.ts";
-import type { KeptAnswers } from "./kept.ts";
-import { queryOf } from "./query.ts";
-import { emptyReply, errorReply, faultReply, type HeaderFields, limitFields } from "./replies.ts";
-import type { Route } from "./router.ts";
-import { Template } from "./template.ts";
+import type { KeptAnswer, KeptAnswers } from "./kept.ts";
+import {
+  emptyReply,
+  errorReply,
+  faultReply,
+  type HeaderFields,
+  jsonReply,
+  limitLines,
+  linesOf,
+} from "./replies.ts";
+import { identifierIn, type Route } from "./router.ts";
 
 export interface Operating {
   readonly handlers: Handlers;
@@ -28,11 +36,11 @@ export interface Operating {
 
 /** Answers a request that was admitted. */
 export type Operate = (
-  request: Bun.BunRequest<string>,
+  incoming: Incoming,
   route: Route | undefined,
   caller: Caller,
   verdict: Verdict,
-) => Awaitable<Response>;
+) => Awaitable<Reply>;
 
 /** Everything that serves one operation, put together once. */
 interface Desk {
@@ -40,9 +48,8 @@ interface Desk {
   readonly operation: Operation;
   readonly handler: AnyHandler;
   readonly kept: KeptAnswers | undefined;
-  /** Fields that every answer of the operation carries. */
-  readonly fields: HeaderFields;
-  readonly template: Template;
+  /** What every answer of the operation says in its head. */
+  readonly lines: string;
   /** When the operation is removed; never, as a rule. */
   readonly goneAt: number;
 }
@@ -50,7 +57,7 @@ interface Desk {
 /** One request at its desk. */
 interface Task {
   readonly desk: Desk;
-  readonly request: Bun.BunRequest<string>;
+  readonly incoming: Incoming;
   readonly verdict: Verdict;
   /** What a kept answer is found by. */
   readonly words: string;
@@ -71,19 +78,19 @@ export function createOperate(operating: Operating): Operate {
   const { deadlines, clock, faults } = operating;
   const desks = desksOf(operating);
 
-  return (request, route, caller, verdict) => {
+  return (incoming, route, caller, verdict) => {
     if (route === undefined)
-      return errorReply("not_found", "No resource lives at this path.", limitFields(verdict));
-    const id = route.operations.get(request.method);
-    if (id === undefined) return otherMethod(request.method, route, verdict);
+      return errorReply("not_found", "No resource lives at this path.", limitLines(verdict));
+    const id = route.operations.get(incoming.method);
+    if (id === undefined) return otherMethod(incoming.method, route, verdict);
 
     const desk = desks[id];
-    if (hasGone(desk, verdict)) return removed(verdict, desk.fields);
-    const words = wordsOf(desk.operation, request);
+    if (hasGone(desk, verdict)) return removed(verdict, desk);
+    const words = desk.operation.identifier ? identifierIn(incoming.path, route) : incoming.query;
     const known = desk.kept?.find(words);
-    if (known) return known.template.replyUnlessKnown(known.body, verdict, condition(request, known.etag));
+    if (known) return replyUnlessKnown(incoming, known, verdict);
 
-    const task = { desk, request, verdict, words };
+    const task = { desk, incoming, verdict, words };
     try {
       const reply = work(task, caller);
       return reply instanceof Promise ? deadlines.bound(reply, (error) => fault(task, error)) : reply;
@@ -100,85 +107,71 @@ export function createOperate(operating: Operating): Operate {
     return resetAt * 1000 + DAY_MS >= goneAt && clock.now() >= goneAt;
   }
 
-  function work(task: Task, caller: Caller): Awaitable<Response> {
-    const { desk, request, words } = task;
-    const input = readInput({ request, operation: desk.operation, words }, caller);
+  function work(task: Task, caller: Caller): Awaitable<Reply> {
+    const { desk, incoming, words } = task;
+    const input = readInput({ incoming, operation: desk.operation, words }, caller);
     return input instanceof Promise ? input.then((read) => handle(task, read)) : handle(task, input);
   }
 
-  function fault({ desk: { id, fields }, verdict }: Task, error: unknown): Response {
+  function fault({ desk: { id, lines }, verdict }: Task, error: unknown): Reply {
     faults.report(id, error);
-    const headers = limitFields(verdict, fields);
-    if (!(error instanceof Unavailable)) {
-      return faultReply(headers);
-    }
-    const retry = limitFields(verdict, fields, { "Retry-After": `${error.retryAfterSeconds}` });
-    return errorReply("unavailable", "The service cannot answer right now; try again soon.", retry);
+    const head = lines + limitLines(verdict);
+    if (!(error instanceof Unavailable)) return faultReply(head);
+    const retry = line("Retry-After", `${error.retryAfterSeconds}`);
+    return errorReply("unavailable", "The service cannot answer right now; try again soon.", head + retry);
   }
 }
 
-function handle(task: Task, input: OperationInput | Refusal): Awaitable<Response> {
+function handle(task: Task, input: OperationInput | Refusal): Awaitable<Reply> {
   if ("refused" in input) return refusal(input, task);
   const answer = task.desk.handler(input);
   return answer instanceof Promise ? answer.then((given) => write(task, given)) : write(task, answer);
 }
 
-function write(task: Task, answer: AnyAnswer): Response {
+function write(task: Task, answer: AnyAnswer): Reply {
   if ("refused" in answer) return refusal(answer, task);
-  const { desk, verdict, request, words } = task;
+  const { desk, verdict, incoming, words } = task;
   const { body, headers, lastsIn } = answer;
-  if (desk.operation.method !== "GET") return desk.template.dress(headers).reply(body, verdict);
+  const lines = headers ? desk.lines + linesOf(headers) : desk.lines;
+  const { method, success } = desk.operation;
+  if (method !== "GET") return jsonReply(success.status, lines + limitLines(verdict), body);
   const etag = answer.etag ?? etagOf(body);
-  if (lastsIn && desk.kept?.isWanted(words)) {
-    const template = templateOf(desk).dress(headers);
-    desk.kept.keep(words, { template, body, etag }, lastsIn);
-  }
-  return desk.template.dress(headers).replyUnlessKnown(body, verdict, condition(request, etag));
+  const whole = { lines: lines + line("ETag", etag), body, etag };
+  if (lastsIn && desk.kept?.isWanted(words)) desk.kept.keep(words, whole, lastsIn);
+  return replyUnlessKnown(incoming, whole, verdict);
 }
 
-function condition(request: Request, etag: string): Condition {
-  return { ifNoneMatch: request.headers.get("if-none-match"), etag };
-}
-
-/** What the client said besides the operation: with it, everything that decides the answer to a GET. */
-function wordsOf({ identifier, query }: Operation, request: Bun.BunRequest<string>): string {
-  if (identifier) return request.params[identifier.name] ?? "";
-  return query ? queryOf(request.url) : "";
+/** 304 when the client has this already. */
+function replyUnlessKnown({ fields }: Incoming, { lines, body, etag }: KeptAnswer, verdict: Verdict): Reply {
+  const head = lines + limitLines(verdict);
+  return isKnown(etag, fields.get("if-none-match")) ? emptyReply(304, head) : jsonReply(200, head, body);
 }
 
 function desksOf({ handlers, kept, baseUrl }: Operating): Readonly<Record<OperationId, Desk>> {
   const entries = (Object.entries(OPERATIONS) as [OperationId, Operation][]).map(([id, operation]) => {
     const { deprecated } = operation;
-    const fields = deprecated ? removalFields(deprecated, baseUrl) : {};
+    const lines = linesOf(deprecated ? removalFields(deprecated, baseUrl) : {});
     const goneAt = deprecated?.sunset.getTime() ?? Infinity;
     const handler = handlers[id] as unknown as AnyHandler;
-    const template = templateOf({ operation, fields });
-    return [id, { id, operation, handler, kept: kept[id], fields, template, goneAt }];
+    return [id, { id, operation, handler, kept: kept[id], lines, goneAt }];
   });
   return Object.fromEntries(entries) as Record<OperationId, Desk>;
 }
 
-function templateOf({ operation, fields }: Pick<Desk, "operation" | "fields">): Template {
-  return new Template(operation.success.status, fields);
+function refusal({ refused, message }: Refusal, { verdict, desk }: Task): Reply {
+  return errorReply(refused, message, desk.lines + limitLines(verdict));
 }
 
-function refusal({ refused, message }: Refusal, { verdict, desk }: Task): Response {
-  // What is left of a body that is too large is not read: the connection cannot be used again.
-  const closing = refused === "body_too_large" ? { Connection: "close" } : undefined;
-  return errorReply(refused, message, limitFields(verdict, desk.fields, closing));
+function otherMethod(method: string, { methods }: Route, verdict: Verdict): Reply {
+  const lines = line("Allow", methods) + limitLines(verdict);
+  if (method === "OPTIONS") return emptyReply(204, lines);
+  return errorReply("method_not_allowed", `This path allows ${methods}, not ${method}.`, lines);
 }
 
-function otherMethod(method: string, { methods }: Route, verdict: Verdict): Response {
-  const headers = limitFields(verdict, { Allow: methods });
-  if (method === "OPTIONS") return emptyReply(204, headers);
-  return errorReply("method_not_allowed", `This path allows ${methods}, not ${method}.`, headers);
-}
-
-function removed(verdict: Verdict, fields: HeaderFields): Response {
-  const headers = limitFields(verdict, fields);
+function removed(verdict: Verdict, { lines }: Desk): Reply {
   return errorReply(
     "operation_removed",
     "This operation has been removed; Link names its successor.",
-    headers,
+    lines + limitLines(verdict),
   );
 }

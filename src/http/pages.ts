@@ -1,4 +1,6 @@
-import { errorReply, jsonReply } from "./replies.ts";
+import type { Incoming } from "../wire/incoming.ts";
+import type { Reply } from "../wire/reply.ts";
+import { errorReply, jsonReply, linesOf } from "./replies.ts";
 
 /** What stands beside the versioned interface: no key, no limits. */
 export interface Pages {
@@ -6,30 +8,37 @@ export interface Pages {
   readonly openApi: () => string;
   /** The interface's documentation, as Markdown. */
   readonly docs: () => string;
+  /** What load balancers ask at /healthz: whether to send nothing more here. */
+  readonly isLeaving: () => boolean;
 }
 
-type Page = (request: Request) => Response;
+export type Page = (incoming: Pick<Incoming, "method">) => Reply;
 
 /** Each is made when it is first asked for, so that no start waits for it. */
-export function createPages(pages: Pages): Record<string, Page> {
+export function createPages(pages: Pages): ReadonlyMap<string, Page> {
   const html = once(() => docsPage(pages.docs()));
   const openApi = once(pages.openApi);
-  return {
-    "/": page(() => new Response(null, { status: 302, headers: { Location: "/docs" } })),
-    "/docs": page(() => new Response(html(), { headers: { "Content-Type": "text/html; charset=utf-8" } })),
-    "/openapi.json": page(() => jsonReply(200, openApi(), {})),
-    "/healthz": page(() => jsonReply(200, '{"status":"ok"}', { "Cache-Control": "no-store" })),
-    "/*": () => errorReply("not_found", "No resource lives at this path; the interface is under /v1.", {}),
+  return new Map([
+    ["/", page(() => ({ status: 302, lines: linesOf({ Location: "/docs" }), body: "" }))],
+    ["/docs", page(() => ({ status: 200, lines: HTML, body: html() }))],
+    ["/openapi.json", page(() => jsonReply(200, "", openApi()))],
+    ["/healthz", page(() => (pages.isLeaving() ? leaving() : jsonReply(200, NOT_STORED, '{"status":"ok"}')))],
+  ]);
+}
+
+const HTML = linesOf({ "Content-Type": "text/html; charset=utf-8" });
+const NOT_STORED = linesOf({ "Cache-Control": "no-store" });
+
+function page(answer: () => Reply): Page {
+  return ({ method }) => {
+    if (method === "GET" || method === "HEAD") return answer();
+    const allow = linesOf({ Allow: "GET, HEAD" });
+    return errorReply("method_not_allowed", `This path allows GET, HEAD, not ${method}.`, allow);
   };
 }
 
-function page(answer: () => Response): Page {
-  return ({ method }) => {
-    if (method === "GET" || method === "HEAD") return answer();
-    return errorReply("method_not_allowed", `This path allows GET, HEAD, not ${method}.`, {
-      Allow: "GET, HEAD",
-    });
-  };
+function leaving(): Reply {
+  return errorReply("unavailable", "This server is leaving.", linesOf({ "Retry-After": "1" }));
 }
 
 function once<T extends string>(make: () => T): () => T {

@@ -2,27 +2,34 @@ import { type ErrorCode, ERRORS, Unavailable } from "../contract/errors.ts";
 import type { Limits, Subject, Verdict } from "../domain/limits.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { Awaitable, Clock, Limiter } from "../domain/ports.ts";
+import type { Incoming } from "../wire/incoming.ts";
+import type { Reply } from "../wire/reply.ts";
 import type { Addresses } from "./addresses.ts";
 import type { Caller, Callers, Stranger } from "./callers.ts";
 import type { FaultLog } from "./faults.ts";
 import type { Operate } from "./operate.ts";
-import { errorBody, errorReply, faultReply, type HeaderFields, limitFields } from "./replies.ts";
+import {
+  errorBody,
+  errorReply,
+  faultReply,
+  type HeaderFields,
+  jsonReply,
+  limitLines,
+  linesOf,
+} from "./replies.ts";
 import type { Route } from "./router.ts";
-import { Template } from "./template.ts";
 
 export interface Admission {
   readonly callers: Pick<Callers, "find">;
   readonly limiter: Pick<Limiter, "admit">;
   readonly plans: Plans;
   readonly addresses: Addresses;
-  /** The socket's other end. */
-  readonly peerOf: (request: Request) => string;
   readonly clock: Clock;
   readonly faults: FaultLog;
 }
 
 /** `route` is the path's, if the path exists. */
-export type Pipeline = (request: Bun.BunRequest, route: Route | undefined) => Awaitable<Response>;
+export type Pipeline = (incoming: Incoming, route: Route | undefined) => Awaitable<Reply>;
 
 /**
  * The way of a request under /v1:
@@ -31,53 +38,48 @@ export type Pipeline = (request: Bun.BunRequest, route: Route | undefined) => Aw
 export function createPipeline(admission: Admission, operate: Operate): Pipeline {
   const { callers, limiter, faults } = admission;
 
-  return (request, route) => {
+  return (incoming, route) => {
     try {
-      const caller = callers.find(request.headers.get("authorization"));
+      const caller = callers.find(incoming.fields.get("authorization"));
       return caller instanceof Promise
-        ? caller.then((found) => charge(request, route, found)).catch(fault)
-        : charge(request, route, caller);
+        ? caller.then((found) => charge(incoming, route, found)).catch(fault)
+        : charge(incoming, route, caller);
     } catch (error) {
       return fault(error);
     }
   };
 
-  function charge(
-    request: Bun.BunRequest,
-    route: Route | undefined,
-    caller: Caller | Stranger,
-  ): Awaitable<Response> {
-    const { subject, limits } = isCaller(caller) ? caller : anonymous(request);
+  function charge(incoming: Incoming, route: Route | undefined, caller: Caller | Stranger): Awaitable<Reply> {
+    const { subject, limits } = isCaller(caller) ? caller : anonymous(incoming);
     const verdict = limiter.admit(subject, limits);
     return verdict instanceof Promise
-      ? verdict.then((given) => answer(request, route, caller, given)).catch(fault)
-      : answer(request, route, caller, verdict);
+      ? verdict.then((given) => answer(incoming, route, caller, given)).catch(fault)
+      : answer(incoming, route, caller, verdict);
   }
 
   /** `operate` answers for its own faults. */
   function answer(
-    request: Bun.BunRequest,
+    incoming: Incoming,
     route: Route | undefined,
     caller: Caller | Stranger,
     verdict: Verdict,
-  ): Awaitable<Response> {
+  ): Awaitable<Reply> {
     if (verdict.outcome !== "admitted") return REFUSED[verdict.outcome](verdict);
     if (!isCaller(caller)) return unknown(caller, verdict);
-    return operate(request, route, caller, verdict);
+    return operate(incoming, route, caller, verdict);
   }
 
-  function anonymous(request: Request): { subject: Subject; limits: Limits } {
-    const { addresses, peerOf, plans } = admission;
-    const subject = addresses.subjectOf(peerOf(request), () => request.headers.get("x-forwarded-for"));
+  function anonymous(incoming: Incoming): { subject: Subject; limits: Limits } {
+    const { addresses, plans } = admission;
+    const subject = addresses.subjectOf(incoming.peer, () => incoming.fields.get("x-forwarded-for"));
     return { subject, limits: plans.anonymous };
   }
 
-  function fault(error: unknown): Response {
+  function fault(error: unknown): Reply {
     faults.report("admission", error);
     const limit = admission.plans.anonymous.perMinute;
     const resetAt = Math.ceil(admission.clock.now() / 1000) + 60;
-    const headers = limitFields({ outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 1 });
-    return faultReply(headers);
+    return faultReply(limitLines({ outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 }));
   }
 }
 
@@ -85,17 +87,18 @@ function isCaller(caller: Caller | Stranger): caller is Caller {
   return typeof caller === "object" && !(caller instanceof Unavailable);
 }
 
-function unknown(stranger: Stranger, verdict: Verdict): Response {
+function unknown(stranger: Stranger, verdict: Verdict): Reply {
   if (!(stranger instanceof Unavailable)) return UNKNOWN[stranger](verdict);
-  const headers = limitFields(verdict, { "Retry-After": `${stranger.retryAfterSeconds}` });
-  return errorReply("unavailable", "The API key cannot be checked right now; try again soon.", headers);
+  const lines = limitLines(verdict) + linesOf({ "Retry-After": `${stranger.retryAfterSeconds}` });
+  return errorReply("unavailable", "The API key cannot be checked right now; try again soon.", lines);
 }
 
 /** The same words each time, to whoever it may be. */
-function error(code: ErrorCode, message: string, fields?: HeaderFields): (verdict: Verdict) => Response {
-  const template = new Template(ERRORS[code].status, fields);
+function error(code: ErrorCode, message: string, fields: HeaderFields = {}): (verdict: Verdict) => Reply {
+  const { status } = ERRORS[code];
+  const lines = linesOf(fields);
   const body = errorBody(code, message);
-  return (verdict) => template.reply(body, verdict);
+  return (verdict) => jsonReply(status, lines + limitLines(verdict), body);
 }
 
 const REFUSED = {

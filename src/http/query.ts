@@ -2,17 +2,6 @@ import { Invalid, type Schema } from "../contract/schema.ts";
 
 type Parameters = Readonly<Record<string, Schema<unknown>>>;
 
-/**
- * The query of a request's address, without what `new URL` costs. `request.url` is relative when the Host header is
- * odd, and the route was decided elsewhere, so nothing but the query is ever taken from it.
- */
-export function queryOf(url: string): string {
-  const start = url.indexOf("?");
-  if (start === -1) return "";
-  const end = url.indexOf("#", start);
-  return end === -1 ? url.slice(start + 1) : url.slice(start + 1, end);
-}
-
 const NO_PARAMETERS = {};
 
 /** Known parameters, checked; unknown ones are ignored. Every parameter at fault is named. */

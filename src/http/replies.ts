@@ -1,36 +1,48 @@
 import { type ErrorCode, ERRORS } from "../contract/errors.ts";
 import type { Verdict } from "../domain/limits.ts";
+import { line, type Reply, type Status } from "../wire/reply.ts";
 
 export type HeaderFields = Readonly<Record<string, string>>;
 
-/** Every answer under /v1 says where the caller stands. A new object each time, for the rest to be added to. */
-export function limitFields(verdict: Verdict, ...more: readonly (HeaderFields | undefined)[]): HeaderFields {
-  const fields = {
-    "X-RateLimit-Limit": `${verdict.limit}`,
-    "X-RateLimit-Remaining": `${verdict.remaining}`,
-    "X-RateLimit-Reset": `${verdict.resetAt}`,
-  };
-  return Object.assign(fields, ...more);
+const JSON_LINE = line("Content-Type", "application/json");
+
+export function linesOf(fields: HeaderFields): string {
+  let lines = "";
+  for (const name in fields) lines += line(name, fields[name] ?? "");
+  return lines;
 }
 
-const JSON_TYPE = { "Content-Type": "application/json" };
+let windowLines = "";
+let windowLimit = -1;
+let windowResetAt = -1;
 
-export function jsonReply(status: number, body: string, headers: HeaderFields): Response {
-  return new Response(body, { status, headers: Object.assign(headers, JSON_TYPE) });
+/** Every answer under /v1 says where the caller stands. What it says of the window is mostly what it last said. */
+export function limitLines({ limit, remaining, resetAt, retryAfter }: Verdict): string {
+  if (limit !== windowLimit || resetAt !== windowResetAt) {
+    windowLines = line("X-RateLimit-Limit", `${limit}`) + line("X-RateLimit-Reset", `${resetAt}`);
+    windowLimit = limit;
+    windowResetAt = resetAt;
+  }
+  const lines = `${windowLines}X-RateLimit-Remaining: ${remaining}\r\n`;
+  return retryAfter === 0 ? lines : lines + line("Retry-After", `${retryAfter}`);
+}
+
+export function jsonReply(status: Status, lines: string, body: string): Reply {
+  return { status, lines: JSON_LINE + lines, body };
 }
 
 /** Without a body, and so without a Content-Type. */
-export function emptyReply(status: 204 | 304, headers: HeaderFields): Response {
-  return new Response(null, { status, headers });
+export function emptyReply(status: 204 | 304, lines: string): Reply {
+  return { status, lines, body: null };
 }
 
-export function errorReply(code: ErrorCode, message: string, headers: HeaderFields): Response {
-  return jsonReply(ERRORS[code].status, errorBody(code, message), headers);
+export function errorReply(code: ErrorCode, message: string, lines = ""): Reply {
+  return jsonReply(ERRORS[code].status, lines, errorBody(code, message));
 }
 
 /** A fault of ours: the client learns that much and no more. */
-export function faultReply(headers: HeaderFields): Response {
-  return errorReply("internal_error", "Something went wrong on our side; it has been logged.", headers);
+export function faultReply(lines = ""): Reply {
+  return errorReply("internal_error", "Something went wrong on our side; it has been logged.", lines);
 }
 
 export function errorBody(code: ErrorCode, message: string): string {

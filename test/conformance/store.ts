@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { attemptCases } from "./store-attempts.ts";
 import { AT, addPet, idsOf, type OpenStore, rex, type WithStore, written } from "./store-fixture.ts";
-import { givenUpCases } from "./store-given-up.ts";
 import { listingCases } from "./store-listings.ts";
 import { modelCases } from "./store-model.ts";
 import { orderCases } from "./store-orders.ts";
@@ -24,7 +23,6 @@ export function storeConformance(name: string, open: OpenStore): void {
     orderCases(withStore);
     attemptCases(withStore);
     writtenCases(withStore);
-    givenUpCases(withStore);
     durabilityCases(withStore);
     modelCases(open);
   });

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Freshness } from "../../src/domain/ports.ts";
 import { KeptAnswers } from "../../src/http/kept.ts";
-import { Template } from "../../src/http/template.ts";
 import { type Service, startService } from "../service.ts";
 import { sendRaw } from "./raw.ts";
 
@@ -97,9 +96,9 @@ test("what was asked for in odd characters is never given to somebody who asked 
   const service = await startService();
   await write(service, { kind: "create", status: "sold" });
   await write(service, { kind: "create", status: "available" });
-  // Without a host the address comes as it was sent; cut to a byte, U+0173 would be an "s".
+  // Cut to a byte, U+0173 would be an "s".
   const odd = `GET /v1/pets?limit=1&statu\u0173=available HTTP/1.1\r\nHost: \r\nAuthorization: Bearer ${service.key}\r\n\r\n`;
-  for (let i = 0; i < 3; i++) expect(await sendRaw(service.url, odd)).toContain('"status":"sold"');
+  for (let i = 0; i < 3; i++) expect(await sendRaw(service.url, odd)).toStartWith("HTTP/1.1 400 ");
   const { text } = await service.call({ path: "/pets?limit=1&status=available" });
   expect(text).toContain('"status":"available"');
   await service.stop();
@@ -129,7 +128,7 @@ test("no reader sees an older state than one already answered, while writes go o
 describe("what is kept", () => {
   const always: Freshness = { watch: () => () => true };
   const answer = (bodyLength: number) => ({
-    template: new Template(200),
+    lines: "",
     body: "x".repeat(bodyLength),
     etag: '"x"',
   });

@@ -1,6 +1,5 @@
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/schemas.ts";
 import type { Attempt, Page, Query, Store } from "../../domain/ports.ts";
-import { nextTurn } from "../../domain/turns.ts";
 import { Claims, type RetriableOperation, type Retried, STILL_RUNNING } from "../attempts.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import { Attempts } from "./attempts.ts";
@@ -46,8 +45,7 @@ export class PostgresStore implements Store {
     return row && petOf(row);
   }
 
-  async createPet(pet: NewPet, at: number, attempt?: Attempt, signal?: AbortSignal) {
-    if (signal) await unlessGivenUp(signal);
+  async createPet(pet: NewPet, at: number, attempt?: Attempt) {
     return this.#once("createPet", attempt, () => this.#creates.submit({ pet, at, attempt }));
   }
 
@@ -55,8 +53,7 @@ export class PostgresStore implements Store {
     return this.#orders.page(query);
   }
 
-  async placeOrder(petId: bigint, at: number, attempt?: Attempt, signal?: AbortSignal) {
-    if (signal) await unlessGivenUp(signal);
+  async placeOrder(petId: bigint, at: number, attempt?: Attempt) {
     const write = { at, attempt };
     return this.#once("placeOrder", attempt, async () => {
       const answer = await this.#engine.writes.transaction(async (tx) => {
@@ -71,8 +68,7 @@ export class PostgresStore implements Store {
     });
   }
 
-  async updateOrder(id: bigint, status: OrderUpdate["status"], signal?: AbortSignal) {
-    if (signal) await unlessGivenUp(signal);
+  async updateOrder(id: bigint, status: OrderUpdate["status"]) {
     return this.#engine.writes.transaction((tx) => updateOrder(tx, id, status));
   }
 
@@ -96,9 +92,4 @@ export class PostgresStore implements Store {
       release();
     }
   }
-}
-
-async function unlessGivenUp(signal: AbortSignal): Promise<void> {
-  await nextTurn();
-  signal.throwIfAborted();
 }

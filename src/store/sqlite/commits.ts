@@ -3,7 +3,6 @@ import type { Connection } from "./connection.ts";
 import { isBusy } from "./faults.ts";
 
 interface Write {
-  readonly signal: AbortSignal | undefined;
   run(): unknown;
   resolve(result: unknown): void;
   reject(reason: unknown): void;
@@ -16,11 +15,6 @@ export interface CommitOptions {
   readonly maxBusyMs?: number;
   /** Runs in every transaction, after its writes. */
   readonly housekeep?: (writes: number) => void;
-}
-
-function isWanted({ signal, reject }: Write): boolean {
-  if (signal?.aborted) reject(signal.reason);
-  return signal?.aborted !== true;
 }
 
 /** Bounds how long one transaction holds up the event loop: a few milliseconds of inserts. */
@@ -53,16 +47,13 @@ export class Commits {
     this.#housekeep = options.housekeep ?? (() => {});
   }
 
-  /**
-   * Resolves with what `work` returns, after its commit. Work that throws is undone, and undoes no other; work that
-   * was given up by its turn is not done.
-   */
-  submit<T>(work: () => T, signal?: AbortSignal): Promise<T> {
+  /** Resolves with what `work` returns, after its commit. Work that throws is undone, and undoes no other. */
+  submit<T>(work: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(new Unavailable("the store is closed"));
     if (this.#waiting.length >= this.#maxWaiting) {
       return Promise.reject(new Unavailable(`${this.#waiting.length} writes are waiting already`));
     }
-    return this.#enqueue(work, signal);
+    return this.#enqueue(work);
   }
 
   /** Turns new writes away and waits until those accepted are committed or failed. */
@@ -72,10 +63,10 @@ export class Commits {
     await this.#enqueue(() => {}).catch(() => {});
   }
 
-  #enqueue<T>(work: () => T, signal?: AbortSignal): Promise<T> {
+  #enqueue<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       // What `run` returns is what `resolve` is given: the two types meet here and nowhere else.
-      this.#waiting.push({ signal, run: work, resolve: resolve as (result: unknown) => void, reject });
+      this.#waiting.push({ run: work, resolve: resolve as (result: unknown) => void, reject });
       this.#schedule();
     });
   }
@@ -88,7 +79,7 @@ export class Commits {
 
   readonly #turn = (): void => {
     this.#scheduled = false;
-    const batch = this.#waiting.splice(0, MAX_BATCH).filter(isWanted);
+    const batch = this.#waiting.splice(0, MAX_BATCH);
     try {
       if (batch.length > 0) this.#commit(batch);
       this.#busySince = undefined;

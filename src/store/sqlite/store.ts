@@ -26,7 +26,6 @@ interface Retriable<Code extends ErrorCode> {
   readonly operation: RetriableOperation;
   readonly at: number;
   readonly attempt: Attempt | undefined;
-  readonly signal: AbortSignal | undefined;
   readonly work: () => Written | Refusal<Code>;
 }
 
@@ -62,12 +61,11 @@ export class SqliteStore implements Store {
     return this.#pets.get(id);
   }
 
-  createPet(pet: NewPet, at: number, attempt?: Attempt, signal?: AbortSignal) {
+  createPet(pet: NewPet, at: number, attempt?: Attempt) {
     return this.#write<never>({
       operation: "createPet",
       at,
       attempt,
-      signal,
       work: () => {
         const id = this.#pets.insert(pet);
         return { id, body: encodePet({ ...pet, id }), replayed: false };
@@ -79,12 +77,11 @@ export class SqliteStore implements Store {
     return this.#orders.list(query);
   }
 
-  placeOrder(petId: bigint, at: number, attempt?: Attempt, signal?: AbortSignal) {
+  placeOrder(petId: bigint, at: number, attempt?: Attempt) {
     return this.#write<"pet_not_found" | "pet_not_available">({
       operation: "placeOrder",
       at,
       attempt,
-      signal,
       work: () => {
         const pet = this.#pets.get(petId);
         if (pet === undefined) return petNotFound(petId);
@@ -96,7 +93,7 @@ export class SqliteStore implements Store {
     });
   }
 
-  updateOrder(id: bigint, status: OrderUpdate["status"], signal?: AbortSignal) {
+  updateOrder(id: bigint, status: OrderUpdate["status"]) {
     return this.#commits.submit((): Order | Refusal<"order_not_found" | "order_closed"> => {
       const order = this.#orders.get(id);
       if (order === undefined) return orderNotFound(id);
@@ -104,7 +101,7 @@ export class SqliteStore implements Store {
       this.#orders.setStatus(id, status);
       this.#pets.setStatus(order.petId, STATUS_AFTER[status]);
       return { ...order, status };
-    }, signal);
+    });
   }
 
   async close(): Promise<void> {
@@ -112,16 +109,16 @@ export class SqliteStore implements Store {
     this.connection.close();
   }
 
-  #write<Code extends ErrorCode>({ operation, at, attempt, signal, work }: Retriable<Code>) {
+  #write<Code extends ErrorCode>({ operation, at, attempt, work }: Retriable<Code>) {
     this.#lastWriteAt = at;
-    if (attempt === undefined) return this.#commits.submit(work, signal);
-    return this.#writeOnce({ operation, at, attempt, signal, work });
+    if (attempt === undefined) return this.#commits.submit(work);
+    return this.#writeOnce({ operation, at, attempt, work });
   }
 
   async #writeOnce<Code extends ErrorCode>(
     write: Retriable<Code> & { attempt: Attempt },
   ): Promise<Written | Retried | Refusal<Code>> {
-    const { operation, at, attempt, signal, work } = write;
+    const { operation, at, attempt, work } = write;
     const release = this.#claims.take(operation, attempt);
     if (release === undefined) return STILL_RUNNING;
     try {
@@ -131,7 +128,7 @@ export class SqliteStore implements Store {
         const answer = work();
         if (!("refused" in answer)) this.#attempts.keep(operation, attempt, answer, at);
         return answer;
-      }, signal);
+      });
     } finally {
       release();
     }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Collector } from "../../src/http/collector.ts";
+import { Collector } from "../../src/wire/collector.ts";
 
 test("garbage is collected after a busy tenth of a second, and not after a quiet one", () => {
   let collections = 0;

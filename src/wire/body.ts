@@ -1,0 +1,63 @@
+import { Chunks } from "./chunks.ts";
+import type { Intake } from "./intake.ts";
+
+/** `more` is to come; `large` is what nobody wants to hear out. */
+export type Progress = "more" | "done" | "large" | "broken";
+
+/** The body of one request, taken from the intake as it comes. */
+export class Body {
+  readonly #chunks: Chunks | undefined;
+  readonly #parts: Uint8Array[] = [];
+  #left: number;
+  #size = 0;
+  #progress: Progress = "more";
+
+  /** `length` is of at least one byte, or told by the chunks themselves. */
+  constructor(length: number | "chunked") {
+    this.#chunks = length === "chunked" ? new Chunks() : undefined;
+    this.#left = length === "chunked" ? 0 : length;
+  }
+
+  get hasBegun(): boolean {
+    return this.#size > 0 || this.#progress !== "more";
+  }
+
+  get bytes(): Uint8Array {
+    const [first] = this.#parts;
+    return this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts);
+  }
+
+  /** Takes what has come of it, as long as the whole is no larger than `maxBytes`. */
+  gather(intake: Intake, maxBytes: number): Progress {
+    return this.#advance(intake, maxBytes, this.#parts);
+  }
+
+  /** Takes what has come of a body that nobody asked for. */
+  discard(intake: Intake, maxBytes: number): Progress {
+    return this.#advance(intake, maxBytes, undefined);
+  }
+
+  #advance(intake: Intake, maxBytes: number, parts: Uint8Array[] | undefined): Progress {
+    while (this.#progress === "more") {
+      const left = this.#chunks ? this.#chunks.left : this.#left;
+      if (this.#size + left > maxBytes) return "large";
+      const part = this.#next(intake);
+      if (typeof part === "string") {
+        this.#progress = part;
+      } else {
+        if (part.length === 0) return "more";
+        this.#size += part.length;
+        parts?.push(part);
+      }
+    }
+    return this.#progress;
+  }
+
+  #next(intake: Intake): Uint8Array | "done" | "broken" {
+    if (this.#chunks) return this.#chunks.next(intake);
+    if (this.#left === 0) return "done";
+    const part = intake.take(this.#left);
+    this.#left -= part.length;
+    return part;
+  }
+}

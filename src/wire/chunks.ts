@@ -1,0 +1,64 @@
+import type { Intake } from "./intake.ts";
+
+/** Size in hexadecimal, then extensions, which nobody here knows (RFC 9112, 7.1). */
+const SIZE_LINE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
+const MAX_LINE_BYTES = 1_024;
+const MAX_TRAILERS = 64;
+
+const NOTHING = new Uint8Array();
+
+/** A body in chunks. Trailers are read and dropped. */
+export class Chunks {
+  #expects: "size" | "data" | "end of data" | "trailer" = "size";
+  #left = 0;
+  #trailers = 0;
+
+  /** How much more there is at least. */
+  get left(): number {
+    return this.#left;
+  }
+
+  /** The next bytes of the body; none when there are not enough to tell. */
+  next(intake: Intake): Uint8Array | "done" | "broken" {
+    while (this.#expects !== "data") {
+      const line = lineOf(intake);
+      if (line === undefined) return intake.length > MAX_LINE_BYTES ? "broken" : NOTHING;
+      const end = this.#read(line);
+      if (end !== undefined) return end;
+    }
+    const part = intake.take(this.#left);
+    this.#left -= part.length;
+    if (this.#left === 0) this.#expects = "end of data";
+    return part;
+  }
+
+  #read(line: string): "done" | "broken" | undefined {
+    switch (this.#expects) {
+      case "size":
+        return this.#begin(SIZE_LINE.exec(line)?.[1]);
+      case "end of data":
+        this.#expects = "size";
+        return line === "" ? undefined : "broken";
+      default:
+        if (line === "") return "done";
+        return TRAILER_LINE.test(line) && ++this.#trailers <= MAX_TRAILERS ? undefined : "broken";
+    }
+  }
+
+  #begin(size: string | undefined): "broken" | undefined {
+    if (size === undefined) return "broken";
+    this.#left = Number.parseInt(size, 16);
+    this.#expects = this.#left === 0 ? "trailer" : "data";
+    return undefined;
+  }
+}
+
+/** Without its CRLF; undefined when its end has not come yet. */
+function lineOf(intake: Intake): string | undefined {
+  const text = intake.peek(MAX_LINE_BYTES);
+  const end = text.indexOf("\r\n");
+  if (end === -1) return undefined;
+  intake.skip(end + 2);
+  return text.slice(0, end);
+}

@@ -1,0 +1,281 @@
+import type { Awaitable } from "../domain/ports.ts";
+import { type Carrier, Exchange } from "./exchange.ts";
+import { type Fault, type Head, HeadReader, MAX_HEAD_BYTES } from "./head.ts";
+import type { Incoming } from "./incoming.ts";
+import { Intake } from "./intake.ts";
+import { Outlet, type Sink } from "./outlet.ts";
+import { render, type Reply } from "./reply.ts";
+
+/** The socket at our end of a connection. */
+export interface Line extends Sink {
+  readonly remoteAddress: string;
+  pause(): void;
+  resume(): void;
+  /** Sends no more, and goes on receiving. */
+  shutdown(): void;
+  end(): void;
+  /** Ends without regard for what is under way. */
+  terminate(): void;
+}
+
+/** What connections have in common. */
+export interface Service {
+  /** Counts seconds. */
+  readonly tick: number;
+  /** The `Date` line of this second. */
+  readonly date: string;
+  /** Whether every connection is to end with its next answer. */
+  readonly isLeaving: boolean;
+  answer(incoming: Incoming): Awaitable<Reply>;
+  /** What is answered when `answer` fails. */
+  fault(error: unknown): Reply;
+}
+
+/** A connection on which nothing is asked stays this long: longer than load balancers keep one that is idle. */
+export const IDLE_SECONDS = 75;
+/** A request that has begun must have come by then, and an answer must go on being taken. */
+export const PATIENCE_SECONDS = 30;
+/** What the client still sends after the last answer is dropped for this long, or it might lose that answer. */
+export const LINGER_SECONDS = 2;
+/** So many requests in one go; then others get their turn. */
+const SHARE = 32;
+/** A client that sends on without waiting for answers is not listened to beyond this. */
+const MAX_AHEAD_BYTES = 64 * 1024;
+
+/** Looking this far mostly does, also where many requests have come at once. */
+const USUAL_HEAD_BYTES = 1_024;
+/** A greeting of TLS, or lines that end with a mere LF: the end of such a head is not waited for. */
+const CANNOT_BE_HEAD = /^(?:\r\n)*[^\r\nA-Za-z!#$%&'*+\-.^_`|~0-9]|[^\r]\n|^\n/;
+
+/**
+ * One client's connection: requests are read, answered and written one after the other.
+ *
+ * The next is looked at when the socket has taken the answer to the one before, so a client that does not read its
+ * answers, or sends without end, keeps nobody waiting but itself.
+ */
+export class Connection implements Carrier {
+  readonly intake = new Intake();
+  readonly peer: string;
+  readonly #outlet: Outlet;
+  readonly #heads = new HeadReader();
+  #state: "open" | "leaving" | "closed" = "open";
+  /** The request under way. */
+  #exchange: Exchange | undefined;
+  /** The client has said all that it will. */
+  #hasEnded = false;
+  /** It was left in the middle of what the client had to say. */
+  #isMidway = false;
+  #isPutOff = false;
+  #isPaused = false;
+  /** When it last went forward. */
+  #since: number;
+
+  constructor(
+    private readonly line: Line,
+    private readonly service: Service,
+  ) {
+    this.peer = line.remoteAddress;
+    this.#outlet = new Outlet(line);
+    this.#since = service.tick;
+  }
+
+  /** Nothing of a request has come, and nothing of an answer is to go. */
+  get isIdle(): boolean {
+    return this.#exchange === undefined && this.intake.length === 0 && !this.#outlet.isBlocked;
+  }
+
+  receive(bytes: Buffer): void {
+    if (this.#state !== "open") return;
+    if (this.isIdle) this.#since = this.service.tick;
+    this.intake.add(bytes);
+    this.#proceed();
+  }
+
+  /** The socket takes more. */
+  drain(): void {
+    this.#since = this.service.tick;
+    this.#outlet.drain();
+    if (this.#state === "leaving" && !this.#outlet.isBlocked) this.#hangUp();
+    this.#proceed();
+  }
+
+  /** The client sends no more; what it has asked for it still gets. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#proceed();
+  }
+
+  /** Ends without regard for what is under way. */
+  cut(): void {
+    this.line.terminate();
+  }
+
+  closed(): void {
+    this.#state = "closed";
+    this.#exchange?.giveUp();
+  }
+
+  /** To be called every second: ends what takes too long. */
+  check(): void {
+    const seconds = this.service.tick - this.#since;
+    if (this.#outlet.isBlocked) {
+      if (seconds > PATIENCE_SECONDS) this.line.terminate();
+    } else if (this.#state === "leaving") {
+      if (seconds > LINGER_SECONDS) this.line.terminate();
+    } else if (this.isIdle) {
+      if (seconds > IDLE_SECONDS) this.leave();
+    } else if (this.#isReceiving && seconds > PATIENCE_SECONDS) {
+      this.#turnAway(408);
+    }
+  }
+
+  /** Sends no more after what has been said so far. */
+  leave(): void {
+    if (this.#state !== "open") return;
+    this.#state = "leaving";
+    this.#since = this.service.tick;
+    this.#isMidway ||= this.#exchange !== undefined || this.intake.length > 0;
+    this.#exchange?.giveUp();
+    this.#outlet.flush();
+    this.#listen(true);
+    if (!this.#outlet.isBlocked) this.#hangUp();
+  }
+
+  invite(): void {
+    const text = "HTTP/1.1 100 Continue\r\n\r\n";
+    this.#outlet.add(text, text.length);
+    this.#outlet.flush();
+  }
+
+  /** Whether a request has begun and what is missing of it has to come first. */
+  get #isReceiving(): boolean {
+    return this.#exchange === undefined ? this.intake.length > 0 : this.#exchange.isReceiving;
+  }
+
+  #proceed(): void {
+    for (let share = SHARE; this.#canProceed; share--) {
+      if (this.#exchange !== undefined) {
+        if (!this.#advance(this.#exchange)) break;
+      } else if (share <= 0) {
+        this.#putOff();
+      } else {
+        const head = this.#nextHead();
+        if (head === undefined) break;
+        if (typeof head === "number") this.#turnAway(head);
+        else this.#begin(head);
+      }
+    }
+    if (this.#state !== "open") return;
+    this.#outlet.flush();
+    if (this.#hasEnded && !this.#isPutOff && (this.isIdle || this.#isReceiving)) this.leave();
+    else this.#listen(!this.#isFull);
+  }
+
+  get #canProceed(): boolean {
+    return this.#state === "open" && !this.#outlet.isBlocked && !this.#isPutOff;
+  }
+
+  /** Whether there is more than can be dealt with for now. */
+  get #isFull(): boolean {
+    if (this.#outlet.isBlocked || this.#isPutOff) return true;
+    return this.intake.length > MAX_AHEAD_BYTES;
+  }
+
+  #listen(isWanted: boolean): void {
+    if (isWanted !== this.#isPaused) return;
+    this.#isPaused = !isWanted;
+    if (isWanted) this.line.resume();
+    else this.line.pause();
+  }
+
+  #putOff(): void {
+    this.#isPutOff = true;
+    setImmediate(() => {
+      this.#isPutOff = false;
+      this.#proceed();
+    });
+  }
+
+  /** Undefined while it has not all come. */
+  #nextHead(): Head | Fault | undefined {
+    if (this.intake.length === 0) return undefined;
+    return this.#headWithin(USUAL_HEAD_BYTES) ?? this.#headWithin(MAX_HEAD_BYTES) ?? this.#partOfHead();
+  }
+
+  #headWithin(maxBytes: number): Head | Fault | undefined {
+    const text = this.intake.peek(maxBytes);
+    // Empty lines before a request are let pass (RFC 9112, 2.2).
+    const start = text.startsWith("\r\n") ? (/[^\r\n]/.exec(text)?.index ?? text.length) : 0;
+    const end = text.indexOf("\r\n\r\n", start);
+    if (end === -1) return undefined;
+    this.intake.skip(end + 4);
+    return this.#heads.read(text.slice(start, end + 2));
+  }
+
+  #partOfHead(): Fault | undefined {
+    if (this.intake.length >= MAX_HEAD_BYTES) return 431;
+    return CANNOT_BE_HEAD.test(this.intake.peek(MAX_HEAD_BYTES)) ? 400 : undefined;
+  }
+
+  #begin(head: Head): void {
+    const exchange = new Exchange(head, this);
+    this.#exchange = exchange;
+    const reply = this.#replyTo(exchange);
+    if (reply instanceof Promise) this.#await(exchange, reply);
+    else this.#give(exchange, reply);
+  }
+
+  #replyTo(exchange: Exchange): Awaitable<Reply> {
+    try {
+      return this.service.answer(exchange);
+    } catch (error) {
+      return this.service.fault(error);
+    }
+  }
+
+  #await(exchange: Exchange, reply: Promise<Reply>): void {
+    const give = (given: Reply) => {
+      this.#give(exchange, given);
+      this.#proceed();
+    };
+    reply.then(give, (error: unknown) => give(this.service.fault(error)));
+  }
+
+  /** Whether it is over. */
+  #advance(exchange: Exchange): boolean {
+    const progress = exchange.advance();
+    if (progress === "broken") this.#turnAway(400);
+    if (!exchange.isAnswered) return false;
+    if (progress === "large") this.leave();
+    if (progress === "done") this.#exchange = undefined;
+    return progress === "done";
+  }
+
+  #give(exchange: Exchange, reply: Reply): void {
+    if (this.#state !== "open") return;
+    exchange.finish();
+    this.#since = this.service.tick;
+    const rest = exchange.isAwaited ? "large" : exchange.advance();
+    const { saying, method } = exchange.head;
+    const closes = saying.closes || this.service.isLeaving || rest === "large" || rest === "broken";
+    const staying = closes ? "Connection: close\r\n" : saying.stays ? "Connection: keep-alive\r\n" : "";
+    render(reply, this.service.date + staying, { into: this.#outlet, isHead: method === "HEAD" });
+    if (rest === "done") this.#exchange = undefined;
+    if (closes) this.leave();
+  }
+
+  #turnAway(status: Fault): void {
+    if (this.#exchange?.isAnswered !== true) {
+      const lines = `${this.service.date}Connection: close\r\n`;
+      render({ status, lines, body: "" }, "", { into: this.#outlet, isHead: false });
+    }
+    this.#isMidway = true;
+    this.leave();
+  }
+
+  /** What is closed while more is coming breaks off, and the client may lose the last answer. */
+  #hangUp(): void {
+    if (this.#hasEnded || !this.#isMidway) this.line.end();
+    else this.line.shutdown();
+  }
+}

@@ -1,0 +1,118 @@
+import { Fields } from "./fields.ts";
+
+/** The statuses of requests that are no sound HTTP/1.1; their answers have no body, and end the connection. */
+export type Fault = 400 | 408 | 431 | 505;
+
+/** What a request says of itself before its body. */
+export interface Head {
+  readonly method: string;
+  /** As it was sent, up to the query: nothing is decoded and no dots are walked. */
+  readonly path: string;
+  readonly query: string;
+  readonly saying: Saying;
+}
+
+/** The fields, and what they mean to the connection. */
+export interface Saying {
+  readonly fields: Fields;
+  /** Bytes of the body that follows. */
+  readonly length: number | "chunked";
+  /** Whether this is the last request on the connection. */
+  readonly closes: boolean;
+  /** Whether to answer that the connection stays: HTTP/1.0 has to be told. */
+  readonly stays: boolean;
+  /** Whether the client waits for a 100 before it sends the body. */
+  readonly expects: boolean;
+}
+
+/** More than one head and all of its fields may take. */
+export const MAX_HEAD_BYTES = 16 * 1024;
+
+const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const TARGET = /^[\x21-\x7e]+$/;
+const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
+const OTHER_VERSION = / HTTP\/\d\.\d$/;
+const VERSION_LENGTH = " HTTP/1.1".length;
+
+/**
+ * Reads heads, one after the other. A client that stays says the same of itself each time, mostly: the fields are read
+ * anew only when their text is another than before.
+ */
+export class HeadReader {
+  #text: string | undefined;
+  #isCurrent = false;
+  #saying: Saying | undefined;
+
+  /** `text` is the head, up to the empty line at its end. */
+  read(text: string): Head | Fault {
+    const lineEnd = text.indexOf("\r\n");
+    const targetEnd = lineEnd - VERSION_LENGTH;
+    const isCurrent = text.startsWith(" HTTP/1.1", targetEnd);
+    if (!isCurrent && !text.startsWith(" HTTP/1.0", targetEnd)) {
+      return OTHER_VERSION.test(text.slice(0, lineEnd)) ? 505 : 400;
+    }
+    const blank = text.indexOf(" ");
+    const method = text.slice(0, blank);
+    const target = text.slice(blank + 1, targetEnd);
+    if (!METHOD.test(method) || !TARGET.test(target)) return 400;
+    const saying = this.#understand(text.slice(lineEnd + 2), isCurrent);
+    return saying === undefined ? 400 : headOf(method, target, saying);
+  }
+
+  #understand(text: string, isCurrent: boolean): Saying | undefined {
+    if (text !== this.#text || isCurrent !== this.#isCurrent) {
+      const fields = Fields.read(text);
+      this.#saying = fields && sayingOf(fields, isCurrent);
+      this.#text = text;
+      this.#isCurrent = isCurrent;
+    }
+    return this.#saying;
+  }
+}
+
+function headOf(method: string, target: string, saying: Saying): Head | Fault {
+  const local = target.startsWith("/") ? target : localPart(target);
+  if (local === undefined) return 400;
+  const mark = local.indexOf("?");
+  return mark === -1
+    ? { method, path: local, query: "", saying }
+    : { method, path: local.slice(0, mark), query: withoutFragment(local.slice(mark + 1)), saying };
+}
+
+/** Of a target in the absolute form, which proxies use (RFC 9112, 3.2.2). */
+function localPart(target: string): string | undefined {
+  const origin = ABSOLUTE.exec(target)?.[0];
+  if (origin === undefined) return undefined;
+  const local = target.slice(origin.length);
+  return local.startsWith("/") ? local : `/${local}`;
+}
+
+function withoutFragment(query: string): string {
+  const mark = query.indexOf("#");
+  return mark === -1 ? query : query.slice(0, mark);
+}
+
+/** Undefined when it cannot be told where the request ends, or for whom it is. */
+function sayingOf(fields: Fields, isCurrent: boolean): Saying | undefined {
+  const hosts = fields.count("host");
+  if (hosts > 1 || (isCurrent && hosts === 0)) return undefined;
+  const length = lengthOf(fields, isCurrent);
+  if (length === undefined) return undefined;
+  const closes = fields.lists("connection", "close");
+  const stays = !isCurrent && !closes && fields.lists("connection", "keep-alive");
+  const expects = isCurrent && fields.get("expect")?.toLowerCase() === "100-continue";
+  return { fields, length, closes: closes || (!isCurrent && !stays), stays, expects };
+}
+
+const DIGITS = /^\d+$/;
+
+/** Where two readers could disagree on the end of a body, there is none: that is how requests are smuggled. */
+function lengthOf(fields: Fields, isCurrent: boolean): number | "chunked" | undefined {
+  const coding = fields.get("transfer-encoding");
+  const length = fields.get("content-length");
+  if (coding !== null) {
+    return isCurrent && length === null && coding.toLowerCase() === "chunked" ? "chunked" : undefined;
+  }
+  if (length === null) return 0;
+  return DIGITS.test(length) ? Number(length) : undefined;
+}
