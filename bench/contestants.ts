@@ -2,7 +2,7 @@ import type { WorkId } from "./work.ts";
 
 export const PEERS = ["express", "fastify", "hono", "elysia", "prism"] as const;
 export type PeerId = (typeof PEERS)[number];
-export type ContestantId = "bare" | "ours" | "nginx" | PeerId;
+export type ContestantId = "bare" | "socket" | "ours" | "nginx" | PeerId;
 
 export interface Contestant {
   readonly id: ContestantId;
@@ -16,6 +16,7 @@ export interface Contestant {
 export const CONTESTANTS: readonly Contestant[] = [
   { id: "bare", title: "Bun.serve, bare route", kind: "limit" },
   { id: "ours", title: "Petstore", kind: "ours" },
+  { id: "socket", title: "Bun.listen, bare socket", kind: "limit" },
   { id: "nginx", title: "nginx, return", kind: "limit" },
   { id: "express", title: "Express + express-rate-limit", kind: "node" },
   { id: "fastify", title: "Fastify + @fastify/rate-limit", kind: "node" },

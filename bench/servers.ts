@@ -36,7 +36,8 @@ function launch(id: ContestantId, setting: Setting): Promise<Launched> | Launche
     case "ours":
       return launchPetstore(setting);
     case "bare":
-      return launchBare(setting);
+    case "socket":
+      return launchLimit(id, setting);
     case "nginx":
       return launchNginx(setting);
     default:
@@ -54,17 +55,17 @@ function launchPetstore({ stage, data }: Setting): Launched {
   return { ...running, id: "ours", dialect, originFor: () => origin(port), database: data.database };
 }
 
-async function launchBare({ stage, data, replies }: Setting): Promise<Launched> {
+async function launchLimit(id: "bare" | "socket", { stage, data, replies }: Setting): Promise<Launched> {
   const path = join(stage.folder, "replies.json");
   writeFileSync(path, JSON.stringify(replies));
-  const running = stage.processes.start([process.execPath, join(import.meta.dir, "bare.ts"), path], {
-    name: "bare",
+  const running = stage.processes.start([process.execPath, join(import.meta.dir, `${id}.ts`), path], {
+    name: id,
     core: stage.cores?.server,
     stdout: "pipe",
   });
   const ports = await firstLine(running);
   const dialect = { base: "/v1", cursors: "opaque", keys: data.keys } as const;
-  return { ...running, id: "bare", dialect, originFor: (work) => origin(ports[work] ?? 0) };
+  return { ...running, id, dialect, originFor: (work) => origin(ports[work] ?? 0) };
 }
 
 function launchNginx({ stage, data, replies }: Setting): Launched {

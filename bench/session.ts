@@ -70,7 +70,7 @@ function lineUp({ peers, nginx }: Options): { ids: ContestantId[]; omitted: Resu
     ? "nginx is not installed (Debian, Ubuntu: apt-get install nginx-light)"
     : "not in a quick run";
   return {
-    ids: ["bare", "ours", ...(nginx && hasNginx ? (["nginx"] as const) : []), ...peers],
+    ids: ["bare", "ours", "socket", ...(nginx && hasNginx ? (["nginx"] as const) : []), ...peers],
     omitted: nginx && hasNginx ? [] : [{ id: "nginx", reason: absent }],
   };
 }
