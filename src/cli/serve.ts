@@ -54,15 +54,21 @@ function about(config: Config, address: string): Readonly<Record<string, unknown
 
 /** What the runtime says about listening names neither the address nor a way out; anything else is left as it is. */
 function cannotListen(error: unknown, { host, port }: Config): Failure {
-  if (textOf(error, "syscall") !== "listen") throw error;
-  const reason = LISTEN_REASONS[textOf(error, "code") ?? ""] ?? explain(error);
+  if (!isAboutListening(error)) throw error;
+  const reason = LISTEN_REASONS[textOf(error, "code") ?? "ENOTFOUND"] ?? explain(error);
   return new Failure(`cannot listen on ${host} port ${port}: ${reason}`);
+}
+
+/** For a host name that has no address, the runtime says that it failed to listen there, and nothing else. */
+function isAboutListening(error: unknown): boolean {
+  if (error instanceof Error && error.message.startsWith("Failed to listen")) return true;
+  return ["listen", "getaddrinfo"].includes(textOf(error, "syscall") ?? "");
 }
 
 const LISTEN_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: "another program does so already; stop it or choose another --port",
   EADDRNOTAVAIL: "this machine has no such address; see --host",
-  // What the runtime answers for a host name that has no address.
+  ENOTFOUND: "no such host; see --host",
   EINVAL: "no such host; see --host",
   EACCES: "permission denied; ports below 1024 are for privileged programs, so choose another --port",
 };

@@ -1,5 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import type { Subject } from "../domain/limits.ts";
+import { copyOf } from "./copy.ts";
 
 interface Known {
   readonly subject: Subject;
@@ -46,7 +47,7 @@ export class Addresses {
     if (address === undefined) return undefined;
     const known = this.#lookClosely(address);
     // A zone of any length may follow in the header; only what is short is worth remembering.
-    if (text.length <= 64) this.#known.set(text, known);
+    if (text.length <= 64) this.#known.set(copyOf(text), known);
     return known;
   }
 

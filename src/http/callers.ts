@@ -11,6 +11,7 @@ import type { Limits, Subject } from "../domain/limits.ts";
 import { limitsOf, type Plans } from "../domain/plans.ts";
 import type { Awaitable, Clock, KeyStore } from "../domain/ports.ts";
 import { andThen } from "./awaitable.ts";
+import { copyOf } from "./copy.ts";
 import { RecentCallers } from "./recent.ts";
 import { KnownSecrets, NONE } from "./known.ts";
 
@@ -129,7 +130,7 @@ export class Callers {
 
   #rememberStranger(authorization: string): void {
     if (this.#strangers.size < MAX_STRANGERS && authorization.length <= MAX_LENGTH)
-      this.#strangers.add(authorization);
+      this.#strangers.add(copyOf(authorization));
   }
 
   /** Learns what changed since the last call; returns the keys that did. */

@@ -1,5 +1,6 @@
 import { BoundedMap, bytesOf, Doorkeeper, type Sized } from "../domain/bounded.ts";
 import type { Freshness, Span } from "../domain/ports.ts";
+import { copyOf } from "./copy.ts";
 
 /** An answer that the store would give again as long as it stands. */
 export interface KeptAnswer {
@@ -53,9 +54,7 @@ export class KeptAnswers {
   }
 
   keep(key: string, answer: KeptAnswer, span: Span): void {
-    // A piece of a request's head would keep all of it in memory.
-    const copy = Buffer.from(key, "latin1").toString("latin1");
     const bytes = ENTRY_BYTES + bytesOf(answer.body);
-    this.#entries.set(copy, { answer, stands: this.freshness.watch(span), bytes });
+    this.#entries.set(copyOf(key), { answer, stands: this.freshness.watch(span), bytes });
   }
 }

@@ -1,4 +1,5 @@
 import type { Caller } from "./callers.ts";
+import { copyOf } from "./copy.ts";
 
 interface Entry {
   readonly authorization: string;
@@ -22,7 +23,7 @@ export class RecentCallers {
   }
 
   keep(authorization: string, caller: Caller): void {
-    this.#slots[slotOf(authorization)] = { authorization, caller };
+    this.#slots[slotOf(authorization)] = { authorization: copyOf(authorization), caller };
   }
 
   clear(): void {

@@ -4,10 +4,12 @@ import type { Intake } from "./intake.ts";
 /** `more` is to come; `large` is what nobody wants to hear out. */
 export type Progress = "more" | "done" | "large" | "broken";
 
+const MAX_PARTS = 64;
+
 /** The body of one request, taken from the intake as it comes. */
 export class Body {
   readonly #chunks: Chunks | undefined;
-  readonly #parts: Uint8Array[] = [];
+  #parts: Uint8Array[] = [];
   #left: number;
   #size = 0;
   #progress: Progress = "more";
@@ -29,15 +31,16 @@ export class Body {
 
   /** Takes what has come of it, as long as the whole is no larger than `maxBytes`. */
   gather(intake: Intake, maxBytes: number): Progress {
-    return this.#advance(intake, maxBytes, this.#parts);
+    return this.#advance(intake, maxBytes, (part) => this.#keep(part));
   }
 
-  /** Takes what has come of a body that nobody asked for. */
+  /** Takes what has come of a body that nobody wants, or wants no more. */
   discard(intake: Intake, maxBytes: number): Progress {
-    return this.#advance(intake, maxBytes, undefined);
+    this.#parts = [];
+    return this.#advance(intake, maxBytes, () => {});
   }
 
-  #advance(intake: Intake, maxBytes: number, parts: Uint8Array[] | undefined): Progress {
+  #advance(intake: Intake, maxBytes: number, onPart: (part: Uint8Array) => void): Progress {
     while (this.#progress === "more") {
       const left = this.#chunks ? this.#chunks.left : this.#left;
       if (this.#size + left > maxBytes) return "large";
@@ -47,10 +50,16 @@ export class Body {
       } else {
         if (part.length === 0) return "more";
         this.#size += part.length;
-        parts?.push(part);
+        onPart(part);
       }
     }
     return this.#progress;
+  }
+
+  /** Small parts are put together now and then: each by itself takes up more than what is in it. */
+  #keep(part: Uint8Array): void {
+    this.#parts.push(part);
+    if (this.#parts.length === MAX_PARTS) this.#parts = [Buffer.concat(this.#parts)];
   }
 
   #next(intake: Intake): Uint8Array | "done" | "broken" {

@@ -4,7 +4,8 @@ import type { Intake } from "./intake.ts";
 const SIZE_LINE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
 const MAX_LINE_BYTES = 1_024;
-const MAX_TRAILERS = 64;
+/** Chunks and trailers: a small body comes in a few, and each costs time. */
+const MAX_LINES = 20_000;
 
 const NOTHING = new Uint8Array();
 
@@ -12,7 +13,7 @@ const NOTHING = new Uint8Array();
 export class Chunks {
   #expects: "size" | "data" | "end of data" | "trailer" = "size";
   #left = 0;
-  #trailers = 0;
+  #lines = 0;
 
   /** How much more there is at least. */
   get left(): number {
@@ -22,8 +23,9 @@ export class Chunks {
   /** The next bytes of the body; none when there are not enough to tell. */
   next(intake: Intake): Uint8Array | "done" | "broken" {
     while (this.#expects !== "data") {
-      const line = lineOf(intake);
-      if (line === undefined) return intake.length > MAX_LINE_BYTES ? "broken" : NOTHING;
+      const line = intake.line(MAX_LINE_BYTES);
+      if (line === undefined) return intake.length >= MAX_LINE_BYTES ? "broken" : NOTHING;
+      if (++this.#lines > MAX_LINES) return "broken";
       const end = this.#read(line);
       if (end !== undefined) return end;
     }
@@ -42,7 +44,7 @@ export class Chunks {
         return line === "" ? undefined : "broken";
       default:
         if (line === "") return "done";
-        return TRAILER_LINE.test(line) && ++this.#trailers <= MAX_TRAILERS ? undefined : "broken";
+        return TRAILER_LINE.test(line) ? undefined : "broken";
     }
   }
 
@@ -52,13 +54,4 @@ export class Chunks {
     this.#expects = this.#left === 0 ? "trailer" : "data";
     return undefined;
   }
-}
-
-/** Without its CRLF; undefined when its end has not come yet. */
-function lineOf(intake: Intake): string | undefined {
-  const text = intake.peek(MAX_LINE_BYTES);
-  const end = text.indexOf("\r\n");
-  if (end === -1) return undefined;
-  intake.skip(end + 2);
-  return text.slice(0, end);
 }

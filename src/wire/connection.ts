@@ -1,6 +1,6 @@
 import type { Awaitable } from "../domain/ports.ts";
 import { type Carrier, Exchange } from "./exchange.ts";
-import { type Fault, type Head, HeadReader, MAX_HEAD_BYTES } from "./head.ts";
+import { type Fault, type Head, HeadReader } from "./head.ts";
 import type { Incoming } from "./incoming.ts";
 import { Intake } from "./intake.ts";
 import { Outlet, type Sink } from "./outlet.ts";
@@ -8,7 +8,8 @@ import { render, type Reply } from "./reply.ts";
 
 /** The socket at our end of a connection. */
 export interface Line extends Sink {
-  readonly remoteAddress: string;
+  /** None where the client has gone again by the time that it is taken in. */
+  readonly remoteAddress: string | undefined;
   pause(): void;
   resume(): void;
   /** Sends no more, and goes on receiving. */
@@ -42,11 +43,6 @@ const SHARE = 32;
 /** A client that sends on without waiting for answers is not listened to beyond this. */
 const MAX_AHEAD_BYTES = 64 * 1024;
 
-/** Looking this far mostly does, also where many requests have come at once. */
-const USUAL_HEAD_BYTES = 1_024;
-/** A greeting of TLS, or lines that end with a mere LF: the end of such a head is not waited for. */
-const CANNOT_BE_HEAD = /^(?:\r\n)*[^\r\nA-Za-z!#$%&'*+\-.^_`|~0-9]|[^\r]\n|^\n/;
-
 /**
  * One client's connection: requests are read, answered and written one after the other.
  *
@@ -67,14 +63,14 @@ export class Connection implements Carrier {
   #isMidway = false;
   #isPutOff = false;
   #isPaused = false;
-  /** When it last went forward. */
+  /** When the request under way began to come, or the last answer to leave. */
   #since: number;
 
   constructor(
     private readonly line: Line,
     private readonly service: Service,
   ) {
-    this.peer = line.remoteAddress;
+    this.peer = line.remoteAddress ?? "";
     this.#outlet = new Outlet(line);
     this.#since = service.tick;
   }
@@ -86,9 +82,10 @@ export class Connection implements Carrier {
 
   receive(bytes: Buffer): void {
     if (this.#state !== "open") return;
-    if (this.isIdle) this.#since = this.service.tick;
+    const wasIdle = this.isIdle;
     this.intake.add(bytes);
     this.#proceed();
+    if (wasIdle && !this.isIdle) this.#since = this.service.tick;
   }
 
   /** The socket takes more. */
@@ -124,7 +121,7 @@ export class Connection implements Carrier {
       if (seconds > LINGER_SECONDS) this.line.terminate();
     } else if (this.isIdle) {
       if (seconds > IDLE_SECONDS) this.leave();
-    } else if (this.#isReceiving && seconds > PATIENCE_SECONDS) {
+    } else if (this.#isWaitingForClient && seconds > PATIENCE_SECONDS) {
       this.#turnAway(408);
     }
   }
@@ -147,9 +144,14 @@ export class Connection implements Carrier {
     this.#outlet.flush();
   }
 
-  /** Whether a request has begun and what is missing of it has to come first. */
-  get #isReceiving(): boolean {
-    return this.#exchange === undefined ? this.intake.length > 0 : this.#exchange.isReceiving;
+  readOn(): void {
+    queueMicrotask(() => this.#proceed());
+  }
+
+  /** Whether there is nothing to do until more comes. */
+  get #isWaitingForClient(): boolean {
+    if (!this.#canProceed) return false;
+    return this.#exchange === undefined || this.#exchange.isReceiving;
   }
 
   #proceed(): void {
@@ -159,7 +161,7 @@ export class Connection implements Carrier {
       } else if (share <= 0) {
         this.#putOff();
       } else {
-        const head = this.#nextHead();
+        const head = this.#heads.next(this.intake);
         if (head === undefined) break;
         if (typeof head === "number") this.#turnAway(head);
         else this.#begin(head);
@@ -167,7 +169,7 @@ export class Connection implements Carrier {
     }
     if (this.#state !== "open") return;
     this.#outlet.flush();
-    if (this.#hasEnded && !this.#isPutOff && (this.isIdle || this.#isReceiving)) this.leave();
+    if (this.#hasEnded && this.#isWaitingForClient) this.leave();
     else this.#listen(!this.#isFull);
   }
 
@@ -196,27 +198,6 @@ export class Connection implements Carrier {
     });
   }
 
-  /** Undefined while it has not all come. */
-  #nextHead(): Head | Fault | undefined {
-    if (this.intake.length === 0) return undefined;
-    return this.#headWithin(USUAL_HEAD_BYTES) ?? this.#headWithin(MAX_HEAD_BYTES) ?? this.#partOfHead();
-  }
-
-  #headWithin(maxBytes: number): Head | Fault | undefined {
-    const text = this.intake.peek(maxBytes);
-    // Empty lines before a request are let pass (RFC 9112, 2.2).
-    const start = text.startsWith("\r\n") ? (/[^\r\n]/.exec(text)?.index ?? text.length) : 0;
-    const end = text.indexOf("\r\n\r\n", start);
-    if (end === -1) return undefined;
-    this.intake.skip(end + 4);
-    return this.#heads.read(text.slice(start, end + 2));
-  }
-
-  #partOfHead(): Fault | undefined {
-    if (this.intake.length >= MAX_HEAD_BYTES) return 431;
-    return CANNOT_BE_HEAD.test(this.intake.peek(MAX_HEAD_BYTES)) ? 400 : undefined;
-  }
-
   #begin(head: Head): void {
     const exchange = new Exchange(head, this);
     this.#exchange = exchange;
@@ -241,7 +222,7 @@ export class Connection implements Carrier {
     reply.then(give, (error: unknown) => give(this.service.fault(error)));
   }
 
-  /** Whether it is over. */
+  /** Deals with more of the body. Whether that was the last of it, after its answer. */
   #advance(exchange: Exchange): boolean {
     const progress = exchange.advance();
     if (progress === "broken") this.#turnAway(400);
@@ -255,9 +236,10 @@ export class Connection implements Carrier {
     if (this.#state !== "open") return;
     exchange.finish();
     this.#since = this.service.tick;
-    const rest = exchange.isAwaited ? "large" : exchange.advance();
+    const rest = exchange.advance();
     const { saying, method } = exchange.head;
-    const closes = saying.closes || this.service.isLeaving || rest === "large" || rest === "broken";
+    const hasNoEnd = rest === "large" || rest === "broken" || exchange.isClientWaiting;
+    const closes = saying.closes || this.service.isLeaving || hasNoEnd;
     const staying = closes ? "Connection: close\r\n" : saying.stays ? "Connection: keep-alive\r\n" : "";
     render(reply, this.service.date + staying, { into: this.#outlet, isHead: method === "HEAD" });
     if (rest === "done") this.#exchange = undefined;

@@ -11,6 +11,8 @@ export interface Carrier {
   readonly intake: Intake;
   /** Tells the client to go on with the body that it announced. */
   invite(): void;
+  /** Somebody has begun to wait for the body, perhaps long after the head was read. */
+  readOn(): void;
 }
 
 interface Reading {
@@ -60,13 +62,13 @@ export class Exchange implements Incoming {
     return this.#isAnswered;
   }
 
-  /** Whether more is to come before anything else can happen. */
+  /** Whether more of the body has to come before anything else can happen. */
   get isReceiving(): boolean {
     return this.#reading !== undefined || this.#isAnswered;
   }
 
-  /** Whether the client waits to be told whether its body is wanted. */
-  get isAwaited(): boolean {
+  /** Whether the client waits to be told that its body is wanted; nobody knows whether it sends it otherwise. */
+  get isClientWaiting(): boolean {
     return this.head.saying.expects && this.#body?.hasBegun === false && this.carrier.intake.length === 0;
   }
 
@@ -78,7 +80,8 @@ export class Exchange implements Incoming {
     if (progress === "large") return undefined;
     return new Promise((resolve, reject) => {
       this.#reading = { maxBytes, resolve, reject };
-      if (progress === "more" && this.isAwaited) this.carrier.invite();
+      if (this.isClientWaiting) this.carrier.invite();
+      this.carrier.readOn();
     });
   }
 
@@ -103,9 +106,9 @@ export class Exchange implements Incoming {
     this.giveUp();
   }
 
-  /** The body will not come. */
+  /** Whoever reads the body waits for nothing. */
   giveUp(): void {
-    this.#reading?.reject(new Gone("the client has gone"));
+    this.#reading?.reject(new Gone("the body will not come"));
     this.#reading = undefined;
   }
 }

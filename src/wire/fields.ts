@@ -4,6 +4,9 @@
  */
 const FIELD_LINES = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 
+/** More than this many say nothing that is wanted here. */
+const MAX_FIELDS = 128;
+
 /** What a request says about itself besides its first line. */
 export class Fields {
   private constructor(
@@ -16,7 +19,7 @@ export class Fields {
     if (!FIELD_LINES.test(text)) return undefined;
     const names: string[] = [];
     const values: string[] = [];
-    for (let start = 0; start < text.length;) {
+    for (let start = 0; start < text.length && names.length <= MAX_FIELDS;) {
       const colon = text.indexOf(":", start);
       const end = text.indexOf("\r\n", colon);
       names.push(text.slice(start, colon).toLowerCase());
@@ -24,6 +27,10 @@ export class Fields {
       start = end + 2;
     }
     return new Fields(names, values);
+  }
+
+  get areTooMany(): boolean {
+    return this.names.length > MAX_FIELDS;
   }
 
   /** By its name in lower case. What was said more than once is one list (RFC 9110, 5.3). */

@@ -1,4 +1,5 @@
 import { Fields } from "./fields.ts";
+import type { Intake } from "./intake.ts";
 
 /** The statuses of requests that are no sound HTTP/1.1; their answers have no body, and end the connection. */
 export type Fault = 400 | 408 | 431 | 505;
@@ -25,8 +26,13 @@ export interface Saying {
   readonly expects: boolean;
 }
 
-/** More than one head and all of its fields may take. */
-export const MAX_HEAD_BYTES = 16 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
+/** Looking this far mostly does, also where many requests have come at once. */
+const USUAL_HEAD_BYTES = 1_024;
+/** A greeting of TLS, or lines that end with a mere LF: the end of such a head is not waited for. */
+const CANNOT_BE_HEAD = /^[^\rA-Za-z!#$%&'*+\-.^_`|~0-9]|^\r[^\n]|[^\r]\n/;
+const CR = 0x0d;
+const LF = 0x0a;
 
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TARGET = /^[\x21-\x7e]+$/;
@@ -41,10 +47,25 @@ const VERSION_LENGTH = " HTTP/1.1".length;
 export class HeadReader {
   #text: string | undefined;
   #isCurrent = false;
-  #saying: Saying | undefined;
+  #saying: Saying | Fault = 400;
 
-  /** `text` is the head, up to the empty line at its end. */
-  read(text: string): Head | Fault {
+  /** Takes the next head out of the intake; undefined while it has not all come. */
+  next(intake: Intake): Head | Fault | undefined {
+    skipEmptyLines(intake);
+    if (intake.length === 0) return undefined;
+    return this.#within(USUAL_HEAD_BYTES, intake) ?? this.#within(MAX_HEAD_BYTES, intake) ?? faultIn(intake);
+  }
+
+  #within(maxBytes: number, intake: Intake): Head | Fault | undefined {
+    const text = intake.peek(maxBytes);
+    const end = text.indexOf("\r\n\r\n");
+    if (end === -1) return undefined;
+    intake.skip(end + 4);
+    return this.#read(text.slice(0, end + 2));
+  }
+
+  /** `text` goes up to the empty line at the end of the head. */
+  #read(text: string): Head | Fault {
     const lineEnd = text.indexOf("\r\n");
     const targetEnd = lineEnd - VERSION_LENGTH;
     const isCurrent = text.startsWith(" HTTP/1.1", targetEnd);
@@ -56,18 +77,28 @@ export class HeadReader {
     const target = text.slice(blank + 1, targetEnd);
     if (!METHOD.test(method) || !TARGET.test(target)) return 400;
     const saying = this.#understand(text.slice(lineEnd + 2), isCurrent);
-    return saying === undefined ? 400 : headOf(method, target, saying);
+    return typeof saying === "number" ? saying : headOf(method, target, saying);
   }
 
-  #understand(text: string, isCurrent: boolean): Saying | undefined {
+  #understand(text: string, isCurrent: boolean): Saying | Fault {
     if (text !== this.#text || isCurrent !== this.#isCurrent) {
-      const fields = Fields.read(text);
-      this.#saying = fields && sayingOf(fields, isCurrent);
+      this.#saying = sayingOf(Fields.read(text), isCurrent);
       this.#text = text;
       this.#isCurrent = isCurrent;
     }
     return this.#saying;
   }
+}
+
+/** Old clients send one after a body, and it counts for nothing (RFC 9112, 2.2). */
+function skipEmptyLines(intake: Intake): void {
+  while (intake.startsWith(CR, LF)) intake.skip(2);
+}
+
+/** What is wrong with a head already before its end. */
+function faultIn(intake: Intake): Fault | undefined {
+  if (intake.length >= MAX_HEAD_BYTES) return 431;
+  return CANNOT_BE_HEAD.test(intake.peek(MAX_HEAD_BYTES)) ? 400 : undefined;
 }
 
 function headOf(method: string, target: string, saying: Saying): Head | Fault {
@@ -92,12 +123,14 @@ function withoutFragment(query: string): string {
   return mark === -1 ? query : query.slice(0, mark);
 }
 
-/** Undefined when it cannot be told where the request ends, or for whom it is. */
-function sayingOf(fields: Fields, isCurrent: boolean): Saying | undefined {
+/** A fault when it cannot be told where the request ends, or for whom it is. */
+function sayingOf(fields: Fields | undefined, isCurrent: boolean): Saying | Fault {
+  if (fields === undefined) return 400;
+  if (fields.areTooMany) return 431;
   const hosts = fields.count("host");
-  if (hosts > 1 || (isCurrent && hosts === 0)) return undefined;
+  if (hosts > 1 || (isCurrent && hosts === 0)) return 400;
   const length = lengthOf(fields, isCurrent);
-  if (length === undefined) return undefined;
+  if (length === undefined) return 400;
   const closes = fields.lists("connection", "close");
   const stays = !isCurrent && !closes && fields.lists("connection", "keep-alive");
   const expects = isCurrent && fields.get("expect")?.toLowerCase() === "100-continue";

@@ -15,7 +15,7 @@ export interface Incoming {
   body(maxBytes: number): Awaitable<Uint8Array | undefined>;
 }
 
-/** The client hung up, or went on in a way that is no HTTP; nobody is left to answer, and nothing is wrong. */
+/** A body ended before its end, or came too late; nobody is left to answer, and nothing is wrong with us. */
 export class Gone extends Error {
   override readonly name = "Gone";
 }

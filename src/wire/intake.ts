@@ -1,4 +1,6 @@
 const NOTHING = Buffer.alloc(0);
+const CR = 0x0d;
+const LF = 0x0a;
 
 /** What has come on a connection and has not been read yet. */
 export class Intake {
@@ -12,6 +14,22 @@ export class Intake {
   add(bytes: Buffer): void {
     this.#bytes = this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#at), bytes]);
     this.#at = 0;
+  }
+
+  startsWith(first: number, second: number): boolean {
+    return this.#bytes[this.#at] === first && this.#bytes[this.#at + 1] === second;
+  }
+
+  /** Takes a line, without its CRLF; undefined when it does not end within so many bytes. */
+  line(maxBytes: number): string | undefined {
+    const last = Math.min(this.#at + maxBytes, this.#bytes.length) - 1;
+    for (let end = this.#at; end < last; end++) {
+      if (this.#bytes[end] !== CR || this.#bytes[end + 1] !== LF) continue;
+      const line = this.#bytes.toString("latin1", this.#at, end);
+      this.skip(end + 2 - this.#at);
+      return line;
+    }
+    return undefined;
   }
 
   /** The first characters, at most so many, without taking them. */

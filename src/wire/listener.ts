@@ -21,7 +21,7 @@ export interface Listening {
   readonly site: Site;
 }
 
-/** How long requests in flight may take after a stop was asked for. */
+/** How long all of it may take after a stop was asked for: what is in flight then is cut off. */
 const DRAIN_MS = 8_000;
 const TICK_MS = 1_000;
 
@@ -32,6 +32,7 @@ export class Listener implements Service {
   readonly #listener: TCPSocketListener<Connection>;
   readonly #ticking: Timer;
   #site: Site;
+  #hasStopped = false;
   #onEmpty: (() => void) | undefined;
   tick = 0;
   date = dateLine();
@@ -84,10 +85,11 @@ export class Listener implements Service {
    */
   async close(delayMs: number): Promise<void> {
     this.isLeaving = true;
+    const cutOff = setTimeout(() => this.#connections.forEach((connection) => connection.cut()), DRAIN_MS);
     await Bun.sleep(delayMs);
     this.#listener.stop();
-    const cutOff = setTimeout(() => this.#connections.forEach((connection) => connection.cut()), DRAIN_MS);
-    for (const connection of this.#connections) if (connection.isIdle) connection.leave();
+    this.#hasStopped = true;
+    this.#leaveIdle();
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
       if (this.#connections.size === 0) resolve();
@@ -112,6 +114,11 @@ export class Listener implements Service {
     this.tick++;
     this.date = dateLine();
     for (const connection of this.#connections) connection.check();
+    if (this.#hasStopped) this.#leaveIdle();
+  }
+
+  #leaveIdle(): void {
+    for (const connection of this.#connections) if (connection.isIdle) connection.leave();
   }
 }
 

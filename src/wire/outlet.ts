@@ -3,6 +3,9 @@ export interface Sink {
   write(data: string | Uint8Array): number;
 }
 
+/** More than this is not gathered: what a client does not read is to be noticed. */
+const MAX_GATHERED_BYTES = 64 * 1024;
+
 /** What goes out on a connection. Texts are gathered until `flush`, so that answers given together leave together. */
 export class Outlet {
   #text = "";
@@ -19,6 +22,7 @@ export class Outlet {
   add(text: string, bytes: number): void {
     this.#text = this.#text === "" ? text : this.#text + text;
     this.#textBytes += bytes;
+    if (this.#textBytes > MAX_GATHERED_BYTES) this.flush();
   }
 
   /** Writes what there is; what the socket does not take waits until it drains. */

@@ -137,6 +137,15 @@ It will not be shown again: only a hash of it is kept. Try it:
     expect(await first.stop("SIGTERM")).toBe(0);
   });
 
+  test.each([
+    ["nosuch.invalid", "no such host"],
+    ["203.0.113.1", "this machine has no such address"],
+  ])("a host that cannot be listened on is named: %s", async (host, reason) => {
+    const { code, out, err } = await petstore("serve", "--host", host, "--data", temporaryFolder());
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toBe(`petstore: cannot listen on ${host} port 8080: ${reason}; see --host\n`);
+  });
+
   test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
     "the log says what was started, and how it ended: %s",
     async (signal) => {

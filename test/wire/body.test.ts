@@ -40,6 +40,12 @@ test("a body of a length is the same however it arrives, and what follows is lef
   );
 });
 
+test("a body in many chunks is whole", () => {
+  const parts = Array.from({ length: 1_000 }, (_, i) => Buffer.from([i % 256]));
+  const { bytes } = arrive("chunked", [Buffer.concat(parts.map((part) => chunk(part))), "0\r\n\r\n"]);
+  expect(bytes).toEqual(Buffer.concat(parts));
+});
+
 test("a body in chunks is the same however it is cut and arrives, and what follows is left", () => {
   const parts = fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }), { maxLength: 8 });
   fc.assert(
@@ -68,10 +74,11 @@ describe("chunks that are broken", () => {
     ["an extension with a control character", "1;\0\r\na\r\n"],
     ["a line without an end", `1;${"a".repeat(2_000)}`],
     ["a trailer that is no field", "0\r\nabc\r\n\r\n"],
-    ["trailers without end", `0\r\n${"A: b\r\n".repeat(100)}\r\n`],
+    ["trailers without end", `0\r\n${"A: b\r\n".repeat(20_001)}\r\n`],
+    ["chunks without end", "1\r\na\r\n".repeat(10_001)],
   ])("%s", (_, text) => {
-    expect(arrive("chunked", [text]).progress).toBe("broken");
-    expect(arrive("chunked", [...text]).progress).toBe("broken");
+    expect(arrive("chunked", [text], 100_000).progress).toBe("broken");
+    expect(arrive("chunked", text.match(/[^]{1,7}/g) ?? [], 100_000).progress).toBe("broken");
   });
 });
 

@@ -172,7 +172,47 @@ describe("a client that does not read", () => {
   });
 });
 
+test("answers that nobody reads are not made for long", () => {
+  let made = 0;
+  const wire = new Wire(() => (made++, reply("x".repeat(50_000))));
+  wire.room = 0;
+  wire.receive(get("/").repeat(30));
+  expect(made).toBeLessThanOrEqual(2);
+});
+
 describe("a body", () => {
+  describe("that somebody asks for late", () => {
+    const HEAD = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const late = async (incoming: Incoming) => {
+      await settled();
+      return reply(text(await incoming.body(100_000)));
+    };
+
+    test("is taken in up to a bound until then, and read on after it", async () => {
+      const chunks = `10\r\n${"x".repeat(16)}\r\n`.repeat(4_000);
+      const wire = new Wire(late).receive(HEAD + chunks);
+      expect(wire.events).toEqual(["pause"]);
+      while (wire.events.length === 1) await settled();
+      expect(wire.events).toEqual(["pause", "resume"]);
+      wire.receive("0\r\n\r\n");
+      await settled();
+      expect(wire.bodies.map(({ length }) => length)).toEqual([64_000]);
+    });
+
+    test("is 400 when it is broken", async () => {
+      const wire = new Wire(late).receive(`${HEAD}zz\r\n`);
+      while (wire.sent === "") await settled();
+      expect([wire.statuses, wire.events]).toEqual([[400], ["shutdown"]]);
+    });
+
+    test("is not waited for when the client has gone", async () => {
+      const wire = new Wire(late).receive(`${HEAD}5\r\nab`);
+      wire.connection.end();
+      while (wire.events.length === 0) await settled();
+      expect([wire.sent, wire.events]).toEqual(["", ["end"]]);
+    });
+  });
+
   test("is waited for", async () => {
     const wire = new Wire(reading(100));
     const [head = "", tail = ""] = post("/", "abcdef").split("cd");
@@ -259,6 +299,16 @@ describe("a client that sends no more", () => {
     expect(wire.statuses.length).toBe(100);
   });
 
+  test("gets those as well that waited for it to read", () => {
+    const wire = new Wire(echo);
+    wire.room = 10;
+    wire.receive(get("/a"), get("/b"), get("/c"));
+    wire.connection.end();
+    expect(wire.events).toEqual(["pause"]);
+    wire.drain();
+    expect([wire.bodies, wire.events.at(-1)]).toEqual([["GET /a ", "GET /b ", "GET /c "], "end"]);
+  });
+
   test("is let go at once when it asked for nothing, or for half of something", () => {
     for (const sent of ["", "GET / HT"]) {
       const wire = new Wire(echo).receive(sent);
@@ -277,7 +327,9 @@ describe("what is no request", () => {
     [400, "GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n"],
     [431, `GET / HTTP/1.1\r\nA: ${"a".repeat(17_000)}`],
     [431, `GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(17_000)}\r\n\r\n`],
-    [431, "\r\n".repeat(9_000)],
+    [431, get("/", ...Array.from({ length: 200 }, () => "A: b"))],
+    [400, "\r\n\n"],
+    [400, "\r\rGET"],
     [505, "GET / HTTP/3.0\r\nHost: x\r\n\r\n"],
   ])("is %d without a body, and the connection ends: %p", (status, sent) => {
     const wire = new Wire(echo).receive(sent, get("/"));
@@ -318,6 +370,13 @@ describe("time", () => {
   test("an unread body that comes too slowly ends the connection, and is not answered again", () => {
     const wire = new Wire(echo).receive(post("/", "abc").slice(0, -1)).pass(PATIENCE_SECONDS + 1);
     expect([wire.statuses, wire.events]).toEqual([[200], ["shutdown"]]);
+  });
+
+  test("empty lines are no request, and keep no connection", () => {
+    const wire = new Wire(echo).receive(`${get("/")}\r\n`);
+    expect(wire.connection.isIdle).toBe(true);
+    for (let i = 0; i <= IDLE_SECONDS; i++) wire.receive("\r\n").pass(1);
+    expect([wire.statuses, wire.events]).toEqual([[200], ["end"]]);
   });
 
   test("an answer may take as long as it takes", async () => {

@@ -128,6 +128,21 @@ describe("closing", () => {
     open = [];
   });
 
+  test("ends connections that become idle meanwhile, and does not wait for those that say nothing more", async () => {
+    const listener = listen(() => reply("x".repeat(8_000_000)));
+    const { socket, whole, until } = dial(listener);
+    socket.write(GET);
+    await until((text) => text.length > 0);
+    socket.pause();
+    const closing = performance.now();
+    const closed = listener.close(0);
+    socket.resume();
+    expect((await whole).length).toBeGreaterThan(8_000_000);
+    await closed;
+    expect(performance.now() - closing).toBeLessThan(4_000);
+    open = [];
+  });
+
   test("answers what comes before the delay has passed, and says that the connection ends", async () => {
     const listener = listen(() => reply("still here"));
     const { socket, until, whole } = dial(listener);

@@ -1,5 +1,5 @@
 import { Unavailable } from "../../contract/errors.ts";
-import { nextTurn } from "../../domain/turns.ts";
+import { nextTurn } from "./turns.ts";
 
 export interface BatchOptions<Entry, Answer> {
   /** All of them in one transaction: an answer for each, or an error and nothing done. */
