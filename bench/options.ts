@@ -36,7 +36,7 @@ different cores, ratios as the result. Needs wrk; nginx is left out when it is m
   --peers LIST     none, all, or some of ${PEERS.join(", ")} (default: all)
   --seconds N      Length of a round, 1 to ${MAX_SECONDS} (default: 2)
   --rounds N       Rounds of each, 1 to ${MAX_ROUNDS} (default: 5)
-  --quick          A first impression in five minutes: short rounds, less of the work, no growth
+  --quick          A first impression in seven minutes: short rounds, less of the work, no growth
   --json FILE      Where the figures go (default: bench/results.json); the chart goes beside it as .svg
   --docs           Also put the figures into docs/performance.md and the chart into docs/performance.svg
   --from FILE      Measure nothing: report figures that an earlier run wrote

@@ -92,8 +92,10 @@ export function createOperate(operating: Operating): Operate {
 
     const task = { desk, incoming, verdict, words };
     try {
-      const reply = work(task, caller);
-      return reply instanceof Promise ? deadlines.bound(reply, (error) => fault(task, error)) : reply;
+      const input = readInput({ incoming, operation: desk.operation, words }, caller);
+      return input instanceof Promise
+        ? input.then((read) => work(task, read)).catch((error: unknown) => fault(task, error))
+        : work(task, input);
     } catch (error) {
       return fault(task, error);
     }
@@ -107,10 +109,13 @@ export function createOperate(operating: Operating): Operate {
     return resetAt * 1000 + DAY_MS >= goneAt && clock.now() >= goneAt;
   }
 
-  function work(task: Task, caller: Caller): Awaitable<Reply> {
-    const { desk, incoming, words } = task;
-    const input = readInput({ incoming, operation: desk.operation, words }, caller);
-    return input instanceof Promise ? input.then((read) => handle(task, read)) : handle(task, input);
+  /** The deadline begins here: until the input had come it was the client's time that passed. */
+  function work(task: Task, input: OperationInput | Refusal): Awaitable<Reply> {
+    if ("refused" in input) return refusal(input, task);
+    const answer = task.desk.handler(input);
+    if (!(answer instanceof Promise)) return write(task, answer);
+    const reply = answer.then((given) => write(task, given));
+    return deadlines.bound(reply, (error) => fault(task, error));
   }
 
   function fault({ desk: { id, lines }, verdict }: Task, error: unknown): Reply {
@@ -120,12 +125,6 @@ export function createOperate(operating: Operating): Operate {
     const retry = line("Retry-After", `${error.retryAfterSeconds}`);
     return errorReply("unavailable", "The service cannot answer right now; try again soon.", head + retry);
   }
-}
-
-function handle(task: Task, input: OperationInput | Refusal): Awaitable<Reply> {
-  if ("refused" in input) return refusal(input, task);
-  const answer = task.desk.handler(input);
-  return answer instanceof Promise ? answer.then((given) => write(task, given)) : write(task, answer);
 }
 
 function write(task: Task, answer: AnyAnswer): Reply {

@@ -148,3 +148,23 @@ test("any 503: a key that was not seen before cannot be checked while its engine
   const { status, headers, body } = await call(key);
   expect([status, body.code, headers.get("retry-after")]).toEqual([503, "unavailable", "1"]);
 });
+
+test("a body that takes longer than an answer may is nobody's fault, and is waited for", async () => {
+  const key = await start((engines) => engines);
+  const body = '{"name":"Rex","categoryId":1}';
+  const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
+  const { hostname, port } = new URL(app?.url ?? "");
+  const answer = Promise.withResolvers<string>();
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: { data: (_, bytes) => answer.resolve(bytes.toString()) },
+  });
+  socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
+  // Twice the deadline that this service has.
+  await Bun.sleep(100);
+  socket.write(body.slice(5));
+  expect(await answer.promise).toStartWith("HTTP/1.1 201 ");
+  expect(lines).toEqual([]);
+  socket.end();
+});
