@@ -1,5 +1,5 @@
 /**
- * The limit: Bun.serve routes that answer from memory with the status, headers and bytes that Petstore answers with.
+ * The bare route: Bun.serve answering from memory with the status, headers and bytes that Petstore answers with.
  * Nothing is looked up, counted, checked or written. Headers are given as an object with each answer, since in
  * reality their values differ from one to the next. A create reads its body, and that is all.
  *

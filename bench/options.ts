@@ -27,7 +27,7 @@ const MAX_ROUNDS = 51;
 
 export const HELP = `Usage: npm run bench [-- OPTIONS]
 
-Measures Petstore against a bare Bun.serve route, nginx and peers, all in one run: rounds interleaved, server and load on
+Measures Petstore against a bare Bun.serve route, a bare socket, nginx and peers, all in one run: rounds interleaved, server and load on
 different cores, ratios as the result. Needs wrk; nginx is left out when it is missing.
 
   --only LIST      Work and sections, by name, with commas between (default: all)

@@ -43,11 +43,12 @@ export class Addresses {
 
   #learn(text: string): Known | undefined {
     if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
-    const address = canonical(text);
+    const own = copyOf(text);
+    const address = canonical(own);
     if (address === undefined) return undefined;
     const known = this.#lookClosely(address);
     // A zone of any length may follow in the header; only what is short is worth remembering.
-    if (text.length <= 64) this.#known.set(copyOf(text), known);
+    if (text.length <= 64) this.#known.set(own, known);
     return known;
   }
 

@@ -11,7 +11,7 @@ const NOTHING = new Uint8Array();
 
 /** A body in chunks. Trailers are read and dropped. */
 export class Chunks {
-  #expects: "size" | "data" | "end of data" | "trailer" = "size";
+  #awaits: "size" | "data" | "end of data" | "trailer" = "size";
   #left = 0;
   #lines = 0;
 
@@ -22,7 +22,7 @@ export class Chunks {
 
   /** The next bytes of the body; none when there are not enough to tell. */
   next(intake: Intake): Uint8Array | "done" | "broken" {
-    while (this.#expects !== "data") {
+    while (this.#awaits !== "data") {
       const line = intake.line(MAX_LINE_BYTES);
       if (line === undefined) return intake.length >= MAX_LINE_BYTES ? "broken" : NOTHING;
       if (++this.#lines > MAX_LINES) return "broken";
@@ -31,16 +31,16 @@ export class Chunks {
     }
     const part = intake.take(this.#left);
     this.#left -= part.length;
-    if (this.#left === 0) this.#expects = "end of data";
+    if (this.#left === 0) this.#awaits = "end of data";
     return part;
   }
 
   #read(line: string): "done" | "broken" | undefined {
-    switch (this.#expects) {
+    switch (this.#awaits) {
       case "size":
         return this.#begin(SIZE_LINE.exec(line)?.[1]);
       case "end of data":
-        this.#expects = "size";
+        this.#awaits = "size";
         return line === "" ? undefined : "broken";
       default:
         if (line === "") return "done";
@@ -51,7 +51,7 @@ export class Chunks {
   #begin(size: string | undefined): "broken" | undefined {
     if (size === undefined) return "broken";
     this.#left = Number.parseInt(size, 16);
-    this.#expects = this.#left === 0 ? "trailer" : "data";
+    this.#awaits = this.#left === 0 ? "trailer" : "data";
     return undefined;
   }
 }

@@ -46,8 +46,8 @@ const MAX_AHEAD_BYTES = 64 * 1024;
 /**
  * One client's connection: requests are read, answered and written one after the other.
  *
- * The next is looked at when the socket has taken the answer to the one before, so a client that does not read its
- * answers, or sends without end, keeps nobody waiting but itself.
+ * While the socket does not take an answer, nothing further is looked at; so a client that does not read its answers,
+ * or sends without end, keeps nobody waiting but itself.
  */
 export class Connection implements Carrier {
   readonly intake = new Intake();
@@ -63,7 +63,7 @@ export class Connection implements Carrier {
   #isMidway = false;
   #isPutOff = false;
   #isPaused = false;
-  /** When the request under way began to come, or the last answer to leave. */
+  /** When what is waited for began: the rest of a request, the next one, or the taking of an answer. */
   #since: number;
 
   constructor(
@@ -90,6 +90,7 @@ export class Connection implements Carrier {
 
   /** The socket takes more. */
   drain(): void {
+    if (!this.#outlet.isBlocked) return;
     this.#since = this.service.tick;
     this.#outlet.drain();
     if (this.#state === "leaving" && !this.#outlet.isBlocked) this.#hangUp();
@@ -118,7 +119,7 @@ export class Connection implements Carrier {
     if (this.#outlet.isBlocked) {
       if (seconds > PATIENCE_SECONDS) this.line.terminate();
     } else if (this.#state === "leaving") {
-      if (seconds > LINGER_SECONDS) this.line.terminate();
+      if (seconds > LINGER_SECONDS) this.line.end();
     } else if (this.isIdle) {
       if (seconds > IDLE_SECONDS) this.leave();
     } else if (this.#isWaitingForClient && seconds > PATIENCE_SECONDS) {
@@ -158,7 +159,7 @@ export class Connection implements Carrier {
     for (let share = SHARE; this.#canProceed; share--) {
       if (this.#exchange !== undefined) {
         if (!this.#advance(this.#exchange)) break;
-      } else if (share <= 0) {
+      } else if (share <= 0 && this.intake.length > 0) {
         this.#putOff();
       } else {
         const head = this.#heads.next(this.intake);

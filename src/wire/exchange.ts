@@ -21,6 +21,7 @@ interface Reading {
   reject(error: Gone): void;
 }
 
+const NEVER_COMES = "the body will not come";
 /** Bodies that nobody asked for are heard out up to this length, so that the connection can be used again. */
 const MAX_UNWANTED_BYTES = 128 * 1024;
 
@@ -29,6 +30,7 @@ export class Exchange implements Incoming {
   readonly #body: Body | undefined;
   #reading: Reading | undefined;
   #isAnswered = false;
+  #isGivenUp = false;
 
   constructor(
     readonly head: Head,
@@ -75,6 +77,7 @@ export class Exchange implements Incoming {
   body(maxBytes: number): Awaitable<Uint8Array | undefined> {
     const body = this.#body;
     if (body === undefined) return new Uint8Array();
+    if (this.#isGivenUp) return Promise.reject(new Gone(NEVER_COMES));
     const progress = body.gather(this.carrier.intake, maxBytes);
     if (progress === "done") return body.bytes;
     if (progress === "large") return undefined;
@@ -108,7 +111,8 @@ export class Exchange implements Incoming {
 
   /** Whoever reads the body waits for nothing. */
   giveUp(): void {
-    this.#reading?.reject(new Gone("the body will not come"));
+    this.#isGivenUp = true;
+    this.#reading?.reject(new Gone(NEVER_COMES));
     this.#reading = undefined;
   }
 }

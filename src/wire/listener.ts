@@ -19,11 +19,13 @@ export interface Listening {
   readonly log: Log;
   /** What is served until `serve` names something else. */
   readonly site: Site;
+  /** How long all of a stop may take: what is in flight then is cut off. */
+  readonly drainMs?: number;
+  readonly secondMs?: number;
 }
 
-/** How long all of it may take after a stop was asked for: what is in flight then is cut off. */
 const DRAIN_MS = 8_000;
-const TICK_MS = 1_000;
+const SECOND_MS = 1_000;
 
 /** HTTP/1.1 on a port. */
 export class Listener implements Service {
@@ -31,6 +33,7 @@ export class Listener implements Service {
   readonly #collector = new Collector();
   readonly #listener: TCPSocketListener<Connection>;
   readonly #ticking: Timer;
+  readonly #drainMs: number;
   #site: Site;
   #hasStopped = false;
   #onEmpty: (() => void) | undefined;
@@ -38,8 +41,9 @@ export class Listener implements Service {
   date = dateLine();
   isLeaving = false;
 
-  constructor({ host, port, log, site }: Listening) {
+  constructor({ host, port, log, site, drainMs = DRAIN_MS, secondMs = SECOND_MS }: Listening) {
     this.#site = site;
+    this.#drainMs = drainMs;
     this.#listener = Bun.listen<Connection>({
       hostname: host,
       port,
@@ -56,7 +60,7 @@ export class Listener implements Service {
         },
       },
     });
-    this.#ticking = setInterval(() => this.#nextSecond(), TICK_MS);
+    this.#ticking = setInterval(() => this.#nextSecond(), secondMs);
     this.#ticking.unref();
   }
 
@@ -85,7 +89,10 @@ export class Listener implements Service {
    */
   async close(delayMs: number): Promise<void> {
     this.isLeaving = true;
-    const cutOff = setTimeout(() => this.#connections.forEach((connection) => connection.cut()), DRAIN_MS);
+    const cutOff = setTimeout(
+      () => this.#connections.forEach((connection) => connection.cut()),
+      this.#drainMs,
+    );
     await Bun.sleep(delayMs);
     this.#listener.stop();
     this.#hasStopped = true;

@@ -250,7 +250,37 @@ describe("a body", () => {
     wire.receive("GET /evil HTTP/1.1\r\nHost: x\r\n\r\n");
     expect(wire.statuses).toEqual([200]);
     expect(wire.pass(LINGER_SECONDS).events).toEqual(["shutdown"]);
-    expect(wire.pass(1).events).toEqual(["shutdown", "terminate"]);
+    expect(wire.pass(1).events).toEqual(["shutdown", "end"]);
+  });
+
+  test("that nobody reads and that becomes long ends the connection after its answer", () => {
+    const wire = new Wire(echo).receive("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (let i = 0; i < 130; i++) wire.receive(`400\r\n${"x".repeat(1_024)}\r\n`);
+    expect([wire.statuses, wire.events]).toEqual([[200], ["shutdown"]]);
+  });
+
+  test("that nobody reads and that is broken ends the connection with its answer", () => {
+    const broken = new Wire(echo).receive(chunked("/a", "abc").replace("3\r\n", "x\r\n"));
+    expect([broken.statuses, broken.events]).toEqual([[200], ["shutdown"]]);
+    expect(broken.sent).toContain("Connection: close\r\n");
+  });
+
+  test("that was invited is not taken for one that was not", async () => {
+    const [head, tail] = [post("/", "abc", "Expect: 100-continue").slice(0, -3), "abc"];
+    const wire = new Wire(reading(100)).receive(head, "a");
+    await settled();
+    wire.receive(tail.slice(1));
+    await settled();
+    expect([wire.bodies, wire.events]).toEqual([["abc"], []]);
+  });
+
+  test("is invited, and answered, by a line that takes little at a time", async () => {
+    const wire = new Wire(reading(100));
+    wire.room = 5;
+    wire.receive(post("/", "abc", "Expect: 100-continue").slice(0, -3), "abc");
+    wire.drain(5).drain();
+    while (wire.bodies.length === 0) await settled();
+    expect([wire.statuses, wire.bodies]).toEqual([[100, 200], ["abc"]]);
   });
 
   test("that is too large is told so, and dropped if it is not much larger", async () => {
@@ -327,7 +357,7 @@ describe("what is no request", () => {
     [400, "GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n"],
     [431, `GET / HTTP/1.1\r\nA: ${"a".repeat(17_000)}`],
     [431, `GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(17_000)}\r\n\r\n`],
-    [431, get("/", ...Array.from({ length: 200 }, () => "A: b"))],
+    [431, get("/", ...Array.from({ length: 128 }, () => "A: b"))],
     [400, "\r\n\n"],
     [400, "\r\rGET"],
     [505, "GET / HTTP/3.0\r\nHost: x\r\n\r\n"],
@@ -341,6 +371,12 @@ describe("what is no request", () => {
 
   test("comes after the answers to what was", () => {
     expect(new Wire(echo).receive(`${get("/a")}asdf\r\n\r\n`).statuses).toEqual([200, 400]);
+  });
+
+  test("a head of 128 fields is one", () => {
+    expect(new Wire(echo).receive(get("/", ...Array.from({ length: 127 }, () => "A: b"))).statuses).toEqual([
+      200,
+    ]);
   });
 
   test("a head of 16,000 bytes is one", () => {
@@ -388,7 +424,59 @@ describe("time", () => {
   });
 });
 
+describe("a request behind the last one", () => {
+  test("is dropped, and the last answer arrives all the same", () => {
+    const wire = new Wire(echo).receive(get("/a", "Connection: close") + get("/b"));
+    expect([wire.bodies, wire.events]).toEqual([["GET /a "], ["shutdown"]]);
+  });
+
+  test("is listened to again, so that its end is heard", () => {
+    const wire = new Wire(echo);
+    wire.room = 10;
+    wire.receive(get("/a"), get("/b", "Connection: close") + get("/c"));
+    wire.drain();
+    expect(wire.events).toEqual(["pause", "resume", "shutdown"]);
+  });
+});
+
 describe("an answer to nobody", () => {
+  test("is made for no address when the client has gone before it was looked at", () => {
+    const peers: string[] = [];
+    const note = ({ peer }: Incoming) => (peers.push(peer), reply(""));
+    new Wire(note).receive(get("/"));
+    new Wire(note, null).receive(get("/"));
+    expect(peers).toEqual(["203.0.113.9", ""]);
+  });
+
+  test("is not waited for by whoever wants its body, before the end or after", async () => {
+    const { promise: isClosed, resolve: close } = Promise.withResolvers<void>();
+    const failures: string[] = [];
+    const failing = (body: ReturnType<Incoming["body"]>) =>
+      Promise.resolve(body).catch((error: Error) => void failures.push(error.name));
+    const wire = new Wire(async (incoming) => {
+      await failing(incoming.body(100));
+      await isClosed;
+      await failing(incoming.body(100));
+      return reply("not sent");
+    });
+    wire.receive(post("/", "abc").slice(0, -1));
+    wire.terminate();
+    close();
+    await settled();
+    expect([failures, wire.sent]).toEqual([["Gone", "Gone"], ""]);
+  });
+
+  test("leaves nobody waiting for a body that is not needed for it", async () => {
+    let failure = "";
+    const wire = new Wire((incoming) => {
+      Promise.resolve(incoming.body(100)).catch((error: Error) => void (failure = error.name));
+      return reply("at once");
+    });
+    wire.receive(post("/", "abc").slice(0, -1));
+    await settled();
+    expect([wire.bodies, failure]).toEqual([["at once"], "Gone"]);
+  });
+
   test("is dropped when the connection has closed meanwhile", async () => {
     const { answer, come } = later();
     const wire = new Wire(answer).receive(get("/"));

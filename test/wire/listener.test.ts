@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { silentLog } from "../../src/log.ts";
+import { createLog, silentLog } from "../../src/log.ts";
 import type { Incoming } from "../../src/wire/incoming.ts";
-import { Listener } from "../../src/wire/listener.ts";
+import { Listener, type Listening } from "../../src/wire/listener.ts";
 import type { Reply } from "../../src/wire/reply.ts";
 import { reply } from "./wire.ts";
 
@@ -15,9 +15,12 @@ afterEach(async () => {
   await Promise.all(all.map((listener) => listener.close(0)));
 });
 
-function listen(answer: (incoming: Incoming) => Reply | Promise<Reply>): Listener {
+function listen(
+  answer: (incoming: Incoming) => Reply | Promise<Reply>,
+  options: Partial<Listening> = {},
+): Listener {
   const site = { answer, fault: () => reply("fault", 500) };
-  const listener = new Listener({ host: "127.0.0.1", port: 0, log: silentLog, site });
+  const listener = new Listener({ host: "127.0.0.1", port: 0, log: silentLog, site, ...options });
   open.push(listener);
   return listener;
 }
@@ -106,7 +109,53 @@ describe("a listener", () => {
   });
 });
 
+test("every second connections that are too slow are looked for, and answers are dated anew", async () => {
+  const listener = listen(() => reply("dated"), { secondMs: 2 });
+  const before = listener.date;
+  const { socket, whole } = dial(listener);
+  socket.write("GET / HT");
+  expect(await whole).toStartWith("HTTP/1.1 408 ");
+  while (listener.date === before) await Bun.sleep(20);
+});
+
+test("a fault in a connection ends that connection, and is logged", async () => {
+  const lines: string[] = [];
+  const log = createLog((line) => void lines.push(line));
+  const listener = listen(() => ({ ...reply(""), body: 5 as never }), { log });
+  const { socket, whole } = dial(listener);
+  socket.write(GET);
+  await whole.catch(() => {});
+  expect(lines[0]).toContain("a connection failed");
+});
+
 describe("closing", () => {
+  test("cuts off what does not end in time, also when it begins later", async () => {
+    const never = () => new Promise<Reply>(() => {});
+    for (const delayMs of [0, 20]) {
+      const listener = listen(never, { drainMs: 40 });
+      const { socket, whole } = dial(listener);
+      socket.write(GET);
+      await Bun.sleep(5);
+      const closing = performance.now();
+      await listener.close(delayMs);
+      expect(performance.now() - closing).toBeWithin(35, 1_000);
+      expect((await whole.catch((error: NodeJS.ErrnoException) => error.code)) ?? "").toBe("ECONNRESET");
+    }
+    open = [];
+  });
+
+  test("leaves idle connections alone until the delay has passed", async () => {
+    const listener = listen(() => reply("still here"), { secondMs: 2 });
+    const { socket, whole } = dial(listener);
+    await Bun.sleep(10);
+    const closed = listener.close(60);
+    await Bun.sleep(30);
+    socket.write(GET);
+    expect(await whole).toEndWith("still here");
+    await closed;
+    open = [];
+  });
+
   test("ends idle connections at once, and waits for the answer that is under way", async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();

@@ -10,7 +10,7 @@ export const reply = (body: string, status: Reply["status"] = 200): Reply => ({ 
 
 /** One connection without a network: both ends of it are in the test's hands, and so are the seconds. */
 export class Wire implements Line, Service {
-  readonly remoteAddress = "203.0.113.9";
+  readonly remoteAddress: string | undefined;
   readonly date = DATE;
   readonly connection: Connection;
   /** Everything that has gone out. */
@@ -22,7 +22,11 @@ export class Wire implements Line, Service {
   tick = 0;
   isLeaving = false;
 
-  constructor(readonly answer: Answer) {
+  constructor(
+    readonly answer: Answer,
+    address: string | null = "203.0.113.9",
+  ) {
+    this.remoteAddress = address ?? undefined;
     this.connection = new Connection(this, this);
   }
 
