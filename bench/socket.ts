@@ -23,13 +23,15 @@ const SLASH = "/".charCodeAt(0);
 const BEFORE_IDENTIFIER = "GET /v1/pets".length;
 
 const ports = Object.entries(replies).map(([work, { list, get, create }]) => {
-  const [page = "", animal = "", added = ""] = [list, get, create].map((reply) => reply && written(reply));
+  const absent = written({ status: 404, headers: {}, body: "" });
+  const [page, animal, added] = [list, get, create].map((reply) => (reply ? written(reply) : absent));
   const server = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       data(socket, bytes) {
-        socket.write(bytes[0] === POST ? added : bytes[BEFORE_IDENTIFIER] === SLASH ? animal : page);
+        const reply = bytes[0] === POST ? added : bytes[BEFORE_IDENTIFIER] === SLASH ? animal : page;
+        socket.write(reply ?? absent);
       },
     },
   });

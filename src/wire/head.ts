@@ -40,14 +40,30 @@ const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
 const OTHER_VERSION = / HTTP\/\d\.\d$/;
 const VERSION_LENGTH = " HTTP/1.1".length;
 
+/** Fields as they came, and what they mean. */
+interface Known {
+  readonly text: string;
+  readonly isCurrent: boolean;
+  readonly saying: Saying | Fault;
+}
+
+/** In HTTP/1.1 that is a fault: a host has to be named. */
+const NOTHING_SAID: Known = { text: "", isCurrent: true, saying: 400 };
+/** One for each kind of request that a client sends in turn, with a body and without. */
+const MAX_KNOWN = 4;
+
+function isSame(known: Known, text: string, isCurrent: boolean): boolean {
+  return known.text === text && known.isCurrent === isCurrent;
+}
+
 /**
- * Reads heads, one after the other. A client that stays says the same of itself each time, mostly: the fields are read
- * anew only when their text is another than before.
+ * Reads heads, one after the other. A client that stays mostly says the same of itself each time: fields are read anew
+ * only when their text is another than those before.
  */
 export class HeadReader {
-  #text: string | undefined;
-  #isCurrent = false;
-  #saying: Saying | Fault = 400;
+  #last: Known = NOTHING_SAID;
+  readonly #known: Known[] = [];
+  #oldest = 0;
 
   /** Takes the next head out of the intake; undefined while it has not all come. */
   next(intake: Intake): Head | Fault | undefined {
@@ -81,12 +97,18 @@ export class HeadReader {
   }
 
   #understand(text: string, isCurrent: boolean): Saying | Fault {
-    if (text !== this.#text || isCurrent !== this.#isCurrent) {
-      this.#saying = sayingOf(Fields.read(text), isCurrent);
-      this.#text = text;
-      this.#isCurrent = isCurrent;
+    if (!isSame(this.#last, text, isCurrent)) {
+      const known = this.#known.find((other) => isSame(other, text, isCurrent));
+      this.#last = known ?? this.#learn(text, isCurrent);
     }
-    return this.#saying;
+    return this.#last.saying;
+  }
+
+  #learn(text: string, isCurrent: boolean): Known {
+    const known = { text, isCurrent, saying: sayingOf(Fields.read(text), isCurrent) };
+    this.#known[this.#oldest] = known;
+    this.#oldest = (this.#oldest + 1) % MAX_KNOWN;
+    return known;
   }
 }
 
