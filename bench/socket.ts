@@ -17,21 +17,22 @@ function written({ status, headers, body }: Reply): string {
   return `HTTP/1.1 ${status} Whatever\r\n${lines.join("")}${length}\r\n${body}`;
 }
 
+const ABSENT: Reply = { status: 404, headers: {}, body: "" };
 const POST = "P".charCodeAt(0);
 const SLASH = "/".charCodeAt(0);
 /** Where the identifier's slash stands in `GET /v1/pets/7`. */
 const BEFORE_IDENTIFIER = "GET /v1/pets".length;
 
 const ports = Object.entries(replies).map(([work, { list, get, create }]) => {
-  const absent = written({ status: 404, headers: {}, body: "" });
-  const [page, animal, added] = [list, get, create].map((reply) => (reply ? written(reply) : absent));
+  const page = written(list ?? ABSENT);
+  const animal = written(get ?? ABSENT);
+  const added = written(create ?? ABSENT);
   const server = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       data(socket, bytes) {
-        const reply = bytes[0] === POST ? added : bytes[BEFORE_IDENTIFIER] === SLASH ? animal : page;
-        socket.write(reply ?? absent);
+        socket.write(bytes[0] === POST ? added : bytes[BEFORE_IDENTIFIER] === SLASH ? animal : page);
       },
     },
   });

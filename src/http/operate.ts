@@ -21,6 +21,7 @@ import {
   jsonReply,
   limitLines,
   linesOf,
+  unavailableReply,
 } from "./replies.ts";
 import { identifierIn, type Route } from "./router.ts";
 
@@ -122,8 +123,8 @@ export function createOperate(operating: Operating): Operate {
     faults.report(id, error);
     const head = lines + limitLines(verdict);
     if (!(error instanceof Unavailable)) return faultReply(head);
-    const retry = line("Retry-After", `${error.retryAfterSeconds}`);
-    return errorReply("unavailable", "The service cannot answer right now; try again soon.", head + retry);
+    const message = "The service cannot answer right now; try again soon.";
+    return unavailableReply(message, head, error.retryAfterSeconds);
   }
 }
 

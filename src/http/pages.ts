@@ -1,6 +1,6 @@
 import type { Incoming } from "../wire/incoming.ts";
 import type { Reply } from "../wire/reply.ts";
-import { errorReply, jsonReply, linesOf } from "./replies.ts";
+import { errorReply, jsonReply, linesOf, unavailableReply } from "./replies.ts";
 
 /** What stands beside the versioned interface: no key, no limits. */
 export interface Pages {
@@ -22,7 +22,14 @@ export function createPages(pages: Pages): ReadonlyMap<string, Page> {
     ["/", page(() => ({ status: 302, lines: linesOf({ Location: "/docs" }), body: "" }))],
     ["/docs", page(() => ({ status: 200, lines: HTML, body: html() }))],
     ["/openapi.json", page(() => jsonReply(200, "", openApi()))],
-    ["/healthz", page(() => (pages.isLeaving() ? leaving() : jsonReply(200, NOT_STORED, '{"status":"ok"}')))],
+    [
+      "/healthz",
+      page(() =>
+        pages.isLeaving()
+          ? unavailableReply("This server is leaving.")
+          : jsonReply(200, NOT_STORED, '{"status":"ok"}'),
+      ),
+    ],
   ]);
 }
 
@@ -35,10 +42,6 @@ function page(answer: () => Reply): Page {
     const allow = linesOf({ Allow: "GET, HEAD" });
     return errorReply("method_not_allowed", `This path allows GET, HEAD, not ${method}.`, allow);
   };
-}
-
-function leaving(): Reply {
-  return errorReply("unavailable", "This server is leaving.", linesOf({ "Retry-After": "1" }));
 }
 
 function once<T extends string>(make: () => T): () => T {

@@ -10,12 +10,12 @@ import type { FaultLog } from "./faults.ts";
 import type { Operate } from "./operate.ts";
 import {
   errorBody,
-  errorReply,
   faultReply,
   type HeaderFields,
   jsonReply,
   limitLines,
   linesOf,
+  unavailableReply,
 } from "./replies.ts";
 import type { Route } from "./router.ts";
 
@@ -89,8 +89,8 @@ function isCaller(caller: Caller | Stranger): caller is Caller {
 
 function unknown(stranger: Stranger, verdict: Verdict): Reply {
   if (!(stranger instanceof Unavailable)) return UNKNOWN[stranger](verdict);
-  const lines = limitLines(verdict) + linesOf({ "Retry-After": `${stranger.retryAfterSeconds}` });
-  return errorReply("unavailable", "The API key cannot be checked right now; try again soon.", lines);
+  const message = "The API key cannot be checked right now; try again soon.";
+  return unavailableReply(message, limitLines(verdict), stranger.retryAfterSeconds);
 }
 
 /** The same words each time, to whoever it may be. */

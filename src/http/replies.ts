@@ -40,6 +40,11 @@ export function errorReply(code: ErrorCode, message: string, lines = ""): Reply 
   return jsonReply(ERRORS[code].status, lines, errorBody(code, message));
 }
 
+/** Not now: `retryAfter` seconds later it may work. */
+export function unavailableReply(message: string, lines = "", retryAfter = 1): Reply {
+  return errorReply("unavailable", message, lines + line("Retry-After", `${retryAfter}`));
+}
+
 /** A fault of ours: the client learns that much and no more. */
 export function faultReply(lines = ""): Reply {
   return errorReply("internal_error", "Something went wrong on our side; it has been logged.", lines);

@@ -1,9 +1,9 @@
 import type { Log } from "../log.ts";
-import type { Site } from "../wire/listener.ts";
 import type { Reply } from "../wire/reply.ts";
+import type { Site } from "../wire/site.ts";
 import type { Page } from "./pages.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { errorReply, faultReply, linesOf } from "./replies.ts";
+import { errorReply, faultReply, unavailableReply } from "./replies.ts";
 import { isVersioned, Router } from "./router.ts";
 
 export interface Rooms {
@@ -34,6 +34,6 @@ function nowhere(): Reply {
 
 /** What is served before there is anything to serve. */
 export const STARTING: Site = {
-  answer: () => errorReply("unavailable", "The service is starting.", linesOf({ "Retry-After": "1" })),
+  answer: () => unavailableReply("The service is starting."),
   fault: () => faultReply(),
 };

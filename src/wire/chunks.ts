@@ -1,8 +1,9 @@
+import { FIELD, VALUE_CHARACTERS } from "./grammar.ts";
 import type { Intake } from "./intake.ts";
 
 /** Size in hexadecimal, then extensions, which nobody here knows (RFC 9112, 7.1). */
-const SIZE_LINE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
-const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
+const SIZE_LINE = new RegExp(`^([0-9A-Fa-f]{1,8})[\\t ]*(?:;[${VALUE_CHARACTERS}]*)?$`);
+const TRAILER_LINE = new RegExp(`^${FIELD}$`);
 const MAX_LINE_BYTES = 1_024;
 /** Chunks and trailers: a small body comes in a few, and each costs time. */
 const MAX_LINES = 20_000;

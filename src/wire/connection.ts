@@ -1,10 +1,10 @@
 import type { Awaitable } from "../domain/ports.ts";
 import { type Carrier, Exchange } from "./exchange.ts";
 import { type Fault, type Head, HeadReader } from "./head.ts";
-import type { Incoming } from "./incoming.ts";
 import { Intake } from "./intake.ts";
 import { Outlet, type Sink } from "./outlet.ts";
 import { render, type Reply } from "./reply.ts";
+import type { Site } from "./site.ts";
 
 /** The socket at our end of a connection. */
 export interface Line extends Sink {
@@ -20,16 +20,13 @@ export interface Line extends Sink {
 }
 
 /** What connections have in common. */
-export interface Service {
+export interface Service extends Site {
   /** Counts seconds. */
   readonly tick: number;
   /** The `Date` line of this second. */
   readonly date: string;
   /** Whether every connection is to end with its next answer. */
   readonly isLeaving: boolean;
-  answer(incoming: Incoming): Awaitable<Reply>;
-  /** What is answered when `answer` fails. */
-  fault(error: unknown): Reply;
 }
 
 /** A connection on which nothing is asked stays this long: longer than load balancers keep one that is idle. */
@@ -38,6 +35,8 @@ export const IDLE_SECONDS = 75;
 export const PATIENCE_SECONDS = 30;
 /** What the client still sends after the last answer is dropped for this long, or it might lose that answer. */
 export const LINGER_SECONDS = 2;
+const CLOSES = "Connection: close\r\n";
+const STAYS = "Connection: keep-alive\r\n";
 /** So many requests in one go; then others get their turn. */
 const SHARE = 32;
 /** A client that sends on without waiting for answers is not listened to beyond this. */
@@ -241,7 +240,7 @@ export class Connection implements Carrier {
     const { saying, method } = exchange.head;
     const hasNoEnd = rest === "large" || rest === "broken" || exchange.isClientWaiting;
     const closes = saying.closes || this.service.isLeaving || hasNoEnd;
-    const staying = closes ? "Connection: close\r\n" : saying.stays ? "Connection: keep-alive\r\n" : "";
+    const staying = closes ? CLOSES : saying.stays ? STAYS : "";
     render(reply, this.service.date + staying, { into: this.#outlet, isHead: method === "HEAD" });
     if (rest === "done") this.#exchange = undefined;
     if (closes) this.leave();
@@ -249,8 +248,8 @@ export class Connection implements Carrier {
 
   #turnAway(status: Fault): void {
     if (this.#exchange?.isAnswered !== true) {
-      const lines = `${this.service.date}Connection: close\r\n`;
-      render({ status, lines, body: "" }, "", { into: this.#outlet, isHead: false });
+      const reply = { status, lines: "", body: "" };
+      render(reply, this.service.date + CLOSES, { into: this.#outlet, isHead: false });
     }
     this.#isMidway = true;
     this.leave();

@@ -1,8 +1,10 @@
+import { FIELD } from "./grammar.ts";
+
 /**
  * The field lines of a request's head (RFC 9112, 5), each with its CRLF. Names are tokens right before the colon, and
  * values hold no control character but the tab. So nothing is folded, and no CR, LF or NUL stands alone.
  */
-const FIELD_LINES = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
+const FIELD_LINES = new RegExp(`^(?:${FIELD}\\r\\n)*$`);
 
 /** More than this many say nothing that is wanted here. */
 const MAX_FIELDS = 128;

@@ -1,4 +1,5 @@
 import { Fields } from "./fields.ts";
+import { TOKEN_CHARACTERS } from "./grammar.ts";
 import type { Intake } from "./intake.ts";
 
 /** The statuses of requests that are no sound HTTP/1.1; their answers have no body, and end the connection. */
@@ -30,11 +31,9 @@ const MAX_HEAD_BYTES = 16 * 1024;
 /** Looking this far mostly does, also where many requests have come at once. */
 const USUAL_HEAD_BYTES = 1_024;
 /** A greeting of TLS, or lines that end with a mere LF: the end of such a head is not waited for. */
-const CANNOT_BE_HEAD = /^[^\rA-Za-z!#$%&'*+\-.^_`|~0-9]|^\r[^\n]|[^\r]\n/;
-const CR = 0x0d;
-const LF = 0x0a;
+const CANNOT_BE_HEAD = new RegExp(`^[^\\r${TOKEN_CHARACTERS}]|^\\r[^\\n]|[^\\r]\\n`);
 
-const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const METHOD = new RegExp(`^[${TOKEN_CHARACTERS}]+$`);
 const TARGET = /^[\x21-\x7e]+$/;
 const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
 const OTHER_VERSION = / HTTP\/\d\.\d$/;
@@ -67,7 +66,8 @@ export class HeadReader {
 
   /** Takes the next head out of the intake; undefined while it has not all come. */
   next(intake: Intake): Head | Fault | undefined {
-    skipEmptyLines(intake);
+    // Old clients send one after a body, and it counts for nothing (RFC 9112, 2.2).
+    intake.skipEmptyLines();
     if (intake.length === 0) return undefined;
     return this.#within(USUAL_HEAD_BYTES, intake) ?? this.#within(MAX_HEAD_BYTES, intake) ?? faultIn(intake);
   }
@@ -110,11 +110,6 @@ export class HeadReader {
     this.#oldest = (this.#oldest + 1) % MAX_KNOWN;
     return known;
   }
-}
-
-/** Old clients send one after a body, and it counts for nothing (RFC 9112, 2.2). */
-function skipEmptyLines(intake: Intake): void {
-  while (intake.startsWith(CR, LF)) intake.skip(2);
 }
 
 /** What is wrong with a head already before its end. */

@@ -16,15 +16,15 @@ export class Intake {
     this.#at = 0;
   }
 
-  startsWith(first: number, second: number): boolean {
-    return this.#bytes[this.#at] === first && this.#bytes[this.#at + 1] === second;
+  skipEmptyLines(): void {
+    while (this.#endsLine(this.#at)) this.skip(2);
   }
 
   /** Takes a line, without its CRLF; undefined when it does not end within so many bytes. */
   line(maxBytes: number): string | undefined {
     const last = Math.min(this.#at + maxBytes, this.#bytes.length) - 1;
     for (let end = this.#at; end < last; end++) {
-      if (this.#bytes[end] !== CR || this.#bytes[end + 1] !== LF) continue;
+      if (!this.#endsLine(end)) continue;
       const line = this.#bytes.toString("latin1", this.#at, end);
       this.skip(end + 2 - this.#at);
       return line;
@@ -48,5 +48,9 @@ export class Intake {
     const taken = this.#bytes.subarray(this.#at, this.#at + count);
     this.skip(taken.length);
     return taken;
+  }
+
+  #endsLine(at: number): boolean {
+    return this.#bytes[at] === CR && this.#bytes[at + 1] === LF;
   }
 }

@@ -5,13 +5,7 @@ import { Collector } from "./collector.ts";
 import { Connection, type Service } from "./connection.ts";
 import type { Incoming } from "./incoming.ts";
 import type { Reply } from "./reply.ts";
-
-/** What is served. */
-export interface Site {
-  answer(incoming: Incoming): Awaitable<Reply>;
-  /** What is answered when `answer` fails, which it should not. */
-  fault(error: unknown): Reply;
-}
+import type { Site } from "./site.ts";
 
 export interface Listening {
   readonly host: string;

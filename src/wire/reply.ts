@@ -38,7 +38,7 @@ const STATUS_LINES = Object.fromEntries(
   Object.entries(REASONS).map(([status, reason]) => [status, `HTTP/1.1 ${status} ${reason}\r\n`]),
 );
 
-export function statusLine(status: Status): string {
+function statusLine(status: Status): string {
   return STATUS_LINES[status] as string;
 }
 
