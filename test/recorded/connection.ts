@@ -7,6 +7,7 @@ export class Connection {
   /** What has come and has not been read. */
   #received = "";
   #isClosed = false;
+  #isSilent = false;
   #sentAt = Date.now();
   #receivedAt = 0;
   #onChange = () => {};
@@ -24,16 +25,23 @@ export class Connection {
     });
   }
 
+  /** One that cannot be opened is closed already. */
   static async open(port: number): Promise<Connection> {
-    const connected = Promise.withResolvers<void>();
-    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, connected.resolve);
-    socket.once("error", connected.reject).setNoDelay();
-    await connected.promise;
-    return new Connection(socket);
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }).setNoDelay();
+    const connection = new Connection(socket);
+    const opened = Promise.withResolvers<void>();
+    socket.once("connect", opened.resolve).once("close", opened.resolve);
+    await opened.promise;
+    return connection;
   }
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** The server has not sent in time what was waited for. */
+  get isSilent(): boolean {
+    return this.#isSilent;
   }
 
   /** Milliseconds from the last bytes that were sent to the last that came, or to the end. */
@@ -68,9 +76,11 @@ export class Connection {
   }
 
   async #until(isEnough: () => boolean): Promise<void> {
-    const deadline = Date.now() + TIMEOUT_MS;
-    const timer = setTimeout(() => this.#onChange(), TIMEOUT_MS);
-    while (!isEnough() && !this.#isClosed && Date.now() < deadline) {
+    const timer = setTimeout(() => {
+      this.#isSilent = true;
+      this.#onChange();
+    }, TIMEOUT_MS);
+    while (!isEnough() && !this.#isClosed && !this.#isSilent) {
       const changed = Promise.withResolvers<void>();
       this.#onChange = changed.resolve;
       await changed.promise;

@@ -39,6 +39,7 @@ export async function play(scenario: Scenario): Promise<Responses> {
   const player = new Player(server);
   try {
     for (const step of scenario.steps) {
+      if (player.silences === MAX_SILENCES) break;
       if (typeof step === "function") await step(server);
       else await player.play("send" in step ? step : { name: step[0], send: step.slice(1) });
     }
@@ -49,16 +50,32 @@ export async function play(scenario: Scenario): Promise<Responses> {
   return player.responses;
 }
 
-/** Scenarios have servers of their own, and so nothing in common but the machine. */
-export async function playAll(scenarios: readonly Scenario[]): Promise<Responses> {
-  const played = await Promise.all(scenarios.map(play));
+/** More at once would only wait for one another. */
+const AT_ONCE = 4;
+
+/** Of each scenario, in their order. They have servers of their own, and so nothing in common but the machine. */
+export async function playAll(scenarios: readonly Scenario[]): Promise<Responses[]> {
+  const played: Responses[] = [];
+  const waiting = [...scenarios.entries()];
+  const playOn = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) played[next[0]] = await play(next[1]);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, playOn));
+  return played;
+}
+
+export function merged(played: readonly Responses[]): Responses {
   return new Map(played.flatMap((responses) => responses.entries().toArray()));
 }
 
 /** Seconds after which the server closes a connection. On a busy machine it may take twice as long. */
 const PATIENCE = [75, 30];
 
+/** After so many responses that do not come, the others are not waited for. */
+const MAX_SILENCES = 3;
+
 class Player {
+  silences = 0;
   readonly responses: Responses = new Map();
   readonly #connections = new Map<string, Connection>();
   readonly #normaliser: Normaliser;
@@ -83,7 +100,7 @@ class Player {
       if (i >= responses) continue;
       const raw = await connection.response(piece.startsWith("HEAD "));
       texts.push(this.#normaliser.normalise(raw, piece));
-      closes ||= connection.isClosed || /^connection: close\r$/im.test(raw);
+      closes ||= connection.isClosed || connection.isSilent || /^connection: close\r$/im.test(raw);
     }
     if (ends) connection.end();
     if (closes) texts.push(...(await this.#end(connection, on)));
@@ -97,6 +114,7 @@ class Player {
 
   async #end(connection: Connection, on: string): Promise<string[]> {
     const text = await connection.rest();
+    if (connection.isSilent) this.silences++;
     const end = connection.isClosed ? "(The server closes the connection.)" : "(The connection stays open.)";
     connection.destroy();
     this.#connections.delete(on);

@@ -73,11 +73,13 @@ export class Server {
     return this.command(["keys", change, this.#id(name), ...more]);
   }
 
-  async command(args: readonly string[], clock?: Clock): Promise<string> {
+  /** On a busy machine PostgreSQL may not respond to a command in time. */
+  async command(args: readonly string[], clock?: Clock, attempts = 3): Promise<string> {
     const child = this.#spawn([...args, ...this.#place], clock);
     const [code, out] = await Promise.all([child.exited, child.stdout.text()]);
-    if (code !== 0) throw new Error(`${args.join(" ")} failed: ${await child.stderr.text()}`);
-    return out;
+    if (code === 0) return out;
+    if (attempts === 1) throw new Error(`${args.join(" ")} failed: ${await child.stderr.text()}`);
+    return this.command(args, clock, attempts - 1);
   }
 
   /** The database of pets, past the server. */

@@ -66,8 +66,12 @@ export const waits: Scenario = {
       isTimed: true,
     },
     wait(40),
-    ["waits 201: after Retry-After", post("/pets", { name: "Rex", categoryId: 1 })],
-    ["waits 200: after the ban", clientOf("limited").get("/pets")],
+    {
+      name: "waits 201: after Retry-After",
+      on: "later",
+      send: [post("/pets", { name: "Rex", categoryId: 1 })],
+    },
+    { name: "waits 200: after the ban", on: "later", send: [clientOf("limited").get("/pets")] },
     { name: "an idle connection stays open for 75 seconds", on: "idle", send: [], isTimed: true },
   ],
 };
