@@ -3,12 +3,12 @@
  * that memory is that measurement's alone. Ends with 1 when a bar is missed.
  */
 import { steadyClock } from "../src/clock.ts";
-import { mintSecret } from "../src/domain/keys.ts";
-import { DEFAULT_BAN, type Limits, type Subject, type Verdict } from "../src/domain/limits.ts";
+import { mintSecret } from "../src/domain/api-keys.ts";
+import { DEFAULT_BAN, type Limits, type Subject, type Verdict } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import type { Ledger } from "../src/domain/ports.ts";
-import { Callers } from "../src/http/callers.ts";
-import { createMemoryLimiter } from "../src/limiter/memory.ts";
+import { Callers } from "../src/auth/authenticator.ts";
+import { createMemoryLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 
 /** A request: key look-up and both windows. */
 const MAX_NS = 2_000;

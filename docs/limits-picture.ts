@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "../src/app.ts";
-import { hashSecret, mintSecret } from "../src/domain/keys.ts";
-import { DEFAULT_BAN } from "../src/domain/limits.ts";
+import { hashSecret, mintSecret } from "../src/domain/api-keys.ts";
+import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { silentLog } from "../src/log.ts";
 

@@ -1,21 +1,21 @@
 import { readFileSync } from "node:fs";
 import { steadyClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config.ts";
-import { openApiJson } from "./contract/openapi.ts";
+import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, Limiter } from "./domain/ports.ts";
-import { type Engines, openEngines } from "./engines.ts";
-import { Addresses } from "./http/addresses.ts";
-import { Callers } from "./http/callers.ts";
-import { Deadlines } from "./http/deadline.ts";
-import { FaultLog } from "./http/faults.ts";
+import { type Engines, openEngines } from "./adapters.ts";
+import { Addresses } from "./auth/client-address.ts";
+import { Callers } from "./auth/authenticator.ts";
+import { Deadlines } from "./http/request-timeout.ts";
+import { FaultLog } from "./http/error-log.ts";
 import { createHandlers } from "./http/handlers.ts";
-import { KeptAnswers } from "./http/kept.ts";
+import { KeptAnswers } from "./http/response-cache.ts";
 import { createLog, type Log } from "./log.ts";
-import { createOperate } from "./http/operate.ts";
-import { createPages } from "./http/pages.ts";
+import { createOperate } from "./http/dispatch.ts";
+import { createPages } from "./http/static-routes.ts";
 import { createPipeline } from "./http/pipeline.ts";
-import { createSite, STARTING } from "./http/site.ts";
-import { Listener } from "./wire/listener.ts";
+import { createSite, STARTING } from "./http/app.ts";
+import { Listener } from "./http1/server.ts";
 
 export interface App {
   /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */

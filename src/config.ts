@@ -5,8 +5,8 @@ import { limitPair, requestCount } from "./config/limits.ts";
 import { network } from "./config/networks.ts";
 import { markdownTable, type Option, type ValuesOf, type Variables } from "./config/option.ts";
 import { pathsOf, type Place, whereIs } from "./config/place.ts";
-import { type Environment, ENVIRONMENTS } from "./domain/keys.ts";
-import { type BanRules, DEFAULT_BAN } from "./domain/limits.ts";
+import { type Environment, ENVIRONMENTS } from "./domain/api-keys.ts";
+import { type BanRules, DEFAULT_BAN } from "./domain/rate-limit.ts";
 import { DEFAULT_PLANS, PLANS, type Plans } from "./domain/plans.ts";
 
 /** Everything the service can be told, parsed once. */

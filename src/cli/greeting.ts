@@ -1,5 +1,5 @@
 import { type Config, whereIs } from "../config.ts";
-import { hashSecret, mintSecret } from "../domain/keys.ts";
+import { hashSecret, mintSecret } from "../domain/api-keys.ts";
 import { limitsOf } from "../domain/plans.ts";
 import type { KeyStore } from "../domain/ports.ts";
 import { type Context, Failure } from "./command.ts";

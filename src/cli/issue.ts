@@ -1,4 +1,4 @@
-import { type ApiKey, type Environment, hashSecret, mintSecret, type NewKey } from "../domain/keys.ts";
+import { type ApiKey, type Environment, hashSecret, mintSecret, type NewKey } from "../domain/api-keys.ts";
 import type { KeyStore } from "../domain/ports.ts";
 
 /** A new key with its first secret. The secret leaves here and is kept nowhere. */

@@ -1,7 +1,7 @@
 import { grouped } from "../config/kinds.ts";
-import type { ApiKey } from "../domain/keys.ts";
-import { type BanRules, DAY_MS, type Limits, MINUTE_MS, newStanding, settle } from "../domain/limits.ts";
-import type { Window } from "../domain/limits.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
+import { type BanRules, DAY_MS, type Limits, MINUTE_MS, newStanding, settle } from "../domain/rate-limit.ts";
+import type { Window } from "../domain/rate-limit.ts";
 import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
 import type { Standings, Unknown } from "./standings.ts";
 

@@ -1,6 +1,6 @@
 import { ADDRESS, expectedUrl, KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
 import { quoted } from "../config/problem.ts";
-import { hashSecret, mintSecret } from "../domain/keys.ts";
+import { hashSecret, mintSecret } from "../domain/api-keys.ts";
 import { define } from "./define.ts";
 import { endOf, withKey } from "./key-access.ts";
 import { keyId } from "./key-id.ts";

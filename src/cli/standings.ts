@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { pathsOf, type Place, whereIs } from "../config.ts";
 import { Unavailable } from "../contract/errors.ts";
-import type { ApiKey } from "../domain/keys.ts";
-import { DEFAULT_BAN, pardon, type Standing } from "../domain/limits.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
+import { DEFAULT_BAN, pardon, type Standing } from "../domain/rate-limit.ts";
 import type { Clock, Ledger, Limiter } from "../domain/ports.ts";
-import { openValkey } from "../engines.ts";
+import { openValkey } from "../adapters.ts";
 import { explain } from "./explain.ts";
 
 export type Standings = ReadonlyMap<number, Standing>;

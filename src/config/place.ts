@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Environment } from "../domain/keys.ts";
+import type { Environment } from "../domain/api-keys.ts";
 
 /** Which data: an environment, and where everything of it is kept. */
 export interface Place {

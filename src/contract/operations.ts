@@ -2,7 +2,7 @@ import { cursorOf } from "./cursor.ts";
 import type { ErrorCode, Refusal } from "./errors.ts";
 import type { Identifier } from "./json.ts";
 import { queryInteger, type Infer, type Schema } from "./schema.ts";
-import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./schemas.ts";
+import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 
 /**
  * The table of operations. The router, the validation, the OpenAPI document and the handlers' types all come from it:

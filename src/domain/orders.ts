@@ -1,4 +1,4 @@
-import type { OrderUpdate, PetStatus } from "../contract/schemas.ts";
+import type { OrderUpdate, PetStatus } from "../contract/resources.ts";
 
 /** The only transitions an animal's status has: ordered, and how the order ended. */
 export const STATUS_WHEN_ORDERED: PetStatus = "pending";

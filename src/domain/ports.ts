@@ -1,8 +1,8 @@
 import type { Refusal } from "../contract/errors.ts";
 import type { Identifier } from "../contract/json.ts";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/schemas.ts";
-import type { ApiKey, Credential, NewKey } from "./keys.ts";
-import type { Limits, Standing, Subject, Verdict } from "./limits.ts";
+import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/resources.ts";
+import type { ApiKey, Credential, NewKey } from "./api-keys.ts";
+import type { Limits, Standing, Subject, Verdict } from "./rate-limit.ts";
 
 /** A value now or later: embedded engines answer at once, and nothing on their path waits for a promise. */
 export type Awaitable<T> = T | Promise<T>;

@@ -7,7 +7,7 @@ import {
   PAGE_LIMIT,
   type RefusalOf,
 } from "../contract/operations.ts";
-import { encodeOrder, encodePet } from "../contract/schemas.ts";
+import { encodeOrder, encodePet } from "../contract/resources.ts";
 import type {
   Awaitable,
   Clock,
@@ -20,8 +20,8 @@ import type {
   Written,
 } from "../domain/ports.ts";
 import { tagged } from "../etag.ts";
-import { andThen } from "./awaitable.ts";
-import type { OperationInput } from "./input.ts";
+import { andThen } from "../domain/awaitable.ts";
+import type { OperationInput } from "./validation.ts";
 
 export interface Services {
   readonly store: Store;

@@ -1,13 +1,13 @@
 import { type ErrorCode, ERRORS, Unavailable } from "../contract/errors.ts";
-import type { Limits, Subject, Verdict } from "../domain/limits.ts";
+import type { Limits, Subject, Verdict } from "../domain/rate-limit.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { Awaitable, Clock, Limiter } from "../domain/ports.ts";
-import type { Incoming } from "../wire/incoming.ts";
-import type { Reply } from "../wire/reply.ts";
-import type { Addresses } from "./addresses.ts";
-import type { Caller, Callers, Stranger } from "./callers.ts";
-import type { FaultLog } from "./faults.ts";
-import type { Operate } from "./operate.ts";
+import type { Incoming } from "../http1/request.ts";
+import type { Reply } from "../http1/response.ts";
+import type { Addresses } from "../auth/client-address.ts";
+import type { Caller, Callers, Stranger } from "../auth/authenticator.ts";
+import type { FaultLog } from "./error-log.ts";
+import type { Operate } from "./dispatch.ts";
 import {
   errorBody,
   faultReply,
@@ -16,7 +16,7 @@ import {
   limitLines,
   linesOf,
   unavailableReply,
-} from "./replies.ts";
+} from "./responses.ts";
 import type { Route } from "./router.ts";
 
 export interface Admission {

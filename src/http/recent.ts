@@ -1,5 +1,5 @@
-import type { Caller } from "./callers.ts";
-import { copyOf } from "./copy.ts";
+import type { Caller } from "../auth/authenticator.ts";
+import { copyOf } from "../copy-string.ts";
 
 interface Entry {
   readonly authorization: string;

@@ -1,4 +1,4 @@
-import type { ApiKey } from "../domain/keys.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
 import type { KeyStore } from "../domain/ports.ts";
 

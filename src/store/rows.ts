@@ -1,4 +1,4 @@
-import type { Order, OrderStatus, Pet, PetStatus } from "../contract/schemas.ts";
+import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
 import type { Page } from "../domain/ports.ts";
 
 /** Rows as both engines give them. The quotes keep capital letters, which PostgreSQL would make small. */

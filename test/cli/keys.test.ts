@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { KeyView } from "../../src/cli/key-view.ts";
 import { curlLine, shellWord } from "../../src/cli/secret.ts";
 import { pathsOf } from "../../src/config.ts";
-import { hashSecret, isPlausibleSecret } from "../../src/domain/keys.ts";
+import { hashSecret, isPlausibleSecret } from "../../src/domain/api-keys.ts";
 import {
   admit,
   type BanRules,
@@ -12,7 +12,7 @@ import {
   MINUTE_MS,
   newStanding,
   type Standing,
-} from "../../src/domain/limits.ts";
+} from "../../src/domain/rate-limit.ts";
 import { openLedger, openStore } from "../../src/store/sqlite/index.ts";
 import { cleanUp, Workbench } from "./workbench.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { NewKey } from "../../src/domain/keys.ts";
+import type { NewKey } from "../../src/domain/api-keys.ts";
 import type { KeyStore } from "../../src/domain/ports.ts";
 
 /** A key store on a place of its own that holds nothing yet. */

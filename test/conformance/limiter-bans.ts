@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { DEFAULT_BAN, MINUTE_MS } from "../../src/domain/limits.ts";
+import { DEFAULT_BAN, MINUTE_MS } from "../../src/domain/rate-limit.ts";
 import { ADDRESS, all, FREE, OTHER, second, type Promises } from "./limiter-trial.ts";
 
 export function bans(promise: Promises): void {

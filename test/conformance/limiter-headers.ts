@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { DAY_MS, MINUTE_MS } from "../../src/domain/limits.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/domain/rate-limit.ts";
 import { second, type Promises } from "./limiter-trial.ts";
 
 export function headers(promise: Promises): void {

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { DAY_MS, DEFAULT_BAN, MINUTE_MS, type Limits } from "../../src/domain/limits.ts";
+import { DAY_MS, DEFAULT_BAN, MINUTE_MS, type Limits } from "../../src/domain/rate-limit.ts";
 import { all, type Promises } from "./limiter-trial.ts";
 
 export function operators(promise: Promises): void {

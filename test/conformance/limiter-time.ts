@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { DAY_MS, DEFAULT_BAN, MINUTE_MS } from "../../src/domain/limits.ts";
+import { DAY_MS, DEFAULT_BAN, MINUTE_MS } from "../../src/domain/rate-limit.ts";
 import { ADDRESS, all, FREE, KEY, OTHER, second, type Promises } from "./limiter-trial.ts";
 
 export function clockAndRestart(promise: Promises): void {

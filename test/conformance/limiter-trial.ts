@@ -1,5 +1,5 @@
 import { test } from "bun:test";
-import { type BanRules, DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/limits.ts";
+import { type BanRules, DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/rate-limit.ts";
 import type { Awaitable, Limiter } from "../../src/domain/ports.ts";
 
 /** A limiter on a clock that the test holds. */

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { DAY_MS, MINUTE_MS, type Subject } from "../../src/domain/limits.ts";
+import { DAY_MS, MINUTE_MS, type Subject } from "../../src/domain/rate-limit.ts";
 import { ADDRESS, all, KEY, OTHER, second, type Promises } from "./limiter-trial.ts";
 
 export function windows(promise: Promises): void {

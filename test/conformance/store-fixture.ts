@@ -1,5 +1,5 @@
 import type { Refusal } from "../../src/contract/errors.ts";
-import type { NewPet } from "../../src/contract/schemas.ts";
+import type { NewPet } from "../../src/contract/resources.ts";
 import type { Page, Store, Written } from "../../src/domain/ports.ts";
 
 /** A store on a place of its own that holds nothing yet. */

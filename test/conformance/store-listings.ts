@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import type { PetStatus } from "../../src/contract/schemas.ts";
+import type { PetStatus } from "../../src/contract/resources.ts";
 import type { Page, Query, Store } from "../../src/domain/ports.ts";
 import { AT, addPet, idsOf, type WithStore, written } from "./store-fixture.ts";
 

@@ -9,7 +9,7 @@ import {
   type OrderUpdate,
   type Pet,
   type PetStatus,
-} from "../../src/contract/schemas.ts";
+} from "../../src/contract/resources.ts";
 import type { Attempt, Page, Query, Store, Written } from "../../src/domain/ports.ts";
 import { AT, DAY_MS, type OpenStore } from "./store-fixture.ts";
 

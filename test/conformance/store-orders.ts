@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { encodeOrder } from "../../src/contract/schemas.ts";
+import { encodeOrder } from "../../src/contract/resources.ts";
 import { AT, addPet, idsOf, refusalOf, rex, type WithStore, written } from "./store-fixture.ts";
 
 export function orderCases(withStore: WithStore): void {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { encodePet, type NewPet } from "../../src/contract/schemas.ts";
+import { encodePet, type NewPet } from "../../src/contract/resources.ts";
 import { AT, addPet, rex, type WithStore, written } from "./store-fixture.ts";
 
 const NAMES = {

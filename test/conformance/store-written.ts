@@ -6,7 +6,7 @@ import {
   type NewPet,
   NewPet as NewPetSchema,
   type PetStatus,
-} from "../../src/contract/schemas.ts";
+} from "../../src/contract/resources.ts";
 import { Invalid } from "../../src/contract/schema.ts";
 import type { Query, Store } from "../../src/domain/ports.ts";
 import { tagged } from "../../src/etag.ts";

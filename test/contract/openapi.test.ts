@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, ERRORS } from "../../src/contract/errors.ts";
 import { parseJson } from "../../src/contract/json.ts";
-import { openApiDocument, openApiJson } from "../../src/contract/openapi.ts";
+import { openApiDocument, openApiJson } from "../../src/contract/openapi/document.ts";
 import {
   COMMON_ERRORS,
   OPERATIONS,

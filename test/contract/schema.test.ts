@@ -12,7 +12,7 @@ import {
   Order,
   OrderUpdate,
   Pet,
-} from "../../src/contract/schemas.ts";
+} from "../../src/contract/resources.ts";
 
 const faultsOf = (schema: Schema<unknown>, value: unknown) => {
   const result = schema.read(value);

@@ -266,7 +266,7 @@ test("no answer before the commit: while nothing can be committed writes are ref
 test("an instance that stops in the middle of a transaction does not hold up the others for long", async () => {
   await using shop = await instance();
   const petId = await addPet(shop.store);
-  const { Engine } = await import("../../src/store/postgres/engine.ts");
+  const { Engine } = await import("../../src/store/postgres/pools.ts");
   const paused = new Engine(server.url, { deadlineMs: DEADLINE_MS });
   const locked = Promise.withResolvers<void>();
   const never = paused.writes.transaction(async (tx) => {

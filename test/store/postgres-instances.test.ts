@@ -1,9 +1,9 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import type { Attempt } from "../../src/domain/ports.ts";
-import { nameOf } from "../../src/store/attempts.ts";
+import { nameOf } from "../../src/store/idempotency.ts";
 import { openPostgres } from "../../src/store/postgres/index.ts";
-import { LOCK_SPACE } from "../../src/store/postgres/locks.ts";
+import { LOCK_SPACE } from "../../src/store/postgres/advisory-locks.ts";
 import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { AT, addPet, DAY_MS, refusalOf, rex, written } from "../conformance/store-fixture.ts";
 import { postgresUrl } from "../engines/postgres.ts";

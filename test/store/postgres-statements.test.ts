@@ -1,8 +1,8 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { connect } from "../../src/store/postgres/connect.ts";
-import { pageQueries } from "../../src/store/postgres/listing.ts";
-import { ORDERS, PETS } from "../../src/store/postgres/store.ts";
+import { pageQueries } from "../../src/store/postgres/page-query.ts";
+import { ORDERS, PETS } from "../../src/store/postgres/postgres-store.ts";
 import { AT, rex, written } from "../conformance/store-fixture.ts";
 import { emptyPlace } from "./postgres-database.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { encodePet } from "../../src/contract/schemas.ts";
-import type { PetStatus } from "../../src/contract/schemas.ts";
+import { encodePet } from "../../src/contract/resources.ts";
+import type { PetStatus } from "../../src/contract/resources.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { tagged } from "../../src/etag.ts";
 import { openStore } from "../../src/store/sqlite/index.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Commits } from "../../src/store/sqlite/commits.ts";
+import { Commits } from "../../src/store/sqlite/group-commit.ts";
 import type { Connection } from "../../src/store/sqlite/connection.ts";
 import { temporaryDatabase, whileAnotherWrites } from "./database.ts";
 

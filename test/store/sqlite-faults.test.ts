@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Attempt, Written } from "../../src/domain/ports.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/keys.ts";
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileAnotherWrites } from "./database.ts";
 

@@ -2,9 +2,9 @@ import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/keys.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { temporaryFolder } from "./folder.ts";
 
 class Recording extends Connection {

@@ -1,6 +1,6 @@
 import { openLedger, openStore } from "../../src/store/sqlite/index.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
-import { ledgerConformance } from "../conformance/ledger.ts";
+import { ledgerConformance } from "../conformance/usage-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { temporaryFolder } from "./folder.ts";
 

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../errors.ts";
 import type { Input, OPERATIONS, OperationId } from "../operations.ts";
 import type { Infer } from "../schema.ts";
-import type { Order, Pet } from "../schemas.ts";
+import type { Order, Pet } from "../resources.ts";
 
 interface Example<T> {
   readonly summary: string;

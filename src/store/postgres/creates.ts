@@ -1,10 +1,10 @@
 import type { SQL } from "bun";
-import { encodePet, type NewPet } from "../../contract/schemas.ts";
+import { encodePet, type NewPet } from "../../contract/resources.ts";
 import type { Attempt, Written } from "../../domain/ports.ts";
-import type { Retried } from "../attempts.ts";
-import type { Attempts } from "./attempts.ts";
-import type { Lane } from "./lane.ts";
-import { turnFor } from "./locks.ts";
+import type { Retried } from "../idempotency.ts";
+import type { Attempts } from "./idempotency-records.ts";
+import type { Lane } from "./connection-pool.ts";
+import { turnFor } from "./advisory-locks.ts";
 
 export interface Create {
   readonly pet: NewPet;

@@ -1,12 +1,12 @@
 import type { SQL } from "bun";
 import type { KeyStore, Store } from "../../domain/ports.ts";
 import { connect, addressOf } from "./connect.ts";
-import { Deadline } from "./deadline.ts";
-import { Engine, type EngineOptions } from "./engine.ts";
-import { PostgresKeyStore } from "./keys.ts";
+import { Deadline } from "./query-timeout.ts";
+import { Engine, type EngineOptions } from "./pools.ts";
+import { PostgresKeyStore } from "./api-keys.ts";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { PostgresStore } from "./store.ts";
+import { PostgresStore } from "./postgres-store.ts";
 
 export interface OpenedStore {
   readonly store: Store;

@@ -1,11 +1,11 @@
 import type { SQL } from "bun";
 import type { Refusal } from "../../contract/errors.ts";
-import { encodeOrder, type Order, type OrderUpdate, type PetStatus } from "../../contract/schemas.ts";
+import { encodeOrder, type Order, type OrderUpdate, type PetStatus } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type { Written } from "../../domain/ports.ts";
-import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../refusals.ts";
+import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../rejections.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
-import { turnFor } from "./locks.ts";
+import { turnFor } from "./advisory-locks.ts";
 
 const INSERT = `
   WITH ${turnFor("orders")}

@@ -1,8 +1,8 @@
 import type { KeyStore, Store } from "../../domain/ports.ts";
 import { openFor } from "./database.ts";
-import { SqliteKeyStore } from "./keys.ts";
+import { SqliteKeyStore } from "./api-keys.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { SqliteStore } from "./store.ts";
+import { SqliteStore } from "./sqlite-store.ts";
 
 export interface OpenedStore {
   readonly store: Store;

@@ -1,11 +1,11 @@
 import type { Statement } from "bun:sqlite";
-import type { NewPet, Pet, PetStatus } from "../../contract/schemas.ts";
+import type { NewPet, Pet, PetStatus } from "../../contract/resources.ts";
 import type { Page, Query } from "../../domain/ports.ts";
 import { PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import type { Connection } from "./connection.ts";
-import { asFault } from "./faults.ts";
-import type { ChangeCounts } from "./freshness.ts";
-import { Listing } from "./listing.ts";
+import { asFault } from "./sqlite-errors.ts";
+import type { ChangeCounts } from "./change-counters.ts";
+import { Listing } from "./page-query.ts";
 
 const SELECT = `SELECT ${PET_COLUMNS} FROM pets`;
 

@@ -1,0 +1,55 @@
+import { type ErrorCode, ERRORS } from "../contract/errors.ts";
+import type { Verdict } from "../domain/rate-limit.ts";
+import { line, type Reply, type Status } from "../http1/response.ts";
+
+export type HeaderFields = Readonly<Record<string, string>>;
+
+const JSON_LINE = line("Content-Type", "application/json");
+
+export function linesOf(fields: HeaderFields): string {
+  let lines = "";
+  for (const name in fields) lines += line(name, fields[name] ?? "");
+  return lines;
+}
+
+let windowLines = "";
+let windowLimit = -1;
+let windowResetAt = -1;
+
+/** Every answer under /v1 says where the caller stands. What it says of the window is mostly what it last said. */
+export function limitLines({ limit, remaining, resetAt, retryAfter }: Verdict): string {
+  if (limit !== windowLimit || resetAt !== windowResetAt) {
+    windowLines = line("X-RateLimit-Limit", `${limit}`) + line("X-RateLimit-Reset", `${resetAt}`);
+    windowLimit = limit;
+    windowResetAt = resetAt;
+  }
+  const lines = `${windowLines}X-RateLimit-Remaining: ${remaining}\r\n`;
+  return retryAfter === 0 ? lines : lines + line("Retry-After", `${retryAfter}`);
+}
+
+export function jsonReply(status: Status, lines: string, body: string): Reply {
+  return { status, lines: JSON_LINE + lines, body };
+}
+
+/** Without a body, and so without a Content-Type. */
+export function emptyReply(status: 204 | 304, lines: string): Reply {
+  return { status, lines, body: null };
+}
+
+export function errorReply(code: ErrorCode, message: string, lines = ""): Reply {
+  return jsonReply(ERRORS[code].status, lines, errorBody(code, message));
+}
+
+/** Not now: `retryAfter` seconds later it may work. */
+export function unavailableReply(message: string, lines = "", retryAfter = 1): Reply {
+  return errorReply("unavailable", message, lines + line("Retry-After", `${retryAfter}`));
+}
+
+/** A fault of ours: the client learns that much and no more. */
+export function faultReply(lines = ""): Reply {
+  return errorReply("internal_error", "Something went wrong on our side; it has been logged.", lines);
+}
+
+export function errorBody(code: ErrorCode, message: string): string {
+  return JSON.stringify({ code, message, status: ERRORS[code].status });
+}

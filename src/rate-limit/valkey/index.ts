@@ -1,0 +1,1 @@
+export { createValkeyLimiter, type ValkeyLimiterOptions } from "./valkey-rate-limiter.ts";
