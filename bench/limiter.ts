@@ -3,12 +3,12 @@
  * that memory is that measurement's alone. Ends with 1 when a bar is missed.
  */
 import { steadyClock } from "../src/clock.ts";
-import { mintSecret } from "../src/domain/api-keys.ts";
-import { DEFAULT_BAN, type Limits, type Subject, type Verdict } from "../src/domain/rate-limit.ts";
+import { generateSecret } from "../src/domain/api-keys.ts";
+import { DEFAULT_BAN, type Limits, type Subject, type Decision } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
-import type { Ledger } from "../src/domain/ports.ts";
-import { Callers } from "../src/auth/authenticator.ts";
-import { createMemoryLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
+import type { UsageStore } from "../src/domain/ports.ts";
+import { Authenticator } from "../src/auth/authenticator.ts";
+import { createMemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 
 /** A request: key look-up and both windows. */
 const MAX_NS = 2_000;
@@ -35,7 +35,7 @@ const isName = (text: string): text is Name => NAMES.some((name) => name === tex
 /** Never full, so that every request is admitted and charged to both windows. */
 const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 /** Takes everything and keeps nothing: what is measured includes noting what changed, not the disk. */
-const BOTTOMLESS: Ledger = { load: () => [], save() {}, find: () => undefined, close() {} };
+const BOTTOMLESS: UsageStore = { load: () => [], save() {}, find: () => undefined, close() {} };
 /** The service's own, as in a running server. */
 const CLOCK = steadyClock();
 
@@ -44,14 +44,14 @@ interface Population {
   readonly count: number;
   /** What the i-th says of itself: made anew, so that it is as cold or as warm as if it came from a socket. */
   present(i: number): string;
-  admit(presented: string): Verdict | undefined;
+  admit(presented: string): Decision | undefined;
 }
 
 type Ledgers = "with a ledger" | "without a ledger";
 
 function openLimiter(ledgers: Ledgers) {
   const ledger = ledgers === "with a ledger" ? { ledger: BOTTOMLESS } : {};
-  return createMemoryLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...ledger });
+  return createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...ledger });
 }
 
 const HEADER_LENGTH = 52;
@@ -60,7 +60,7 @@ const HEADER_LENGTH = 52;
 function mintHeaders(count: number): Buffer {
   const bytes = Buffer.alloc(count * HEADER_LENGTH);
   for (let i = 0; i < count; i++) {
-    bytes.write(`Bearer ${mintSecret("production")}`, i * HEADER_LENGTH, "latin1");
+    bytes.write(`Bearer ${generateSecret("production")}`, i * HEADER_LENGTH, "latin1");
   }
   return bytes;
 }
@@ -80,7 +80,12 @@ async function openKeys(count: number, ledgers: Ledgers): Promise<Population> {
       return { key: { id, name: "bench", plan: "enterprise", limits: LIMITS, createdAt: 0 } } as const;
     },
   };
-  const callers = await Callers.open({ keys, environment: "production", plans: DEFAULT_PLANS, clock: CLOCK });
+  const callers = await Authenticator.open({
+    keys,
+    environment: "production",
+    plans: DEFAULT_PLANS,
+    clock: CLOCK,
+  });
   const limiter = openLimiter(ledgers);
   return {
     count,
@@ -88,7 +93,7 @@ async function openKeys(count: number, ledgers: Ledgers): Promise<Population> {
     admit(header) {
       const caller = callers.find(header);
       return typeof caller === "object" && "limits" in caller
-        ? limiter.admit(caller.subject, caller.limits)
+        ? limiter.decide(caller.subject, caller.limits)
         : undefined;
     },
   };
@@ -100,7 +105,7 @@ function openAddresses(ledgers: Ledgers): Population {
   return {
     count: MILLION,
     present: (i) => `address:2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,
-    admit: (subject) => limiter.admit(subject as Subject, LIMITS),
+    admit: (subject) => limiter.decide(subject as Subject, LIMITS),
   };
 }
 
@@ -114,7 +119,7 @@ function measureRounds({ count, present, admit }: Population): Figures {
     const presented = Array.from({ length: requests }, presentAny);
     let admitted = 0;
     const began = Bun.nanoseconds();
-    for (const one of presented) if (admit(one)?.outcome === "admitted") admitted++;
+    for (const one of presented) if (admit(one)?.outcome === "allowed") admitted++;
     perRequest.push((Bun.nanoseconds() - began) / requests);
     if (admitted !== requests) throw new Error(`${requests - admitted} requests were not admitted`);
   }

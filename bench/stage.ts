@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathsOf } from "../src/config.ts";
-import { mintSecret } from "../src/domain/api-keys.ts";
+import { generateSecret } from "../src/domain/api-keys.ts";
 import { chooseCores, type Cores } from "./machine.ts";
 import { Processes } from "./processes.ts";
 import type { Replies } from "./replies.ts";
@@ -56,7 +56,7 @@ export async function prepareData(stage: Stage, animals: number): Promise<Data> 
   const keys = {
     open: makeKey(folder, BOUNDLESS),
     spent: makeKey(folder, 1),
-    unknown: mintSecret("production"),
+    unknown: generateSecret("production"),
   };
   return { folder, database, animals, keys };
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "../src/app.ts";
-import { hashSecret, mintSecret } from "../src/domain/api-keys.ts";
+import { hashSecret, generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { silentLog } from "../src/log.ts";
@@ -41,7 +41,7 @@ async function run(): Promise<{ patient: Answer[]; stubborn: Answer[] }> {
   );
 
   async function newClient(): Promise<() => Promise<Answer>> {
-    const secret = mintSecret("production");
+    const secret = generateSecret("production");
     await app.keys.createKey({ name: "client", plan: "free", createdAt: now }, hashSecret(secret));
     return async () => {
       const response = await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });

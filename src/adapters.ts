@@ -1,14 +1,19 @@
 import { mkdirSync } from "node:fs";
 import { type Config, pathsOf, type Place } from "./config.ts";
 import type { BanRules } from "./domain/rate-limit.ts";
-import type { Clock, KeyStore, Limiter, Store } from "./domain/ports.ts";
+import type { Clock, KeyStore, RateLimiter, Store } from "./domain/ports.ts";
+import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
 
 /** What a configuration runs on. */
-export interface Engines {
+export interface Adapters extends Stores {
+  readonly rateLimiter: RateLimiter;
+}
+
+export interface Stores {
   readonly store: Store;
   readonly keys: KeyStore;
-  readonly limiter: Limiter;
+  readonly petJson: PetJsonSource;
   close(): Promise<void>;
 }
 
@@ -16,8 +21,8 @@ interface Opened {
   close(): Promise<void> | void;
 }
 
-/** Engines are loaded when they are used: a start on SQLite does not wait for the code of PostgreSQL. */
-export async function openEngines(config: Config, clock: Clock, log: Log): Promise<Engines> {
+/** Adapters are loaded when they are used: a start on SQLite does not wait for the code of PostgreSQL. */
+export async function openAdapters(config: Config, clock: Clock, log: Log): Promise<Adapters> {
   const opened: Opened[] = [];
   const close = async () => {
     const results = await closeAll(opened);
@@ -33,11 +38,11 @@ export async function openEngines(config: Config, clock: Clock, log: Log): Promi
     }
     const stores = await openStores(config, log);
     opened.push(stores);
-    const limiter = config.limitsUrls
+    const rateLimiter = config.limitsUrls
       ? await sharedLimiter(config, config.limitsUrls, { clock, log })
       : await ownLimiter(config, lock !== undefined, { clock, log });
-    opened.push(limiter);
-    return { store: stores.store, keys: stores.keys, limiter, close };
+    opened.push(rateLimiter);
+    return { ...stores, rateLimiter, close };
   } catch (error) {
     await close();
     throw error;
@@ -53,24 +58,22 @@ async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult
   return results;
 }
 
-/** Animals, orders and keys: in PostgreSQL where an address is given, in a file otherwise. */
-export async function openStores(
-  place: Place,
-  log?: Log,
-): Promise<{ store: Store; keys: KeyStore; close(): Promise<void> }> {
+/** Pets, orders and keys: in PostgreSQL where an address is given, in a file otherwise. */
+export async function openStores(place: Place, log?: Log): Promise<Stores> {
   if (place.databaseUrl === undefined) {
     makeFolder(place.dataDir);
     const { openStore } = await import("./store/sqlite/index.ts");
     return openStore(pathsOf(place).store);
   }
   const { openPostgres } = await import("./store/postgres/index.ts");
-  return openPostgres(place.databaseUrl, {
+  const opened = await openPostgres(place.databaseUrl, {
     schema: place.environment,
     onTurn: (turn) =>
       turn.state === "down"
         ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: messageOf(turn.cause) })
         : log?.info("PostgreSQL is back", { afterMs: Math.round(turn.afterMs) }),
   });
+  return { ...opened, petJson: petJsonOf(opened.store) };
 }
 
 /** Nobody but the operator has business with names, counts and the hashes of keys. */
@@ -85,23 +88,27 @@ async function lockFolder(config: Config): Promise<{ release(): void } | undefin
   return acquireLock(pathsOf(config).lock);
 }
 
-async function ownLimiter(config: Config, hasLedger: boolean, { clock, log }: { clock: Clock; log: Log }) {
+async function ownLimiter(
+  config: Config,
+  hasUsageStore: boolean,
+  { clock, log }: { clock: Clock; log: Log },
+) {
   if (config.databaseUrl !== undefined) {
     log.warn("limits are counted by each server on its own; give --limits-url to share them");
   }
-  const { createMemoryLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
-  if (!hasLedger) {
+  const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
+  if (!hasUsageStore) {
     log.warn("another server keeps its counts in this folder; these are kept in memory only", {
       folder: config.dataDir,
     });
-    return createMemoryLimiter({ clock, ban: config.ban });
+    return createMemoryRateLimiter({ clock, ban: config.ban });
   }
-  const { openLedger } = await import("./store/sqlite/index.ts");
-  return createMemoryLimiter({
+  const { openUsageStore } = await import("./store/sqlite/index.ts");
+  return createMemoryRateLimiter({
     clock,
     ban: config.ban,
-    ledger: openLedger(pathsOf(config).ledger),
-    onLedgerFault: (error) => log.warn("counts are not being written down; trying again", { error }),
+    usageStore: openUsageStore(pathsOf(config).usageStore),
+    onUsageStoreFault: (error) => log.warn("counts are not being written down; trying again", { error }),
   });
 }
 
@@ -141,16 +148,16 @@ export interface ValkeyOptions {
 export async function openValkey(
   options: ValkeyOptions,
   onTurn: (state: "lost" | "back", cause?: unknown) => void,
-): Promise<Limiter> {
+): Promise<RateLimiter> {
   const { environment, urls, ...rest } = options;
   const [only] = urls;
-  const { createMemoryLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
-  const { createValkeyLimiter } = await import("./rate-limit/valkey/index.ts");
-  return createValkeyLimiter({
+  const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
+  const { createValkeyRateLimiter } = await import("./rate-limit/valkey/index.ts");
+  return createValkeyRateLimiter({
     url: urls.length === 1 && only !== undefined ? only : urls,
     prefix: `petstore:${environment}:`,
     ...rest,
-    fallback: createMemoryLimiter(rest),
+    fallback: createMemoryRateLimiter(rest),
     onTurn,
   });
 }

@@ -11,7 +11,7 @@ export function bytesOf(text: string): number {
 const NON_ASCII = /[^\0-\x7f]/;
 
 /** A map that holds so many bytes and no more: what was put in first goes first. */
-export class BoundedMap<Key, Value extends Sized> {
+export class BoundedCache<Key, Value extends Sized> {
   readonly #values = new Map<Key, Value>();
   #bytes = 0;
 
@@ -42,7 +42,7 @@ export class BoundedMap<Key, Value extends Sized> {
  * Tells what comes back from what comes once: keeping the latter would only push out what is wanted. It knows a few of
  * the last, by a number each; one that comes back after many others counts as new.
  */
-export class Doorkeeper {
+export class AdmissionFilter {
   readonly #seen: Float64Array;
 
   constructor(places: number) {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { BoundedMap, Doorkeeper } from "../src/bounded-cache.ts";
+import { BoundedCache, AdmissionFilter } from "../src/bounded-cache.ts";
 
 describe("a bounded map", () => {
   test("lets go of the oldest when there is no room, and of nothing before", () => {
-    const map = new BoundedMap<string, { bytes: number }>(10);
+    const map = new BoundedCache<string, { bytes: number }>(10);
     for (const [key, bytes] of [
       ["a", 4],
       ["b", 4],
@@ -25,7 +25,7 @@ describe("a bounded map", () => {
     });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
-        const map = new BoundedMap<number, { bytes: number }>(100);
+        const map = new BoundedCache<number, { bytes: number }>(100);
         for (const { key, bytes } of steps) {
           if (bytes === null) map.delete(key);
           else map.set(key, { bytes });
@@ -42,9 +42,9 @@ describe("a bounded map", () => {
   });
 });
 
-test("a doorkeeper knows who was there before, until another takes the place", () => {
-  const doorkeeper = new Doorkeeper(8);
-  expect([0, 0, 3, 3, 11, 3].map((number) => doorkeeper.knows(number))).toEqual([
+test("a admissionFilter knows who was there before, until another takes the place", () => {
+  const admissionFilter = new AdmissionFilter(8);
+  expect([0, 0, 3, 3, 11, 3].map((number) => admissionFilter.knows(number))).toEqual([
     false,
     true,
     false,

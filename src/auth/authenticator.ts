@@ -3,29 +3,28 @@ import {
   type ApiKey,
   type Environment,
   hashSecret,
-  isPlausibleSecret,
+  isWellFormedSecret,
   SECRET_PREFIX,
   validUntil,
 } from "../domain/api-keys.ts";
 import type { Limits, Subject } from "../domain/rate-limit.ts";
 import { limitsOf, type Plans } from "../domain/plans.ts";
-import type { Awaitable, Clock, KeyStore } from "../domain/ports.ts";
-import { andThen } from "../domain/awaitable.ts";
+import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import type { Clock, KeyStore } from "../domain/ports.ts";
 import { copyOf } from "../copy-string.ts";
-import { RecentCallers } from "../http/recent.ts";
-import { KnownSecrets, NONE } from "./key-cache.ts";
+import { KeyCache, NONE } from "./key-cache.ts";
 
 /** A key that may call. */
-export interface Caller {
+export interface ApiKeyPrincipal {
   readonly keyId: number;
   readonly subject: Subject;
   readonly limits: Limits;
 }
 
 /** Why a request has no caller. */
-export type Stranger = "missing_api_key" | "invalid_api_key" | Unavailable;
+export type AuthFailure = "missing_api_key" | "invalid_api_key" | Unavailable;
 
-export interface CallersOptions {
+export interface AuthenticatorOptions {
   readonly keys: Pick<KeyStore, "findCredential" | "changesSince">;
   readonly environment: Environment;
   readonly plans: Plans;
@@ -43,10 +42,9 @@ const MAX_LENGTH = 60;
  * From `Authorization` to the caller. A secret that was seen before costs one look-up in a table. What was learned is
  * forgotten when the key changes, and `follow` brings the changes made elsewhere.
  */
-export class Callers {
-  readonly #options: CallersOptions;
-  readonly #recent = new RecentCallers();
-  readonly #known: KnownSecrets;
+export class Authenticator {
+  readonly #options: AuthenticatorOptions;
+  readonly #known: KeyCache;
   readonly #prefix: string;
   /** What nearly every header begins with. Any other way to write it is understood too, and takes longer. */
   readonly #usualStart: string;
@@ -54,46 +52,39 @@ export class Callers {
   #strangersAt = -1;
   #revision: number;
 
-  private constructor(options: CallersOptions, revision: number) {
+  private constructor(options: AuthenticatorOptions, revision: number) {
     this.#options = options;
-    this.#known = new KnownSecrets(options.maxKnown ?? MAX_KNOWN);
+    this.#known = new KeyCache(options.maxKnown ?? MAX_KNOWN);
     this.#prefix = SECRET_PREFIX[options.environment];
     this.#usualStart = `Bearer ${this.#prefix}`;
     this.#revision = revision;
   }
 
-  static async open(options: CallersOptions): Promise<Callers> {
+  static async open(options: AuthenticatorOptions): Promise<Authenticator> {
     const { revision } = await options.keys.changesSince(Number.MAX_SAFE_INTEGER);
-    return new Callers(options, revision);
+    return new Authenticator(options, revision);
   }
 
-  find(authorization: string | null): Awaitable<Caller | Stranger> {
+  find(authorization: string | null): Awaitable<ApiKeyPrincipal | AuthFailure> {
     if (authorization === null) return "missing_api_key";
-    const recent = this.#recent.find(authorization);
-    if (recent !== undefined) return recent;
     const known = authorization.startsWith(this.#usualStart)
       ? this.#known.find(authorization, this.#usualStart.length)
       : NONE;
-    if (known === NONE) return this.#read(authorization);
-    const caller = this.#recognise(known);
-    // One with an end is looked at each time.
-    if (typeof caller === "object" && this.#known.validUntil(known) === Infinity)
-      this.#recent.keep(authorization, caller);
-    return caller;
+    return known === NONE ? this.#read(authorization) : this.#recognise(known);
   }
 
-  #recognise(known: number): Caller | "invalid_api_key" {
+  #recognise(known: number): ApiKeyPrincipal | "invalid_api_key" {
     const until = this.#known.validUntil(known);
     // The clock is not asked for nothing: that takes as long as finding the secret.
     if (until !== Infinity && this.#options.clock.now() >= until) return "invalid_api_key";
     return callerOf(this.#known.keyId(known), this.#known.limits(known));
   }
 
-  #read(authorization: string): Awaitable<Caller | Stranger> {
+  #read(authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
     if (this.#isKnownStranger(authorization)) return "invalid_api_key";
     const secret = BEARER.exec(authorization)?.[1];
     if (secret === undefined || secret === "") return "missing_api_key";
-    if (!isPlausibleSecret(secret, this.#options.environment)) return "invalid_api_key";
+    if (!isWellFormedSecret(secret, this.#options.environment)) return "invalid_api_key";
     const known = this.#known.find(secret, this.#prefix.length);
     return known === NONE ? this.#learn(secret, authorization) : this.#recognise(known);
   }
@@ -108,7 +99,7 @@ export class Callers {
   }
 
   /** Nothing is remembered of what was read before a change came in: it may be what has changed. */
-  #learn(secret: string, authorization: string): Awaitable<Caller | Stranger> {
+  #learn(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
     const { keys, plans, clock } = this.#options;
     const revision = this.#revision;
     const found = unlessUnavailable(() => keys.findCredential(hashSecret(secret)));
@@ -137,14 +128,13 @@ export class Callers {
   async follow(): Promise<readonly ApiKey[]> {
     const { revision, changed } = await this.#options.keys.changesSince(this.#revision);
     for (const { id } of changed) this.#known.forgetKey(id);
-    if (changed.length > 0) this.#recent.clear();
     this.#revision = revision;
     return changed;
   }
 }
 
 /** The name is made for each request: with many keys, one that is kept lies cold in memory and costs more to fetch. */
-function callerOf(keyId: number, limits: Limits): Caller {
+function callerOf(keyId: number, limits: Limits): ApiKeyPrincipal {
   return { keyId, subject: `key:${keyId}`, limits };
 }
 

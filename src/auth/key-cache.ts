@@ -13,7 +13,7 @@ import { BY_KEY, BY_SECRET, firstWord, KnownRecords, type Opens, SECRET_LENGTH }
  * than how many records were looked at, and that depends on the first four characters alone. Who learned these from
  * it would have 26 random ones to go, 154 of the 178 bits.
  */
-export class KnownSecrets {
+export class KeyCache {
   readonly #records = new KnownRecords();
   readonly #bySecret = new KnownLists(this.#records, BY_SECRET);
   readonly #byKey = new KnownLists(this.#records, BY_KEY);

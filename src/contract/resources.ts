@@ -3,14 +3,14 @@ import { type Infer, int64, object, oneOf, text } from "./schema.ts";
 export const NAME_MAX_LENGTH = 1024;
 
 export const PetStatus = oneOf(["available", "pending", "sold"], {
-  description: "Availability of the animal",
+  description: "Availability of the pet",
 });
 export type PetStatus = Infer<typeof PetStatus>;
 
 const newPetFields = {
-  name: text(NAME_MAX_LENGTH, { description: "The animal's name", examples: ["Rex"] }),
+  name: text(NAME_MAX_LENGTH, { description: "The pet's name", examples: ["Rex"] }),
   categoryId: int64({
-    description: "Identifier of the category the animal belongs to; any int64",
+    description: "Identifier of the category the pet belongs to; any int64",
     examples: [7],
   }),
 };
@@ -18,7 +18,7 @@ const newPetFields = {
 export const NewPet = object({
   required: newPetFields,
   optional: { status: PetStatus },
-  json: { description: "An animal to add. Unknown fields are ignored." },
+  json: { description: "A pet to add. Unknown fields are ignored." },
 });
 export type NewPet = Infer<typeof NewPet>;
 
@@ -28,7 +28,7 @@ export const Pet = object({
     ...newPetFields,
   },
   optional: { status: PetStatus },
-  json: { description: "An animal. `status` is absent when none was given." },
+  json: { description: "A pet. `status` is absent when none was given." },
 });
 export type Pet = Infer<typeof Pet>;
 
@@ -37,7 +37,7 @@ export const OrderStatus = oneOf(["placed", "completed", "cancelled"], {
 });
 export type OrderStatus = Infer<typeof OrderStatus>;
 
-const petId = int64({ description: "Identifier of the animal", examples: [1] });
+const petId = int64({ description: "Identifier of the pet", examples: [1] });
 
 export const NewOrder = object({ required: { petId }, json: { description: "An order to place." } });
 export type NewOrder = Infer<typeof NewOrder>;
@@ -59,7 +59,7 @@ export const Order = object({
       examples: ["2026-11-15T09:30:00.000Z"],
     }),
   },
-  json: { description: "An order for one animal." },
+  json: { description: "An order for one pet." },
 });
 export type Order = Infer<typeof Order>;
 
@@ -70,7 +70,7 @@ function quote(text: string): string {
   return NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** Written by hand because `JSON.stringify` cannot write a bigint, and this is the hottest line of the service. */
+/** WriteResult by hand because `JSON.stringify` cannot write a bigint, and this is the hottest line of the service. */
 export function encodePet({ id, name, categoryId, status }: Pet): string {
   const end = status === undefined ? "}" : `,"status":"${status}"}`;
   return `{"id":${id},"name":${quote(name)},"categoryId":${categoryId}${end}`;

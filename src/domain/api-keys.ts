@@ -17,7 +17,7 @@ export interface ApiKey {
   readonly expiresAt?: number;
   readonly revokedAt?: number;
   /** Bans that began at or before this were lifted by an operator. */
-  readonly pardonedAt?: number;
+  readonly unbannedAt?: number;
 }
 
 export type NewKey = Pick<ApiKey, "name" | "plan" | "limits" | "createdAt" | "expiresAt">;
@@ -41,7 +41,7 @@ const SECRET = /^pet_(?:live|test)_[0-9A-Za-z]{36}$/;
 const FAIR_BYTES = 248;
 
 /** A new secret: prefix, 30 random base62 characters (178 bits), six characters of checksum. */
-export function mintSecret(environment: Environment): string {
+export function generateSecret(environment: Environment): string {
   let secret = SECRET_PREFIX[environment];
   const length = secret.length + RANDOM_LENGTH;
   while (secret.length < length) {
@@ -63,7 +63,7 @@ function checksum(text: string): string {
 }
 
 /** Turns typing errors, and keys of the other environment, away before any look-up. */
-export function isPlausibleSecret(text: string, environment: Environment): boolean {
+export function isWellFormedSecret(text: string, environment: Environment): boolean {
   if (!SECRET.test(text) || !text.startsWith(SECRET_PREFIX[environment])) return false;
   return checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
 }

@@ -1,7 +1,7 @@
 /**
  * The arithmetic of limits and bans. No clock, no I/O: every function takes `now`, in milliseconds since the epoch.
  *
- * A subject has two windows. Each opens with the first admitted request that finds none open and closes its length
+ * A subject has two windows. Each opens with the first allowed request that finds none open and closes its length
  * later. A request is charged to both or to neither, so a refused one costs nothing and opens nothing.
  */
 export const MINUTE_MS = 60_000;
@@ -17,9 +17,9 @@ export interface Limits {
 }
 
 export interface BanRules {
-  /** Refusals that earn a ban. */
+  /** RejectionCache that earn a ban. */
   readonly strikes: number;
-  /** Refusals this soon after the first are forgiven: those requests may have been under way already. */
+  /** RejectionCache this soon after the first are forgiven: those requests may have been under way already. */
   readonly graceMs: number;
   readonly lengthMs: number;
 }
@@ -35,7 +35,7 @@ export interface Window {
   strikes: number;
 }
 
-export interface Standing {
+export interface Usage {
   readonly minute: Window;
   readonly day: Window;
   /** When the ban that stands began and ends, or NEVER. */
@@ -45,20 +45,20 @@ export interface Standing {
 
 export const NEVER = -1;
 
-export type Outcome = "admitted" | "limited" | "banned";
+export type Outcome = "allowed" | "limited" | "banned";
 
 /** The outcome, and what the headers say of it. */
-export interface Verdict {
+export interface Decision {
   readonly outcome: Outcome;
   readonly limit: number;
   readonly remaining: number;
   /** Unix second, rounded up. */
   readonly resetAt: number;
-  /** Whole seconds, at least 1, to the end of what refused this request; 0 when it was admitted. */
+  /** Whole seconds, at least 1, to the end of what refused this request; 0 when it was allowed. */
   readonly retryAfter: number;
 }
 
-export function newStanding(): Standing {
+export function newUsage(): Usage {
   return { minute: newWindow(), day: newWindow(), bannedAt: NEVER, bannedUntil: NEVER };
 }
 
@@ -66,29 +66,29 @@ function newWindow(): Window {
   return { openedAt: 0, used: 0, refusedAt: NEVER, strikes: 0 };
 }
 
-/** Admits or refuses one request, and updates the standing accordingly. Without rules nothing is ever banned. */
-export function admit(standing: Standing, limits: Limits, now: number, rules?: BanRules): Verdict {
-  settle(standing, now, rules);
-  if (now < standing.bannedUntil) return bannedVerdict(standing, limits, now);
+/** Admits or refuses one request, and updates the usage accordingly. Without rules nothing is ever banned. */
+export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
+  settle(usage, now, rules);
+  if (now < usage.bannedUntil) return bannedDecision(usage, limits, now);
 
-  const { minute, day } = standing;
+  const { minute, day } = usage;
   const minuteSpent = isSpent(minute, limits.perMinute);
   const daySpent = isSpent(day, limits.perDay);
   if (!minuteSpent && !daySpent) {
     charge(minute, now);
     charge(day, now);
-    return verdict("admitted", standing, limits, 0);
+    return decision("allowed", usage, limits, 0);
   }
 
   const minuteEnds = minuteSpent ? minute.openedAt + MINUTE_MS : NEVER;
   const dayEnds = daySpent ? day.openedAt + DAY_MS : NEVER;
   // The refusal counts against the window that will go on refusing the longest.
   if (rules && strike(dayEnds >= minuteEnds ? day : minute, now, rules)) {
-    standing.bannedAt = now;
-    standing.bannedUntil = now + rules.lengthMs;
-    return bannedVerdict(standing, limits, now);
+    usage.bannedAt = now;
+    usage.bannedUntil = now + rules.lengthMs;
+    return bannedDecision(usage, limits, now);
   }
-  return verdict("limited", standing, limits, secondsUntil(Math.max(dayEnds, minuteEnds), now));
+  return decision("limited", usage, limits, secondsUntil(Math.max(dayEnds, minuteEnds), now));
 }
 
 /** Whether a window that was settled has nothing left. */
@@ -100,15 +100,15 @@ export function isSpent(window: Window, limit: number): boolean {
  * Closes what has ended, for good: it does not return if the clock does. A clock that went backwards never stretches
  * anything either: what seems to have begun in the future is taken to begin now, its counts kept.
  */
-export function settle(standing: Standing, now: number, rules?: BanRules): void {
-  settleWindow(standing.minute, MINUTE_MS, now);
-  settleWindow(standing.day, DAY_MS, now);
-  if (standing.bannedAt > now) {
-    standing.bannedUntil -= standing.bannedAt - now;
-    standing.bannedAt = now;
+export function settle(usage: Usage, now: number, rules?: BanRules): void {
+  settleWindow(usage.minute, MINUTE_MS, now);
+  settleWindow(usage.day, DAY_MS, now);
+  if (usage.bannedAt > now) {
+    usage.bannedUntil -= usage.bannedAt - now;
+    usage.bannedAt = now;
   }
-  if (rules) standing.bannedUntil = Math.min(standing.bannedUntil, standing.bannedAt + rules.lengthMs);
-  if (now >= standing.bannedUntil) liftBan(standing);
+  if (rules) usage.bannedUntil = Math.min(usage.bannedUntil, usage.bannedAt + rules.lengthMs);
+  if (now >= usage.bannedUntil) liftBan(usage);
 }
 
 function settleWindow(window: Window, lengthMs: number, now: number): void {
@@ -119,9 +119,9 @@ function settleWindow(window: Window, lengthMs: number, now: number): void {
   forgiveStrikes(window);
 }
 
-function liftBan(standing: Standing): void {
-  standing.bannedAt = NEVER;
-  standing.bannedUntil = NEVER;
+function liftBan(usage: Usage): void {
+  usage.bannedAt = NEVER;
+  usage.bannedUntil = NEVER;
 }
 
 function forgiveStrikes(window: Window): void {
@@ -144,7 +144,7 @@ function strike(window: Window, now: number, rules: BanRules): boolean {
 }
 
 /** Describes the window with the fewest requests left; on a tie, the longer one. */
-function verdict(outcome: Outcome, { minute, day }: Standing, limits: Limits, retryAfter: number): Verdict {
+function decision(outcome: Outcome, { minute, day }: Usage, limits: Limits, retryAfter: number): Decision {
   const { perMinute, perDay } = limits;
   const minuteLeft = left(minute, perMinute);
   const dayLeft = left(day, perDay);
@@ -153,7 +153,7 @@ function verdict(outcome: Outcome, { minute, day }: Standing, limits: Limits, re
     : { outcome, limit: perDay, remaining: dayLeft, resetAt: closing(day, DAY_MS), retryAfter };
 }
 
-function bannedVerdict({ minute, day, bannedUntil }: Standing, limits: Limits, now: number): Verdict {
+function bannedDecision({ minute, day, bannedUntil }: Usage, limits: Limits, now: number): Decision {
   const { perMinute, perDay } = limits;
   return {
     outcome: "banned",
@@ -177,14 +177,14 @@ function secondsUntil(end: number, now: number): number {
 }
 
 /** Lifts a ban that began at or before `at`, and forgives strikes from before; what came later stands. */
-export function pardon(standing: Standing, at: number): void {
-  if (standing.bannedAt <= at) liftBan(standing);
-  if (standing.minute.refusedAt <= at) forgiveStrikes(standing.minute);
-  if (standing.day.refusedAt <= at) forgiveStrikes(standing.day);
+export function unban(usage: Usage, at: number): void {
+  if (usage.bannedAt <= at) liftBan(usage);
+  if (usage.minute.refusedAt <= at) forgiveStrikes(usage.minute);
+  if (usage.day.refusedAt <= at) forgiveStrikes(usage.day);
 }
 
-/** Whether forgetting this standing would change no answer. */
-export function isForgettable({ minute, day, bannedUntil }: Standing, now: number): boolean {
+/** Whether forgetting this usage would change no answer. */
+export function isForgettable({ minute, day, bannedUntil }: Usage, now: number): boolean {
   return hasClosed(minute, MINUTE_MS, now) && hasClosed(day, DAY_MS, now) && now >= bannedUntil;
 }
 

@@ -1,9 +1,9 @@
 import type { Log } from "../log.ts";
-import type { Reply } from "../http1/response.ts";
-import type { Site } from "../http1/request-handler.ts";
+import type { Response } from "../http1/response.ts";
+import type { RequestHandler } from "../http1/request-handler.ts";
 import type { Page } from "./static-routes.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { errorReply, faultReply, unavailableReply } from "./responses.ts";
+import { errorResponse, internalErrorResponse, unavailableResponse } from "./responses.ts";
 import { isVersioned, Router } from "./router.ts";
 
 export interface Rooms {
@@ -14,26 +14,26 @@ export interface Rooms {
 }
 
 /** Everything that is served on a port. */
-export function createSite({ pipeline, pages, log }: Rooms): Site {
+export function createSite({ pipeline, pages, log }: Rooms): RequestHandler {
   const router = new Router();
   return {
-    answer: (incoming) =>
-      isVersioned(incoming.path)
-        ? pipeline(incoming, router.find(incoming.path))
-        : (pages.get(incoming.path) ?? nowhere)(incoming),
+    answer: (request) =>
+      isVersioned(request.path)
+        ? pipeline(request, router.find(request.path))
+        : (pages.get(request.path) ?? nowhere)(request),
     fault(error) {
       log.error("a request failed outside of its operation", { error });
-      return faultReply();
+      return internalErrorResponse();
     },
   };
 }
 
-function nowhere(): Reply {
-  return errorReply("not_found", "No resource lives at this path; the interface is under /v1.");
+function nowhere(): Response {
+  return errorResponse("not_found", "No resource lives at this path; the interface is under /v1.");
 }
 
 /** What is served before there is anything to serve. */
-export const STARTING: Site = {
-  answer: () => unavailableReply("The service is starting."),
-  fault: () => faultReply(),
+export const STARTING: RequestHandler = {
+  answer: () => unavailableResponse("The service is starting."),
+  fault: () => internalErrorResponse(),
 };

@@ -1,54 +1,56 @@
-import { type Refusal, Unavailable } from "../contract/errors.ts";
+import { type Rejection, Unavailable } from "../contract/errors.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
-import { DAY_MS, type Verdict } from "../domain/rate-limit.ts";
-import type { Awaitable, Clock, Span } from "../domain/ports.ts";
+import { DAY_MS, type Decision } from "../domain/rate-limit.ts";
+import type { Awaitable } from "../domain/awaitable.ts";
+import type { Clock } from "../domain/ports.ts";
 import { etagOf } from "../etag.ts";
-import type { Incoming } from "../http1/request.ts";
-import { line, type Reply } from "../http1/response.ts";
-import type { Caller } from "../auth/authenticator.ts";
+import type { Request } from "../http1/request.ts";
+import { line, type Response } from "../http1/response.ts";
+import type { ApiKeyPrincipal } from "../auth/authenticator.ts";
 import { isKnown } from "./conditional-requests.ts";
 import type { Deadlines } from "./request-timeout.ts";
 import { removalFields } from "./deprecation-headers.ts";
-import type { FaultLog } from "./error-log.ts";
+import type { ErrorLog } from "./error-log.ts";
 import type { Handlers } from "./handlers.ts";
+import type { IdRange } from "./pet-json.ts";
 import { type OperationInput, readInput } from "./validation.ts";
-import type { KeptAnswer, KeptAnswers } from "./response-cache.ts";
+import type { CachedResponse, ResponseCache } from "./response-cache.ts";
 import {
-  emptyReply,
-  errorReply,
-  faultReply,
+  emptyResponse,
+  errorResponse,
+  internalErrorResponse,
   type HeaderFields,
-  jsonReply,
+  jsonResponse,
   limitLines,
   linesOf,
-  unavailableReply,
+  unavailableResponse,
 } from "./responses.ts";
 import { identifierIn, type Route } from "./router.ts";
 
 export interface Operating {
   readonly handlers: Handlers;
   /** By operation; none where the store cannot tell whether an answer still holds. */
-  readonly kept: Partial<Record<OperationId, KeptAnswers>>;
+  readonly kept: Partial<Record<OperationId, ResponseCache>>;
   readonly deadlines: Deadlines;
   readonly clock: Clock;
-  readonly faults: FaultLog;
+  readonly faults: ErrorLog;
   readonly baseUrl: string;
 }
 
-/** Answers a request that was admitted. */
+/** Answers a request that was allowed. */
 export type Operate = (
-  incoming: Incoming,
+  request: Request,
   route: Route | undefined,
-  caller: Caller,
-  verdict: Verdict,
-) => Awaitable<Reply>;
+  principal: ApiKeyPrincipal,
+  decision: Decision,
+) => Awaitable<Response>;
 
 /** Everything that serves one operation, put together once. */
 interface Desk {
   readonly id: OperationId;
   readonly operation: Operation;
   readonly handler: AnyHandler;
-  readonly kept: KeptAnswers | undefined;
+  readonly kept: ResponseCache | undefined;
   /** What every answer of the operation says in its head. */
   readonly lines: string;
   /** When the operation is removed; never, as a rule. */
@@ -58,8 +60,8 @@ interface Desk {
 /** One request at its desk. */
 interface Task {
   readonly desk: Desk;
-  readonly incoming: Incoming;
-  readonly verdict: Verdict;
+  readonly request: Request;
+  readonly decision: Decision;
   /** What a kept answer is found by. */
   readonly words: string;
 }
@@ -69,9 +71,9 @@ type AnyAnswer =
       readonly body: string;
       readonly headers?: HeaderFields;
       readonly etag?: string;
-      readonly lastsIn?: Span;
+      readonly lastsIn?: IdRange;
     }
-  | Refusal;
+  | Rejection;
 /** Any of the handlers, for an input that was read by that same operation's entry in the table. */
 type AnyHandler = (input: OperationInput) => Awaitable<AnyAnswer>;
 
@@ -79,21 +81,21 @@ export function createOperate(operating: Operating): Operate {
   const { deadlines, clock, faults } = operating;
   const desks = desksOf(operating);
 
-  return (incoming, route, caller, verdict) => {
+  return (request, route, principal, decision) => {
     if (route === undefined)
-      return errorReply("not_found", "No resource lives at this path.", limitLines(verdict));
-    const id = route.operations.get(incoming.method);
-    if (id === undefined) return otherMethod(incoming.method, route, verdict);
+      return errorResponse("not_found", "No resource lives at this path.", limitLines(decision));
+    const id = route.operations.get(request.method);
+    if (id === undefined) return otherMethod(request.method, route, decision);
 
     const desk = desks[id];
-    if (hasGone(desk, verdict)) return removed(verdict, desk);
-    const words = desk.operation.identifier ? identifierIn(incoming.path, route) : incoming.query;
+    if (hasGone(desk, decision)) return removed(decision, desk);
+    const words = desk.operation.identifier ? identifierIn(request.path, route) : request.query;
     const known = desk.kept?.find(words);
-    if (known) return replyUnlessKnown(incoming, known, verdict);
+    if (known) return replyUnlessKnown(request, known, decision);
 
-    const task = { desk, incoming, verdict, words };
+    const task = { desk, request, decision, words };
     try {
-      const input = readInput({ incoming, operation: desk.operation, words }, caller);
+      const input = readInput({ request, operation: desk.operation, words }, principal);
       return input instanceof Promise
         ? input.then((read) => work(task, read)).catch((error: unknown) => fault(task, error))
         : work(task, input);
@@ -106,45 +108,51 @@ export function createOperate(operating: Operating): Operate {
    * The clock takes its time, and is not asked before the end is near: the caller's window ends later than now, by a
    * clock that is less than a day behind this one.
    */
-  function hasGone({ goneAt }: Desk, { resetAt }: Verdict): boolean {
+  function hasGone({ goneAt }: Desk, { resetAt }: Decision): boolean {
     return resetAt * 1000 + DAY_MS >= goneAt && clock.now() >= goneAt;
   }
 
   /** The deadline begins here: until the input had come it was the client's time that passed. */
-  function work(task: Task, input: OperationInput | Refusal): Awaitable<Reply> {
-    if ("refused" in input) return refusal(input, task);
+  function work(task: Task, input: OperationInput | Rejection): Awaitable<Response> {
+    if ("code" in input) return rejected(input, task);
     const answer = task.desk.handler(input);
     if (!(answer instanceof Promise)) return write(task, answer);
-    const reply = answer.then((given) => write(task, given));
-    return deadlines.bound(reply, (error) => fault(task, error));
+    const response = answer.then((given) => write(task, given));
+    return deadlines.bound(response, (error) => fault(task, error));
   }
 
-  function fault({ desk: { id, lines }, verdict }: Task, error: unknown): Reply {
+  function fault({ desk: { id, lines }, decision }: Task, error: unknown): Response {
     faults.report(id, error);
-    const head = lines + limitLines(verdict);
-    if (!(error instanceof Unavailable)) return faultReply(head);
+    const head = lines + limitLines(decision);
+    if (!(error instanceof Unavailable)) return internalErrorResponse(head);
     const message = "The service cannot answer right now; try again soon.";
-    return unavailableReply(message, head, error.retryAfterSeconds);
+    return unavailableResponse(message, head, error.retryAfterSeconds);
   }
 }
 
-function write(task: Task, answer: AnyAnswer): Reply {
-  if ("refused" in answer) return refusal(answer, task);
-  const { desk, verdict, incoming, words } = task;
+function write(task: Task, answer: AnyAnswer): Response {
+  if ("code" in answer) return rejected(answer, task);
+  const { desk, decision, request, words } = task;
   const { body, headers, lastsIn } = answer;
   const lines = headers ? desk.lines + linesOf(headers) : desk.lines;
   const { method, success } = desk.operation;
-  if (method !== "GET") return jsonReply(success.status, lines + limitLines(verdict), body);
+  if (method !== "GET") return jsonResponse(success.status, lines + limitLines(decision), body);
   const etag = answer.etag ?? etagOf(body);
   const whole = { lines: lines + line("ETag", etag), body, etag };
   if (lastsIn && desk.kept?.isWanted(words)) desk.kept.keep(words, whole, lastsIn);
-  return replyUnlessKnown(incoming, whole, verdict);
+  return replyUnlessKnown(request, whole, decision);
 }
 
 /** 304 when the client has this already. */
-function replyUnlessKnown({ fields }: Incoming, { lines, body, etag }: KeptAnswer, verdict: Verdict): Reply {
-  const head = lines + limitLines(verdict);
-  return isKnown(etag, fields.get("if-none-match")) ? emptyReply(304, head) : jsonReply(200, head, body);
+function replyUnlessKnown(
+  { fields }: Request,
+  { lines, body, etag }: CachedResponse,
+  decision: Decision,
+): Response {
+  const head = lines + limitLines(decision);
+  return isKnown(etag, fields.get("if-none-match"))
+    ? emptyResponse(304, head)
+    : jsonResponse(200, head, body);
 }
 
 function desksOf({ handlers, kept, baseUrl }: Operating): Readonly<Record<OperationId, Desk>> {
@@ -158,20 +166,20 @@ function desksOf({ handlers, kept, baseUrl }: Operating): Readonly<Record<Operat
   return Object.fromEntries(entries) as Record<OperationId, Desk>;
 }
 
-function refusal({ refused, message }: Refusal, { verdict, desk }: Task): Reply {
-  return errorReply(refused, message, desk.lines + limitLines(verdict));
+function rejected({ code, message }: Rejection, { decision, desk }: Task): Response {
+  return errorResponse(code, message, desk.lines + limitLines(decision));
 }
 
-function otherMethod(method: string, { methods }: Route, verdict: Verdict): Reply {
-  const lines = line("Allow", methods) + limitLines(verdict);
-  if (method === "OPTIONS") return emptyReply(204, lines);
-  return errorReply("method_not_allowed", `This path allows ${methods}, not ${method}.`, lines);
+function otherMethod(method: string, { methods }: Route, decision: Decision): Response {
+  const lines = line("Allow", methods) + limitLines(decision);
+  if (method === "OPTIONS") return emptyResponse(204, lines);
+  return errorResponse("method_not_allowed", `This path allows ${methods}, not ${method}.`, lines);
 }
 
-function removed(verdict: Verdict, { lines }: Desk): Reply {
-  return errorReply(
+function removed(decision: Decision, { lines }: Desk): Response {
+  return errorResponse(
     "operation_removed",
     "This operation has been removed; Link names its successor.",
-    lines + limitLines(verdict),
+    lines + limitLines(decision),
   );
 }

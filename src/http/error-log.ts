@@ -8,7 +8,7 @@ const QUIET_MS = 1_000;
  * Writes faults down. Every bug is a line of its own with its cause. An engine that is away fails every request for
  * the same reason, so that is one line a second with a count.
  */
-export class FaultLog {
+export class ErrorLog {
   #quietUntil = 0;
   #unmentioned = 0;
 

@@ -1,21 +1,21 @@
-import { type Refusal, refuse } from "../contract/errors.ts";
-import type { Attempt } from "../domain/ports.ts";
+import { type Rejection, rejection } from "../contract/errors.ts";
+import type { IdempotentRequest } from "../domain/ports.ts";
 import { hash } from "node:crypto";
 
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 const QUOTED = /^"(.*)"$/;
 
-const MALFORMED = refuse(
+const MALFORMED = rejection(
   "invalid_parameter",
   "Idempotency-Key must be 1 to 255 visible ASCII characters, quoted or bare.",
 );
 
 /** `"a"` and `a` are the same key: the quotes are how structured headers write a string. */
-export function readAttempt(
+export function readIdempotencyKey(
   header: string | null,
   keyId: number,
   bytes: Uint8Array,
-): Attempt | undefined | Refusal<"invalid_parameter"> {
+): IdempotentRequest | undefined | Rejection<"invalid_parameter"> {
   if (header === null) return undefined;
   const idempotencyKey = QUOTED.exec(header)?.[1] ?? header;
   if (!VISIBLE.test(idempotencyKey)) return MALFORMED;

@@ -1,34 +1,33 @@
-import { type Refusal, refuse } from "../contract/errors.ts";
+import { type Rejection, rejection } from "../contract/errors.ts";
 import { parseJson } from "../contract/json.ts";
-import type { Awaitable } from "../domain/ports.ts";
-import type { Incoming } from "../http1/request.ts";
-import { andThen } from "../domain/awaitable.ts";
+import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import type { Request } from "../http1/request.ts";
 
 export const MAX_BODY_BYTES = 64 * 1024;
 
-type BodyRefusal = Refusal<"invalid_json" | "invalid_body" | "body_too_large" | "unsupported_media_type">;
+type BodyRejection = Rejection<"invalid_json" | "invalid_body" | "body_too_large" | "unsupported_media_type">;
 
-const TOO_LARGE = refuse("body_too_large", "The body must be at most 64 KiB (65,536 bytes).");
-const NO_BODY = refuse("invalid_body", "A body is required: a JSON object.");
-const WRONG_TYPE = refuse("unsupported_media_type", "Content-Type must be application/json.");
-const NOT_UTF8 = refuse("invalid_json", "The body must be JSON in UTF-8 without a byte order mark.");
-const NOT_JSON = refuse("invalid_json", "The body must be valid JSON.");
+const TOO_LARGE = rejection("body_too_large", "The body must be at most 64 KiB (65,536 bytes).");
+const NO_BODY = rejection("invalid_body", "A body is required: a JSON object.");
+const WRONG_TYPE = rejection("unsupported_media_type", "Content-Type must be application/json.");
+const NOT_UTF8 = rejection("invalid_json", "The body must be JSON in UTF-8 without a byte order mark.");
+const NOT_JSON = rejection("invalid_json", "The body must be valid JSON.");
 
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
-/** `bytes` are as they came, for the fingerprint of a repeated attempt. */
+/** `bytes` are as they came, for the fingerprint of a repeated idempotentRequest. */
 export interface JsonBody {
   readonly value: unknown;
   readonly bytes: Uint8Array;
 }
 
-export function readJsonBody(incoming: Incoming): Awaitable<JsonBody | BodyRefusal> {
-  return andThen(incoming.body(MAX_BODY_BYTES), (bytes) =>
-    bytes === undefined ? TOO_LARGE : parseBody(incoming, bytes),
+export function readJsonBody(request: Request): Awaitable<JsonBody | BodyRejection> {
+  return andThen(request.body(MAX_BODY_BYTES), (bytes) =>
+    bytes === undefined ? TOO_LARGE : parseBody(request, bytes),
   );
 }
 
-function parseBody({ fields }: Incoming, bytes: Uint8Array): JsonBody | BodyRefusal {
+function parseBody({ fields }: Request, bytes: Uint8Array): JsonBody | BodyRejection {
   if (bytes.length === 0) return NO_BODY;
   if (!JSON_TYPE.test(fields.get("content-type") ?? "")) return WRONG_TYPE;
   const text = decode(bytes);

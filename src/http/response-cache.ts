@@ -1,9 +1,9 @@
-import { BoundedMap, bytesOf, Doorkeeper, type Sized } from "../bounded-cache.ts";
-import type { Freshness, Span } from "../domain/ports.ts";
+import { BoundedCache, bytesOf, AdmissionFilter, type Sized } from "../bounded-cache.ts";
+import type { ChangeTracker, IdRange } from "./pet-json.ts";
 import { copyOf } from "../copy-string.ts";
 
 /** An answer that the store would give again as long as it stands. */
-export interface KeptAnswer {
+export interface CachedResponse {
   /** Header lines, those that say where the caller stands aside. */
   readonly lines: string;
   readonly body: string;
@@ -11,7 +11,7 @@ export interface KeptAnswer {
 }
 
 interface Entry extends Sized {
-  readonly answer: KeptAnswer;
+  readonly answer: CachedResponse;
   readonly stands: () => boolean;
 }
 
@@ -29,18 +29,18 @@ const PLACES = 2_048;
  *
  * An answer is kept when it is asked for the second time: most deep pages never are.
  */
-export class KeptAnswers {
-  readonly #entries: BoundedMap<string, Entry>;
-  readonly #doorkeeper = new Doorkeeper(PLACES);
+export class ResponseCache {
+  readonly #entries: BoundedCache<string, Entry>;
+  readonly #admissionFilter = new AdmissionFilter(PLACES);
 
   constructor(
-    private readonly freshness: Freshness,
+    private readonly changes: ChangeTracker,
     maxBytes = MAX_BYTES,
   ) {
-    this.#entries = new BoundedMap(maxBytes);
+    this.#entries = new BoundedCache(maxBytes);
   }
 
-  find(key: string): KeptAnswer | undefined {
+  find(key: string): CachedResponse | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     if (entry.stands()) return entry.answer;
@@ -50,11 +50,11 @@ export class KeptAnswers {
 
   /** Whether this key was asked for before, and is from now on. */
   isWanted(key: string): boolean {
-    return key.length <= MAX_KEY_LENGTH && this.#doorkeeper.knows(Bun.hash.xxHash32(key));
+    return key.length <= MAX_KEY_LENGTH && this.#admissionFilter.knows(Bun.hash.xxHash32(key));
   }
 
-  keep(key: string, answer: KeptAnswer, span: Span): void {
+  keep(key: string, answer: CachedResponse, span: IdRange): void {
     const bytes = ENTRY_BYTES + bytesOf(answer.body);
-    this.#entries.set(copyOf(key), { answer, stands: this.freshness.watch(span), bytes });
+    this.#entries.set(copyOf(key), { answer, stands: this.changes.watch(span), bytes });
   }
 }

@@ -1,6 +1,6 @@
 import { type ErrorCode, ERRORS } from "../contract/errors.ts";
-import type { Verdict } from "../domain/rate-limit.ts";
-import { line, type Reply, type Status } from "../http1/response.ts";
+import type { Decision } from "../domain/rate-limit.ts";
+import { line, type Response, type Status } from "../http1/response.ts";
 
 export type HeaderFields = Readonly<Record<string, string>>;
 
@@ -17,7 +17,7 @@ let windowLimit = -1;
 let windowResetAt = -1;
 
 /** Every answer under /v1 says where the caller stands. What it says of the window is mostly what it last said. */
-export function limitLines({ limit, remaining, resetAt, retryAfter }: Verdict): string {
+export function limitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
   if (limit !== windowLimit || resetAt !== windowResetAt) {
     windowLines = line("X-RateLimit-Limit", `${limit}`) + line("X-RateLimit-Reset", `${resetAt}`);
     windowLimit = limit;
@@ -27,27 +27,27 @@ export function limitLines({ limit, remaining, resetAt, retryAfter }: Verdict): 
   return retryAfter === 0 ? lines : lines + line("Retry-After", `${retryAfter}`);
 }
 
-export function jsonReply(status: Status, lines: string, body: string): Reply {
+export function jsonResponse(status: Status, lines: string, body: string): Response {
   return { status, lines: JSON_LINE + lines, body };
 }
 
 /** Without a body, and so without a Content-Type. */
-export function emptyReply(status: 204 | 304, lines: string): Reply {
+export function emptyResponse(status: 204 | 304, lines: string): Response {
   return { status, lines, body: null };
 }
 
-export function errorReply(code: ErrorCode, message: string, lines = ""): Reply {
-  return jsonReply(ERRORS[code].status, lines, errorBody(code, message));
+export function errorResponse(code: ErrorCode, message: string, lines = ""): Response {
+  return jsonResponse(ERRORS[code].status, lines, errorBody(code, message));
 }
 
 /** Not now: `retryAfter` seconds later it may work. */
-export function unavailableReply(message: string, lines = "", retryAfter = 1): Reply {
-  return errorReply("unavailable", message, lines + line("Retry-After", `${retryAfter}`));
+export function unavailableResponse(message: string, lines = "", retryAfter = 1): Response {
+  return errorResponse("unavailable", message, lines + line("Retry-After", `${retryAfter}`));
 }
 
 /** A fault of ours: the client learns that much and no more. */
-export function faultReply(lines = ""): Reply {
-  return errorReply("internal_error", "Something went wrong on our side; it has been logged.", lines);
+export function internalErrorResponse(lines = ""): Response {
+  return errorResponse("internal_error", "Something went wrong on our side; it has been logged.", lines);
 }
 
 export function errorBody(code: ErrorCode, message: string): string {

@@ -1,6 +1,6 @@
-import type { Incoming } from "../http1/request.ts";
-import type { Reply } from "../http1/response.ts";
-import { errorReply, jsonReply, linesOf, unavailableReply } from "./responses.ts";
+import type { Request } from "../http1/request.ts";
+import type { Response } from "../http1/response.ts";
+import { errorResponse, jsonResponse, linesOf, unavailableResponse } from "./responses.ts";
 
 /** What stands beside the versioned interface: no key, no limits. */
 export interface Pages {
@@ -12,7 +12,7 @@ export interface Pages {
   readonly isLeaving: () => boolean;
 }
 
-export type Page = (incoming: Pick<Incoming, "method">) => Reply;
+export type Page = (request: Pick<Request, "method">) => Response;
 
 /** Each is made when it is first asked for, so that no start waits for it. */
 export function createPages(pages: Pages): ReadonlyMap<string, Page> {
@@ -21,13 +21,13 @@ export function createPages(pages: Pages): ReadonlyMap<string, Page> {
   return new Map([
     ["/", page(() => ({ status: 302, lines: linesOf({ Location: "/docs" }), body: "" }))],
     ["/docs", page(() => ({ status: 200, lines: HTML, body: html() }))],
-    ["/openapi.json", page(() => jsonReply(200, "", openApi()))],
+    ["/openapi.json", page(() => jsonResponse(200, "", openApi()))],
     [
       "/healthz",
       page(() =>
         pages.isLeaving()
-          ? unavailableReply("This server is leaving.")
-          : jsonReply(200, NOT_STORED, '{"status":"ok"}'),
+          ? unavailableResponse("This server is leaving.")
+          : jsonResponse(200, NOT_STORED, '{"status":"ok"}'),
       ),
     ],
   ]);
@@ -36,11 +36,11 @@ export function createPages(pages: Pages): ReadonlyMap<string, Page> {
 const HTML = linesOf({ "Content-Type": "text/html; charset=utf-8" });
 const NOT_STORED = linesOf({ "Cache-Control": "no-store" });
 
-function page(answer: () => Reply): Page {
+function page(answer: () => Response): Page {
   return ({ method }) => {
     if (method === "GET" || method === "HEAD") return answer();
     const allow = linesOf({ Allow: "GET, HEAD" });
-    return errorReply("method_not_allowed", `This path allows GET, HEAD, not ${method}.`, allow);
+    return errorResponse("method_not_allowed", `This path allows GET, HEAD, not ${method}.`, allow);
   };
 }
 

@@ -1,12 +1,12 @@
 import { Chunks } from "./chunked-body.ts";
-import type { Intake } from "./read-buffer.ts";
+import type { ReadBuffer } from "./read-buffer.ts";
 
 /** `more` is to come; `large` is what nobody wants to hear out. */
 export type Progress = "more" | "done" | "large" | "broken";
 
 const MAX_PARTS = 64;
 
-/** The body of one request, taken from the intake as it comes. */
+/** The body of one request, taken from the readBuffer as it comes. */
 export class Body {
   readonly #chunks: Chunks | undefined;
   #parts: Uint8Array[] = [];
@@ -30,21 +30,21 @@ export class Body {
   }
 
   /** Takes what has come of it, as long as the whole is no larger than `maxBytes`. */
-  gather(intake: Intake, maxBytes: number): Progress {
-    return this.#advance(intake, maxBytes, (part) => this.#keep(part));
+  gather(readBuffer: ReadBuffer, maxBytes: number): Progress {
+    return this.#advance(readBuffer, maxBytes, (part) => this.#keep(part));
   }
 
   /** Takes what has come of a body that nobody wants, or wants no more. */
-  discard(intake: Intake, maxBytes: number): Progress {
+  discard(readBuffer: ReadBuffer, maxBytes: number): Progress {
     this.#parts = [];
-    return this.#advance(intake, maxBytes, () => {});
+    return this.#advance(readBuffer, maxBytes, () => {});
   }
 
-  #advance(intake: Intake, maxBytes: number, onPart: (part: Uint8Array) => void): Progress {
+  #advance(readBuffer: ReadBuffer, maxBytes: number, onPart: (part: Uint8Array) => void): Progress {
     while (this.#progress === "more") {
       const left = this.#chunks ? this.#chunks.left : this.#left;
       if (this.#size + left > maxBytes) return "large";
-      const part = this.#next(intake);
+      const part = this.#next(readBuffer);
       if (typeof part === "string") {
         this.#progress = part;
       } else {
@@ -62,10 +62,10 @@ export class Body {
     if (this.#parts.length === MAX_PARTS) this.#parts = [Buffer.concat(this.#parts)];
   }
 
-  #next(intake: Intake): Uint8Array | "done" | "broken" {
-    if (this.#chunks) return this.#chunks.next(intake);
+  #next(readBuffer: ReadBuffer): Uint8Array | "done" | "broken" {
+    if (this.#chunks) return this.#chunks.next(readBuffer);
     if (this.#left === 0) return "done";
-    const part = intake.take(this.#left);
+    const part = readBuffer.take(this.#left);
     this.#left -= part.length;
     return part;
   }

@@ -1,5 +1,5 @@
 import { FIELD, VALUE_CHARACTERS } from "./grammar.ts";
-import type { Intake } from "./read-buffer.ts";
+import type { ReadBuffer } from "./read-buffer.ts";
 
 /** Size in hexadecimal, then extensions, which nobody here knows (RFC 9112, 7.1). */
 const SIZE_LINE = new RegExp(`^([0-9A-Fa-f]{1,8})[\\t ]*(?:;[${VALUE_CHARACTERS}]*)?$`);
@@ -22,15 +22,15 @@ export class Chunks {
   }
 
   /** The next bytes of the body; none when there are not enough to tell. */
-  next(intake: Intake): Uint8Array | "done" | "broken" {
+  next(readBuffer: ReadBuffer): Uint8Array | "done" | "broken" {
     while (this.#awaits !== "data") {
-      const line = intake.line(MAX_LINE_BYTES);
-      if (line === undefined) return intake.length >= MAX_LINE_BYTES ? "broken" : NOTHING;
+      const line = readBuffer.line(MAX_LINE_BYTES);
+      if (line === undefined) return readBuffer.length >= MAX_LINE_BYTES ? "broken" : NOTHING;
       if (++this.#lines > MAX_LINES) return "broken";
       const end = this.#read(line);
       if (end !== undefined) return end;
     }
-    const part = intake.take(this.#left);
+    const part = readBuffer.take(this.#left);
     this.#left -= part.length;
     if (this.#left === 0) this.#awaits = "end of data";
     return part;

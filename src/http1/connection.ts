@@ -1,10 +1,10 @@
-import type { Awaitable } from "../domain/ports.ts";
+import type { Awaitable } from "../domain/awaitable.ts";
 import { type Carrier, Exchange } from "./exchange.ts";
 import { type Fault, type Head, HeadReader } from "./request-head.ts";
-import { Intake } from "./read-buffer.ts";
-import { Outlet, type Sink } from "./write-buffer.ts";
-import { render, type Reply } from "./response.ts";
-import type { Site } from "./request-handler.ts";
+import { ReadBuffer } from "./read-buffer.ts";
+import { WriteBuffer, type Sink } from "./write-buffer.ts";
+import { render, type Response } from "./response.ts";
+import type { RequestHandler } from "./request-handler.ts";
 
 /** The socket at our end of a connection. */
 export interface Line extends Sink {
@@ -20,7 +20,7 @@ export interface Line extends Sink {
 }
 
 /** What connections have in common. */
-export interface Service extends Site {
+export interface Service extends RequestHandler {
   /** Counts seconds. */
   readonly tick: number;
   /** The `Date` line of this second. */
@@ -49,9 +49,9 @@ const MAX_AHEAD_BYTES = 64 * 1024;
  * or sends without end, keeps nobody waiting but itself.
  */
 export class Connection implements Carrier {
-  readonly intake = new Intake();
+  readonly readBuffer = new ReadBuffer();
   readonly peer: string;
-  readonly #outlet: Outlet;
+  readonly #writeBuffer: WriteBuffer;
   readonly #heads = new HeadReader();
   #state: "open" | "leaving" | "closed" = "open";
   /** The request under way. */
@@ -70,29 +70,29 @@ export class Connection implements Carrier {
     private readonly service: Service,
   ) {
     this.peer = line.remoteAddress ?? "";
-    this.#outlet = new Outlet(line);
+    this.#writeBuffer = new WriteBuffer(line);
     this.#since = service.tick;
   }
 
   /** Nothing of a request has come, and nothing of an answer is to go. */
   get isIdle(): boolean {
-    return this.#exchange === undefined && this.intake.length === 0 && !this.#outlet.isBlocked;
+    return this.#exchange === undefined && this.readBuffer.length === 0 && !this.#writeBuffer.isBlocked;
   }
 
   receive(bytes: Buffer): void {
     if (this.#state !== "open") return;
     const wasIdle = this.isIdle;
-    this.intake.add(bytes);
+    this.readBuffer.add(bytes);
     this.#proceed();
     if (wasIdle && !this.isIdle) this.#since = this.service.tick;
   }
 
   /** The socket takes more. */
   drain(): void {
-    if (!this.#outlet.isBlocked) return;
+    if (!this.#writeBuffer.isBlocked) return;
     this.#since = this.service.tick;
-    this.#outlet.drain();
-    if (this.#state === "leaving" && !this.#outlet.isBlocked) this.#hangUp();
+    this.#writeBuffer.drain();
+    if (this.#state === "leaving" && !this.#writeBuffer.isBlocked) this.#hangUp();
     this.#proceed();
   }
 
@@ -115,7 +115,7 @@ export class Connection implements Carrier {
   /** To be called every second: ends what takes too long. */
   check(): void {
     const seconds = this.service.tick - this.#since;
-    if (this.#outlet.isBlocked) {
+    if (this.#writeBuffer.isBlocked) {
       if (seconds > PATIENCE_SECONDS) this.line.terminate();
     } else if (this.#state === "leaving") {
       if (seconds > LINGER_SECONDS) this.line.end();
@@ -131,17 +131,17 @@ export class Connection implements Carrier {
     if (this.#state !== "open") return;
     this.#state = "leaving";
     this.#since = this.service.tick;
-    this.#isMidway ||= this.#exchange !== undefined || this.intake.length > 0;
+    this.#isMidway ||= this.#exchange !== undefined || this.readBuffer.length > 0;
     this.#exchange?.giveUp();
-    this.#outlet.flush();
+    this.#writeBuffer.flush();
     this.#listen(true);
-    if (!this.#outlet.isBlocked) this.#hangUp();
+    if (!this.#writeBuffer.isBlocked) this.#hangUp();
   }
 
   invite(): void {
     const text = "HTTP/1.1 100 Continue\r\n\r\n";
-    this.#outlet.add(text, text.length);
-    this.#outlet.flush();
+    this.#writeBuffer.add(text, text.length);
+    this.#writeBuffer.flush();
   }
 
   readOn(): void {
@@ -158,29 +158,29 @@ export class Connection implements Carrier {
     for (let share = SHARE; this.#canProceed; share--) {
       if (this.#exchange !== undefined) {
         if (!this.#advance(this.#exchange)) break;
-      } else if (share <= 0 && this.intake.length > 0) {
+      } else if (share <= 0 && this.readBuffer.length > 0) {
         this.#putOff();
       } else {
-        const head = this.#heads.next(this.intake);
+        const head = this.#heads.next(this.readBuffer);
         if (head === undefined) break;
         if (typeof head === "number") this.#turnAway(head);
         else this.#begin(head);
       }
     }
     if (this.#state !== "open") return;
-    this.#outlet.flush();
+    this.#writeBuffer.flush();
     if (this.#hasEnded && this.#isWaitingForClient) this.leave();
     else this.#listen(!this.#isFull);
   }
 
   get #canProceed(): boolean {
-    return this.#state === "open" && !this.#outlet.isBlocked && !this.#isPutOff;
+    return this.#state === "open" && !this.#writeBuffer.isBlocked && !this.#isPutOff;
   }
 
   /** Whether there is more than can be dealt with for now. */
   get #isFull(): boolean {
-    if (this.#outlet.isBlocked || this.#isPutOff) return true;
-    return this.intake.length > MAX_AHEAD_BYTES;
+    if (this.#writeBuffer.isBlocked || this.#isPutOff) return true;
+    return this.readBuffer.length > MAX_AHEAD_BYTES;
   }
 
   #listen(isWanted: boolean): void {
@@ -201,12 +201,12 @@ export class Connection implements Carrier {
   #begin(head: Head): void {
     const exchange = new Exchange(head, this);
     this.#exchange = exchange;
-    const reply = this.#replyTo(exchange);
-    if (reply instanceof Promise) this.#await(exchange, reply);
-    else this.#give(exchange, reply);
+    const response = this.#replyTo(exchange);
+    if (response instanceof Promise) this.#await(exchange, response);
+    else this.#give(exchange, response);
   }
 
-  #replyTo(exchange: Exchange): Awaitable<Reply> {
+  #replyTo(exchange: Exchange): Awaitable<Response> {
     try {
       return this.service.answer(exchange);
     } catch (error) {
@@ -214,12 +214,12 @@ export class Connection implements Carrier {
     }
   }
 
-  #await(exchange: Exchange, reply: Promise<Reply>): void {
-    const give = (given: Reply) => {
+  #await(exchange: Exchange, response: Promise<Response>): void {
+    const give = (given: Response) => {
       this.#give(exchange, given);
       this.#proceed();
     };
-    reply.then(give, (error: unknown) => give(this.service.fault(error)));
+    response.then(give, (error: unknown) => give(this.service.fault(error)));
   }
 
   /** Deals with more of the body. Whether that was the last of it, after its answer. */
@@ -232,24 +232,24 @@ export class Connection implements Carrier {
     return progress === "done";
   }
 
-  #give(exchange: Exchange, reply: Reply): void {
+  #give(exchange: Exchange, response: Response): void {
     if (this.#state !== "open") return;
     exchange.finish();
     this.#since = this.service.tick;
     const rest = exchange.advance();
-    const { saying, method } = exchange.head;
+    const { framing, method } = exchange.head;
     const hasNoEnd = rest === "large" || rest === "broken" || exchange.isClientWaiting;
-    const closes = saying.closes || this.service.isLeaving || hasNoEnd;
-    const staying = closes ? CLOSES : saying.stays ? STAYS : "";
-    render(reply, this.service.date + staying, { into: this.#outlet, isHead: method === "HEAD" });
+    const closes = framing.closes || this.service.isLeaving || hasNoEnd;
+    const staying = closes ? CLOSES : framing.stays ? STAYS : "";
+    render(response, this.service.date + staying, { into: this.#writeBuffer, isHead: method === "HEAD" });
     if (rest === "done") this.#exchange = undefined;
     if (closes) this.leave();
   }
 
   #turnAway(status: Fault): void {
     if (this.#exchange?.isAnswered !== true) {
-      const reply = { status, lines: "", body: "" };
-      render(reply, this.service.date + CLOSES, { into: this.#outlet, isHead: false });
+      const response = { status, lines: "", body: "" };
+      render(response, this.service.date + CLOSES, { into: this.#writeBuffer, isHead: false });
     }
     this.#isMidway = true;
     this.leave();

@@ -1,14 +1,14 @@
-import type { Awaitable } from "../domain/ports.ts";
+import type { Awaitable } from "../domain/awaitable.ts";
 import { Body, type Progress } from "./body-reader.ts";
 import type { Fields } from "./header-fields.ts";
 import type { Head } from "./request-head.ts";
-import { Gone, type Incoming } from "./request.ts";
-import type { Intake } from "./read-buffer.ts";
+import { Gone, type Request } from "./request.ts";
+import type { ReadBuffer } from "./read-buffer.ts";
 
 /** What an exchange needs of the connection that it is on. */
 export interface Carrier {
   readonly peer: string;
-  readonly intake: Intake;
+  readonly readBuffer: ReadBuffer;
   /** Tells the client to go on with the body that it announced. */
   invite(): void;
   /** Somebody has begun to wait for the body, perhaps long after the head was read. */
@@ -26,7 +26,7 @@ const NEVER_COMES = "the body will not come";
 const MAX_UNWANTED_BYTES = 128 * 1024;
 
 /** One request and what becomes of its body. */
-export class Exchange implements Incoming {
+export class Exchange implements Request {
   readonly #body: Body | undefined;
   #reading: Reading | undefined;
   #isAnswered = false;
@@ -36,7 +36,7 @@ export class Exchange implements Incoming {
     readonly head: Head,
     private readonly carrier: Carrier,
   ) {
-    const { length } = head.saying;
+    const { length } = head.framing;
     this.#body = length === 0 ? undefined : new Body(length);
   }
 
@@ -53,7 +53,7 @@ export class Exchange implements Incoming {
   }
 
   get fields(): Fields {
-    return this.head.saying.fields;
+    return this.head.framing.fields;
   }
 
   get peer(): string {
@@ -71,14 +71,16 @@ export class Exchange implements Incoming {
 
   /** Whether the client waits to be told that its body is wanted; nobody knows whether it sends it otherwise. */
   get isClientWaiting(): boolean {
-    return this.head.saying.expects && this.#body?.hasBegun === false && this.carrier.intake.length === 0;
+    return (
+      this.head.framing.expects && this.#body?.hasBegun === false && this.carrier.readBuffer.length === 0
+    );
   }
 
   body(maxBytes: number): Awaitable<Uint8Array | undefined> {
     const body = this.#body;
     if (body === undefined) return new Uint8Array();
     if (this.#isGivenUp) return Promise.reject(new Gone(NEVER_COMES));
-    const progress = body.gather(this.carrier.intake, maxBytes);
+    const progress = body.gather(this.carrier.readBuffer, maxBytes);
     if (progress === "done") return body.bytes;
     if (progress === "large") return undefined;
     return new Promise((resolve, reject) => {
@@ -92,10 +94,10 @@ export class Exchange implements Incoming {
   advance(): Progress {
     const body = this.#body;
     if (body === undefined) return "done";
-    if (this.#isAnswered) return body.discard(this.carrier.intake, MAX_UNWANTED_BYTES);
+    if (this.#isAnswered) return body.discard(this.carrier.readBuffer, MAX_UNWANTED_BYTES);
     if (this.#reading === undefined) return "more";
     const { maxBytes, resolve } = this.#reading;
-    const progress = body.gather(this.carrier.intake, maxBytes);
+    const progress = body.gather(this.carrier.readBuffer, maxBytes);
     if (progress === "done" || progress === "large") {
       this.#reading = undefined;
       resolve(progress === "done" ? body.bytes : undefined);

@@ -3,7 +3,7 @@ const CR = 0x0d;
 const LF = 0x0a;
 
 /** What has come on a connection and has not been read yet. */
-export class Intake {
+export class ReadBuffer {
   #bytes: Buffer = NOTHING;
   #at = 0;
 

@@ -1,10 +1,10 @@
-import type { Awaitable } from "../domain/ports.ts";
-import type { Incoming } from "./request.ts";
-import type { Reply } from "./response.ts";
+import type { Awaitable } from "../domain/awaitable.ts";
+import type { Request } from "./request.ts";
+import type { Response } from "./response.ts";
 
 /** What is served. */
-export interface Site {
-  answer(incoming: Incoming): Awaitable<Reply>;
+export interface RequestHandler {
+  answer(request: Request): Awaitable<Response>;
   /** What is answered when `answer` fails, which it should not. */
-  fault(error: unknown): Reply;
+  fault(error: unknown): Response;
 }

@@ -1,6 +1,6 @@
 import { Fields } from "./header-fields.ts";
 import { TOKEN_CHARACTERS } from "./grammar.ts";
-import type { Intake } from "./read-buffer.ts";
+import type { ReadBuffer } from "./read-buffer.ts";
 
 /** The statuses of requests that are no sound HTTP/1.1; their answers have no body, and end the connection. */
 export type Fault = 400 | 408 | 431 | 505;
@@ -11,11 +11,11 @@ export interface Head {
   /** As it was sent, up to the query: nothing is decoded and no dots are walked. */
   readonly path: string;
   readonly query: string;
-  readonly saying: Saying;
+  readonly framing: Framing;
 }
 
 /** The fields, and what they mean to the connection. */
-export interface Saying {
+export interface Framing {
   readonly fields: Fields;
   /** Bytes of the body that follows. */
   readonly length: number | "chunked";
@@ -43,11 +43,11 @@ const VERSION_LENGTH = " HTTP/1.1".length;
 interface Known {
   readonly text: string;
   readonly isCurrent: boolean;
-  readonly saying: Saying | Fault;
+  readonly framing: Framing | Fault;
 }
 
 /** In HTTP/1.1 that is a fault: a host has to be named. */
-const NOTHING_SAID: Known = { text: "", isCurrent: true, saying: 400 };
+const NOTHING_SAID: Known = { text: "", isCurrent: true, framing: 400 };
 /** One for each kind of request that a client sends in turn, with a body and without. */
 const MAX_KNOWN = 4;
 
@@ -64,19 +64,23 @@ export class HeadReader {
   readonly #known: Known[] = [];
   #oldest = 0;
 
-  /** Takes the next head out of the intake; undefined while it has not all come. */
-  next(intake: Intake): Head | Fault | undefined {
+  /** Takes the next head out of the readBuffer; undefined while it has not all come. */
+  next(readBuffer: ReadBuffer): Head | Fault | undefined {
     // Old clients send one after a body, and it counts for nothing (RFC 9112, 2.2).
-    intake.skipEmptyLines();
-    if (intake.length === 0) return undefined;
-    return this.#within(USUAL_HEAD_BYTES, intake) ?? this.#within(MAX_HEAD_BYTES, intake) ?? faultIn(intake);
+    readBuffer.skipEmptyLines();
+    if (readBuffer.length === 0) return undefined;
+    return (
+      this.#within(USUAL_HEAD_BYTES, readBuffer) ??
+      this.#within(MAX_HEAD_BYTES, readBuffer) ??
+      faultIn(readBuffer)
+    );
   }
 
-  #within(maxBytes: number, intake: Intake): Head | Fault | undefined {
-    const text = intake.peek(maxBytes);
+  #within(maxBytes: number, readBuffer: ReadBuffer): Head | Fault | undefined {
+    const text = readBuffer.peek(maxBytes);
     const end = text.indexOf("\r\n\r\n");
     if (end === -1) return undefined;
-    intake.skip(end + 4);
+    readBuffer.skip(end + 4);
     return this.#read(text.slice(0, end + 2));
   }
 
@@ -92,20 +96,20 @@ export class HeadReader {
     const method = text.slice(0, blank);
     const target = text.slice(blank + 1, targetEnd);
     if (!METHOD.test(method) || !TARGET.test(target)) return 400;
-    const saying = this.#understand(text.slice(lineEnd + 2), isCurrent);
-    return typeof saying === "number" ? saying : headOf(method, target, saying);
+    const framing = this.#understand(text.slice(lineEnd + 2), isCurrent);
+    return typeof framing === "number" ? framing : headOf(method, target, framing);
   }
 
-  #understand(text: string, isCurrent: boolean): Saying | Fault {
+  #understand(text: string, isCurrent: boolean): Framing | Fault {
     if (!isSame(this.#last, text, isCurrent)) {
       const known = this.#known.find((other) => isSame(other, text, isCurrent));
       this.#last = known ?? this.#learn(text, isCurrent);
     }
-    return this.#last.saying;
+    return this.#last.framing;
   }
 
   #learn(text: string, isCurrent: boolean): Known {
-    const known = { text, isCurrent, saying: sayingOf(Fields.read(text), isCurrent) };
+    const known = { text, isCurrent, framing: framingOf(Fields.read(text), isCurrent) };
     this.#known[this.#oldest] = known;
     this.#oldest = (this.#oldest + 1) % MAX_KNOWN;
     return known;
@@ -113,18 +117,18 @@ export class HeadReader {
 }
 
 /** What is wrong with a head already before its end. */
-function faultIn(intake: Intake): Fault | undefined {
-  if (intake.length >= MAX_HEAD_BYTES) return 431;
-  return CANNOT_BE_HEAD.test(intake.peek(MAX_HEAD_BYTES)) ? 400 : undefined;
+function faultIn(readBuffer: ReadBuffer): Fault | undefined {
+  if (readBuffer.length >= MAX_HEAD_BYTES) return 431;
+  return CANNOT_BE_HEAD.test(readBuffer.peek(MAX_HEAD_BYTES)) ? 400 : undefined;
 }
 
-function headOf(method: string, target: string, saying: Saying): Head | Fault {
+function headOf(method: string, target: string, framing: Framing): Head | Fault {
   const local = target.startsWith("/") ? target : localPart(target);
   if (local === undefined) return 400;
   const mark = local.indexOf("?");
   return mark === -1
-    ? { method, path: local, query: "", saying }
-    : { method, path: local.slice(0, mark), query: withoutFragment(local.slice(mark + 1)), saying };
+    ? { method, path: local, query: "", framing }
+    : { method, path: local.slice(0, mark), query: withoutFragment(local.slice(mark + 1)), framing };
 }
 
 /** Of a target in the absolute form, which proxies use (RFC 9112, 3.2.2). */
@@ -141,7 +145,7 @@ function withoutFragment(query: string): string {
 }
 
 /** A fault when it cannot be told where the request ends, or for whom it is. */
-function sayingOf(fields: Fields | undefined, isCurrent: boolean): Saying | Fault {
+function framingOf(fields: Fields | undefined, isCurrent: boolean): Framing | Fault {
   if (fields === undefined) return 400;
   if (fields.areTooMany) return 431;
   const hosts = fields.count("host");

@@ -1,8 +1,8 @@
-import type { Awaitable } from "../domain/ports.ts";
+import type { Awaitable } from "../domain/awaitable.ts";
 import type { Fields } from "./header-fields.ts";
 
 /** A request whose head has come. */
-export interface Incoming {
+export interface Request {
   readonly method: string;
   /** As it was sent, up to the query: nothing is decoded and no dots are walked. */
   readonly path: string;

@@ -1,7 +1,7 @@
-import type { Outlet } from "./write-buffer.ts";
+import type { WriteBuffer } from "./write-buffer.ts";
 
 /** An answer as it goes out. The connection adds the date, the length and what becomes of itself. */
-export interface Reply {
+export interface Response {
   readonly status: Status;
   /** Header lines, each with its CRLF. */
   readonly lines: string;
@@ -52,9 +52,9 @@ export function line(name: string, value: string): string {
 
 /** Writes the answer out, with `more` header lines. To HEAD it has the length of its body, and not the body. */
 export function render(
-  { status, lines, body }: Reply,
+  { status, lines, body }: Response,
   more: string,
-  { into, isHead }: { into: Outlet; isHead: boolean },
+  { into, isHead }: { into: WriteBuffer; isHead: boolean },
 ): void {
   const head = statusLine(status) + lines + more;
   if (body === null) {

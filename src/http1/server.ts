@@ -1,18 +1,18 @@
 import type { Socket, TCPSocketListener } from "bun";
-import type { Awaitable } from "../domain/ports.ts";
+import type { Awaitable } from "../domain/awaitable.ts";
 import type { Log } from "../log.ts";
 import { Collector } from "./garbage-collection.ts";
 import { Connection, type Service } from "./connection.ts";
-import type { Incoming } from "./request.ts";
-import type { Reply } from "./response.ts";
-import type { Site } from "./request-handler.ts";
+import type { Request } from "./request.ts";
+import type { Response } from "./response.ts";
+import type { RequestHandler } from "./request-handler.ts";
 
 export interface Listening {
   readonly host: string;
   readonly port: number;
   readonly log: Log;
   /** What is served until `serve` names something else. */
-  readonly site: Site;
+  readonly site: RequestHandler;
   /** How long all of a stop may take: what is in flight then is cut off. */
   readonly drainMs?: number;
   readonly secondMs?: number;
@@ -22,13 +22,13 @@ const DRAIN_MS = 8_000;
 const SECOND_MS = 1_000;
 
 /** HTTP/1.1 on a port. */
-export class Listener implements Service {
+export class HttpServer implements Service {
   readonly #connections = new Set<Connection>();
   readonly #collector = new Collector();
   readonly #listener: TCPSocketListener<Connection>;
   readonly #ticking: Timer;
   readonly #drainMs: number;
-  #site: Site;
+  #site: RequestHandler;
   #hasStopped = false;
   #onEmpty: (() => void) | undefined;
   tick = 0;
@@ -63,16 +63,16 @@ export class Listener implements Service {
     return this.#listener.port;
   }
 
-  serve(site: Site): void {
+  serve(site: RequestHandler): void {
     this.#site = site;
   }
 
-  answer(incoming: Incoming): Awaitable<Reply> {
+  answer(request: Request): Awaitable<Response> {
     this.#collector.count();
-    return this.#site.answer(incoming);
+    return this.#site.answer(request);
   }
 
-  fault(error: unknown): Reply {
+  fault(error: unknown): Response {
     return this.#site.fault(error);
   }
 

@@ -7,7 +7,7 @@ export interface Sink {
 const MAX_GATHERED_BYTES = 64 * 1024;
 
 /** What goes out on a connection. Texts are gathered until `flush`, so that answers given together leave together. */
-export class Outlet {
+export class WriteBuffer {
   #text = "";
   #textBytes = 0;
   /** What the socket has not taken yet. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mintSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret } from "../../src/domain/api-keys.ts";
 import { type Service, startService } from "../service.ts";
 
 let service: Service;
@@ -9,12 +9,12 @@ afterAll(() => service.stop());
 const REALM = 'Bearer realm="petstore"';
 const get = (headers: Record<string, string>, path = "/pets") => service.call({ path, key: null, headers });
 
-describe("callers", () => {
+describe("authenticator", () => {
   for (const [what, headers] of [
     ["no Authorization", {}],
     ["another scheme", { Authorization: "Basic dXNlcjpwYXNz" }],
     ["a scheme without a key", { Authorization: "Bearer" }],
-    ["a key without a scheme", { Authorization: mintSecret("production") }],
+    ["a key without a scheme", { Authorization: generateSecret("production") }],
   ] as const) {
     test(`any 401 missing_api_key: ${what}`, async () => {
       const reply = await get(headers);
@@ -24,10 +24,10 @@ describe("callers", () => {
   }
 
   for (const [what, key] of [
-    ["never issued", mintSecret("production")],
-    ["of the other environment", mintSecret("staging")],
+    ["never issued", generateSecret("production")],
+    ["of the other environment", generateSecret("staging")],
     ["not a key at all", "hunter2"],
-    ["with more behind it", `${mintSecret("production")} x`],
+    ["with more behind it", `${generateSecret("production")} x`],
   ] as const) {
     test(`any 401 invalid_api_key: a key ${what}`, async () => {
       const reply = await get({ Authorization: `Bearer ${key}` });
@@ -52,7 +52,7 @@ describe("callers", () => {
     expect((await call()).json).toMatchObject({ code: "invalid_api_key" });
   });
 
-  test("any 401: a caller without a key learns nothing about paths or methods", async () => {
+  test("any 401: a principal without a key learns nothing about paths or methods", async () => {
     for (const [method, path] of [
       ["GET", "/nothing"],
       ["DELETE", "/pets"],

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { mintSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
-import { Callers } from "../../src/auth/authenticator.ts";
+import { Authenticator } from "../../src/auth/authenticator.ts";
 import { TestClock } from "../service.ts";
 import { CallersModel } from "./authenticator-model.ts";
 import { MapKeys } from "./map-keys.ts";
@@ -13,7 +13,7 @@ type Step = (world: World) => unknown;
 interface World {
   readonly keys: MapKeys;
   readonly clock: TestClock;
-  readonly callers: Callers;
+  readonly authenticator: Authenticator;
   readonly model: CallersModel;
   readonly ids: number[];
   readonly secrets: string[];
@@ -27,10 +27,10 @@ async function openWorld(
   const keys = new MapKeys();
   const clock = new TestClock();
   const options = { keys, environment: "production", plans: DEFAULT_PLANS, clock, maxKnown } as const;
-  const secrets = [mintSecret("production"), keys.create({ environment: "staging" }).secret];
-  const callers = await Callers.open(options);
+  const secrets = [generateSecret("production"), keys.create({ environment: "staging" }).secret];
+  const authenticator = await Authenticator.open(options);
   const model = new CallersModel(options);
-  const world = { keys, clock, callers, model, ids: [], secrets };
+  const world = { keys, clock, authenticator, model, ids: [], secrets };
   return { ...world, check: checkIn(world) };
 }
 
@@ -82,8 +82,8 @@ const advance = lengthMs.map(
     ({ clock }) =>
       clock.advance(ms),
 );
-const follow = fc.constant<Step>(async ({ callers, model }) => {
-  await callers.follow();
+const follow = fc.constant<Step>(async ({ authenticator, model }) => {
+  await authenticator.follow();
   model.follow();
 });
 const present = fc.tuple(nat, fc.nat(SPELLINGS.length - 1)).map(([n, spelling]): Step => (world) => {
@@ -107,11 +107,11 @@ const step = fc.oneof(
 );
 const steps = fc.array(step, { maxLength: 120, size: "max" });
 
-test("callers are found as in plain Maps, with the same look-ups, through any changes and spellings", async () => {
+test("authenticator are found as in plain Maps, with the same look-ups, through any changes and spellings", async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
-      const world = await openWorld(1_000, ({ keys, callers, model }) => (header) => {
-        expect(callers.find(header)).toEqual(model.find(header));
+      const world = await openWorld(1_000, ({ keys, authenticator, model }) => (header) => {
+        expect(authenticator.find(header)).toEqual(model.find(header));
         expect(keys.reads).toBe(model.reads);
       });
       for (const step of steps) await step(world);
@@ -124,12 +124,12 @@ test("callers are found as in plain Maps, with the same look-ups, through any ch
 test("with room for three, what is found is what the store says, once changes are followed", async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
-      const world = await openWorld(3, ({ callers, model }) => (header) => {
-        expect(callers.find(header)).toEqual(model.truth(header));
+      const world = await openWorld(3, ({ authenticator, model }) => (header) => {
+        expect(authenticator.find(header)).toEqual(model.truth(header));
       });
       for (const step of steps) {
         await step(world);
-        await world.callers.follow();
+        await world.authenticator.follow();
       }
       for (const secret of world.secrets) world.check(`Bearer ${secret}`);
     }),

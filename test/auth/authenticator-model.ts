@@ -1,7 +1,7 @@
-import { type Credential, hashSecret, isPlausibleSecret, validUntil } from "../../src/domain/api-keys.ts";
+import { type Credential, hashSecret, isWellFormedSecret, validUntil } from "../../src/domain/api-keys.ts";
 import { limitsOf, type Plans } from "../../src/domain/plans.ts";
 import type { Clock } from "../../src/domain/ports.ts";
-import type { Caller, Stranger } from "../../src/auth/authenticator.ts";
+import type { ApiKeyPrincipal, AuthFailure } from "../../src/auth/authenticator.ts";
 import type { MapKeys } from "./map-keys.ts";
 
 /** A header longer than this is not remembered as a stranger's. */
@@ -19,19 +19,19 @@ export class CallersModel {
     this.#revision = options.keys.changesSince(0).revision;
   }
 
-  find(authorization: string | null): Caller | Stranger {
+  find(authorization: string | null): ApiKeyPrincipal | AuthFailure {
     const secret = secretIn(authorization);
     if (authorization === null || secret === "") return "missing_api_key";
-    if (!isPlausibleSecret(secret, "production")) return "invalid_api_key";
+    if (!isWellFormedSecret(secret, "production")) return "invalid_api_key";
     if (!this.#known.has(secret) && !this.#strangers.has(authorization)) this.#learn(secret, authorization);
     return this.#answer(this.#known.get(secret));
   }
 
   /** What the store itself would say of the header now, if nothing were ever remembered. */
-  truth(authorization: string | null): Caller | Stranger {
+  truth(authorization: string | null): ApiKeyPrincipal | AuthFailure {
     const secret = secretIn(authorization);
     if (secret === "") return "missing_api_key";
-    if (!isPlausibleSecret(secret, "production")) return "invalid_api_key";
+    if (!isWellFormedSecret(secret, "production")) return "invalid_api_key";
     return this.#answer(this.options.keys.peek(hashSecret(secret)));
   }
 
@@ -51,7 +51,7 @@ export class CallersModel {
     else if (authorization.length <= MAX_STRANGER_LENGTH) this.#strangers.add(authorization);
   }
 
-  #answer(credential: Credential | undefined): Caller | Stranger {
+  #answer(credential: Credential | undefined): ApiKeyPrincipal | AuthFailure {
     const { clock, plans } = this.options;
     if (credential === undefined || clock.now() >= validUntil(credential)) return "invalid_api_key";
     const { key } = credential;

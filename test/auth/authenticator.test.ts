@@ -1,29 +1,29 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/contract/errors.ts";
-import { type Credential, mintSecret } from "../../src/domain/api-keys.ts";
+import { type Credential, generateSecret } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
-import { Callers } from "../../src/auth/authenticator.ts";
+import { Authenticator } from "../../src/auth/authenticator.ts";
 import { TestClock } from "../service.ts";
 import { MapKeys } from "./map-keys.ts";
 
 async function setUp({ maxKnown = 1_000 } = {}) {
   const keys = new MapKeys();
   const clock = new TestClock();
-  const callers = await Callers.open({
+  const authenticator = await Authenticator.open({
     keys,
     environment: "production",
     plans: DEFAULT_PLANS,
     clock,
     maxKnown,
   });
-  const find = (secret: string) => callers.find(`Bearer ${secret}`);
+  const find = (secret: string) => authenticator.find(`Bearer ${secret}`);
   /** How often the store is asked while something is done. */
   const readsOf = async (work: () => unknown) => {
     const before = keys.reads;
     await work();
     return keys.reads - before;
   };
-  return { keys, clock, callers, find, readsOf };
+  return { keys, clock, authenticator, find, readsOf };
 }
 
 /** Holds answers of the store back until they are told to arrive. */
@@ -38,7 +38,7 @@ function holdBack(keys: MapKeys) {
 }
 
 describe("a key", () => {
-  test("is the caller with its number, its subject and its plan's limits", async () => {
+  test("is the principal with its number, its subject and its plan's limits", async () => {
     const { keys, find } = await setUp();
     const { id, secret } = keys.create({ plan: "pro" });
     const expected = { keyId: id, subject: `key:${id}` as const, limits: DEFAULT_PLANS.pro };
@@ -46,7 +46,7 @@ describe("a key", () => {
     expect(find(secret)).toEqual(expected);
   });
 
-  test("is the caller with its own limits on the Enterprise plan", async () => {
+  test("is the principal with its own limits on the Enterprise plan", async () => {
     const { keys, find } = await setUp();
     const limits = { perMinute: 1_000_000_000, perDay: 1 };
     const { secret } = keys.create({ plan: "enterprise", limits });
@@ -55,11 +55,11 @@ describe("a key", () => {
   });
 
   test("is looked up in the store once, however its scheme is written", async () => {
-    const { keys, callers, readsOf } = await setUp();
+    const { keys, authenticator, readsOf } = await setUp();
     const { id, secret } = keys.create();
     const reads = await readsOf(() => {
       for (const start of ["Bearer ", "bearer ", "BEARER  ", `Bearer${" ".repeat(50)}`, "Bearer "]) {
-        expect(callers.find(start + secret)).toMatchObject({ keyId: id });
+        expect(authenticator.find(start + secret)).toMatchObject({ keyId: id });
       }
     });
     expect(reads).toBe(1);
@@ -93,37 +93,37 @@ describe("a key", () => {
   });
 
   test("is what it was until its change is followed, and then what it became", async () => {
-    const { keys, clock, callers, find } = await setUp();
+    const { keys, clock, authenticator, find } = await setUp();
     const { id, secret } = keys.create();
     find(secret);
     keys.update(id, { plan: "business" });
     expect(find(secret)).toMatchObject({ limits: DEFAULT_PLANS.free });
-    expect((await callers.follow()).map((key) => key.id)).toEqual([id]);
+    expect((await authenticator.follow()).map((key) => key.id)).toEqual([id]);
     expect(find(secret)).toMatchObject({ limits: DEFAULT_PLANS.business });
     keys.update(id, { revokedAt: clock.now() });
-    await callers.follow();
+    await authenticator.follow();
     expect(find(secret)).toBe("invalid_api_key");
   });
 
   test("is looked up again after its change, and no other key is", async () => {
-    const { keys, callers, find, readsOf } = await setUp();
+    const { keys, authenticator, find, readsOf } = await setUp();
     const [changed, other] = [keys.create(), keys.create()];
-    await callers.follow();
+    await authenticator.follow();
     find(changed.secret);
     find(other.secret);
     keys.update(changed.id, { plan: "pro" });
-    await callers.follow();
+    await authenticator.follow();
     expect(await readsOf(() => find(other.secret))).toBe(0);
     expect(await readsOf(() => find(changed.secret))).toBe(1);
     expect(await readsOf(() => find(changed.secret))).toBe(0);
   });
 
   test("works by both its secrets while they overlap, and then by the new one", async () => {
-    const { keys, clock, callers, find } = await setUp();
+    const { keys, clock, authenticator, find } = await setUp();
     const { id, secret } = keys.create();
     find(secret);
     const successor = keys.roll(id, clock.now() + 1_000);
-    await callers.follow();
+    await authenticator.follow();
     expect(find(secret)).toMatchObject({ keyId: id });
     expect(find(successor)).toMatchObject({ keyId: id });
     clock.advance(1_000);
@@ -142,26 +142,26 @@ describe("a key", () => {
 
 describe("a stranger", () => {
   test("is looked up once, and again when any key has changed", async () => {
-    const { keys, callers, find, readsOf } = await setUp();
-    const secret = mintSecret("production");
+    const { keys, authenticator, find, readsOf } = await setUp();
+    const secret = generateSecret("production");
     expect(await readsOf(() => [find(secret), find(secret)])).toBe(1);
     keys.create();
-    await callers.follow();
+    await authenticator.follow();
     expect(await readsOf(() => [find(secret), find(secret)])).toBe(1);
     expect(find(secret)).toBe("invalid_api_key");
   });
 
   test("is remembered in one spelling, and never in a long one", async () => {
-    const { callers, readsOf } = await setUp();
-    const secret = mintSecret("production");
-    const find = (blanks: number) => callers.find(`Bearer${" ".repeat(blanks)}${secret}`);
+    const { authenticator, readsOf } = await setUp();
+    const secret = generateSecret("production");
+    const find = (blanks: number) => authenticator.find(`Bearer${" ".repeat(blanks)}${secret}`);
     expect(await readsOf(() => [find(9), find(9)])).toBe(1);
     expect(await readsOf(() => [find(10), find(10)])).toBe(2);
   });
 
   test("is one of 10,000 that are remembered at most", async () => {
     const { find, readsOf } = await setUp();
-    const secrets = Array.from({ length: 10_007 }, () => mintSecret("production"));
+    const secrets = Array.from({ length: 10_007 }, () => generateSecret("production"));
     expect(await readsOf(() => secrets.forEach(find))).toBe(10_007);
     expect(await readsOf(() => secrets.forEach(find))).toBe(7);
   });
@@ -169,12 +169,12 @@ describe("a stranger", () => {
 
 describe("an answer that comes late", () => {
   test("is given but not remembered when its key has changed meanwhile", async () => {
-    const { keys, callers, find, readsOf } = await setUp();
+    const { keys, authenticator, find, readsOf } = await setUp();
     const { id, secret } = keys.create();
     const held = holdBack(keys);
     const answer = find(secret);
     keys.update(id, { plan: "pro" });
-    await callers.follow();
+    await authenticator.follow();
     held.arrive();
     expect(await answer).toMatchObject({ limits: DEFAULT_PLANS.free });
 
@@ -184,14 +184,14 @@ describe("an answer that comes late", () => {
   });
 
   test("makes no stranger of a key that was made meanwhile", async () => {
-    const { keys, callers, find } = await setUp();
+    const { keys, authenticator, find } = await setUp();
     const held = holdBack(keys);
-    const secret = mintSecret("production");
+    const secret = generateSecret("production");
     const answer = find(secret);
     keys.create();
-    await callers.follow();
+    await authenticator.follow();
     // With the first look after a change the strangers from before it are gone.
-    void find(mintSecret("production"));
+    void find(generateSecret("production"));
     held.arrive();
     expect(await answer).toBe("invalid_api_key");
     keys.deliver = () => ({ key: { id: 9, name: "made", plan: "free", createdAt: 0 } });

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { mintSecret } from "../../src/domain/api-keys.ts";
-import { KnownSecrets, NONE } from "../../src/auth/key-cache.ts";
+import { generateSecret } from "../../src/domain/api-keys.ts";
+import { KeyCache, NONE } from "../../src/auth/key-cache.ts";
 import { KnownLists } from "../../src/auth/hash-lists.ts";
 import { BY_KEY, BY_SECRET, firstWord, KnownRecords, type Opens } from "../../src/auth/key-records.ts";
 
-const mint = () => mintSecret("production").slice(-36);
+const mint = () => generateSecret("production").slice(-36);
 const opens = (keyId: number): Opens => ({
   keyId,
   limits: { perMinute: keyId + 1, perDay: 1_000_000_000 },
   validUntil: keyId % 2 ? Infinity : 1.8e12 + keyId,
 });
 
-function openedBy(known: KnownSecrets, secret: string): Opens | undefined {
+function openedBy(known: KeyCache, secret: string): Opens | undefined {
   const record = known.find(secret, 0);
   if (record === NONE) return undefined;
   return { keyId: known.keyId(record), limits: known.limits(record), validUntil: known.validUntil(record) };
@@ -30,7 +30,7 @@ describe("known secrets", () => {
   test("what they open is what a Map says, through any additions and removals", () => {
     fc.assert(
       fc.property(steps, (steps) => {
-        const known = new KnownSecrets(SECRETS.length);
+        const known = new KeyCache(SECRETS.length);
         const expected = new Map<string, Opens>();
         for (const { kind, secret, keyId } of steps) {
           if (kind === "add") {
@@ -54,7 +54,7 @@ describe("known secrets", () => {
   test("at the bound there are never more, the newest is among them, and none opens what it should not", () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 9 }), (steps, max) => {
-        const known = new KnownSecrets(max);
+        const known = new KeyCache(max);
         const added = new Map<string, Opens>();
         for (const { kind, secret, keyId } of steps) {
           if (kind === "forgetKey") {
@@ -75,7 +75,7 @@ describe("known secrets", () => {
   });
 
   test("at the bound the one that was learned first goes first", () => {
-    const known = new KnownSecrets(3);
+    const known = new KeyCache(3);
     const secrets = Array.from({ length: 8 }, mint);
     secrets.forEach((secret, i) => known.add(secret, opens(i)));
     expect(secrets.map((secret) => known.find(secret, 0) !== NONE)).toEqual([
@@ -85,7 +85,7 @@ describe("known secrets", () => {
   });
 
   test("of 20,000, over many pages and splits, each is found until it is forgotten", () => {
-    const known = new KnownSecrets(1_000_000);
+    const known = new KeyCache(1_000_000);
     const secrets = Array.from({ length: 20_000 }, mint);
     secrets.forEach((secret, i) => known.add(secret, opens(i)));
     secrets.forEach((secret, i) => expect(openedBy(known, secret)?.keyId).toBe(i));
@@ -96,7 +96,7 @@ describe("known secrets", () => {
   });
 
   test("a key of 2,000 secrets is forgotten with all of them", () => {
-    const known = new KnownSecrets(1_000_000);
+    const known = new KeyCache(1_000_000);
     const secrets = Array.from({ length: 2_000 }, mint);
     for (const secret of secrets) known.add(secret, opens(7));
     known.add(mint(), opens(8));
@@ -134,7 +134,7 @@ test("lists stay short however many records there are", () => {
 
 describe("what is not quite a known secret", () => {
   const secret = mint();
-  const known = new KnownSecrets(10);
+  const known = new KeyCache(10);
   known.add(secret, opens(1));
 
   test("is found only from where it begins", () => {
@@ -165,7 +165,7 @@ describe("what is not quite a known secret", () => {
 });
 
 test("a number that a record has no room for is not remembered, rather than remembered wrong", () => {
-  const known = new KnownSecrets(10);
+  const known = new KeyCache(10);
   const secret = mint();
   known.add(secret, { ...opens(1), keyId: 2 ** 32 });
   expect(known.find(secret, 0)).toBe(NONE);

@@ -3,10 +3,10 @@ import {
   type Credential,
   type Environment,
   hashSecret,
-  mintSecret,
+  generateSecret,
   type NewKey,
 } from "../../src/domain/api-keys.ts";
-import type { Awaitable } from "../../src/domain/ports.ts";
+import type { Awaitable } from "../../src/domain/awaitable.ts";
 
 /** Keys in a Map, as far as callers are found by them; tells how often it was asked, and can be made to answer late. */
 export class MapKeys {
@@ -40,7 +40,7 @@ export class MapKeys {
     secret: string;
   } {
     const { id = this.#keys.size + 1, environment = "production", ...rest } = key;
-    const secret = mintSecret(environment);
+    const secret = generateSecret(environment);
     this.#keys.set(id, { id, name: "test", plan: "free", createdAt: 0, revision: ++this.#revision, ...rest });
     this.#secrets.set(hashSecret(secret), { keyId: id });
     return { id, secret };
@@ -50,7 +50,7 @@ export class MapKeys {
     for (const secret of this.#secrets.values()) {
       if (secret.keyId === id) secret.validUntil = Math.min(secret.validUntil ?? Infinity, overlapEndsAt);
     }
-    const secret = mintSecret("production");
+    const secret = generateSecret("production");
     this.#secrets.set(hashSecret(secret), { keyId: id });
     this.update(id, {});
     return secret;

@@ -1,98 +1,98 @@
 import { describe, expect, test } from "bun:test";
-import { NEVER, newStanding, type Standing, type Subject } from "../../src/domain/rate-limit.ts";
-import type { Ledger } from "../../src/domain/ports.ts";
+import { NEVER, newUsage, type Usage, type Subject } from "../../src/domain/rate-limit.ts";
+import type { UsageStore } from "../../src/domain/ports.ts";
 
-/** A ledger on a place of its own that holds nothing yet. */
-export interface OpenedLedger {
-  readonly ledger: Ledger;
+/** A usageStore on a place of its own that holds nothing yet. */
+export interface OpenedUsageStore {
+  readonly usageStore: UsageStore;
   /** Closes it and opens another on the same data. */
-  reopen(): Ledger;
+  reopen(): UsageStore;
   /** Closes whichever is open, and removes the data. */
   close(): void;
 }
 
 const AT = Date.UTC(2026, 10, 15, 9, 30);
 
-const busy: Standing = {
+const busy: Usage = {
   minute: { openedAt: AT, used: 60, refusedAt: AT + 10, strikes: 3 },
   day: { openedAt: AT - 5_000, used: 1_000, refusedAt: NEVER, strikes: 0 },
   bannedAt: AT + 1,
   bannedUntil: AT + 300_001,
 };
 
-const all = (ledger: Ledger) => new Map(ledger.load());
+const all = (usageStore: UsageStore) => new Map(usageStore.load());
 
-/** What any Ledger must do. */
-export function ledgerConformance(name: string, open: () => OpenedLedger): void {
-  const withLedger = (work: (ledger: Ledger, opened: OpenedLedger) => void) => () => {
+/** What any UsageStore must do. */
+export function usageStoreConformance(name: string, open: () => OpenedUsageStore): void {
+  const withUsageStore = (work: (usageStore: UsageStore, opened: OpenedUsageStore) => void) => () => {
     const opened = open();
     try {
-      work(opened.ledger, opened);
+      work(opened.usageStore, opened);
     } finally {
       opened.close();
     }
   };
 
-  describe(`${name} as a Ledger`, () => {
+  describe(`${name} as a UsageStore`, () => {
     test(
-      "a ledger without entries loads nothing and finds nothing",
-      withLedger((ledger) => {
-        expect(all(ledger)).toEqual(new Map());
-        expect(ledger.find("key:1")).toBeUndefined();
+      "a usageStore without entries loads nothing and finds nothing",
+      withUsageStore((usageStore) => {
+        expect(all(usageStore)).toEqual(new Map());
+        expect(usageStore.find("key:1")).toBeUndefined();
       }),
     );
 
     test(
       "what was saved is there after a restart, every number of it",
-      withLedger((ledger, { reopen }) => {
-        const entries: [Subject, Standing][] = [
+      withUsageStore((usageStore, { reopen }) => {
+        const entries: [Subject, Usage][] = [
           ["key:1", busy],
-          ["key:12", newStanding()],
+          ["key:12", newUsage()],
           ["address:2001:db8:0:1::/64", { ...busy, bannedAt: NEVER, bannedUntil: NEVER }],
         ];
-        ledger.save(entries);
+        usageStore.save(entries);
         const again = reopen();
         expect(all(again)).toEqual(new Map(entries));
-        for (const [subject, standing] of entries) expect(again.find(subject)).toStrictEqual(standing);
+        for (const [subject, usage] of entries) expect(again.find(subject)).toStrictEqual(usage);
       }),
     );
 
     test(
       "a later save takes the place of an earlier one, and leaves the others",
-      withLedger((ledger) => {
-        ledger.save([
-          ["key:1", newStanding()],
-          ["key:2", newStanding()],
+      withUsageStore((usageStore) => {
+        usageStore.save([
+          ["key:1", newUsage()],
+          ["key:2", newUsage()],
         ]);
-        ledger.save([["key:1", busy]]);
-        expect(ledger.find("key:1")).toStrictEqual(busy);
-        expect(ledger.find("key:2")).toStrictEqual(newStanding());
+        usageStore.save([["key:1", busy]]);
+        expect(usageStore.find("key:1")).toStrictEqual(busy);
+        expect(usageStore.find("key:2")).toStrictEqual(newUsage());
       }),
     );
 
     test(
       "undefined forgets a subject, known or not",
-      withLedger((ledger) => {
-        ledger.save([["key:1", busy]]);
-        ledger.save([
+      withUsageStore((usageStore) => {
+        usageStore.save([["key:1", busy]]);
+        usageStore.save([
           ["key:1", undefined],
           ["key:2", undefined],
         ]);
-        expect(all(ledger)).toEqual(new Map());
+        expect(all(usageStore)).toEqual(new Map());
       }),
     );
 
     test(
       "a save that fails half-way has saved nothing, and the next one works",
-      withLedger((ledger) => {
-        function* broken(): Generator<readonly [Subject, Standing]> {
+      withUsageStore((usageStore) => {
+        function* broken(): Generator<readonly [Subject, Usage]> {
           yield ["key:1", busy];
           throw new Error("half-way");
         }
-        expect(() => ledger.save(broken())).toThrow("half-way");
-        expect(all(ledger)).toEqual(new Map());
-        ledger.save([["key:1", busy]]);
-        expect(all(ledger)).toEqual(new Map([["key:1", busy]]));
+        expect(() => usageStore.save(broken())).toThrow("half-way");
+        expect(all(usageStore)).toEqual(new Map());
+        usageStore.save([["key:1", busy]]);
+        expect(all(usageStore)).toEqual(new Map([["key:1", busy]]));
       }),
     );
   });

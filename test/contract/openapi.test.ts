@@ -66,7 +66,7 @@ describe("the document as a whole", () => {
 
   test("the lint does find faults: an operation without a summary", async () => {
     const config = await createConfig({ extends: ["recommended"] });
-    const problems = await lintFromString({ source: text.replace('"summary": "List animals",', ""), config });
+    const problems = await lintFromString({ source: text.replace('"summary": "List pets",', ""), config });
     expect(problems.map(({ ruleId }) => ruleId as string)).toEqual(["operation-summary"]);
   });
 
@@ -107,10 +107,10 @@ describe("the document as a whole", () => {
   });
 
   test("holds the schemas of the interface by name", () => {
-    const animals = ["Pet", "NewPet", "PetStatus", "Pets"];
+    const pets = ["Pet", "NewPet", "PetStatus", "Pets"];
     const orders = ["Order", "NewOrder", "OrderUpdate", "OrderStatus", "Orders"];
     const found = Object.keys(document["components"]?.["schemas"] ?? {});
-    expect(found.toSorted()).toEqual([...animals, ...orders, "Error"].toSorted());
+    expect(found.toSorted()).toEqual([...pets, ...orders, "Error"].toSorted());
   });
 
   test("has exactly the operations of the table", () => {

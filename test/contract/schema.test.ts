@@ -192,7 +192,7 @@ describe("the JSON Schema and the check say the same", () => {
 describe("encoding", () => {
   const id = fc.bigInt({ min: INT64_MIN, max: INT64_MAX });
 
-  test("any animal is read back from its JSON as it was", () => {
+  test("any pet is read back from its JSON as it was", () => {
     const status = fc.constantFrom("available", "pending", "sold", undefined);
     const name = fc
       .string({ unit: "binary", minLength: 1, maxLength: 30 })

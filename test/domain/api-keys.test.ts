@@ -5,8 +5,8 @@ import {
   type ApiKey,
   ENVIRONMENTS,
   hashSecret,
-  isPlausibleSecret,
-  mintSecret,
+  isWellFormedSecret,
+  generateSecret,
   validUntil,
 } from "../../src/domain/api-keys.ts";
 
@@ -17,7 +17,7 @@ describe.each(ENVIRONMENTS)("a secret for %s", (environment) => {
   const other = environment === "production" ? "staging" : "production";
 
   test("has its prefix, 30 random characters and 6 of checksum", () => {
-    const secret = mintSecret(environment);
+    const secret = generateSecret(environment);
     expect(secret).toMatch(new RegExp(`^${PREFIX[environment]}[0-9A-Za-z]{36}$`));
     const digits = secret.slice(-6).split("");
     const check = digits.reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0);
@@ -26,38 +26,38 @@ describe.each(ENVIRONMENTS)("a secret for %s", (environment) => {
 
   test("is plausible in its own environment and in no other", () => {
     for (let i = 0; i < 200; i++) {
-      const secret = mintSecret(environment);
-      expect(isPlausibleSecret(secret, environment)).toBe(true);
-      expect(isPlausibleSecret(secret, other)).toBe(false);
+      const secret = generateSecret(environment);
+      expect(isWellFormedSecret(secret, environment)).toBe(true);
+      expect(isWellFormedSecret(secret, other)).toBe(false);
     }
   });
 
   test("with any single character changed is always refused", () => {
-    const secret = mintSecret(environment);
+    const secret = generateSecret(environment);
     const printable = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i));
     for (let at = 0; at < secret.length; at++) {
       for (const character of printable) {
         if (character === secret[at]) continue;
         const changed = secret.slice(0, at) + character + secret.slice(at + 1);
-        expect(isPlausibleSecret(changed, environment)).toBe(false);
+        expect(isWellFormedSecret(changed, environment)).toBe(false);
       }
     }
   });
 
   test("with two neighbours swapped, a character lost or one added is refused", () => {
-    const secret = mintSecret(environment);
+    const secret = generateSecret(environment);
     for (let at = 0; at < secret.length; at++) {
       const [left = "", right = ""] = secret.slice(at, at + 2);
       const swapped = secret.slice(0, at) + right + left + secret.slice(at + 2);
-      if (swapped !== secret) expect(isPlausibleSecret(swapped, environment)).toBe(false);
-      expect(isPlausibleSecret(secret.slice(0, at) + secret.slice(at + 1), environment)).toBe(false);
-      expect(isPlausibleSecret(`${secret.slice(0, at)}a${secret.slice(at)}`, environment)).toBe(false);
+      if (swapped !== secret) expect(isWellFormedSecret(swapped, environment)).toBe(false);
+      expect(isWellFormedSecret(secret.slice(0, at) + secret.slice(at + 1), environment)).toBe(false);
+      expect(isWellFormedSecret(`${secret.slice(0, at)}a${secret.slice(at)}`, environment)).toBe(false);
     }
   });
 
   test("moved to the other environment by its prefix is refused: the checksum covers it", () => {
-    const moved = PREFIX[other] + mintSecret(environment).slice(PREFIX[environment].length);
-    expect(isPlausibleSecret(moved, other)).toBe(false);
+    const moved = PREFIX[other] + generateSecret(environment).slice(PREFIX[environment].length);
+    expect(isWellFormedSecret(moved, other)).toBe(false);
   });
 });
 
@@ -70,18 +70,18 @@ test("no random text is a plausible secret", () => {
   );
   // Fixed, because one lookalike in some billions is bound to be plausible.
   fc.assert(
-    fc.property(text, (secret) => expect(isPlausibleSecret(secret, "production")).toBe(false)),
+    fc.property(text, (secret) => expect(isWellFormedSecret(secret, "production")).toBe(false)),
     { seed: 7 },
   );
 });
 
 test("a secret with a line break behind it is refused", () => {
-  expect(isPlausibleSecret(`${mintSecret("production")}\n`, "production")).toBe(false);
+  expect(isWellFormedSecret(`${generateSecret("production")}\n`, "production")).toBe(false);
 });
 
 test("secrets do not repeat, and every character of the alphabet is about equally likely", () => {
   const count = 2_000;
-  const secrets = new Set(Array.from({ length: count }, () => mintSecret("production")));
+  const secrets = new Set(Array.from({ length: count }, () => generateSecret("production")));
   expect(secrets.size).toBe(count);
   const random = [...secrets].map((secret) => secret.slice(9, 39)).join("");
   const expected = (count * 30) / 62;

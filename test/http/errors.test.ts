@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type App, serveOn } from "../../src/app.ts";
 import { Unavailable } from "../../src/contract/errors.ts";
-import { hashSecret, mintSecret } from "../../src/domain/api-keys.ts";
+import { hashSecret, generateSecret } from "../../src/domain/api-keys.ts";
 import type { Store } from "../../src/domain/ports.ts";
-import { type Engines, openEngines } from "../../src/adapters.ts";
+import { type Adapters, openAdapters } from "../../src/adapters.ts";
+import { petJsonOf } from "../../src/http/pet-json.ts";
 import { createLog } from "../../src/log.ts";
 import { expectConforms } from "../conforms.ts";
 import { temporaryFolder } from "../process.ts";
@@ -26,10 +27,10 @@ afterEach(async () => {
 const log = createLog((line) => void lines.push(line));
 
 /** The whole service, with engines that a test has broken. */
-async function start(breakEngines: (engines: Engines) => Engines): Promise<string> {
+async function start(breakEngines: (engines: Adapters) => Adapters): Promise<string> {
   const config = configIn(folder.path);
-  const engines = await openEngines(config, clock, log);
-  const secret = mintSecret("production");
+  const engines = await openAdapters(config, clock, log);
+  const secret = generateSecret("production");
   const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: clock.now() } as const;
   await engines.keys.createKey(draft, hashSecret(secret));
   app = await serveOn(breakEngines(engines), config, { clock, log, deadlineMs: 50 });
@@ -58,15 +59,18 @@ async function call(key: string, method = "GET", path = "/pets") {
   };
 }
 
-const brokenStore = (fail: () => never | Promise<never>): Store => ({
-  listPets: fail,
-  getPet: fail,
-  createPet: async () => fail(),
-  listOrders: fail,
-  placeOrder: async () => fail(),
-  updateOrder: async () => fail(),
-  close: async () => {},
-});
+function broken(fail: () => never | Promise<never>): Pick<Adapters, "store" | "petJson"> {
+  const store: Store = {
+    listPets: fail,
+    getPet: fail,
+    createPet: async () => fail(),
+    listOrders: fail,
+    placeOrder: async () => fail(),
+    updateOrder: async () => fail(),
+    close: async () => {},
+  };
+  return { store, petJson: petJsonOf(store) };
+}
 
 const OPERATIONS = [
   ["GET", "/pets"],
@@ -81,7 +85,7 @@ for (const [method, path] of OPERATIONS) {
   test(`${method} ${path} 500: a fault of ours tells the client nothing and the log everything`, async () => {
     const key = await start((engines) => ({
       ...engines,
-      store: brokenStore(() => {
+      ...broken(() => {
         throw new Error("broken", { cause: SECRET_CAUSE });
       }),
     }));
@@ -95,7 +99,7 @@ for (const [method, path] of OPERATIONS) {
   test(`${method} ${path} 503: an engine that is away is said to be, with Retry-After`, async () => {
     const key = await start((engines) => ({
       ...engines,
-      store: brokenStore(() => {
+      ...broken(() => {
         throw new Unavailable("away", { cause: SECRET_CAUSE, retryAfterSeconds: 3 });
       }),
     }));
@@ -110,20 +114,20 @@ for (const [method, path] of OPERATIONS) {
   test(`${method} ${path} 503: work that never ends is not waited for for ever`, async () => {
     const key = await start((engines) => ({
       ...engines,
-      store: brokenStore(() => new Promise<never>(() => {})),
+      ...broken(() => new Promise<never>(() => {})),
     }));
     const { status, body } = await call(key, method, path);
     expect([status, body.code]).toEqual([503, "unavailable"]);
   });
 }
 
-test("any 500: a limiter that fails is a fault of ours, and the answer still carries the three headers", async () => {
+test("any 500: a rateLimiter that fails is a fault of ours, and the answer still carries the three headers", async () => {
   const key = await start((engines) => ({
     ...engines,
-    limiter: {
-      ...engines.limiter,
-      close: () => engines.limiter.close(),
-      admit() {
+    rateLimiter: {
+      ...engines.rateLimiter,
+      close: () => engines.rateLimiter.close(),
+      decide() {
         throw new Error("broken", { cause: SECRET_CAUSE });
       },
     },

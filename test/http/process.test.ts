@@ -98,7 +98,7 @@ describe("stopping", () => {
 });
 
 describe("kill -9", () => {
-  test("every acknowledged animal is there, and at most a second of counting is lost", async () => {
+  test("every acknowledged pet is there, and at most a second of counting is lost", async () => {
     const server = await serve(folder.path);
     const { key } = await newKey();
     const acknowledged: unknown[] = [];

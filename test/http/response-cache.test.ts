@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Freshness } from "../../src/domain/ports.ts";
-import { KeptAnswers } from "../../src/http/response-cache.ts";
+import type { ChangeTracker } from "../../src/http/pet-json.ts";
+import { ResponseCache } from "../../src/http/response-cache.ts";
 import { type Service, startService } from "../service.ts";
 import { sendRaw } from "./raw.ts";
 
@@ -76,7 +76,7 @@ test("after any sequence of writes a page that was kept says what the store says
   await service.stop();
 }, 30_000);
 
-test("a kept page of a filter has a next one for as long as an animal behind it fits", async () => {
+test("a kept page of a filter has a next one for as long as a pet behind it fits", async () => {
   const service = await startService();
   // The last one stands far enough behind the page to be counted apart from it.
   for (let i = 0; i < 150; i++) {
@@ -126,7 +126,7 @@ test("no reader sees an older state than one already answered, while writes go o
 }, 30_000);
 
 describe("what is kept", () => {
-  const always: Freshness = { watch: () => () => true };
+  const always: ChangeTracker = { watch: () => () => true };
   const answer = (bodyLength: number) => ({
     lines: "",
     body: "x".repeat(bodyLength),
@@ -135,20 +135,20 @@ describe("what is kept", () => {
   const span = { from: 1n };
 
   test("is bounded by bytes, and the oldest goes first", () => {
-    const kept = new KeptAnswers(always, 10_000);
+    const kept = new ResponseCache(always, 10_000);
     for (const key of ["a", "b", "c"]) kept.keep(key, answer(2_000), span);
     expect(["a", "b", "c"].map((key) => kept.find(key) !== undefined)).toEqual([false, true, true]);
   });
 
   test("is what was asked for twice", () => {
-    const kept = new KeptAnswers(always);
+    const kept = new ResponseCache(always);
     expect([kept.isWanted("k"), kept.isWanted("k"), kept.isWanted("other")]).toEqual([false, true, false]);
     expect([kept.isWanted("x".repeat(201)), kept.isWanted("x".repeat(201))]).toEqual([false, false]);
   });
 
   test("is forgotten when it no longer stands", () => {
     let stands = true;
-    const kept = new KeptAnswers({ watch: () => () => stands });
+    const kept = new ResponseCache({ watch: () => () => stands });
     kept.keep("a", answer(10), span);
     expect(kept.find("a")).toBeDefined();
     stands = false;

@@ -1,19 +1,19 @@
 import { expect, test } from "bun:test";
-import type { Verdict } from "../../src/domain/rate-limit.ts";
+import type { Decision } from "../../src/domain/rate-limit.ts";
 import { limitLines, linesOf } from "../../src/http/responses.ts";
 
-const admitted: Verdict = { outcome: "admitted", limit: 60, remaining: 59, resetAt: 1_000, retryAfter: 0 };
+const allowed: Decision = { outcome: "allowed", limit: 60, remaining: 59, resetAt: 1_000, retryAfter: 0 };
 
-test("every answer says where its caller stands, whoever was answered before", () => {
+test("every answer says where its principal stands, whoever was answered before", () => {
   const lines = (limit: number, remaining: number, resetAt: number, more = "") =>
     `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n${more}`;
-  expect(limitLines(admitted)).toBe(lines(60, 59, 1_000));
-  expect(limitLines({ ...admitted, limit: 300 })).toBe(lines(300, 59, 1_000));
-  expect(limitLines({ ...admitted, outcome: "limited", remaining: 0, retryAfter: 7 })).toBe(
+  expect(limitLines(allowed)).toBe(lines(60, 59, 1_000));
+  expect(limitLines({ ...allowed, limit: 300 })).toBe(lines(300, 59, 1_000));
+  expect(limitLines({ ...allowed, outcome: "limited", remaining: 0, retryAfter: 7 })).toBe(
     lines(60, 0, 1_000, "Retry-After: 7\r\n"),
   );
-  expect(limitLines({ ...admitted, resetAt: 2_000 })).toBe(lines(60, 59, 2_000));
-  expect(limitLines(admitted)).toBe(lines(60, 59, 1_000));
+  expect(limitLines({ ...allowed, resetAt: 2_000 })).toBe(lines(60, 59, 2_000));
+  expect(limitLines(allowed)).toBe(lines(60, 59, 1_000));
 });
 
 test("no value breaks out of its header line", () => {

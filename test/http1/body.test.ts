@@ -1,20 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { Body, type Progress } from "../../src/http1/body-reader.ts";
-import { Intake } from "../../src/http1/read-buffer.ts";
+import { ReadBuffer } from "../../src/http1/read-buffer.ts";
 
 const MAX = 1_000;
 
 /** Gives the text to a body as it comes; what is left over is what follows the body. */
 function arrive(length: number | "chunked", pieces: readonly (string | Uint8Array)[], maxBytes = MAX) {
-  const intake = new Intake();
+  const readBuffer = new ReadBuffer();
   const body = new Body(length);
   let progress: Progress = "more";
   for (const piece of pieces) {
-    intake.add(Buffer.from(piece as string, "latin1"));
-    progress = body.gather(intake, maxBytes);
+    readBuffer.add(Buffer.from(piece as string, "latin1"));
+    progress = body.gather(readBuffer, maxBytes);
   }
-  return { progress, bytes: Buffer.from(body.bytes), left: intake.peek(10_000) };
+  return { progress, bytes: Buffer.from(body.bytes), left: readBuffer.peek(10_000) };
 }
 
 /** Cuts bytes at the given places, whatever these are. */
@@ -97,11 +97,11 @@ describe("a body that is too large", () => {
   });
 
   test("can be dropped up to a larger bound", () => {
-    const intake = new Intake();
+    const readBuffer = new ReadBuffer();
     const body = new Body("chunked");
-    intake.add(Buffer.concat([chunk(Buffer.alloc(MAX + 1)), Buffer.from("0\r\n\r\nGET")]));
-    expect(body.gather(intake, MAX)).toBe("large");
-    expect(body.discard(intake, 2 * MAX)).toBe("done");
-    expect(intake.peek(9)).toBe("GET");
+    readBuffer.add(Buffer.concat([chunk(Buffer.alloc(MAX + 1)), Buffer.from("0\r\n\r\nGET")]));
+    expect(body.gather(readBuffer, MAX)).toBe("large");
+    expect(body.discard(readBuffer, 2 * MAX)).toBe("done");
+    expect(readBuffer.peek(9)).toBe("GET");
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { IDLE_SECONDS, LINGER_SECONDS, PATIENCE_SECONDS } from "../../src/http1/connection.ts";
-import type { Incoming } from "../../src/http1/request.ts";
-import type { Reply } from "../../src/http1/response.ts";
+import type { Request } from "../../src/http1/request.ts";
+import type { Response } from "../../src/http1/response.ts";
 import { DATE, reply, Wire } from "./wire.ts";
 
 const get = (path: string, ...fields: string[]) =>
@@ -14,20 +14,20 @@ const chunked = (path: string, body: string) => {
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
 };
 
-const echo = ({ method, path, query }: Incoming) => reply(`${method} ${path} ${query}`);
+const echo = ({ method, path, query }: Request) => reply(`${method} ${path} ${query}`);
 const text = (bytes: Uint8Array | undefined) =>
   bytes === undefined ? "large" : Buffer.from(bytes).toString("latin1");
 /** Answers with the body that it was sent, as soon as that is there. */
-const reading = (maxBytes: number) => (incoming: Incoming) => {
-  const body = incoming.body(maxBytes);
+const reading = (maxBytes: number) => (request: Request) => {
+  const body = request.body(maxBytes);
   return body instanceof Promise ? body.then((bytes) => reply(text(bytes))) : reply(text(body));
 };
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** An answer that comes when the test says so. */
 function later() {
-  let come: (reply: Reply) => void = () => {};
-  const answer = () => new Promise<Reply>((resolve) => (come = resolve));
+  let come: (reply: Response) => void = () => {};
+  const answer = () => new Promise<Response>((resolve) => (come = resolve));
   return { answer, come: (body: string) => (come(reply(body)), settled()) };
 }
 
@@ -99,11 +99,11 @@ describe("requests", () => {
         fc.boolean(),
         async (asks, places, takesAWhile) => {
           let underWay = 0;
-          const wire = new Wire(async (incoming) => {
+          const wire = new Wire(async (request) => {
             expect(++underWay).toBe(1);
-            const { method, path, query } = incoming;
+            const { method, path, query } = request;
             if (takesAWhile) await settled();
-            const came = method === "PUT" ? undefined : await incoming.body(1_000);
+            const came = method === "PUT" ? undefined : await request.body(1_000);
             underWay--;
             const target = query === "" ? path : `${path}?${query}`;
             return reply(came === undefined ? "ignored" : `${method} ${target} ${text(came)}`);
@@ -183,9 +183,9 @@ test("answers that nobody reads are not made for long", () => {
 describe("a body", () => {
   describe("that somebody asks for late", () => {
     const HEAD = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
-    const late = async (incoming: Incoming) => {
+    const late = async (request: Request) => {
       await settled();
-      return reply(text(await incoming.body(100_000)));
+      return reply(text(await request.body(100_000)));
     };
 
     test("is taken in up to a bound until then, and read on after it", async () => {
@@ -295,8 +295,8 @@ describe("a body", () => {
 
   test("that is broken is 400 and nothing else, and nobody gets it", async () => {
     let failure: unknown;
-    const wire = new Wire(async (incoming) => {
-      await Promise.resolve(incoming.body(100)).catch((error: unknown) => void (failure = error));
+    const wire = new Wire(async (request) => {
+      await Promise.resolve(request.body(100)).catch((error: unknown) => void (failure = error));
       return reply("not sent");
     });
     wire.receive(chunked("/", "abc").replace("3\r\n", "x\r\n"));
@@ -442,7 +442,7 @@ describe("a request behind the last one", () => {
 describe("an answer to nobody", () => {
   test("is made for no address when the client has gone before it was looked at", () => {
     const peers: string[] = [];
-    const note = ({ peer }: Incoming) => (peers.push(peer), reply(""));
+    const note = ({ peer }: Request) => (peers.push(peer), reply(""));
     new Wire(note).receive(get("/"));
     new Wire(note, null).receive(get("/"));
     expect(peers).toEqual(["203.0.113.9", ""]);
@@ -451,12 +451,12 @@ describe("an answer to nobody", () => {
   test("is not waited for by whoever wants its body, before the end or after", async () => {
     const { promise: isClosed, resolve: close } = Promise.withResolvers<void>();
     const failures: string[] = [];
-    const failing = (body: ReturnType<Incoming["body"]>) =>
+    const failing = (body: ReturnType<Request["body"]>) =>
       Promise.resolve(body).catch((error: Error) => void failures.push(error.name));
-    const wire = new Wire(async (incoming) => {
-      await failing(incoming.body(100));
+    const wire = new Wire(async (request) => {
+      await failing(request.body(100));
       await isClosed;
-      await failing(incoming.body(100));
+      await failing(request.body(100));
       return reply("not sent");
     });
     wire.receive(post("/", "abc").slice(0, -1));
@@ -468,8 +468,8 @@ describe("an answer to nobody", () => {
 
   test("leaves nobody waiting for a body that is not needed for it", async () => {
     let failure = "";
-    const wire = new Wire((incoming) => {
-      Promise.resolve(incoming.body(100)).catch((error: Error) => void (failure = error.name));
+    const wire = new Wire((request) => {
+      Promise.resolve(request.body(100)).catch((error: Error) => void (failure = error.name));
       return reply("at once");
     });
     wire.receive(post("/", "abc").slice(0, -1));

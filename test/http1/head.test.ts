@@ -1,16 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { type Head, HeadReader } from "../../src/http1/request-head.ts";
-import { Intake } from "../../src/http1/read-buffer.ts";
+import { ReadBuffer } from "../../src/http1/read-buffer.ts";
 
 const intakeOf = (text: string) => {
-  const intake = new Intake();
-  intake.add(Buffer.from(text, "latin1"));
-  return intake;
+  const readBuffer = new ReadBuffer();
+  readBuffer.add(Buffer.from(text, "latin1"));
+  return readBuffer;
 };
 const read = (line: string, ...fields: string[]) =>
   new HeadReader().next(intakeOf([line, ...fields, "", ""].join("\r\n")));
 const readFields = (...fields: string[]) => read("POST / HTTP/1.1", "Host: x", ...fields);
-const sayingOf = (head: ReturnType<typeof read>) => (head as Head).saying;
+const framingOf = (head: ReturnType<typeof read>) => (head as Head).framing;
 
 describe("the first line", () => {
   test.each([
@@ -76,7 +76,7 @@ describe("the end of the body", () => {
     [12, ["content-length:\t012"]],
     ["chunked" as const, ["Transfer-Encoding: Chunked"]],
   ])("%p: %p", (length, fields) => {
-    expect(sayingOf(readFields(...fields)).length).toBe(length);
+    expect(framingOf(readFields(...fields)).length).toBe(length);
   });
 
   test.each([
@@ -115,12 +115,12 @@ describe("the connection", () => {
     ["HTTP/1.0", ["Connection: Keep-Alive"], { closes: false, stays: true }],
     ["HTTP/1.0", ["Connection: keep-alive, close"], { closes: true, stays: false }],
   ])("%s %p: %p", (version, fields, expected) => {
-    expect(sayingOf(read(`GET / ${version}`, "Host: x", ...fields))).toMatchObject(expected);
+    expect(framingOf(read(`GET / ${version}`, "Host: x", ...fields))).toMatchObject(expected);
   });
 
   test("a 100 is waited for in HTTP/1.1 alone, and nothing else can be expected", () => {
     const expects = (version: string, value: string) =>
-      sayingOf(read(`POST / ${version}`, "Host: x", `Expect: ${value}`)).expects;
+      framingOf(read(`POST / ${version}`, "Host: x", `Expect: ${value}`)).expects;
     expect(expects("HTTP/1.1", "100-Continue")).toBe(true);
     expect(expects("HTTP/1.0", "100-continue")).toBe(false);
     expect(expects("HTTP/1.1", "tea")).toBe(false);
@@ -130,18 +130,18 @@ describe("the connection", () => {
 test("fields that are the same as before are understood by the version that they come with", () => {
   const heads = new HeadReader();
   const read = (line: string, fields: string) => heads.next(intakeOf(`${line}\r\n${fields}\r\n`));
-  expect(read("GET / HTTP/1.0", "")).toMatchObject({ saying: { closes: true } });
+  expect(read("GET / HTTP/1.0", "")).toMatchObject({ framing: { closes: true } });
   expect(read("GET / HTTP/1.1", "")).toBe(400);
-  expect(read("GET /a HTTP/1.1", "Host: x\r\n")).toMatchObject({ path: "/a", saying: { closes: false } });
-  expect(read("GET /b HTTP/1.1", "Host: x\r\n")).toMatchObject({ path: "/b", saying: { closes: false } });
-  expect(read("GET /c HTTP/1.0", "Host: x\r\n")).toMatchObject({ path: "/c", saying: { closes: true } });
+  expect(read("GET /a HTTP/1.1", "Host: x\r\n")).toMatchObject({ path: "/a", framing: { closes: false } });
+  expect(read("GET /b HTTP/1.1", "Host: x\r\n")).toMatchObject({ path: "/b", framing: { closes: false } });
+  expect(read("GET /c HTTP/1.0", "Host: x\r\n")).toMatchObject({ path: "/c", framing: { closes: true } });
   expect(read("GET /d HTTP/1.1", "Host: x\r\nConnection: close\r\n")).toMatchObject({
-    saying: { closes: true },
+    framing: { closes: true },
   });
   expect(read("GET / HTTP/1.1", "Host\r\n")).toBe(400);
   expect(read("GET / HTTP/1.1", "Host\r\n")).toBe(400);
   for (let i = 0; i < 20; i++) {
     const length = `Host: x\r\nContent-Length: ${i % 7}\r\n`;
-    expect(read("POST / HTTP/1.1", length)).toMatchObject({ saying: { length: i % 7 } });
+    expect(read("POST / HTTP/1.1", length)).toMatchObject({ framing: { length: i % 7 } });
   }
 });

@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { createLog, silentLog } from "../../src/log.ts";
-import type { Incoming } from "../../src/http1/request.ts";
-import { Listener, type Listening } from "../../src/http1/server.ts";
-import type { Reply } from "../../src/http1/response.ts";
+import type { Request } from "../../src/http1/request.ts";
+import { HttpServer, type Listening } from "../../src/http1/server.ts";
+import type { Response } from "../../src/http1/response.ts";
 import { reply } from "./wire.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-let open: Listener[] = [];
+let open: HttpServer[] = [];
 afterEach(async () => {
   const all = open;
   open = [];
@@ -16,11 +16,11 @@ afterEach(async () => {
 });
 
 function listen(
-  answer: (incoming: Incoming) => Reply | Promise<Reply>,
+  answer: (request: Request) => Response | Promise<Response>,
   options: Partial<Listening> = {},
-): Listener {
+): HttpServer {
   const site = { answer, fault: () => reply("fault", 500) };
-  const listener = new Listener({ host: "127.0.0.1", port: 0, log: silentLog, site, ...options });
+  const listener = new HttpServer({ host: "127.0.0.1", port: 0, log: silentLog, site, ...options });
   open.push(listener);
   return listener;
 }
@@ -32,7 +32,7 @@ interface Client {
   until(isEnough: (text: string) => boolean): Promise<string>;
 }
 
-function dial({ port }: Listener): Client {
+function dial({ port }: HttpServer): Client {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   let text = "";
   let wake = () => {};
@@ -130,7 +130,7 @@ test("a fault in a connection ends that connection, and is logged", async () => 
 
 describe("closing", () => {
   test("cuts off what does not end in time, also when it begins later", async () => {
-    const never = () => new Promise<Reply>(() => {});
+    const never = () => new Promise<Response>(() => {});
     for (const delayMs of [0, 20]) {
       const listener = listen(never, { drainMs: 40 });
       const { socket, whole } = dial(listener);

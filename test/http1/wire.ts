@@ -1,12 +1,16 @@
 import { Connection, type Line, type Service } from "../../src/http1/connection.ts";
-import type { Incoming } from "../../src/http1/request.ts";
-import type { Reply } from "../../src/http1/response.ts";
+import type { Request } from "../../src/http1/request.ts";
+import type { Response } from "../../src/http1/response.ts";
 
-type Answer = (incoming: Incoming) => Reply | Promise<Reply>;
+type Answer = (request: Request) => Response | Promise<Response>;
 
 export const DATE = "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n";
 
-export const reply = (body: string, status: Reply["status"] = 200): Reply => ({ status, lines: "", body });
+export const reply = (body: string, status: Response["status"] = 200): Response => ({
+  status,
+  lines: "",
+  body,
+});
 
 /** One connection without a network: both ends of it are in the test's hands, and so are the seconds. */
 export class Wire implements Line, Service {
@@ -30,7 +34,7 @@ export class Wire implements Line, Service {
     this.connection = new Connection(this, this);
   }
 
-  fault(error: unknown): Reply {
+  fault(error: unknown): Response {
     return reply(`fault: ${(error as Error).message}`, 500);
   }
 

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import * as fc from "fast-check";
-import { type BanRules, type Limits, newStanding, type Subject } from "../../src/domain/rate-limit.ts";
+import { type BanRules, type Limits, newUsage, type Subject } from "../../src/domain/rate-limit.ts";
 import { type LimiterUnderTest, type OpenLimiter, STARTS_AT } from "../conformance/limiter.ts";
 import { type Look, ModelLimiter } from "./model.ts";
 
@@ -35,7 +35,7 @@ type Step =
   | { readonly jumpMs: number }
   | { readonly restartWithJumpMs: number }
   | { readonly plan: Subject; readonly limits: Limits }
-  | { readonly pardon: Subject; readonly agoMs: number };
+  | { readonly unban: Subject; readonly agoMs: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ burst: subject, count: fc.integer({ min: 1, max: 8 }) }) },
@@ -44,10 +44,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ jumpMs: jump }) },
   { weight: 1, arbitrary: fc.record({ restartWithJumpMs: jump }) },
   { weight: 1, arbitrary: fc.record({ plan: subject, limits }) },
-  { weight: 1, arbitrary: fc.record({ pardon: subject, agoMs: fc.constantFrom(0, 1, 1_000, 100_000) }) },
+  { weight: 1, arbitrary: fc.record({ unban: subject, agoMs: fc.constantFrom(0, 1, 1_000, 100_000) }) },
 );
 
-/** Random lives of a few subjects, in which the limiter and the model may never differ in anything. */
+/** Random lives of a few subjects, in which the rateLimiter and the model may never differ in anything. */
 export async function limiterAgreesWithModel(open: OpenLimiter, runs: number): Promise<void> {
   const life = fc.record({ rules, limits, steps: fc.array(step, { maxLength: 40, size: "max" }) });
   await fc.assert(
@@ -66,7 +66,7 @@ export async function limiterAgreesWithModel(open: OpenLimiter, runs: number): P
 
 class Comparison {
   readonly #plans: Map<Subject, Limits>;
-  /** What has ended when a limiter starts is not loaded, so the clock is never set back to before that. */
+  /** What has ended when a rateLimiter starts is not loaded, so the clock is never set back to before that. */
   #earliest = -Infinity;
 
   constructor(
@@ -79,33 +79,33 @@ class Comparison {
 
   async take(step: Step): Promise<void> {
     const { opened, model } = this;
-    if ("burst" in step) for (let i = 0; i < step.count; i++) await this.#admit(step.burst);
+    if ("burst" in step) for (let i = 0; i < step.count; i++) await this.#decide(step.burst);
     if ("pauseMs" in step) opened.advance(step.pauseMs);
     if ("waitAsTold" in step) await this.#waitAsTold(step.waitAsTold);
     if ("jumpMs" in step) opened.advance(Math.max(step.jumpMs, this.#earliest - opened.now()));
     if ("restartWithJumpMs" in step) await this.#restart(step.restartWithJumpMs);
     if ("plan" in step) this.#plans.set(step.plan, step.limits);
-    if ("pardon" in step) {
+    if ("unban" in step) {
       const upTo = opened.now() - step.agoMs;
-      await opened.limiter.pardon(step.pardon, upTo);
-      model.pardon(step.pardon, upTo, opened.now());
+      await opened.rateLimiter.unban(step.unban, upTo);
+      model.unban(step.unban, upTo, opened.now());
     }
     for (const subject of SUBJECTS)
       expect(await this.#look(subject)).toEqual(model.look(subject, opened.now()));
   }
 
-  async #admit(subject: Subject) {
+  async #decide(subject: Subject) {
     const limits = this.#plans.get(subject) ?? { perMinute: 1, perDay: 1 };
-    const verdict = await this.opened.limiter.admit(subject, limits);
-    expect(verdict).toEqual(this.model.admit(subject, limits, this.opened.now()));
-    return verdict;
+    const decision = await this.opened.rateLimiter.decide(subject, limits);
+    expect(decision).toEqual(this.model.decide(subject, limits, this.opened.now()));
+    return decision;
   }
 
   async #waitAsTold(subject: Subject): Promise<void> {
-    const { outcome, retryAfter } = await this.#admit(subject);
+    const { outcome, retryAfter } = await this.#decide(subject);
     this.opened.advance(retryAfter * 1000);
-    const { outcome: later } = await this.#admit(subject);
-    if (outcome === "limited") expect(later).toBe("admitted");
+    const { outcome: later } = await this.#decide(subject);
+    if (outcome === "limited") expect(later).toBe("allowed");
   }
 
   async #restart(jumpMs: number): Promise<void> {
@@ -115,7 +115,7 @@ class Comparison {
   }
 
   async #look(subject: Subject): Promise<Look> {
-    const { minute, day, bannedUntil } = (await this.opened.limiter.standing(subject)) ?? newStanding();
+    const { minute, day, bannedUntil } = (await this.opened.rateLimiter.usage(subject)) ?? newUsage();
     return {
       used: [minute.used, day.used],
       strikes: [minute.strikes, day.strikes],

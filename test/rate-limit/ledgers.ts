@@ -1,17 +1,17 @@
-import type { Standing, Subject } from "../../src/domain/rate-limit.ts";
-import type { Ledger } from "../../src/domain/ports.ts";
+import type { Usage, Subject } from "../../src/domain/rate-limit.ts";
+import type { UsageStore } from "../../src/domain/ports.ts";
 
-type Changes = Iterable<readonly [Subject, Standing | undefined]>;
+type Changes = Iterable<readonly [Subject, Usage | undefined]>;
 
-/** A ledger in a Map, which can be told to fail and tells of its saves. */
-export class MapLedger implements Ledger {
-  readonly rows = new Map<Subject, Standing>();
+/** A usageStore in a Map, which can be told to fail and tells of its saves. */
+export class MapUsageStore implements UsageStore {
+  readonly rows = new Map<Subject, Usage>();
   /** How many rows each save brought. */
   readonly saves: number[] = [];
   fault: Error | undefined;
   readonly #waiting = new Set<() => void>();
 
-  load(): Iterable<readonly [Subject, Standing]> {
+  load(): Iterable<readonly [Subject, Usage]> {
     return structuredClone([...this.rows]);
   }
 
@@ -20,13 +20,13 @@ export class MapLedger implements Ledger {
     this.saves.push(list.length);
     this.#tell();
     if (this.fault) throw this.fault;
-    for (const [subject, standing] of list) {
-      if (standing === undefined) this.rows.delete(subject);
-      else this.rows.set(subject, standing);
+    for (const [subject, usage] of list) {
+      if (usage === undefined) this.rows.delete(subject);
+      else this.rows.set(subject, usage);
     }
   }
 
-  find(subject: Subject): Standing | undefined {
+  find(subject: Subject): Usage | undefined {
     return this.rows.get(subject);
   }
 

@@ -2,7 +2,7 @@ import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLedger } from "../../src/store/sqlite/index.ts";
+import { openUsageStore } from "../../src/store/sqlite/index.ts";
 import { limiterConformance } from "../conformance/limiter.ts";
 import { openOn, openOnMaps } from "./opening.ts";
 
@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const openOnFiles = openOn(() => {
   const path = join(folder, `${files++}.db`);
-  return () => openLedger(path);
+  return () => openUsageStore(path);
 });
 
 limiterConformance("in process", openOnMaps);

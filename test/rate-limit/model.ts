@@ -1,23 +1,23 @@
-import type { BanRules, Limits, Subject, Verdict } from "../../src/domain/rate-limit.ts";
+import type { BanRules, Limits, Subject, Decision } from "../../src/domain/rate-limit.ts";
 
 /**
- * What a limiter should answer, found in the plainest way: whatever happened to a subject is kept as a list of
+ * What a rateLimiter should answer, found in the plainest way: whatever happened to a subject is kept as a list of
  * instants, and every question is answered by going through that list from the beginning.
  */
 type Happening = { readonly at: number } & (
-  | { readonly kind: "admitted" | "turned away" | "asked" }
-  | { readonly kind: "refused"; readonly by: Span; readonly isStrike: boolean }
-  | { readonly kind: "banned"; readonly by: Span }
-  | { readonly kind: "pardoned"; readonly upTo: number }
+  | { readonly kind: "allowed" | "turned away" | "asked" }
+  | { readonly kind: "refused"; readonly by: IdRange; readonly isStrike: boolean }
+  | { readonly kind: "banned"; readonly by: IdRange }
+  | { readonly kind: "unbanned"; readonly upTo: number }
 );
-type Span = "minute" | "day";
+type IdRange = "minute" | "day";
 const LENGTH_MS = { minute: 60 * 1000, day: 24 * 60 * 60 * 1000 } as const;
 
-/** A window at an instant: when it admitted requests and when it refused some. None admitted means none is open. */
+/** A window at an instant: when it allowed requests and when it refused some. None allowed means none is open. */
 interface Window {
-  readonly span: Span;
+  readonly span: IdRange;
   readonly limit: number;
-  readonly admitted: readonly number[];
+  readonly allowed: readonly number[];
   readonly refusals: readonly { readonly at: number; readonly isStrike: boolean }[];
 }
 
@@ -33,21 +33,21 @@ export class ModelLimiter {
 
   constructor(private readonly rules: BanRules) {}
 
-  admit(subject: Subject, limits: Limits, now: number): Verdict {
+  decide(subject: Subject, limits: Limits, now: number): Decision {
     const history = this.#historyOf(subject);
     const [minute, day] = windowsAt(history, limits, now);
     const bannedUntil = this.#banAt(history, now);
     if (bannedUntil !== undefined) {
       history.push({ at: now, kind: "turned away" });
-      return bannedVerdict(tightest(minute, day), bannedUntil, now);
+      return bannedDecision(tightest(minute, day), bannedUntil, now);
     }
 
     const spent = [minute, day].filter((window) => left(window) === 0);
     if (spent.length === 0) {
-      history.push({ at: now, kind: "admitted" });
+      history.push({ at: now, kind: "allowed" });
       const told = tightest(...windowsAt(history, limits, now));
       return {
-        outcome: "admitted",
+        outcome: "allowed",
         limit: told.limit,
         remaining: left(told),
         resetAt: toSecond(end(told)),
@@ -59,7 +59,7 @@ export class ModelLimiter {
     const told = tightest(minute, day);
     if (!subject.startsWith("key:")) history.push({ at: now, kind: "turned away" });
     else if (this.#isBannedBy(history, last, now)) {
-      return bannedVerdict(told, now + this.rules.lengthMs, now);
+      return bannedDecision(told, now + this.rules.lengthMs, now);
     }
     return {
       outcome: "limited",
@@ -70,15 +70,15 @@ export class ModelLimiter {
     };
   }
 
-  pardon(subject: Subject, upTo: number, now: number): void {
-    this.#historyOf(subject).push({ at: now, kind: "pardoned", upTo });
+  unban(subject: Subject, upTo: number, now: number): void {
+    this.#historyOf(subject).push({ at: now, kind: "unbanned", upTo });
   }
 
   look(subject: Subject, now: number): Look {
     const history = this.#historyOf(subject);
     const [minute, day] = windowsAt(history, { perMinute: 1, perDay: 1 }, now);
     return {
-      used: [minute.admitted.length, day.admitted.length],
+      used: [minute.allowed.length, day.allowed.length],
       strikes: [strikesOf(minute), strikesOf(day)],
       bannedUntil: this.#banAt(history, now),
     };
@@ -110,7 +110,7 @@ export class ModelLimiter {
       if (began !== undefined) began = Math.min(began, happening.at);
       if (began !== undefined && happening.at >= began + this.rules.lengthMs) began = undefined;
       if (happening.kind === "banned") began = happening.at;
-      if (happening.kind === "pardoned" && began !== undefined && began <= happening.upTo) began = undefined;
+      if (happening.kind === "unbanned" && began !== undefined && began <= happening.upTo) began = undefined;
     }
     return began === undefined ? undefined : began + this.rules.lengthMs;
   }
@@ -132,23 +132,23 @@ function windowsAt(
 }
 
 /** When the clock is seen to have gone back, all that seems to lie ahead is taken to have happened just then. */
-function replay(happenings: readonly Happening[], span: Span): Pick<Window, "admitted" | "refusals"> {
-  let admitted: number[] = [];
+function replay(happenings: readonly Happening[], span: IdRange): Pick<Window, "allowed" | "refusals"> {
+  let allowed: number[] = [];
   let refusals: { at: number; isStrike: boolean }[] = [];
   for (const happening of happenings) {
-    admitted = admitted.map((at) => Math.min(at, happening.at));
+    allowed = allowed.map((at) => Math.min(at, happening.at));
     refusals = refusals.map(({ at, isStrike }) => ({ at: Math.min(at, happening.at), isStrike }));
-    if (admitted[0] !== undefined && happening.at >= admitted[0] + LENGTH_MS[span]) {
-      admitted = [];
+    if (allowed[0] !== undefined && happening.at >= allowed[0] + LENGTH_MS[span]) {
+      allowed = [];
       refusals = [];
     }
-    if (happening.kind === "admitted") admitted.push(happening.at);
+    if (happening.kind === "allowed") allowed.push(happening.at);
     if (happening.kind === "refused" && happening.by === span) refusals.push(happening);
     if (happening.kind === "banned")
       refusals = refusals.filter(({ isStrike }) => !isStrike || happening.by !== span);
-    if (happening.kind === "pardoned" && (refusals[0]?.at ?? Infinity) <= happening.upTo) refusals = [];
+    if (happening.kind === "unbanned" && (refusals[0]?.at ?? Infinity) <= happening.upTo) refusals = [];
   }
-  return { admitted, refusals };
+  return { allowed, refusals };
 }
 
 /** On a tie the longer one. */
@@ -156,19 +156,19 @@ function tightest(minute: Window, day: Window): Window {
   return left(minute) < left(day) ? minute : day;
 }
 
-function left({ limit, admitted }: Window): number {
-  return Math.max(0, limit - admitted.length);
+function left({ limit, allowed }: Window): number {
+  return Math.max(0, limit - allowed.length);
 }
 
 function strikesOf({ refusals }: Window): number {
   return refusals.filter(({ isStrike }) => isStrike).length;
 }
 
-function end({ span, admitted }: Window): number {
-  return (admitted[0] ?? NaN) + LENGTH_MS[span];
+function end({ span, allowed }: Window): number {
+  return (allowed[0] ?? NaN) + LENGTH_MS[span];
 }
 
-function bannedVerdict({ limit }: Window, until: number, now: number): Verdict {
+function bannedDecision({ limit }: Window, until: number, now: number): Decision {
   return {
     outcome: "banned",
     limit,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { newStanding, type Subject } from "../../src/domain/rate-limit.ts";
+import { newUsage, type Subject } from "../../src/domain/rate-limit.ts";
 import { Hashed } from "../../src/rate-limit/memory/hashed.ts";
 import { Numbered, NUMBERED_KEYS, numberOf } from "../../src/rate-limit/memory/numbered.ts";
 import { LIVE, NONE, QUEUED, SAVED } from "../../src/rate-limit/memory/slots.ts";
@@ -43,39 +43,39 @@ for (const { Kind, subjects } of [
       given.forEach((slot, i) => expect(slots.find(`key:${i}`)).toBe(i % 3 === 0 ? slot : NONE));
     });
 
-    test("a slot gives back the subject and the standing that it was given", () => {
+    test("a slot gives back the subject and the usage that it was given", () => {
       const slots = new Kind();
-      const standing = newStanding();
-      Object.assign(standing.minute, { openedAt: 1.8e12, used: 1e9, refusedAt: 1.8e12 + 2, strikes: 1e6 });
-      Object.assign(standing.day, {
+      const usage = newUsage();
+      Object.assign(usage.minute, { openedAt: 1.8e12, used: 1e9, refusedAt: 1.8e12 + 2, strikes: 1e6 });
+      Object.assign(usage.day, {
         openedAt: 1.8e12 + 4,
         used: 1e9 + 1,
         refusedAt: 1.8e12 + 6,
         strikes: 1e6 + 1,
       });
-      Object.assign(standing, { bannedAt: 1.8e12 + 8, bannedUntil: 1.8e12 + 9 });
+      Object.assign(usage, { bannedAt: 1.8e12 + 8, bannedUntil: 1.8e12 + 9 });
       const slot = slots.add("key:1000000");
       slots.add("key:2");
       slots.setFlags(slot, 255);
-      slots.store(slot, standing);
+      slots.store(slot, usage);
       expect(slots.flags(slot)).toBe(255);
-      const loaded = newStanding();
+      const loaded = newUsage();
       slots.load(slot, loaded);
-      expect(loaded).toEqual(standing);
+      expect(loaded).toEqual(usage);
       expect(slots.subjectAt(slot)).toBe("key:1000000");
     });
 
     test("a slot that is used again begins afresh, and still waits in the queue it was in", () => {
       const slots = new Kind();
       const slot = slots.add("key:1");
-      slots.store(slot, { ...newStanding(), bannedUntil: 5 });
+      slots.store(slot, { ...newUsage(), bannedUntil: 5 });
       slots.setFlags(slot, slots.flags(slot) | QUEUED | SAVED);
       slots.remove(slot);
       expect(slots.add("key:1")).toBe(slot);
       expect(slots.flags(slot)).toBe(LIVE | QUEUED);
-      const loaded = newStanding();
+      const loaded = newUsage();
       slots.load(slot, loaded);
-      expect(loaded).toEqual(newStanding());
+      expect(loaded).toEqual(newUsage());
     });
   });
 }

@@ -1,7 +1,7 @@
 import { RedisClient } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Subject } from "../../src/domain/rate-limit.ts";
-import type { Limiter } from "../../src/domain/ports.ts";
+import type { RateLimiter } from "../../src/domain/ports.ts";
 import { limiterConformance } from "../conformance/limiter.ts";
 import { startValkeyCluster, type ValkeyCluster } from "../engines/valkey-cluster.ts";
 import { openFallible, openOnValkey, openPatient, Turns } from "./valkey-opening.ts";
@@ -19,9 +19,9 @@ const FREE = { perMinute: 60, perDay: 1_000 };
 const SUBJECTS = Array.from({ length: 30 }, (_, i): Subject => `key:${i}`);
 
 /** What each has left, all asked at once. */
-async function askAll(limiter: Limiter): Promise<number[]> {
-  const verdicts = await Promise.all(SUBJECTS.map(async (subject) => limiter.admit(subject, FREE)));
-  return verdicts.map(({ remaining }) => remaining);
+async function askAll(rateLimiter: RateLimiter): Promise<number[]> {
+  const decisions = await Promise.all(SUBJECTS.map(async (subject) => rateLimiter.decide(subject, FREE)));
+  return decisions.map(({ remaining }) => remaining);
 }
 
 function send(node: RedisClient | undefined, command: string): Promise<unknown> | undefined {
@@ -36,24 +36,24 @@ limiterConformance(
   openOnValkey(() => urls),
 );
 
-test("of 1,000 requests at once over two instances exactly 60 of each key are admitted", async () => {
+test("of 1,000 requests at once over two instances exactly 60 of each key are allowed", async () => {
   // Any host will do to find the others.
   const settings = { url: urls.slice(0, 1), prefix: "two:" };
   const instances = await Promise.all([openPatient(settings), openPatient(settings)]);
   const keys = SUBJECTS.slice(0, 5);
   const asked = instances.flatMap((each) =>
     keys.flatMap((key) =>
-      Array.from({ length: 100 }, async () => ({ key, ...(await each.admit(key, FREE)) })),
+      Array.from({ length: 100 }, async () => ({ key, ...(await each.decide(key, FREE)) })),
     ),
   );
-  const admitted = (await Promise.all(asked)).filter(({ outcome }) => outcome === "admitted");
-  for (const key of keys) expect(admitted.filter((each) => each.key === key)).toHaveLength(60);
+  const allowed = (await Promise.all(asked)).filter(({ outcome }) => outcome === "allowed");
+  for (const key of keys) expect(allowed.filter((each) => each.key === key)).toHaveLength(60);
   await Promise.all(instances.map((each) => each.close()));
 });
 
 test("a slot that moves to another node keeps its counts, and nobody is turned to the fallback", async () => {
-  const limiter = await openPatient({ url: urls, prefix: "moved:" });
-  expect(await askAll(limiter)).toEqual(everyone(59));
+  const rateLimiter = await openPatient({ url: urls, prefix: "moved:" });
+  expect(await askAll(rateLimiter)).toEqual(everyone(59));
   const nodes = urls.map((url) => new RedisClient(url));
   const key = "moved:{key:7}";
   const slot = Number(await send(nodes[0], `CLUSTER KEYSLOT ${key}`));
@@ -64,55 +64,55 @@ test("a slot that moves to another node keeps its counts, and nobody is turned t
   await send(nodes[to], `CLUSTER SETSLOT ${slot} IMPORTING ${ids[from]}`);
   await send(nodes[from], `CLUSTER SETSLOT ${slot} MIGRATING ${ids[to]}`);
   await send(nodes[from], `MIGRATE 127.0.0.1 ${new URL(urls[to] ?? "").port} ${key} 0 5000`);
-  expect(await askAll(limiter)).toEqual(everyone(58));
+  expect(await askAll(rateLimiter)).toEqual(everyone(58));
 
   for (const node of [nodes[to], nodes[from]]) await send(node, `CLUSTER SETSLOT ${slot} NODE ${ids[to]}`);
-  expect(await askAll(limiter)).toEqual(everyone(57));
+  expect(await askAll(rateLimiter)).toEqual(everyone(57));
   for (const node of nodes) node.close();
-  await limiter.close();
+  await rateLimiter.close();
 });
 
 test("one node frozen: nobody waits longer than 25 ms, and the cluster is back a second after it thaws", async () => {
   const turns = new Turns();
-  const limiter = await openFallible({ url: urls, prefix: "frozen:", onTurn: turns.onTurn });
-  await askAll(limiter);
+  const rateLimiter = await openFallible({ url: urls, prefix: "frozen:", onTurn: turns.onTurn });
+  await askAll(rateLimiter);
   expect(turns.causes).toEqual([]);
 
   cluster.nodes[2]?.freeze();
   const start = performance.now();
-  await askAll(limiter);
+  await askAll(rateLimiter);
   expect(performance.now() - start).toBeLessThan(100);
   expect(turns.told).toEqual(["lost"]);
-  expect(limiter.admit("key:1", FREE)).not.toBeInstanceOf(Promise);
+  expect(rateLimiter.decide("key:1", FREE)).not.toBeInstanceOf(Promise);
 
   cluster.nodes[2]?.thaw();
   const thawed = performance.now();
   await turns.reach(2);
   expect(performance.now() - thawed).toBeLessThan(1_000);
-  await limiter.close();
+  await rateLimiter.close();
 });
 
 test("one node lost: nothing fails, and the cluster is away until the node's keys are served again", async () => {
   const turns = new Turns();
-  const limiter = await openFallible({
+  const rateLimiter = await openFallible({
     url: urls,
     prefix: "lost:",
     commandTimeoutMs: 250,
     onTurn: turns.onTurn,
   });
-  expect(await askAll(limiter)).toEqual(everyone(59));
+  expect(await askAll(rateLimiter)).toEqual(everyone(59));
   expect(turns.causes).toEqual([]);
 
   await cluster.nodes[1]?.kill();
-  await askAll(limiter);
+  await askAll(rateLimiter);
   expect(turns.told).toEqual(["lost"]);
-  expect(limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted" });
+  expect(rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed" });
 
   await cluster.nodes[1]?.restart();
   await turns.reach(2);
-  const left = await askAll(limiter);
+  const left = await askAll(rateLimiter);
   // The nodes that stayed go on from where they stood; the one that was lost had written nothing down.
   expect(new Set(left)).toBeOneOf([new Set([57, 59]), new Set([58, 59])]);
   expect(turns.told).toEqual(["lost", "back"]);
-  await limiter.close();
+  await rateLimiter.close();
 }, 20_000);

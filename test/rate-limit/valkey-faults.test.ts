@@ -1,8 +1,8 @@
 import { RedisClient } from "bun";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
-import type { Limits, Verdict } from "../../src/domain/rate-limit.ts";
-import type { Limiter } from "../../src/domain/ports.ts";
+import type { Limits, Decision } from "../../src/domain/rate-limit.ts";
+import type { RateLimiter } from "../../src/domain/ports.ts";
 import { freePort } from "../engines/port.ts";
 import type { Server } from "../engines/server.ts";
 import { startValkey } from "../engines/valkey.ts";
@@ -14,16 +14,16 @@ const ONCE = { perMinute: 1, perDay: 1 };
 const SLACK_MS = 75;
 const BACK_WITHIN_MS = 1_000;
 
-const open: Limiter[] = [];
+const open: RateLimiter[] = [];
 afterEach(async () => {
-  for (const limiter of open.splice(0)) await limiter.close();
+  for (const rateLimiter of open.splice(0)) await rateLimiter.close();
 });
 
 /** As patient as can be told from dead, so that a busy machine decides nothing; where 25 ms matter they are given. */
-async function openWith(turns: Turns, settings: Parameters<typeof openFallible>[0]): Promise<Limiter> {
-  const limiter = await openFallible({ commandTimeoutMs: 250, ...settings, onTurn: turns.onTurn });
-  open.push(limiter);
-  return limiter;
+async function openWith(turns: Turns, settings: Parameters<typeof openFallible>[0]): Promise<RateLimiter> {
+  const rateLimiter = await openFallible({ commandTimeoutMs: 250, ...settings, onTurn: turns.onTurn });
+  open.push(rateLimiter);
+  return rateLimiter;
 }
 
 /** Lasts as long as Valkey keeps it waiting. */
@@ -34,9 +34,9 @@ async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; value: T 
 }
 
 /** Keeps asking, as traffic does: a server that is only cut off is noticed by the next request. */
-async function askUntil(turns: Turns, count: number, limiter: Limiter): Promise<void> {
+async function askUntil(turns: Turns, count: number, rateLimiter: RateLimiter): Promise<void> {
   while (turns.told.length < count) {
-    await limiter.admit("key:99", FREE);
+    await rateLimiter.decide("key:99", FREE);
     await Bun.sleep(1);
   }
 }
@@ -55,76 +55,76 @@ describe("a server of one's own", () => {
 
   test("frozen: nobody waits longer than 25 ms, then nobody waits at all; thawed, it is back in a second", async () => {
     const turns = new Turns();
-    const limiter = await openWith(turns, { url: server.url, prefix: "frozen:", commandTimeoutMs: 25 });
-    expect(await limiter.admit("key:1", ONCE)).toMatchObject({ outcome: "admitted" });
-    expect(await limiter.admit("key:1", ONCE)).toMatchObject({ outcome: "limited" });
-    await limiter.admit("key:2", FREE);
+    const rateLimiter = await openWith(turns, { url: server.url, prefix: "frozen:", commandTimeoutMs: 25 });
+    expect(await rateLimiter.decide("key:1", ONCE)).toMatchObject({ outcome: "allowed" });
+    expect(await rateLimiter.decide("key:1", ONCE)).toMatchObject({ outcome: "limited" });
+    await rateLimiter.decide("key:2", FREE);
 
     server.freeze();
     const waits = await Promise.all(
-      Array.from({ length: 500 }, (_, i) => timed(async () => limiter.admit(`key:${i + 100}`, FREE))),
+      Array.from({ length: 500 }, (_, i) => timed(async () => rateLimiter.decide(`key:${i + 100}`, FREE))),
     );
     expect(Math.max(...waits.map(({ ms }) => ms))).toBeLessThan(25 + SLACK_MS);
-    expect(waits.filter(({ value }) => value.outcome === "admitted")).toHaveLength(500);
+    expect(waits.filter(({ value }) => value.outcome === "allowed")).toHaveLength(500);
     expect(turns.told).toEqual(["lost"]);
 
-    const atOnce = limiter.admit("key:2", FREE);
+    const atOnce = rateLimiter.decide("key:2", FREE);
     expect(atOnce).not.toBeInstanceOf(Promise);
-    expect(atOnce).toMatchObject({ outcome: "admitted", remaining: 59 });
-    expect(limiter.admit("key:1", ONCE)).toMatchObject({ outcome: "limited" });
+    expect(atOnce).toMatchObject({ outcome: "allowed", remaining: 59 });
+    expect(rateLimiter.decide("key:1", ONCE)).toMatchObject({ outcome: "limited" });
 
     server.thaw();
     const { ms } = await timed(() => turns.reach(2));
     expect(ms).toBeLessThan(BACK_WITHIN_MS);
     expect(turns.told).toEqual(["lost", "back"]);
-    expect(await limiter.admit("key:2", FREE)).toMatchObject({ remaining: 58 });
+    expect(await rateLimiter.decide("key:2", FREE)).toMatchObject({ remaining: 58 });
   });
 
-  test("a ban that is known stands while Valkey is away, a pardon lifts it, and Valkey learns of it", async () => {
+  test("a ban that is known stands while Valkey is away, a unban lifts it, and Valkey learns of it", async () => {
     const turns = new Turns();
     const ban = { strikes: 2, graceMs: 0, lengthMs: 60_000 };
-    const limiter = await openWith(turns, { url: server.url, prefix: "banned:", ban });
-    while ((await limiter.admit("key:1", ONCE)).outcome !== "banned");
+    const rateLimiter = await openWith(turns, { url: server.url, prefix: "banned:", ban });
+    while ((await rateLimiter.decide("key:1", ONCE)).outcome !== "banned");
 
     server.freeze();
-    expect(await limiter.admit("key:1", ONCE)).toMatchObject({ outcome: "banned", retryAfter: 60 });
-    expect(limiter.admit("key:1", FREE)).toMatchObject({ outcome: "banned" });
-    await limiter.pardon("key:1", Date.now() + 1_000);
-    expect(limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted" });
+    expect(await rateLimiter.decide("key:1", ONCE)).toMatchObject({ outcome: "banned", retryAfter: 60 });
+    expect(rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "banned" });
+    await rateLimiter.unban("key:1", Date.now() + 1_000);
+    expect(rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed" });
     server.thaw();
 
     await turns.reach(2);
-    expect(await limiter.admit("key:1", ONCE)).toMatchObject({ outcome: "limited" });
+    expect(await rateLimiter.decide("key:1", ONCE)).toMatchObject({ outcome: "limited" });
   });
 
-  test("a standing of this process is told while Valkey does not answer", async () => {
+  test("a usage of this process is told while Valkey does not answer", async () => {
     const turns = new Turns();
-    const limiter = await openWith(turns, { url: server.url, prefix: "told:" });
+    const rateLimiter = await openWith(turns, { url: server.url, prefix: "told:" });
     server.freeze();
-    expect(await limiter.standing("key:1")).toBeUndefined();
+    expect(await rateLimiter.usage("key:1")).toBeUndefined();
     expect(turns.told).toEqual(["lost"]);
-    limiter.admit("key:1", FREE);
-    expect(await limiter.standing("key:1")).toMatchObject({ minute: { used: 1 } });
+    rateLimiter.decide("key:1", FREE);
+    expect(await rateLimiter.usage("key:1")).toMatchObject({ minute: { used: 1 } });
     server.thaw();
     await turns.reach(2);
   });
 
   test("closing does not wait for a frozen server", async () => {
-    const limiter = await openFallible({ url: server.url });
+    const rateLimiter = await openFallible({ url: server.url });
     server.freeze();
-    const asked = limiter.admit("key:1", FREE);
-    const { ms } = await timed(() => limiter.close());
+    const asked = rateLimiter.decide("key:1", FREE);
+    const { ms } = await timed(() => rateLimiter.close());
     expect(ms).toBeLessThan(SLACK_MS);
-    expect(await asked).toMatchObject({ outcome: "admitted" });
+    expect(await asked).toMatchObject({ outcome: "allowed" });
     server.thaw();
   });
 
-  test("standing still ourselves is not taken for Valkey's silence", async () => {
+  test("usage still ourselves is not taken for Valkey's silence", async () => {
     const turns = new Turns();
-    const limiter = await openWith(turns, { url: server.url, prefix: "still:", commandTimeoutMs: 25 });
+    const rateLimiter = await openWith(turns, { url: server.url, prefix: "still:", commandTimeoutMs: 25 });
     const left: number[] = [];
     for (let i = 0; i < 5; i++) {
-      const asked = limiter.admit("key:1", FREE);
+      const asked = rateLimiter.decide("key:1", FREE);
       const end = performance.now() + 100;
       while (performance.now() < end);
       left.push((await asked).remaining);
@@ -154,30 +154,30 @@ describe("a server of one's own", () => {
     "%s: requests go on here until it counts again",
     async (name, fault) => {
       const turns = new Turns();
-      const limiter = await openWith(turns, { url: server.url, prefix: `${name}:` });
-      await limiter.admit("key:1", FREE);
+      const rateLimiter = await openWith(turns, { url: server.url, prefix: `${name}:` });
+      await rateLimiter.decide("key:1", FREE);
       await admin.send(fault.begin[0] ?? "", fault.begin.slice(1));
-      expect(await limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted", remaining: 59 });
-      expect(limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted", remaining: 58 });
+      expect(await rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed", remaining: 59 });
+      expect(rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed", remaining: 58 });
       expect(inspect(turns.causes[0])).toMatch(fault.says);
 
       await admin.send(fault.end[0] ?? "", fault.end.slice(1));
       const { ms } = await timed(() => turns.reach(2));
       expect(ms).toBeLessThan(BACK_WITHIN_MS);
-      expect(await limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted", remaining: 58 });
+      expect(await rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed", remaining: 58 });
       expect(turns.told).toEqual(["lost", "back"]);
     },
   );
 
   test("loading its data: requests go on here until it has", async () => {
     const turns = new Turns();
-    const limiter = await openWith(turns, { url: server.url, prefix: "loading:" });
+    const rateLimiter = await openWith(turns, { url: server.url, prefix: "loading:" });
     await admin.send("DEBUG", ["POPULATE", "2000", "filler", "100"]);
     await admin.send("CONFIG", ["SET", "key-load-delay", "250"]);
     await admin.send("CONFIG", ["SET", "loading-process-events-interval-bytes", "1024"]);
     const loaded = admin.send("DEBUG", ["RELOAD"]);
-    await askUntil(turns, 1, limiter);
-    expect(limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted" });
+    await askUntil(turns, 1, rateLimiter);
+    expect(rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed" });
     await loaded;
     const { ms } = await timed(() => turns.reach(2));
     expect(ms).toBeLessThan(BACK_WITHIN_MS);
@@ -186,19 +186,19 @@ describe("a server of one's own", () => {
 
   test("killed and started again at the same address: lost and back once each, nothing thrown", async () => {
     const turns = new Turns();
-    const limiter = await openWith(turns, { url: server.url, prefix: "killed:" });
-    const asked = Array.from({ length: 200 }, async (_, i) => limiter.admit(`key:${i}`, FREE));
+    const rateLimiter = await openWith(turns, { url: server.url, prefix: "killed:" });
+    const asked = Array.from({ length: 200 }, async (_, i) => rateLimiter.decide(`key:${i}`, FREE));
     await server.kill();
-    const verdicts: Verdict[] = await Promise.all(asked);
-    expect(verdicts.every(({ outcome }) => outcome === "admitted")).toBe(true);
+    const decisions: Decision[] = await Promise.all(asked);
+    expect(decisions.every(({ outcome }) => outcome === "allowed")).toBe(true);
     await turns.reach(1);
-    expect(limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted" });
+    expect(rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed" });
 
     await server.restart();
     const { ms } = await timed(() => turns.reach(2));
     expect(ms).toBeLessThan(BACK_WITHIN_MS);
     // Memory alone: what it had counted is gone with it.
-    expect(await limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted", remaining: 59 });
+    expect(await rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed", remaining: 59 });
     expect(turns.told).toEqual(["lost", "back"]);
     admin.close();
     admin = new RedisClient(server.url);
@@ -207,24 +207,24 @@ describe("a server of one's own", () => {
 
 test("not there at the start: told once, counted here meanwhile", async () => {
   const turns = new Turns();
-  const limiter = await openWith(turns, { url: `redis://127.0.0.1:${freePort()}` });
+  const rateLimiter = await openWith(turns, { url: `redis://127.0.0.1:${freePort()}` });
   expect(turns.told).toEqual(["lost"]);
   expect(inspect(turns.causes[0])).toContain("ECONNREFUSED");
   const limits: Limits = ONCE;
-  expect(limiter.admit("key:1", limits)).toMatchObject({ outcome: "admitted" });
-  expect(limiter.admit("key:1", limits)).toMatchObject({ outcome: "limited" });
+  expect(rateLimiter.decide("key:1", limits)).toMatchObject({ outcome: "allowed" });
+  expect(rateLimiter.decide("key:1", limits)).toMatchObject({ outcome: "limited" });
 });
 
 test("a database that the server does not have: told, and counted here instead of in another", async () => {
   const server = await startValkey({ settings: { databases: "4" } });
   const turns = new Turns();
-  const limiter = await openWith(turns, { url: `${server.url}/4` });
+  const rateLimiter = await openWith(turns, { url: `${server.url}/4` });
   expect(turns.told).toEqual(["lost"]);
   expect(String(turns.causes[0])).toContain("DB index is out of range");
-  expect(limiter.admit("key:1", FREE)).toMatchObject({ outcome: "admitted" });
+  expect(rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed" });
 
   const last = await openWith(turns, { url: `${server.url}/3` });
-  await last.admit("key:1", FREE);
+  await last.decide("key:1", FREE);
   const keys = new RedisClient(`${server.url}/3`);
   expect(await keys.send("DBSIZE", [])).toBe(1);
   keys.close();
@@ -243,8 +243,8 @@ describe("a password", () => {
 
   test("is taken from the address", async () => {
     const turns = new Turns();
-    const limiter = await openWith(turns, { url: `redis://:s3cret%2F%C3%A5@${host}` });
-    expect(await limiter.admit("key:1", FREE)).toMatchObject({ remaining: 59 });
+    const rateLimiter = await openWith(turns, { url: `redis://:s3cret%2F%C3%A5@${host}` });
+    expect(await rateLimiter.decide("key:1", FREE)).toMatchObject({ remaining: 59 });
     expect(turns.told).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
-import type { Limiter } from "../../src/domain/ports.ts";
-import { createMemoryLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import { createValkeyLimiter, type ValkeyLimiterOptions } from "../../src/rate-limit/valkey/index.ts";
+import type { RateLimiter } from "../../src/domain/ports.ts";
+import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { createValkeyRateLimiter, type ValkeyRateLimiterOptions } from "../../src/rate-limit/valkey/index.ts";
 import type { OpenLimiter } from "../conformance/limiter.ts";
 
 /** Where nothing fails on purpose, a machine that is busy must not look like a Valkey that is dead. */
@@ -9,16 +9,21 @@ const PATIENT_MS = 5_000;
 
 const systemClock = { now: () => Date.now() };
 
-type Settings = Partial<ValkeyLimiterOptions> & Pick<ValkeyLimiterOptions, "url">;
+type Settings = Partial<ValkeyRateLimiterOptions> & Pick<ValkeyRateLimiterOptions, "url">;
 
-/** A limiter on Valkey with an in-process one to fall back on, and otherwise the settings of the service. */
-export function openFallible(settings: Settings): Promise<Limiter> {
+/** A rateLimiter on Valkey with an in-process one to fall back on, and otherwise the settings of the service. */
+export function openFallible(settings: Settings): Promise<RateLimiter> {
   const { clock = systemClock, ban = DEFAULT_BAN } = settings;
-  return createValkeyLimiter({ clock, ban, fallback: createMemoryLimiter({ clock, ban }), ...settings });
+  return createValkeyRateLimiter({
+    clock,
+    ban,
+    fallback: createMemoryRateLimiter({ clock, ban }),
+    ...settings,
+  });
 }
 
 /** One that may not fall back: what the fallback answers would pass as well, and say nothing of Valkey. */
-export function openPatient(settings: Settings): Promise<Limiter> {
+export function openPatient(settings: Settings): Promise<RateLimiter> {
   return openFallible({ commandTimeoutMs: PATIENT_MS, onTurn: refuse, ...settings });
 }
 
@@ -35,23 +40,23 @@ export function openOnValkey(url: () => string | readonly string[]): OpenLimiter
     const clock = { now: () => time };
     const prefix = `test:${opened++}:`;
     const start = () => openPatient({ url: url(), clock, testClock: clock, ban, prefix });
-    let limiter = await start();
+    let rateLimiter = await start();
     return {
-      get limiter() {
-        return limiter;
+      get rateLimiter() {
+        return rateLimiter;
       },
       now: clock.now,
       advance: (ms) => void (time += ms),
       async restart() {
-        await limiter.close();
-        limiter = await start();
+        await rateLimiter.close();
+        rateLimiter = await start();
       },
-      close: () => limiter.close(),
+      close: () => rateLimiter.close(),
     };
   };
 }
 
-/** What a limiter told of Valkey, in order, to be waited for. */
+/** What a rateLimiter told of Valkey, in order, to be waited for. */
 export class Turns {
   readonly told: string[] = [];
   readonly causes: unknown[] = [];

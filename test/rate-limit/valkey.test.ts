@@ -26,31 +26,31 @@ test("the script and the model never differ, whatever happens to whom and when",
 
 /** Instants at which two things coincide: random histories seldom come upon them. */
 const COINCIDENCES: Record<string, (life: LimiterUnderTest) => Promise<unknown[]>> = {
-  "both windows close at once": async ({ limiter, advance }) => {
+  "both windows close at once": async ({ rateLimiter, advance }) => {
     const limits = { perMinute: 1, perDay: 2 };
-    const seen = [await limiter.admit("key:1", limits)];
+    const seen = [await rateLimiter.decide("key:1", limits)];
     advance(DAY_MS - MINUTE_MS);
-    for (let i = 0; i < 4; i++, advance(1_001)) seen.push(await limiter.admit("key:1", limits));
-    return [...seen, await limiter.standing("key:1")];
+    for (let i = 0; i < 4; i++, advance(1_001)) seen.push(await rateLimiter.decide("key:1", limits));
+    return [...seen, await rateLimiter.usage("key:1")];
   },
-  "a pardon at the very instant of the ban": async ({ limiter, advance, now }) => {
+  "a unban at the very instant of the ban": async ({ rateLimiter, advance, now }) => {
     const limits = { perMinute: 1, perDay: 9 };
-    for (let i = 0; i < 2; i++) await limiter.admit("key:1", limits);
+    for (let i = 0; i < 2; i++) await rateLimiter.decide("key:1", limits);
     advance(DEFAULT_BAN.graceMs + 1);
-    for (let i = 0; i < DEFAULT_BAN.strikes; i++) await limiter.admit("key:1", limits);
-    const seen = [await limiter.standing("key:1")];
-    await limiter.pardon("key:1", now());
-    return [...seen, await limiter.standing("key:1"), await limiter.admit("key:1", limits)];
+    for (let i = 0; i < DEFAULT_BAN.strikes; i++) await rateLimiter.decide("key:1", limits);
+    const seen = [await rateLimiter.usage("key:1")];
+    await rateLimiter.unban("key:1", now());
+    return [...seen, await rateLimiter.usage("key:1"), await rateLimiter.decide("key:1", limits)];
   },
-  "a clock set back to between a window's opening and the ban": async ({ limiter, advance }) => {
+  "a clock set back to between a window's opening and the ban": async ({ rateLimiter, advance }) => {
     const limits = { perMinute: 1, perDay: 9 };
-    for (let i = 0; i < 2; i++) await limiter.admit("key:1", limits);
+    for (let i = 0; i < 2; i++) await rateLimiter.decide("key:1", limits);
     advance(10_000);
-    for (let i = 0; i < DEFAULT_BAN.strikes; i++) await limiter.admit("key:1", limits);
+    for (let i = 0; i < DEFAULT_BAN.strikes; i++) await rateLimiter.decide("key:1", limits);
     advance(-5_000);
-    const seen = [await limiter.admit("key:1", limits)];
+    const seen = [await rateLimiter.decide("key:1", limits)];
     advance(20_000);
-    return [...seen, await limiter.admit("key:1", limits), await limiter.standing("key:1")];
+    return [...seen, await rateLimiter.decide("key:1", limits), await rateLimiter.usage("key:1")];
   },
 };
 
@@ -63,57 +63,60 @@ test.each(Object.entries(COINCIDENCES))("Valkey and memory answer alike: %s", as
   await Promise.all(lives.map((each) => each.close()));
 });
 
-test("of 2,000 requests at once over four instances exactly 60 are admitted", async () => {
+test("of 2,000 requests at once over four instances exactly 60 are allowed", async () => {
   const prefix = "four:";
   const instances = await Promise.all(Array.from({ length: 4 }, () => openPatient({ url, prefix })));
-  const asked = instances.flatMap((each) => Array.from({ length: 500 }, () => each.admit("key:1", FREE)));
-  const verdicts = await Promise.all(asked);
-  const left = verdicts.filter(({ outcome }) => outcome === "admitted").map(({ remaining }) => remaining);
+  const asked = instances.flatMap((each) => Array.from({ length: 500 }, () => each.decide("key:1", FREE)));
+  const decisions = await Promise.all(asked);
+  const left = decisions.filter(({ outcome }) => outcome === "allowed").map(({ remaining }) => remaining);
   expect(left.toSorted((a, b) => b - a)).toEqual(Array.from({ length: 60 }, (_, i) => 59 - i));
   await Promise.all(instances.map((each) => each.close()));
 });
 
-test("a ban by one instance holds on all, and a pardon by another lifts it", async () => {
+test("a ban by one instance holds on all, and a unban by another lifts it", async () => {
   const ban = { strikes: 3, graceMs: 0, lengthMs: 60_000 };
   const settings = { url, ban, prefix: "ban:" };
   const [one, other] = await Promise.all([openPatient(settings), openPatient(settings)]);
   const limits = { perMinute: 1, perDay: 9 };
-  while ((await one.admit("key:1", limits)).outcome !== "banned");
-  expect(await other.admit("key:1", limits)).toMatchObject({ outcome: "banned", retryAfter: 60 });
-  await other.pardon("key:1", (await one.standing("key:1"))?.bannedAt ?? 0);
-  expect(await one.admit("key:1", limits)).toMatchObject({ outcome: "limited" });
+  while ((await one.decide("key:1", limits)).outcome !== "banned");
+  expect(await other.decide("key:1", limits)).toMatchObject({ outcome: "banned", retryAfter: 60 });
+  await other.unban("key:1", (await one.usage("key:1"))?.bannedAt ?? 0);
+  expect(await one.decide("key:1", limits)).toMatchObject({ outcome: "limited" });
   await Promise.all([one.close(), other.close()]);
 });
 
 test("SCRIPT FLUSH under way costs nobody a request", async () => {
-  const limiter = await openPatient({ url, prefix: "flush:" });
-  const admitted: number[] = [];
+  const rateLimiter = await openPatient({ url, prefix: "flush:" });
+  const allowed: number[] = [];
   for (let i = 0; i < 30; i++) {
     if (i % 3 === 0) await admin.send("SCRIPT", ["FLUSH"]);
-    const verdicts = await Promise.all([limiter.admit("key:1", FREE), limiter.admit("key:1", FREE)]);
-    admitted.push(...verdicts.map(({ remaining }) => remaining));
+    const decisions = await Promise.all([
+      rateLimiter.decide("key:1", FREE),
+      rateLimiter.decide("key:1", FREE),
+    ]);
+    allowed.push(...decisions.map(({ remaining }) => remaining));
   }
-  expect(admitted).toEqual(Array.from({ length: 60 }, (_, i) => 59 - i));
-  await limiter.close();
+  expect(allowed).toEqual(Array.from({ length: 60 }, (_, i) => 59 - i));
+  await rateLimiter.close();
 });
 
 test("after FLUSHDB everybody begins anew", async () => {
   const place = await valkeyUrl();
-  const limiter = await openPatient({ url: place });
-  await limiter.admit("key:1", FREE);
+  const rateLimiter = await openPatient({ url: place });
+  await rateLimiter.decide("key:1", FREE);
   const there = new RedisClient(place);
   await there.send("FLUSHDB", []);
   there.close();
-  expect(await limiter.standing("key:1")).toBeUndefined();
-  expect(await limiter.admit("key:1", FREE)).toMatchObject({ remaining: 59 });
-  await limiter.close();
+  expect(await rateLimiter.usage("key:1")).toBeUndefined();
+  expect(await rateLimiter.decide("key:1", FREE)).toMatchObject({ remaining: 59 });
+  await rateLimiter.close();
 });
 
 test("every key expires: a second after nothing in it matters any more", async () => {
   const place = await valkeyUrl();
   const there = new RedisClient(place);
   const life = await openOnValkey(() => place)({ ban: DEFAULT_BAN, startsAt: STARTS_AT });
-  const { limiter, advance, now } = life;
+  const { rateLimiter, advance, now } = life;
   const expiries = async () => {
     const keys = await there.keys("*");
     return Object.fromEntries(
@@ -127,18 +130,18 @@ test("every key expires: a second after nothing in it matters any more", async (
     expect(found).toBeWithin(ms - 500, ms + 1_001);
   };
 
-  await limiter.admit("key:1", FREE);
-  await limiter.admit("address:192.0.2.1", { perMinute: 1, perDay: 1 });
-  await limiter.admit("address:192.0.2.1", { perMinute: 1, perDay: 1 });
+  await rateLimiter.decide("key:1", FREE);
+  await rateLimiter.decide("address:192.0.2.1", { perMinute: 1, perDay: 1 });
+  await rateLimiter.decide("address:192.0.2.1", { perMinute: 1, perDay: 1 });
   await expectExpiry("key:1", DAY_MS);
   await expectExpiry("address:192.0.2.1", DAY_MS);
 
   advance(DAY_MS - 1);
-  await limiter.admit("key:1", FREE);
+  await rateLimiter.decide("key:1", FREE);
   await expectExpiry("key:1", MINUTE_MS);
 
   advance(DAY_MS);
-  await limiter.pardon("key:1", now());
+  await rateLimiter.unban("key:1", now());
   await expectExpiry("key:1", 0);
 
   expect(Object.values(await expiries()).every((ttl) => ttl >= 0)).toBe(true);
@@ -148,9 +151,9 @@ test("every key expires: a second after nothing in it matters any more", async (
 
 test("nothing that was tried at the start is left behind", async () => {
   const place = await valkeyUrl();
-  const limiter = await openPatient({ url: place });
+  const rateLimiter = await openPatient({ url: place });
   const there = new RedisClient(place);
   expect(await there.keys("*")).toEqual([]);
   there.close();
-  await limiter.close();
+  await rateLimiter.close();
 });

@@ -45,7 +45,7 @@ const ErrorSchema: JsonSchema = {
 
 export const SCHEMAS: JsonSchema = {
   ...Object.fromEntries(Object.entries(NAMED).map(([name, { json }]) => [name, withRefs(json)])),
-  Pets: { type: "array", items: ref("Pet"), maxItems: 100, description: "A page of animals, by identifier." },
+  Pets: { type: "array", items: ref("Pet"), maxItems: 100, description: "A page of pets, by identifier." },
   Orders: {
     type: "array",
     items: ref("Order"),

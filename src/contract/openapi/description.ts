@@ -9,7 +9,7 @@ export function introduction(baseUrl: string): string {
 const lines = (...text: string[]) => text.join("\n");
 
 const welcome = lines(
-  "An animal store over HTTP. List its animals, add one, order one; everything is JSON, and every promise below is",
+  "A pet store over HTTP. List its pets, add one, order one; everything is JSON, and every promise below is",
   "kept to the letter: limits to the request, integers to the digit, writes to the disk before the answer.",
 );
 
@@ -17,7 +17,7 @@ const firstSteps = (baseUrl: string) =>
   lines(
     "## First steps",
     "",
-    "Put your key in a variable, add an animal, and look at the list:",
+    "Put your key in a variable, add a pet, and look at the list:",
     "",
     "```sh",
     "KEY=pet_live_…",
@@ -131,8 +131,8 @@ function errors(): string {
 const orders = lines(
   "## Orders",
   "",
-  "Ordering an animal makes it `pending`. Completing the order makes it `sold`, cancelling it makes it `available`",
-  "again. An animal's status changes in no other way, and always together with its order.",
+  "Ordering a pet makes it `pending`. Completing the order makes it `sold`, cancelling it makes it `available`",
+  "again. A pet's status changes in no other way, and always together with its order.",
 );
 
 const deprecation = lines(

@@ -27,7 +27,7 @@ export function openApiDocument({ servers, current = "production" }: OpenApiOpti
     info: {
       title: "Petstore",
       version: "1.0.0",
-      summary: "An animal store over HTTP, exact in its limits and its integers",
+      summary: "A pet store over HTTP, exact in its limits and its integers",
       description: introduction(servers[current]),
       license: { name: "MIT", identifier: "MIT" },
     },
@@ -52,8 +52,8 @@ export function openApiJson(options: OpenApiOptions): string {
 }
 
 const TAGS: readonly { name: Operation["tag"]; description: string }[] = [
-  { name: "Animals", description: "What the store has to offer." },
-  { name: "Orders", description: "Who takes which animal home. Orders move the status of their animals." },
+  { name: "Pets", description: "What the store has to offer." },
+  { name: "Orders", description: "Who takes which pet home. Orders move the status of their pets." },
 ];
 
 const API_KEY = {

@@ -1,24 +1,24 @@
-import type { Ledger } from "../../domain/ports.ts";
+import type { UsageStore } from "../../domain/ports.ts";
 import type { Row } from "./write-behind.ts";
 
-/** A ledger whose faults are told, once each time it begins to fail, and never thrown at a request. */
+/** A usageStore whose faults are told, once each time it begins to fail, and never thrown at a request. */
 export class Book {
-  readonly #ledger: Ledger;
+  readonly #usageStore: UsageStore;
   readonly #onFault: ((error: unknown) => void) | undefined;
   #failing = false;
   #open = true;
   /** What went wrong the last time that something did. */
   fault: unknown;
 
-  constructor(ledger: Ledger, onFault?: (error: unknown) => void) {
-    this.#ledger = ledger;
+  constructor(usageStore: UsageStore, onFault?: (error: unknown) => void) {
+    this.#usageStore = usageStore;
     this.#onFault = onFault;
   }
 
   readonly save = (rows: readonly Row[]): boolean => {
     if (!this.#open) return false;
     try {
-      this.#ledger.save(rows);
+      this.#usageStore.save(rows);
       this.#failing = false;
       return true;
     } catch (error) {
@@ -31,6 +31,6 @@ export class Book {
 
   close(): void {
     this.#open = false;
-    this.#ledger.close();
+    this.#usageStore.close();
   }
 }

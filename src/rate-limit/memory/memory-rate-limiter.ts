@@ -1,17 +1,17 @@
 import {
-  admit,
+  decide,
   type BanRules,
   isForgettable,
   isSpent,
   type Limits,
-  newStanding,
-  pardon,
+  newUsage,
+  unban,
   settle,
-  type Standing,
+  type Usage,
   type Subject,
-  type Verdict,
+  type Decision,
 } from "../../domain/rate-limit.ts";
-import type { Clock, Ledger, Limiter } from "../../domain/ports.ts";
+import type { Clock, UsageStore, RateLimiter } from "../../domain/ports.ts";
 import { Book } from "./book.ts";
 import { Hashed } from "./hashed.ts";
 import { Numbered, numberOf } from "./numbered.ts";
@@ -19,25 +19,25 @@ import { makeRoom } from "./eviction.ts";
 import { Shelf } from "./shelf.ts";
 import { DAY_SPENT, IS_KEY, MINUTE_SPENT, NONE, SAVED } from "./slots.ts";
 
-export interface MemoryLimiterOptions {
+export interface MemoryRateLimiterOptions {
   readonly clock: Clock;
   readonly ban: BanRules;
-  /** Where counts and bans outlive the process; the limiter closes it. */
-  readonly ledger?: Ledger;
+  /** Where counts and bans outlive the process; the rateLimiter closes it. */
+  readonly usageStore?: UsageStore;
   readonly maxSubjects?: number;
   readonly flushEveryMs?: number;
-  /** Called once each time the ledger begins to fail. */
-  readonly onLedgerFault?: (error: unknown) => void;
+  /** Called once each time the usageStore begins to fail. */
+  readonly onUsageStoreFault?: (error: unknown) => void;
 }
 
 const SPENT = MINUTE_SPENT | DAY_SPENT;
 
-export function createMemoryLimiter(options: MemoryLimiterOptions): MemoryLimiter {
-  return new MemoryLimiter(options);
+export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): MemoryRateLimiter {
+  return new MemoryRateLimiter(options);
 }
 
-/** The limiter of a single process: exact since nothing comes between reading a standing and writing it. */
-class MemoryLimiter implements Limiter {
+/** The rateLimiter of a single process: exact since nothing comes between reading a usage and writing it. */
+class MemoryRateLimiter implements RateLimiter {
   readonly #clock: Clock;
   readonly #ban: BanRules;
   readonly #book: Book | undefined;
@@ -47,67 +47,74 @@ class MemoryLimiter implements Limiter {
   readonly #maxSubjects: number;
   readonly #timer: Timer;
   /** Shared by all requests: each is through with it before the next begins. */
-  readonly #scratch = newStanding();
+  readonly #scratch = newUsage();
   #closed = false;
 
-  constructor(options: MemoryLimiterOptions) {
-    const { clock, ban, ledger, maxSubjects = 1_000_000, flushEveryMs = 500, onLedgerFault } = options;
+  constructor(options: MemoryRateLimiterOptions) {
+    const {
+      clock,
+      ban,
+      usageStore,
+      maxSubjects = 1_000_000,
+      flushEveryMs = 500,
+      onUsageStoreFault,
+    } = options;
     this.#clock = clock;
     this.#ban = ban;
     this.#maxSubjects = maxSubjects;
-    this.#book = ledger && new Book(ledger, onLedgerFault);
+    this.#book = usageStore && new Book(usageStore, onUsageStoreFault);
     this.#numbered = new Shelf(new Numbered(), this.#book?.save);
     this.#hashed = new Shelf(new Hashed(), this.#book?.save);
     this.#shelves = [this.#numbered, this.#hashed];
-    for (const [subject, standing] of ledger?.load() ?? []) this.#restore(subject, standing);
+    for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
     this.#timer = setInterval(() => this.#tick(), flushEveryMs);
     this.#timer.unref();
   }
 
-  admit(subject: Subject, limits: Limits): Verdict {
+  decide(subject: Subject, limits: Limits): Decision {
     const now = this.#clock.now();
     const shelf = this.#shelfOf(subject);
     const { slots, behind } = shelf;
     const found = slots.find(subject);
     const slot = found === NONE ? this.#enter(shelf, subject, now) : found;
 
-    const standing = this.#scratch;
-    slots.load(slot, standing);
-    const { bannedAt } = standing;
+    const usage = this.#scratch;
+    slots.load(slot, usage);
+    const { bannedAt } = usage;
     const flags = slots.flags(slot);
-    const verdict = admit(standing, limits, now, this.#rulesFor(flags));
-    slots.store(slot, standing);
+    const decision = decide(usage, limits, now, this.#rulesFor(flags));
+    slots.store(slot, usage);
 
-    const marked = (flags & ~SPENT) | spentFlags(standing, limits);
+    const marked = (flags & ~SPENT) | spentFlags(usage, limits);
     if (marked !== flags) slots.setFlags(slot, marked);
-    if (verdict.outcome === "banned" && standing.bannedAt !== bannedAt) behind?.changedUrgently(slot);
+    if (decision.outcome === "banned" && usage.bannedAt !== bannedAt) behind?.changedUrgently(slot);
     else behind?.changed(slot);
-    return verdict;
+    return decision;
   }
 
-  standing(subject: Subject): Standing | undefined {
+  usage(subject: Subject): Usage | undefined {
     const now = this.#clock.now();
     const { slots } = this.#shelfOf(subject);
     const slot = slots.find(subject);
     if (slot === NONE) return undefined;
-    const standing = newStanding();
-    slots.load(slot, standing);
-    settle(standing, now, this.#rulesFor(slots.flags(slot)));
-    return isForgettable(standing, now) ? undefined : standing;
+    const usage = newUsage();
+    slots.load(slot, usage);
+    settle(usage, now, this.#rulesFor(slots.flags(slot)));
+    return isForgettable(usage, now) ? undefined : usage;
   }
 
-  pardon(subject: Subject, at: number): void {
+  unban(subject: Subject, at: number): void {
     const { slots, behind } = this.#shelfOf(subject);
     const slot = slots.find(subject);
     if (slot === NONE) return;
     slots.load(slot, this.#scratch);
     settle(this.#scratch, this.#clock.now(), this.#rulesFor(slots.flags(slot)));
-    pardon(this.#scratch, at);
+    unban(this.#scratch, at);
     slots.store(slot, this.#scratch);
     behind?.changedUrgently(slot);
   }
 
-  /** Everything that was counted is in the ledger when this is done; it fails if that could not be. */
+  /** Everything that was counted is in the usageStore when this is done; it fails if that could not be. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -134,12 +141,12 @@ class MemoryLimiter implements Limiter {
   }
 
   /** Limits are not written down, so until its next request a key counts as one that has spent both windows. */
-  #restore(subject: Subject, standing: Standing): void {
+  #restore(subject: Subject, usage: Usage): void {
     const now = this.#clock.now();
     const shelf = this.#shelfOf(subject);
-    if (isForgettable(standing, now)) return shelf.behind?.forget(subject);
+    if (isForgettable(usage, now)) return shelf.behind?.forget(subject);
     const slot = this.#enter(shelf, subject, now);
-    shelf.slots.store(slot, standing);
+    shelf.slots.store(slot, usage);
     shelf.slots.setFlags(slot, shelf.slots.flags(slot) | SAVED | SPENT);
   }
 
@@ -152,8 +159,8 @@ class MemoryLimiter implements Limiter {
   }
 }
 
-function spentFlags({ minute, day }: Standing, { perMinute, perDay }: Limits): number {
+function spentFlags({ minute, day }: Usage, { perMinute, perDay }: Limits): number {
   return (isSpent(minute, perMinute) ? MINUTE_SPENT : 0) | (isSpent(day, perDay) ? DAY_SPENT : 0);
 }
 
-export type { MemoryLimiter };
+export type { MemoryRateLimiter };

@@ -1,5 +1,5 @@
 import { MAX_NAME_LENGTH } from "./names.ts";
-import { STANDING_BYTES } from "./records.ts";
+import { USAGE_BYTES } from "./records.ts";
 import { Slots } from "./slots.ts";
 
 /**
@@ -8,7 +8,7 @@ import { Slots } from "./slots.ts";
  *     64  hash of the name, next slot   (i32)
  *     72  length of the name, name      (u8)
  */
-const HASH = STANDING_BYTES;
+const HASH = USAGE_BYTES;
 const NEXT = HASH + 4;
 const LENGTH = NEXT + 4;
 const NAME = LENGTH + 1;

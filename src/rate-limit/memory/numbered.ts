@@ -1,5 +1,5 @@
 import type { Subject } from "../../domain/rate-limit.ts";
-import { STANDING_BYTES } from "./records.ts";
+import { USAGE_BYTES } from "./records.ts";
 import { NONE, Slots } from "./slots.ts";
 
 /**
@@ -40,7 +40,7 @@ function readNumber(subject: Subject): number {
 /** Keys, each in the slot of its own number: one look into memory, where hashing takes at least two. */
 export class Numbered extends Slots {
   constructor() {
-    super(STANDING_BYTES);
+    super(USAGE_BYTES);
   }
 
   override find(subject: Subject): number {

@@ -1,8 +1,8 @@
-import type { Standing } from "../../domain/rate-limit.ts";
+import type { Usage } from "../../domain/rate-limit.ts";
 import { Pages } from "./pages.ts";
 
 /**
- * A standing and its flags are one cache line, since with many subjects each line fetched from memory costs more
+ * A usage and its flags are one cache line, since with many subjects each line fetched from memory costs more
  * than all of the arithmetic.
  *
  *      0  minute: openedAt, refusedAt; day: openedAt, refusedAt; bannedAt, bannedUntil   (f64)
@@ -16,11 +16,11 @@ const DAY_USED = 52;
 const MINUTE_STRIKES = 56;
 const FLAGS = 59;
 const DAY_STRIKES = 60;
-export const STANDING_BYTES = 64;
+export const USAGE_BYTES = 64;
 
 /** Standings by slot. */
 export class Records extends Pages {
-  load(slot: number, into: Standing): void {
+  load(slot: number, into: Usage): void {
     const page = this.page(slot);
     const at = this.offset(slot);
     const { minute, day } = into;
@@ -37,7 +37,7 @@ export class Records extends Pages {
     day.strikes = page.getUint32(at + DAY_STRIKES, true);
   }
 
-  store(slot: number, { minute, day, bannedAt, bannedUntil }: Standing): void {
+  store(slot: number, { minute, day, bannedAt, bannedUntil }: Usage): void {
     const page = this.page(slot);
     const at = this.offset(slot);
     page.setFloat64(at, minute.openedAt, true);

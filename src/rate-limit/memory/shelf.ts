@@ -1,4 +1,4 @@
-import { DAY_MS, isForgettable, MINUTE_MS, newStanding, type Subject } from "../../domain/rate-limit.ts";
+import { DAY_MS, isForgettable, MINUTE_MS, newUsage, type Subject } from "../../domain/rate-limit.ts";
 import { DAY_SPENT, IS_KEY, MINUTE_SPENT, NONE, type Slots } from "./slots.ts";
 import { type Save, WriteBehind } from "./write-behind.ts";
 
@@ -21,7 +21,7 @@ const SWEEP_SLOTS = 4_096;
 export class Shelf {
   readonly slots: Slots;
   readonly behind: WriteBehind | undefined;
-  readonly #scratch = newStanding();
+  readonly #scratch = newUsage();
   #hand = 0;
 
   constructor(slots: Slots, save: Save | undefined) {

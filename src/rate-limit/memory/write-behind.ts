@@ -1,9 +1,9 @@
-import { newStanding, type Standing, type Subject } from "../../domain/rate-limit.ts";
+import { newUsage, type Usage, type Subject } from "../../domain/rate-limit.ts";
 import { QUEUED, SAVED, type Slots } from "./slots.ts";
 
 /** Undefined means forgotten. */
-export type Row = readonly [Subject, Standing | undefined];
-/** Hands rows to the ledger; false when it did not take them. Never throws. */
+export type Row = readonly [Subject, Usage | undefined];
+/** Hands rows to the usageStore; false when it did not take them. Never throws. */
 export type Save = (rows: readonly Row[]) => boolean;
 
 /** Rows that are written between two turns of the event loop: less than a millisecond of SQLite. */
@@ -15,7 +15,7 @@ const SLICE_ROWS = 256;
  */
 const TURNS_PER_PASS = 64;
 
-/** Carries the changes of some slots to the ledger, behind the requests. */
+/** Carries the changes of some slots to the usageStore, behind the requests. */
 export class WriteBehind {
   readonly #slots: Slots;
   readonly #save: Save;
@@ -26,7 +26,7 @@ export class WriteBehind {
   #turnsLeft = 0;
   #sliceRows = SLICE_ROWS;
   #urgent: number[] = [];
-  /** Rows that the ledger has of subjects that are gone; never one that has a slot. */
+  /** Rows that the usageStore has of subjects that are gone; never one that has a slot. */
   readonly #forgotten = new Set<Subject>();
 
   constructor(slots: Slots, save: Save) {
@@ -41,7 +41,7 @@ export class WriteBehind {
     this.#waiting.push(slot);
   }
 
-  /** Written at the next turn of the loop, ahead of everything that waits for its pass. */
+  /** WriteResult at the next turn of the loop, ahead of everything that waits for its pass. */
   changedUrgently(slot: number): void {
     this.changed(slot);
     if (this.#urgent.push(slot) === 1) setImmediate(this.#writeUrgent);
@@ -71,7 +71,7 @@ export class WriteBehind {
     this.#turn();
   }
 
-  /** Writes everything now; false when the ledger did not take it. */
+  /** Writes everything now; false when the usageStore did not take it. */
   finish(): boolean {
     this.#takeWaiting();
     while (this.#hasMore()) {
@@ -123,10 +123,10 @@ export class WriteBehind {
     return true;
   }
 
-  /** The ledger may keep what it is given, so each row is its own. */
-  #copyOf(slot: number): Standing {
-    const standing = newStanding();
-    this.#slots.load(slot, standing);
-    return standing;
+  /** The usageStore may keep what it is given, so each row is its own. */
+  #copyOf(slot: number): Usage {
+    const usage = newUsage();
+    this.#slots.load(slot, usage);
+    return usage;
   }
 }

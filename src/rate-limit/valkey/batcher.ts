@@ -1,14 +1,14 @@
-import type { Limits, Subject, Verdict } from "../../domain/rate-limit.ts";
-import type { Awaitable } from "../../domain/ports.ts";
+import type { Limits, Subject, Decision } from "../../domain/rate-limit.ts";
+import type { Awaitable } from "../../domain/awaitable.ts";
 
-/** One request to admit. */
+/** One request to decide. */
 export interface Asked {
   readonly subject: Subject;
   readonly limits: Limits;
 }
 
 interface Waiting extends Asked {
-  readonly answer: (verdict: Awaitable<Verdict>) => void;
+  readonly answer: (decision: Awaitable<Decision>) => void;
 }
 
 interface Flight {
@@ -16,11 +16,11 @@ interface Flight {
   ticks: number;
 }
 
-export interface LaneOptions {
-  /** Verdicts in the order of the batch. */
-  send(batch: readonly Asked[]): Promise<readonly Verdict[]>;
-  /** Answers what the lane no longer can. */
-  instead(asked: Asked): Awaitable<Verdict>;
+export interface BatcherOptions {
+  /** Decisions in the order of the batch. */
+  send(batch: readonly Asked[]): Promise<readonly Decision[]>;
+  /** Answers what the batcher no longer can. */
+  instead(asked: Asked): Awaitable<Decision>;
   /** Called once, at the first fault. */
   onBreak(cause: unknown, asked: Asked | undefined): void;
   readonly maxBatch: number;
@@ -41,21 +41,21 @@ const TICKS = 5;
  * Takes requests to the server in batches: what arrives while a batch is under way makes up the next one, so a lone
  * request never waits and a busy server is asked few, long questions.
  *
- * The first fault breaks the lane for good. Whatever is under way or queued is then answered elsewhere, at once. The
+ * The first fault breaks the batcher for good. Whatever is under way or queued is then answered elsewhere, at once. The
  * server may have counted some of it all the same, or do so later: such a request is counted in both places.
  */
-export class Lane {
-  readonly #options: LaneOptions;
+export class Batcher {
+  readonly #options: BatcherOptions;
   readonly #flights = new Set<Flight>();
   #waiting: Waiting[] = [];
   #timer: Timer | undefined;
   #isBroken = false;
 
-  constructor(options: LaneOptions) {
+  constructor(options: BatcherOptions) {
     this.#options = options;
   }
 
-  admit(subject: Subject, limits: Limits): Promise<Verdict> {
+  decide(subject: Subject, limits: Limits): Promise<Decision> {
     return new Promise((answer) => {
       this.#waiting.push({ subject, limits, answer });
       if (this.#isBroken) this.#answerInstead();
@@ -83,11 +83,11 @@ export class Lane {
     this.#flights.add(flight);
     this.#timer ??= this.#nextTick();
     try {
-      const verdicts = await this.#options.send(batch);
+      const decisions = await this.#options.send(batch);
       // Too late: it was answered elsewhere.
       if (!this.#flights.delete(flight)) return;
       this.#depart();
-      verdicts.forEach((verdict, i) => batch[i]?.answer(verdict));
+      decisions.forEach((decision, i) => batch[i]?.answer(decision));
     } catch (cause) {
       this.#fail(cause, batch[0]);
     }

@@ -1,1 +1,1 @@
-export { createValkeyLimiter, type ValkeyLimiterOptions } from "./valkey-rate-limiter.ts";
+export { createValkeyRateLimiter, type ValkeyRateLimiterOptions } from "./valkey-rate-limiter.ts";

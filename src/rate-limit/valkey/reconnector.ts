@@ -22,7 +22,7 @@ const ANY_SUBJECT: Subject = "key:0";
  * Holds the one session there is, or goes on trying to open one. A session that failed once is never used again: on its
  * connection, everything would have to wait behind what the server has not answered.
  */
-export class Keeper {
+export class Reconnector {
   readonly #options: KeeperOptions;
   #session: Session | undefined;
   #sessionSince = 0;

@@ -1,17 +1,17 @@
-import type { Outcome, Standing, Verdict } from "../../domain/rate-limit.ts";
+import type { Outcome, Usage, Decision } from "../../domain/rate-limit.ts";
 
-const OUTCOMES: readonly Outcome[] = ["admitted", "limited", "banned"];
+const OUTCOMES: readonly Outcome[] = ["allowed", "limited", "banned"];
 /** Outcome, limit, remaining, when that resets and how long to wait. */
-const PER_VERDICT = 5;
-const PER_STANDING = 10;
+const PER_DECISION = 5;
+const PER_USAGE = 10;
 
 /** What the script said of a batch, in its order. */
-export function readVerdicts(reply: unknown, count: number): Verdict[] {
-  const numbers = readNumbers(reply, count * PER_VERDICT);
-  return Array.from({ length: count }, (_, i) => verdictAt(numbers, i * PER_VERDICT));
+export function readDecisions(reply: unknown, count: number): Decision[] {
+  const numbers = readNumbers(reply, count * PER_DECISION);
+  return Array.from({ length: count }, (_, i) => decisionAt(numbers, i * PER_DECISION));
 }
 
-function verdictAt(numbers: readonly number[], at: number): Verdict {
+function decisionAt(numbers: readonly number[], at: number): Decision {
   const number = (offset: number) => numbers[at + offset] ?? 0;
   const outcome = OUTCOMES[number(0)];
   if (outcome === undefined) throw new TypeError("the script gave an outcome that there is not");
@@ -20,14 +20,14 @@ function verdictAt(numbers: readonly number[], at: number): Verdict {
     limit: number(1),
     remaining: number(2),
     resetAt: Math.ceil(number(3) / 1000),
-    retryAfter: outcome === "admitted" ? 0 : Math.max(1, Math.ceil(number(4) / 1000)),
+    retryAfter: outcome === "allowed" ? 0 : Math.max(1, Math.ceil(number(4) / 1000)),
   };
 }
 
 /** No numbers at all mean that nothing is open and no ban stands. */
-export function readStanding(reply: unknown): Standing | undefined {
+export function readUsage(reply: unknown): Usage | undefined {
   if (Array.isArray(reply) && reply.length === 0) return undefined;
-  const numbers = readNumbers(reply, PER_STANDING);
+  const numbers = readNumbers(reply, PER_USAGE);
   const number = (offset: number) => numbers[offset] ?? 0;
   const windowAt = (at: number) => ({
     openedAt: number(at),

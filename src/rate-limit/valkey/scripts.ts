@@ -1,21 +1,21 @@
 import { createHash } from "node:crypto";
-import admit from "./decide.lua" with { type: "text" };
+import decide from "./decide.lua" with { type: "text" };
 import type { Client } from "./connection.ts";
-import look from "./read-usage.lua" with { type: "text" };
-import pardon from "./unban.lua" with { type: "text" };
-import standing from "./usage.lua" with { type: "text" };
+import readUsage from "./read-usage.lua" with { type: "text" };
+import unban from "./unban.lua" with { type: "text" };
+import usage from "./usage.lua" with { type: "text" };
 
 export interface Script {
   readonly text: string;
   readonly sha: string;
 }
 
-export const ADMIT = script(admit);
-export const PARDON = script(pardon);
-export const LOOK = script(look);
+export const ADMIT = script(decide);
+export const UNBAN = script(unban);
+export const READ_USAGE = script(readUsage);
 
 function script(body: string): Script {
-  const text = standing + body;
+  const text = usage + body;
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 

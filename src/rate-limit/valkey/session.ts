@@ -1,9 +1,9 @@
-import type { BanRules, Standing, Subject, Verdict } from "../../domain/rate-limit.ts";
+import type { BanRules, Usage, Subject, Decision } from "../../domain/rate-limit.ts";
 import type { Clock } from "../../domain/ports.ts";
 import { type Client, connect, createClient, type Hosts, within } from "./connection.ts";
 import type { Asked } from "./batcher.ts";
-import { readStanding, readVerdicts } from "./script-replies.ts";
-import { ADMIT, LOOK, PARDON, run } from "./scripts.ts";
+import { readUsage, readDecisions } from "./script-replies.ts";
+import { ADMIT, READ_USAGE, UNBAN, run } from "./scripts.ts";
 
 export interface SessionOptions {
   readonly hosts: Hosts;
@@ -46,7 +46,7 @@ export class Session {
     await connect(this.#client, this.#options.hosts);
     const key = `${this.#keyOf(subject)}:trial`;
     const call = { keys: [key], args: [...this.#preamble(), "1", "1"] };
-    readVerdicts(await run(this.#client, ADMIT, call), 1);
+    readDecisions(await run(this.#client, ADMIT, call), 1);
     await this.#client.unlink(key);
   }
 
@@ -56,21 +56,21 @@ export class Session {
   }
 
   /** One script, one round trip, however many are asked for. */
-  async admit(batch: readonly Asked[]): Promise<readonly Verdict[]> {
+  async decide(batch: readonly Asked[]): Promise<readonly Decision[]> {
     const keys = batch.map(({ subject }) => this.#keyOf(subject));
     const args = this.#preamble();
     for (const { limits } of batch) args.push(`${limits.perMinute}`, `${limits.perDay}`);
-    return readVerdicts(await run(this.#client, ADMIT, { keys, args }), batch.length);
+    return readDecisions(await run(this.#client, ADMIT, { keys, args }), batch.length);
   }
 
-  async look(subject: Subject): Promise<Standing | undefined> {
+  async look(subject: Subject): Promise<Usage | undefined> {
     const call = { keys: [this.#keyOf(subject)], args: this.#preamble() };
-    return readStanding(await within(UNHURRIED_MS, run(this.#client, LOOK, call)));
+    return readUsage(await within(UNHURRIED_MS, run(this.#client, READ_USAGE, call)));
   }
 
-  async pardon(subject: Subject, at: number): Promise<void> {
+  async unban(subject: Subject, at: number): Promise<void> {
     const call = { keys: [this.#keyOf(subject)], args: [...this.#preamble(), `${at}`] };
-    await within(UNHURRIED_MS, run(this.#client, PARDON, call));
+    await within(UNHURRIED_MS, run(this.#client, UNBAN, call));
   }
 
   /** Does not wait for the other end, which may be dead. */

@@ -2,11 +2,11 @@
 local key, at = KEYS[1], tonumber(ARGV[5])
 if redis.call('EXISTS', key) == 0 then return 0 end
 
-local standing = load(key)
-settle(standing, rules_of(key))
-if standing.banned_at <= at then lift_ban(standing) end
-if standing.minute.refused_at <= at then forgive_strikes(standing.minute) end
-if standing.day.refused_at <= at then forgive_strikes(standing.day) end
+local usage = load(key)
+settle(usage, rules_of(key))
+if usage.banned_at <= at then lift_ban(usage) end
+if usage.minute.refused_at <= at then forgive_strikes(usage.minute) end
+if usage.day.refused_at <= at then forgive_strikes(usage.day) end
 changed = true
-save(key, standing)
+save(key, usage)
 return 1

@@ -16,7 +16,7 @@ if not now then
 end
 local rules = { strikes = tonumber(ARGV[2]), grace_ms = tonumber(ARGV[3]), length_ms = tonumber(ARGV[4]) }
 
--- Whether anything but the two counts has changed since the standing was loaded: counts alone are cheaper to write.
+-- Whether anything but the two counts has changed since the usage was loaded: counts alone are cheaper to write.
 local changed
 
 -- Only keys can be banned: an address may stand for many who did nothing.
@@ -39,39 +39,39 @@ local function forgive_strikes(window)
   window.strikes = 0
 end
 
-local function lift_ban(standing)
-  standing.banned_at = NEVER
-  standing.banned_until = NEVER
+local function lift_ban(usage)
+  usage.banned_at = NEVER
+  usage.banned_until = NEVER
 end
 
 local function closing(window)
   return window.opened_at + window.length_ms
 end
 
--- When the last of what the standing holds is over.
-local function end_of(standing)
-  local last = standing.banned_until
-  if standing.minute.used > 0 then last = math.max(last, closing(standing.minute)) end
-  if standing.day.used > 0 then last = math.max(last, closing(standing.day)) end
+-- When the last of what the usage holds is over.
+local function end_of(usage)
+  local last = usage.banned_until
+  if usage.minute.used > 0 then last = math.max(last, closing(usage.minute)) end
+  if usage.day.used > 0 then last = math.max(last, closing(usage.day)) end
   return last
 end
 
 local function load(key)
   local v = redis.call('HMGET', key, 'mo', 'mu', 'mr', 'ms', 'do', 'du', 'dr', 'ds', 'ba', 'bu')
-  local standing = {
+  local usage = {
     minute = window(MINUTE_MS, v[1], v[2], v[3], v[4]),
     day = window(DAY_MS, v[5], v[6], v[7], v[8]),
     banned_at = tonumber(v[9] or NEVER),
     banned_until = tonumber(v[10] or NEVER),
   }
   -- Unknown for a newcomer, so that whatever is written of one is given an expiry.
-  standing.expected_end = v[1] and end_of(standing)
+  usage.expected_end = v[1] and end_of(usage)
   changed = false
-  return standing
+  return usage
 end
 
-local function save(key, standing)
-  local m, d = standing.minute, standing.day
+local function save(key, usage)
+  local m, d = usage.minute, usage.day
   if not changed then
     redis.call('HSET', key, 'mu', m.used, 'du', d.used)
     return
@@ -79,9 +79,9 @@ local function save(key, standing)
   redis.call('HSET', key,
     'mo', m.opened_at, 'mu', m.used, 'mr', m.refused_at, 'ms', m.strikes,
     'do', d.opened_at, 'du', d.used, 'dr', d.refused_at, 'ds', d.strikes,
-    'ba', standing.banned_at, 'bu', standing.banned_until)
-  local last = end_of(standing)
-  if last ~= standing.expected_end then redis.call('PEXPIRE', key, math.max(0, last - now) + EXPIRY_SLACK_MS) end
+    'ba', usage.banned_at, 'bu', usage.banned_until)
+  local last = end_of(usage)
+  if last ~= usage.expected_end then redis.call('PEXPIRE', key, math.max(0, last - now) + EXPIRY_SLACK_MS) end
 end
 
 local function settle_window(window)
@@ -100,16 +100,16 @@ local function settle_window(window)
   changed = true
 end
 
-local function settle(standing, rules)
-  settle_window(standing.minute)
-  settle_window(standing.day)
-  if standing.banned_until == NEVER then return end
-  local banned_at, banned_until = standing.banned_at, standing.banned_until
+local function settle(usage, rules)
+  settle_window(usage.minute)
+  settle_window(usage.day)
+  if usage.banned_until == NEVER then return end
+  local banned_at, banned_until = usage.banned_at, usage.banned_until
   if banned_at > now then
-    standing.banned_until = banned_until - (banned_at - now)
-    standing.banned_at = now
+    usage.banned_until = banned_until - (banned_at - now)
+    usage.banned_at = now
   end
-  if rules then standing.banned_until = math.min(standing.banned_until, standing.banned_at + rules.length_ms) end
-  if now >= standing.banned_until then lift_ban(standing) end
-  if standing.banned_until ~= banned_until then changed = true end
+  if rules then usage.banned_until = math.min(usage.banned_until, usage.banned_at + rules.length_ms) end
+  if now >= usage.banned_until then lift_ban(usage) end
+  if usage.banned_until ~= banned_until then changed = true end
 end

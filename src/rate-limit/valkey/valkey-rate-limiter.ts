@@ -1,18 +1,19 @@
-import type { BanRules, Limits, Standing, Subject, Verdict } from "../../domain/rate-limit.ts";
-import type { Awaitable, Clock, Limiter } from "../../domain/ports.ts";
+import type { BanRules, Limits, Usage, Subject, Decision } from "../../domain/rate-limit.ts";
+import type { Awaitable } from "../../domain/awaitable.ts";
+import type { Clock, RateLimiter } from "../../domain/ports.ts";
 import { type Hosts, parseHosts } from "./connection.ts";
-import { Keeper, type Turn } from "./reconnector.ts";
-import { type Asked, Lane } from "./batcher.ts";
-import { Refusals } from "./rejection-cache.ts";
+import { Reconnector, type Turn } from "./reconnector.ts";
+import { type Asked, Batcher } from "./batcher.ts";
+import { RejectionCache } from "./rejection-cache.ts";
 import { Session } from "./session.ts";
 
-export interface ValkeyLimiterOptions {
+export interface ValkeyRateLimiterOptions {
   /** `redis://` or `rediss://`; a list of them means a cluster, of which any hosts will do. */
   readonly url: string | readonly string[];
   readonly clock: Clock;
   readonly ban: BanRules;
-  /** Counts in this process while Valkey is away; the limiter closes it. */
-  readonly fallback: Limiter;
+  /** Counts in this process while Valkey is away; the rateLimiter closes it. */
+  readonly fallback: RateLimiter;
   /** Called once at each turn, and at the start if Valkey is not there. */
   readonly onTurn?: Turn;
   /** How long Valkey may keep a request waiting in silence before it is taken for dead. */
@@ -30,14 +31,14 @@ export interface ValkeyLimiterOptions {
 const SINGLE = { maxBatch: 32, maxFlights: 1 };
 /** Here a script may touch one slot only; the client puts commands to the same node together. */
 const CLUSTER = { maxBatch: 1, maxFlights: 1_024 };
-/** Pardons to hand over when Valkey is back. */
+/** Unbans to hand over when Valkey is back. */
 const MAX_OWED = 1_000;
 
-export async function createValkeyLimiter(options: ValkeyLimiterOptions): Promise<Limiter> {
+export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<RateLimiter> {
   // A wrong address is a fault of whoever starts us; everything else is Valkey being away.
-  const limiter = new ValkeyLimiter(parseHosts(options.url), options);
-  await limiter.start();
-  return limiter;
+  const rateLimiter = new ValkeyRateLimiter(parseHosts(options.url), options);
+  await rateLimiter.start();
+  return rateLimiter;
 }
 
 /**
@@ -49,21 +50,21 @@ export async function createValkeyLimiter(options: ValkeyLimiterOptions): Promis
  *
  * A cluster is there or away as a whole: one node lost means away, until that node's keys are served again.
  */
-class ValkeyLimiter implements Limiter {
+class ValkeyRateLimiter implements RateLimiter {
   readonly #hosts: Hosts;
-  readonly #options: ValkeyLimiterOptions;
-  readonly #refusals: Refusals;
-  readonly #keeper: Keeper;
+  readonly #options: ValkeyRateLimiterOptions;
+  readonly #refusals: RejectionCache;
+  readonly #keeper: Reconnector;
   readonly #owed = new Map<Subject, number>();
   #session: Session | undefined;
-  #lane: Lane | undefined;
+  #batcher: Batcher | undefined;
 
-  constructor(hosts: Hosts, options: ValkeyLimiterOptions) {
+  constructor(hosts: Hosts, options: ValkeyRateLimiterOptions) {
     const { prefix = "petstore:", ban, testClock, clock, onTurn } = options;
     this.#hosts = hosts;
     this.#options = options;
-    this.#refusals = new Refusals(clock, ban);
-    this.#keeper = new Keeper({
+    this.#refusals = new RejectionCache(clock, ban);
+    this.#keeper = new Reconnector({
       open: async (subject) => this.#payOwed(await Session.open({ hosts, prefix, ban, testClock }, subject)),
       onSession: (session) => this.#use(session),
       onTurn,
@@ -74,27 +75,27 @@ class ValkeyLimiter implements Limiter {
     return this.#keeper.start();
   }
 
-  admit(subject: Subject, limits: Limits): Awaitable<Verdict> {
-    return this.#lane ? this.#lane.admit(subject, limits) : this.#admitHere({ subject, limits });
+  decide(subject: Subject, limits: Limits): Awaitable<Decision> {
+    return this.#batcher ? this.#batcher.decide(subject, limits) : this.#admitHere({ subject, limits });
   }
 
-  async standing(subject: Subject): Promise<Standing | undefined> {
+  async usage(subject: Subject): Promise<Usage | undefined> {
     const session = this.#session;
     try {
       if (session) return await session.look(subject);
     } catch (cause) {
       if (session) this.#keeper.lose(session, cause, subject);
     }
-    return this.#options.fallback.standing(subject);
+    return this.#options.fallback.usage(subject);
   }
 
   /** Bans began by Valkey's clock, so it and the machine that gives `at` should agree to within a second or so. */
-  async pardon(subject: Subject, at: number): Promise<void> {
-    this.#refusals.pardon(subject, at);
-    await this.#options.fallback.pardon(subject, at);
+  async unban(subject: Subject, at: number): Promise<void> {
+    this.#refusals.unban(subject, at);
+    await this.#options.fallback.unban(subject, at);
     const session = this.#session;
     try {
-      if (session) return await session.pardon(subject, at);
+      if (session) return await session.unban(subject, at);
     } catch (cause) {
       if (session) this.#keeper.lose(session, cause, subject);
     }
@@ -103,45 +104,45 @@ class ValkeyLimiter implements Limiter {
 
   async close(): Promise<void> {
     this.#keeper.close();
-    this.#lane?.close();
-    this.#lane = undefined;
+    this.#batcher?.close();
+    this.#batcher = undefined;
     this.#session = undefined;
     await this.#options.fallback.close();
   }
 
-  #admitHere(asked: Asked): Awaitable<Verdict> {
-    return this.#refusals.find(asked) ?? this.#options.fallback.admit(asked.subject, asked.limits);
+  #admitHere(asked: Asked): Awaitable<Decision> {
+    return this.#refusals.find(asked) ?? this.#options.fallback.decide(asked.subject, asked.limits);
   }
 
   #use(session: Session | undefined): void {
-    this.#lane?.close();
+    this.#batcher?.close();
     this.#session = session;
-    this.#lane = session && this.#laneOn(session);
+    this.#batcher = session && this.#laneOn(session);
   }
 
-  #laneOn(session: Session): Lane {
-    return new Lane({
+  #laneOn(session: Session): Batcher {
+    return new Batcher({
       ...(this.#hosts.isCluster ? CLUSTER : SINGLE),
       silenceMs: this.#options.commandTimeoutMs ?? 25,
       send: async (batch) => {
-        const verdicts = await session.admit(batch);
-        verdicts.forEach((verdict, i) => this.#noteRefusal(batch[i], verdict));
-        return verdicts;
+        const decisions = await session.decide(batch);
+        decisions.forEach((decision, i) => this.#noteRefusal(batch[i], decision));
+        return decisions;
       },
       instead: (asked) => this.#admitHere(asked),
       onBreak: (cause, asked) => this.#keeper.lose(session, cause, asked?.subject),
     });
   }
 
-  #noteRefusal(asked: Asked | undefined, verdict: Verdict): void {
-    if (asked && verdict.outcome !== "admitted") this.#refusals.note(asked, verdict);
+  #noteRefusal(asked: Asked | undefined, decision: Decision): void {
+    if (asked && decision.outcome !== "allowed") this.#refusals.note(asked, decision);
   }
 
-  /** Done before Valkey is asked again: nobody who was pardoned meanwhile finds the ban standing. */
+  /** Done before Valkey is asked again: nobody who was unbanned meanwhile finds the ban usage. */
   async #payOwed(session: Session): Promise<Session> {
     try {
       for (const [subject, at] of this.#owed) {
-        await session.pardon(subject, at);
+        await session.unban(subject, at);
         this.#owed.delete(subject);
       }
       return session;

@@ -2,13 +2,13 @@ import type { SQL } from "bun";
 import type { ApiKey, Credential, NewKey } from "../../domain/api-keys.ts";
 import type { KeyStore } from "../../domain/ports.ts";
 import { changedKey, KEY_COLUMNS, type KeyChange, keyOf, type KeyRow } from "../key-rows.ts";
-import type { Engine } from "./pools.ts";
+import type { Pools } from "./pools.ts";
 
 const ANY_KEY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 
 export class PostgresKeyStore implements KeyStore {
-  constructor(private readonly engine: Engine) {}
+  constructor(private readonly pools: Pools) {}
 
   async findCredential(secretHash: string): Promise<Credential | undefined> {
     const [row] = await this.#read<KeyRow & { validUntil: bigint | null }>(
@@ -68,9 +68,9 @@ export class PostgresKeyStore implements KeyStore {
 
   updateKey(id: number, change: KeyChange): Promise<void> {
     return this.#change(async (tx, revision) => {
-      const { plan, limits, revokedAt, pardonedAt } = changedKey(await existing(tx, id), change);
+      const { plan, limits, revokedAt, unbannedAt } = changedKey(await existing(tx, id), change);
       await tx`UPDATE api_keys SET plan = ${plan}, per_minute = ${limits?.perMinute}, per_day = ${limits?.perDay},
-        revoked_at = ${revokedAt}, pardoned_at = ${pardonedAt}, revision = ${revision} WHERE id = ${id}`;
+        revoked_at = ${revokedAt}, pardoned_at = ${unbannedAt}, revision = ${revision} WHERE id = ${id}`;
     });
   }
 
@@ -79,7 +79,7 @@ export class PostgresKeyStore implements KeyStore {
    * their revisions are in the order in which they are seen.
    */
   #change<T>(work: (tx: SQL, revision: bigint) => Promise<T>): Promise<T> {
-    return this.engine.writes.transaction(async (tx) => {
+    return this.pools.writes.transaction(async (tx) => {
       const rows = await tx<{ revision: bigint }[]>`
         UPDATE key_revision SET revision = revision + 1 WHERE sole = 1 RETURNING revision`;
       return work(tx, only(rows, "the counter of key changes").revision);
@@ -87,7 +87,7 @@ export class PostgresKeyStore implements KeyStore {
   }
 
   #read<Row>(query: string, ...values: unknown[]): Promise<Row[]> {
-    return this.engine.reads.run((sql) => sql.unsafe<Row[]>(query, values));
+    return this.pools.reads.run((sql) => sql.unsafe<Row[]>(query, values));
   }
 }
 

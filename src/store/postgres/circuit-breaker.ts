@@ -1,6 +1,6 @@
 import { Unavailable } from "../../contract/errors.ts";
 
-export interface BreakerOptions {
+export interface CircuitBreakerOptions {
   /** Resolves when the engine can be used, rejects when it cannot; must not take for ever. */
   readonly probe: () => Promise<void>;
   readonly probeEveryMs: number;
@@ -14,12 +14,12 @@ export type Turn =
   { readonly state: "down"; readonly cause: unknown } | { readonly state: "up"; readonly afterMs: number };
 
 /** Once the engine is known to be down, nobody waits for it: callers are turned away until a probe gets through. */
-export class Breaker {
-  readonly #options: BreakerOptions;
+export class CircuitBreaker {
+  readonly #options: CircuitBreakerOptions;
   #down: { readonly since: number; readonly cause: unknown } | undefined;
   #timer: Timer | undefined;
 
-  constructor(options: BreakerOptions) {
+  constructor(options: CircuitBreakerOptions) {
     this.#options = options;
   }
 

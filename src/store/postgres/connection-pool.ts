@@ -1,10 +1,10 @@
 import type { SQL } from "bun";
 import { Unavailable } from "../../contract/errors.ts";
-import { Breaker, type BreakerOptions } from "./circuit-breaker.ts";
-import { Deadline } from "./query-timeout.ts";
+import { CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
+import { QueryTimeout } from "./query-timeout.ts";
 import { asFault, isAnswer, Late, meansDown } from "./postgres-errors.ts";
 
-export interface LaneOptions extends BreakerOptions {
+export interface ConnectionPoolOptions extends CircuitBreakerOptions {
   readonly connect: () => SQL;
   /** Queries under way or waiting for a connection; past it the next one is turned away at once. */
   readonly maxWaiting: number;
@@ -15,20 +15,20 @@ export interface LaneOptions extends BreakerOptions {
  * A small pool with a bounded queue in front, a deadline on everything and a breaker. The deadline is our own, because
  * a server that is frozen leaves a query waiting for ever and `cancel()` is of no help; the pool is thrown away then.
  */
-export class Lane {
-  readonly #options: LaneOptions;
-  readonly #breaker: Breaker;
+export class ConnectionPool {
+  readonly #options: ConnectionPoolOptions;
+  readonly #breaker: CircuitBreaker;
   #sql: SQL;
   #waiting = 0;
   #answeredAt = -Infinity;
   #idle = Promise.withResolvers<void>();
   #closed = false;
 
-  constructor(options: LaneOptions) {
+  constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     this.#sql = options.connect();
     this.#idle.resolve();
-    this.#breaker = new Breaker({
+    this.#breaker = new CircuitBreaker({
       ...options,
       onTurn: (turn) => {
         if (turn.state === "down") this.#startAfresh();
@@ -46,7 +46,7 @@ export class Lane {
     const halfMs = this.#options.deadlineMs / 2;
     let hasBegun = false;
     // What `begin` gives is what `work` gives; its type allows for arrays of queries too.
-    const begin = (sql: SQL, deadline: Deadline) =>
+    const begin = (sql: SQL, deadline: QueryTimeout) =>
       sql.begin((tx) => {
         deadline.renew(halfMs);
         hasBegun = true;
@@ -58,11 +58,11 @@ export class Lane {
   /** `isMerelyBusy` says, of work that took too long, that no conclusions are to be drawn from it. */
   async #attend<T>(
     ms: number,
-    work: (sql: SQL, deadline: Deadline) => Promise<T>,
+    work: (sql: SQL, deadline: QueryTimeout) => Promise<T>,
     isMerelyBusy = () => false,
   ): Promise<T> {
-    this.#admit();
-    const deadline = new Deadline(ms);
+    this.#decide();
+    const deadline = new QueryTimeout(ms);
     try {
       const result = await deadline.race(work(this.#sql, deadline));
       this.#answeredAt = performance.now();
@@ -77,7 +77,7 @@ export class Lane {
     }
   }
 
-  /** The server seems to be gone. A lane that is getting answers knows better. */
+  /** The server seems to be gone. A pool that is getting answers knows better. */
   suspect(cause: unknown): void {
     if (!this.#closed && !this.#isAnswering()) this.#breaker.trip(cause);
   }
@@ -95,7 +95,7 @@ export class Lane {
     await this.#sql.close({ timeout: 0 });
   }
 
-  #admit(): void {
+  #decide(): void {
     if (this.#closed) throw new Unavailable("the store is closed");
     this.#breaker.check();
     if (this.#waiting >= this.#options.maxWaiting) {

@@ -1,7 +1,7 @@
 import { Unavailable } from "../../contract/errors.ts";
 import { nextTurn } from "./turns.ts";
 
-export interface BatchOptions<Entry, Answer> {
+export interface GroupCommitOptions<Entry, Answer> {
   /** All of them in one transaction: an answer for each, or an error and nothing done. */
   readonly run: (entries: readonly Entry[]) => Promise<ReadonlyMap<Entry, Answer>>;
   readonly maxWaiting: number;
@@ -22,13 +22,13 @@ const MAX_BATCH = 128;
  * Group commit. One batch is under way at a time, and what arrives meanwhile makes up the next: the busier it gets, the
  * more writes share a commit.
  */
-export class Batches<Entry, Answer> {
-  readonly #options: BatchOptions<Entry, Answer>;
+export class GroupCommit<Entry, Answer> {
+  readonly #options: GroupCommitOptions<Entry, Answer>;
   readonly #waiting: Waiting<Entry, Answer>[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
-  constructor(options: BatchOptions<Entry, Answer>) {
+  constructor(options: GroupCommitOptions<Entry, Answer>) {
     this.#options = options;
   }
 

@@ -1,20 +1,20 @@
 import type { SQL } from "bun";
-import type { Attempt, Written } from "../../domain/ports.ts";
+import type { IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import {
   type Kept,
   KEPT_MS,
   nameOf,
   replay,
-  type RetriableOperation,
-  type Retried,
+  type IdempotentOperation,
+  type IdempotencyRejection,
   STILL_RUNNING,
 } from "../idempotency.ts";
-import type { Lane } from "./connection-pool.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 
 /** A write that may be repeated, if it came with an Idempotency-Key. */
 export interface Repeatable {
   readonly at: number;
-  readonly attempt: Attempt | undefined;
+  readonly idempotentRequest: IdempotentRequest | undefined;
 }
 
 /** How often the expired are looked for, in writes, and how many are removed at most. */
@@ -22,12 +22,12 @@ const PURGE_EVERY = 100;
 const PURGED_AT_ONCE = 1_000;
 
 /** The answers to writes of one operation that may be repeated. */
-export class Attempts {
+export class IdempotencyRecords {
   #untilPurge = 0;
 
   constructor(
-    private readonly operation: RetriableOperation,
-    private readonly lane: Lane,
+    private readonly operation: IdempotentOperation,
+    private readonly pool: ConnectionPool,
   ) {}
 
   /**
@@ -37,17 +37,17 @@ export class Attempts {
   async begin<Write extends Repeatable>(
     tx: SQL,
     writes: readonly Write[],
-  ): Promise<Map<Write, Written | Retried>> {
-    const answers = new Map<Write, Written | Retried>();
+  ): Promise<Map<Write, WriteResult | IdempotencyRejection>> {
+    const answers = new Map<Write, WriteResult | IdempotencyRejection>();
     const repeated = writes.filter(hasAttempt);
     if (repeated.length === 0) return answers;
     const claimed = await this.#claim(tx, repeated);
     // In a statement of its own, after the locks, so that it sees what was committed before they were had.
     const kept = await this.#recall(tx, repeated);
     for (const [i, write] of repeated.entries()) {
-      const found = kept.get(nameOf(this.operation, write.attempt));
+      const found = kept.get(nameOf(this.operation, write.idempotentRequest));
       if (!claimed[i]) answers.set(write, STILL_RUNNING);
-      else if (found !== undefined) answers.set(write, replay(write.attempt, found));
+      else if (found !== undefined) answers.set(write, replay(write.idempotentRequest, found));
     }
     return answers;
   }
@@ -55,7 +55,7 @@ export class Attempts {
   async #claim(tx: SQL, writes: readonly Held[]): Promise<boolean[]> {
     const rows = await tx<{ claimed: boolean }[]>`
       SELECT pg_try_advisory_xact_lock(hashtextextended(name, 'attempts'::regclass::oid::int8)) AS claimed
-      FROM unnest(${writes.map(({ attempt }) => nameOf(this.operation, attempt))}::text[])
+      FROM unnest(${writes.map(({ idempotentRequest }) => nameOf(this.operation, idempotentRequest))}::text[])
         WITH ORDINALITY AS given (name, place)
       ORDER BY place`;
     return rows.map(({ claimed }) => claimed);
@@ -64,8 +64,8 @@ export class Attempts {
   async #recall(tx: SQL, writes: readonly Held[]): Promise<Map<string, Kept>> {
     const rows = await tx<(Kept & { keyId: bigint; idempotencyKey: string })[]>`
       SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", fingerprint, resource_id AS id, body
-      FROM unnest(${writes.map(({ attempt }) => attempt.keyId)}::int8[],
-        ${writes.map(({ attempt }) => attempt.idempotencyKey)}::text[],
+      FROM unnest(${writes.map(({ idempotentRequest }) => idempotentRequest.keyId)}::int8[],
+        ${writes.map(({ idempotentRequest }) => idempotentRequest.idempotencyKey)}::text[],
         ${writes.map(({ at }) => at - KEPT_MS)}::int8[]) AS given (key_id, idempotency_key, expiry)
       JOIN attempts USING (key_id, idempotency_key)
       WHERE operation = ${this.operation} AND created_at > expiry`;
@@ -73,15 +73,15 @@ export class Attempts {
   }
 
   /** In the transaction of the writes, after them. */
-  async keep(tx: SQL, done: readonly (readonly [Repeatable, Written])[]): Promise<void> {
+  async keep(tx: SQL, done: readonly (readonly [Repeatable, WriteResult])[]): Promise<void> {
     const kept = done.flatMap(([write, answer]) => (hasAttempt(write) ? { ...write, answer } : []));
     if (kept.length === 0) return;
     await tx`
       INSERT INTO attempts (operation, key_id, idempotency_key, fingerprint, resource_id, body, created_at)
       SELECT ${this.operation}, given.*
-      FROM unnest(${kept.map(({ attempt }) => attempt.keyId)}::int8[],
-        ${kept.map(({ attempt }) => attempt.idempotencyKey)}::text[],
-        ${kept.map(({ attempt }) => attempt.fingerprint)}::text[],
+      FROM unnest(${kept.map(({ idempotentRequest }) => idempotentRequest.keyId)}::int8[],
+        ${kept.map(({ idempotentRequest }) => idempotentRequest.idempotencyKey)}::text[],
+        ${kept.map(({ idempotentRequest }) => idempotentRequest.fingerprint)}::text[],
         ${kept.map(({ answer }) => answer.id)}::int8[],
         ${kept.map(({ answer }) => answer.body)}::text[],
         ${kept.map(({ at }) => at)}::int8[]) AS given
@@ -97,14 +97,14 @@ export class Attempts {
     if (at === undefined || this.#untilPurge >= 0) return;
     this.#untilPurge = PURGE_EVERY;
     // A failure is seen by those who wait for an answer; this is tried again soon enough.
-    this.lane.run((sql) => purge(sql, at - KEPT_MS)).catch(() => {});
+    this.pool.run((sql) => purge(sql, at - KEPT_MS)).catch(() => {});
   }
 }
 
-type Held = Repeatable & { readonly attempt: Attempt };
+type Held = Repeatable & { readonly idempotentRequest: IdempotentRequest };
 
 function hasAttempt<Write extends Repeatable>(write: Write): write is Write & Held {
-  return write.attempt !== undefined;
+  return write.idempotentRequest !== undefined;
 }
 
 /** SKIP LOCKED: another instance may be at it, and nobody may wait while holding locks on several. */

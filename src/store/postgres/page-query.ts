@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
-import type { Page, Query } from "../../domain/ports.ts";
+import type { Page, PageQuery } from "../../domain/ports.ts";
 import { pageOf } from "../rows.ts";
-import type { Lane } from "./connection-pool.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 
 export interface Table {
   /** Has an index on (status, id). */
@@ -13,7 +13,7 @@ export interface Table {
  * Each finds its rows by a look-up in an index and not by counting, so that the depth of a page costs nothing.
  *
  * The one by status says `status = $3 AND id > $1` in a roundabout way. Said plainly, PostgreSQL may go through all
- * animals by `id` and leave out those of another status, since on average that is cheap; where the old ones are all
+ * pets by `id` and leave out those of another status, since on average that is cheap; where the old ones are all
  * sold and the available ones come last, it reads the whole table. This order only the index on (status, id) can give.
  */
 export function pageQueries({ table, columns }: Table): { any: string; withStatus: string } {
@@ -29,7 +29,7 @@ export class Listing<Row, T> {
   readonly #withStatus: string;
 
   constructor(
-    private readonly lane: Lane,
+    private readonly pool: ConnectionPool,
     table: Table,
     private readonly entry: (row: Row) => T,
   ) {
@@ -38,12 +38,12 @@ export class Listing<Row, T> {
     this.#withStatus = withStatus;
   }
 
-  async page({ after = 0n, status, limit }: Query<string>): Promise<Page<T>> {
+  async page({ after = 0n, status, limit }: PageQuery<string>): Promise<Page<T>> {
     // One more than asked for tells whether there is more.
     const query =
       status === undefined
         ? (sql: SQL) => sql.unsafe<Row[]>(this.#any, [after, limit + 1])
         : (sql: SQL) => sql.unsafe<Row[]>(this.#withStatus, [after, limit + 1, status]);
-    return pageOf(await this.lane.run(query), limit, this.entry);
+    return pageOf(await this.pool.run(query), limit, this.entry);
   }
 }

@@ -1,14 +1,14 @@
 import type { Turn } from "./circuit-breaker.ts";
 import { connect, type ConnectOptions, type Timeouts } from "./connect.ts";
 import { isAnswer } from "./postgres-errors.ts";
-import { Lane } from "./connection-pool.ts";
+import { ConnectionPool } from "./connection-pool.ts";
 
-export interface EngineOptions {
+export interface PoolsOptions {
   /** Where the tables are; the server's default otherwise. */
   readonly schema?: string;
   /** The longest that any query or transaction is waited for. */
   readonly deadlineMs?: number;
-  /** Queries that may wait for a connection, in each lane; past it the next one is turned away at once. */
+  /** Queries that may wait for a connection, in each pool; past it the next one is turned away at once. */
   readonly maxWaiting?: number;
   readonly probeEveryMs?: number;
   /** Told when the engine is found to be down, and when it is back. */
@@ -23,27 +23,27 @@ const CREATORS = 1;
 const WRITERS = 2;
 
 /**
- * PostgreSQL, as the stores see it: a lane for reads, one for creates and one for all other writes. No read stands
+ * PostgreSQL, as the stores see it: a pool for reads, one for creates and one for all other writes. No read stands
  * behind a write that waits for a lock, no create behind orders; and where commits do not come through (a disk that
  * stalls, a replica that is missing), reads go on.
  */
-export class Engine {
-  readonly reads: Lane;
-  readonly creates: Lane;
-  readonly writes: Lane;
+export class Pools {
+  readonly reads: ConnectionPool;
+  readonly creates: ConnectionPool;
+  readonly writes: ConnectionPool;
   readonly deadlineMs: number;
   readonly maxWaiting: number;
   readonly #onTurn: (turn: Turn) => void;
-  #lanesDown = 0;
+  #poolsDown = 0;
 
-  constructor(url: string, options: EngineOptions = {}) {
+  constructor(url: string, options: PoolsOptions = {}) {
     const { deadlineMs = 2_000, maxWaiting = 4_096, probeEveryMs = 200, onTurn = () => {} } = options;
     this.deadlineMs = deadlineMs;
     this.maxWaiting = maxWaiting;
     this.#onTurn = onTurn;
     const common = { ...timeoutsWithin(deadlineMs), schema: options.schema };
-    const lane = (own: Pick<ConnectOptions, "max"> & Partial<Timeouts>) =>
-      new Lane({
+    const pool = (own: Pick<ConnectOptions, "max"> & Partial<Timeouts>) =>
+      new ConnectionPool({
         connect: () => connect(url, { ...common, ...own }),
         probe: () => probe(url, { ...common, max: 1 }),
         probeEveryMs,
@@ -52,26 +52,26 @@ export class Engine {
         onTurn: (turn) => this.#turn(turn),
         onFailedProbe: (cause) => this.#suspect(cause),
       });
-    this.reads = lane({ max: READERS });
+    this.reads = pool({ max: READERS });
     // The only lock that creates wait for is their turn, which may be slow in coming when many instances take theirs.
-    this.creates = lane({ max: CREATORS, lockMs: Math.ceil(deadlineMs * 0.375) });
-    this.writes = lane({ max: WRITERS });
+    this.creates = pool({ max: CREATORS, lockMs: Math.ceil(deadlineMs * 0.375) });
+    this.writes = pool({ max: WRITERS });
   }
 
   async close(): Promise<void> {
     await Promise.all([this.reads.close(), this.creates.close(), this.writes.close()]);
   }
 
-  /** What one lane found out by a connection of its own, the others need not find out by their callers' waiting. */
+  /** What one pool found out by a connection of its own, the others need not find out by their callers' waiting. */
   #suspect(cause: unknown): void {
     if (isAnswer(cause)) return;
-    for (const lane of [this.reads, this.creates, this.writes]) lane.suspect(cause);
+    for (const pool of [this.reads, this.creates, this.writes]) pool.suspect(cause);
   }
 
-  /** Down with the first lane, up with the last. */
+  /** Down with the first pool, up with the last. */
   #turn(turn: Turn): void {
-    this.#lanesDown += turn.state === "down" ? 1 : -1;
-    if (this.#lanesDown === (turn.state === "down" ? 1 : 0)) this.#onTurn(turn);
+    this.#poolsDown += turn.state === "down" ? 1 : -1;
+    if (this.#poolsDown === (turn.state === "down" ? 1 : 0)) this.#onTurn(turn);
   }
 }
 

@@ -1,7 +1,7 @@
 import { Late } from "./postgres-errors.ts";
 
 /** The time that a piece of work may take. */
-export class Deadline {
+export class QueryTimeout {
   readonly #late = Promise.withResolvers<never>();
   #timer: Timer | undefined;
   #isOver = false;

@@ -10,7 +10,7 @@ type Int = number | null;
 
 /**
  * Keys, on a connection of their own: a command that changes one waits for its turn to write, while the server's writes
- * of animals never block in SQLite.
+ * of pets never block in SQLite.
  */
 export class SqliteKeyStore implements KeyStore {
   readonly #byHash: Statement<CredentialRow, [string]>;
@@ -105,9 +105,9 @@ export class SqliteKeyStore implements KeyStore {
 
   async updateKey(id: number, change: KeyChange): Promise<void> {
     this.connection.transaction(() => {
-      const { plan, limits, revokedAt = null, pardonedAt = null } = changedKey(this.#existing(id), change);
+      const { plan, limits, revokedAt = null, unbannedAt = null } = changedKey(this.#existing(id), change);
       const { perMinute = null, perDay = null } = limits ?? {};
-      this.#update.run(plan, perMinute, perDay, revokedAt, pardonedAt, this.#advance(), id);
+      this.#update.run(plan, perMinute, perDay, revokedAt, unbannedAt, this.#advance(), id);
     });
   }
 

@@ -1,30 +1,28 @@
-import type { Freshness, Span } from "../../domain/ports.ts";
-
-/** Animals 1 to 64 are the first block. */
+/** Pets 1 to 64 are the first block. */
 export const BLOCK_SIZE = 64;
 const COUNTERS = 4_096;
 /** Longer spans are not worth looking at block by block. */
 const MAX_BLOCKS = 16n;
 
 /**
- * Counts changes of animals by blocks of identifiers. Counters only grow, so a sum that is the same means that each
- * of them is. Blocks share counters, so a change may seem to touch a span that it did not, never the other way round.
+ * Counts changes of pets by blocks of identifiers. Counters only grow, so a sum that is the same means that each
+ * of them is. Blocks share counters, so a change may seem to touch a range that it did not, never the other way round.
  */
-export class ChangeCounts implements Freshness {
+export class ChangeCounters {
   readonly #changed = new Float64Array(COUNTERS);
   #changedAnywhere = 0;
   #added = 0;
 
-  /** How many animals were added; the same number means none in between. */
+  /** How many pets were added; the same number means none in between. */
   get added(): number {
     return this.#added;
   }
 
-  animalAdded(): void {
+  petAdded(): void {
     this.#added++;
   }
 
-  animalChanged(id: bigint): void {
+  petChanged(id: bigint): void {
     this.#changedAnywhere++;
     const counter = counterOf(blockOf(id));
     this.#changed[counter] = (this.#changed[counter] ?? 0) + 1;
@@ -35,7 +33,7 @@ export class ChangeCounts implements Freshness {
     return this.#changed[number % COUNTERS] ?? 0;
   }
 
-  watch({ from, to }: Span): () => boolean {
+  watch({ from, to }: { readonly from: bigint; readonly to?: bigint }): () => boolean {
     const stamp = this.#stamp(from, to);
     const before = stamp();
     return () => stamp() === before;

@@ -8,7 +8,7 @@ interface Write {
   reject(reason: unknown): void;
 }
 
-export interface CommitOptions {
+export interface GroupCommitOptions {
   /** Writes that may wait; past it the next one is turned away. */
   readonly maxWaiting?: number;
   /** How long to try again while another process keeps the database to itself. */
@@ -29,7 +29,7 @@ const RETRY_BUSY_MS = 25;
  * batches of 31.5 on average that way. Microtasks and `nextTick` run after each request (batches of one), and
  * `setTimeout(0)` waits a millisecond for nothing.
  */
-export class Commits {
+export class GroupCommit {
   readonly #maxWaiting: number;
   readonly #maxBusyMs: number;
   readonly #housekeep: (writes: number) => void;
@@ -40,7 +40,7 @@ export class Commits {
 
   constructor(
     private readonly connection: Connection,
-    options: CommitOptions = {},
+    options: GroupCommitOptions = {},
   ) {
     this.#maxWaiting = options.maxWaiting ?? 10_000;
     this.#maxBusyMs = options.maxBusyMs ?? 2_000;

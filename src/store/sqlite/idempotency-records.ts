@@ -1,6 +1,12 @@
 import type { Statement } from "bun:sqlite";
-import type { Attempt, Written } from "../../domain/ports.ts";
-import { type Kept, KEPT_MS, replay, type RetriableOperation, type Retried } from "../idempotency.ts";
+import type { IdempotentRequest, WriteResult } from "../../domain/ports.ts";
+import {
+  type Kept,
+  KEPT_MS,
+  replay,
+  type IdempotentOperation,
+  type IdempotencyRejection,
+} from "../idempotency.ts";
 import type { Connection } from "./connection.ts";
 
 /** Two for each that may have been added lets the table shrink; the rest keeps small batches tidying up too. */
@@ -8,7 +14,7 @@ const PURGED_PER_WRITE = 2;
 const PURGED_PER_BATCH = 16;
 
 /** The answers to writes that may be repeated. To be called in a transaction. */
-export class Attempts {
+export class IdempotencyRecords {
   readonly #find: Statement<Kept, [number, string, string, number]>;
   readonly #keep: Statement<unknown, [number, string, string, string, bigint, string, number]>;
   readonly #oldest: Statement<{ createdAt: bigint }, []>;
@@ -25,13 +31,27 @@ export class Attempts {
       WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT +?) AND created_at <= ?`);
   }
 
-  recall(operation: RetriableOperation, attempt: Attempt, at: number): Written | Retried | undefined {
-    const kept = this.#find.get(attempt.keyId, operation, attempt.idempotencyKey, at - KEPT_MS);
-    return kept === null ? undefined : replay(attempt, kept);
+  recall(
+    operation: IdempotentOperation,
+    idempotentRequest: IdempotentRequest,
+    at: number,
+  ): WriteResult | IdempotencyRejection | undefined {
+    const kept = this.#find.get(
+      idempotentRequest.keyId,
+      operation,
+      idempotentRequest.idempotencyKey,
+      at - KEPT_MS,
+    );
+    return kept === null ? undefined : replay(idempotentRequest, kept);
   }
 
-  keep(operation: RetriableOperation, attempt: Attempt, answer: Written, at: number): void {
-    const { keyId, idempotencyKey, fingerprint } = attempt;
+  keep(
+    operation: IdempotentOperation,
+    idempotentRequest: IdempotentRequest,
+    answer: WriteResult,
+    at: number,
+  ): void {
+    const { keyId, idempotencyKey, fingerprint } = idempotentRequest;
     this.#keep.run(keyId, operation, idempotencyKey, fingerprint, answer.id, answer.body, at);
   }
 

@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import type { Page, Query } from "../../domain/ports.ts";
+import type { Page, PageQuery } from "../../domain/ports.ts";
 import { pageOf } from "../rows.ts";
 import type { Connection } from "./connection.ts";
 import { asFault } from "./sqlite-errors.ts";
@@ -20,7 +20,7 @@ export class Listing<Row, Status extends string> {
     this.#withStatus = connection.prepare(`${select} WHERE status = ? AND id > ? ORDER BY id LIMIT +?`);
   }
 
-  page<T>({ after = 0n, status, limit }: Query<Status>, entry: (row: Row) => T): Page<T> {
+  page<T>({ after = 0n, status, limit }: PageQuery<Status>, entry: (row: Row) => T): Page<T> {
     try {
       // One more than asked for tells whether there is more.
       const rows =

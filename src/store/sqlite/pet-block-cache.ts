@@ -1,19 +1,18 @@
 import type { Statement } from "bun:sqlite";
-import { BoundedMap, bytesOf, Doorkeeper, type Sized } from "../../bounded-cache.ts";
-import type { WrittenPet } from "../../domain/ports.ts";
-import { ETAG_LENGTH, etagOf, tagged } from "../../etag.ts";
+import { BoundedCache, bytesOf, AdmissionFilter, type Sized } from "../../bounded-cache.ts";
+import { ETAG_LENGTH, etagOf, tagged, type TaggedJson } from "../../etag.ts";
 import type { Connection } from "./connection.ts";
-import { BLOCK_SIZE as SIZE, type ChangeCounts } from "./change-counters.ts";
+import { BLOCK_SIZE as SIZE, type ChangeCounters } from "./change-counters.ts";
 
-/** The animals of one block, with commas between; `ends` says where each of them ends. */
+/** The pets of one block, with commas between; `ends` says where each of them ends. */
 interface Block extends Sized {
   readonly text: string;
   readonly ends: Uint32Array;
-  /** Of each animal, one after another; made when a single one is asked for the second time. */
+  /** Of each pet, one after another; made when a single one is asked for the second time. */
   etags: string | undefined;
-  /** How many single animals were asked for before that. */
+  /** How many single pets were asked for before that. */
   singles: number;
-  /** How often an animal of it had changed. */
+  /** How often a pet of it had changed. */
   readonly changes: number;
 }
 
@@ -24,31 +23,31 @@ const BLOCK_BYTES = 800 + SIZE * ETAG_LENGTH;
 const PLACES = 1_024;
 
 /**
- * Animals in memory as the contract writes them, by blocks of 64 successive identifiers. Any page and any animal can
+ * Pets in memory as the contract writes them, by blocks of 64 successive identifiers. Any page and any pet can
  * be cut out of them, also one that was never asked for before.
  *
- * Only whole blocks are kept: those that lack an animal are the newest one, which is about to change, and such as
- * never occur while animals are only added. A block is read when one of its animals is asked for the second time; in
- * a table that is far larger than this memory nearly every animal is asked for once, and reading 64 would be in vain.
+ * Only whole blocks are kept: those that lack a pet are the newest one, which is about to change, and such as
+ * never occur while pets are only added. A block is read when one of its pets is asked for the second time; in
+ * a table that is far larger than this memory nearly every pet is asked for once, and reading 64 would be in vain.
  */
-export class Blocks {
+export class PetBlockCache {
   readonly #read: Statement<{ text: string | null }, [number, number]>;
-  readonly #kept: BoundedMap<number, Block>;
-  readonly #doorkeeper = new Doorkeeper(PLACES);
+  readonly #kept: BoundedCache<number, Block>;
+  readonly #admissionFilter = new AdmissionFilter(PLACES);
 
   /** `newest` gives the greatest identifier there is. */
   constructor(
     connection: Connection,
-    private readonly counts: ChangeCounts,
+    private readonly counts: ChangeCounters,
     private readonly newest: () => number,
     maxBytes = MAX_BYTES,
   ) {
     this.#read = connection.prepare(`SELECT group_concat(entry) AS text
       FROM (SELECT entry FROM pets WHERE id BETWEEN ? AND ? ORDER BY id)`);
-    this.#kept = new BoundedMap(maxBytes);
+    this.#kept = new BoundedCache(maxBytes);
   }
 
-  /** The animals from one identifier, at least 1, to another, with commas between; undefined if not at hand. */
+  /** The pets from one identifier, at least 1, to another, with commas between; undefined if not at hand. */
   cut(from: number, to: number): string | undefined {
     let text: string | undefined;
     const last = blockOf(to);
@@ -62,7 +61,7 @@ export class Blocks {
     return text;
   }
 
-  one(id: number): WrittenPet | undefined {
+  one(id: number): TaggedJson | undefined {
     const number = blockOf(id);
     const block = this.#find(number);
     if (block === undefined) return undefined;
@@ -84,7 +83,7 @@ export class Blocks {
       return undefined;
     }
     const isWhole = (number + 1) * SIZE <= this.newest();
-    return isWhole && this.#doorkeeper.knows(number) ? this.#load(number) : undefined;
+    return isWhole && this.#admissionFilter.knows(number) ? this.#load(number) : undefined;
   }
 
   #load(number: number): Block | undefined {
@@ -107,7 +106,7 @@ export class Blocks {
   }
 }
 
-/** Where an animal begins: nothing that a name could hold, since quotes in names are escaped. */
+/** Where a pet begins: nothing that a name could hold, since quotes in names are escaped. */
 const BEGIN = ',{"id":';
 
 function endsOf(text: string): Uint32Array {

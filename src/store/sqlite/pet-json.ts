@@ -1,12 +1,19 @@
 import type { Statement } from "bun:sqlite";
 import type { Identifier } from "../../contract/json.ts";
 import type { PetStatus } from "../../contract/resources.ts";
-import type { Query, WrittenPage, WrittenPet, WrittenPets } from "../../domain/ports.ts";
-import { tagged } from "../../etag.ts";
-import { Blocks } from "./pet-block-cache.ts";
+import type { PageQuery } from "../../domain/ports.ts";
+import { tagged, type TaggedJson } from "../../etag.ts";
+import { PetBlockCache } from "./pet-block-cache.ts";
 import type { Connection } from "./connection.ts";
 import { guarded } from "./sqlite-errors.ts";
-import type { ChangeCounts } from "./change-counters.ts";
+import type { ChangeCounters } from "./change-counters.ts";
+
+interface PageJson {
+  readonly json: string;
+  readonly last: bigint | undefined;
+  readonly more: boolean;
+  readonly next?: bigint;
+}
 
 interface PageRow {
   readonly json: string;
@@ -25,33 +32,33 @@ const ANY = "id > ?";
 const WITH_STATUS = "status = ? AND id > ?";
 
 /**
- * Animals out of the blocks in memory where those are at hand, and out of the table where not. A page from the table
+ * Pets out of the blocks in memory where those are at hand, and out of the table where not. A page from the table
  * is one row with one text in it: half the time of twenty rows that are written out here.
  */
-export class SqliteWrittenPets implements WrittenPets {
+export class SqlitePetJson {
   readonly #one: Statement<{ entry: string }, [Identifier]>;
   readonly #any: Statement<PageRow, [bigint, number]>;
   readonly #withStatus: Statement<PageRow, [PetStatus, bigint, number]>;
   readonly #readNewest: Statement<{ id: bigint }, []>;
   readonly #nextWithStatus: Statement<{ id: bigint }, [PetStatus, bigint]>;
 
-  readonly #blocks: Blocks;
+  readonly #blocks: PetBlockCache;
   #newest = 0n;
   #newestAsOf = -1;
 
   constructor(
     connection: Connection,
-    private readonly changes: ChangeCounts,
+    readonly changes: ChangeCounters,
   ) {
     this.#one = connection.prepare("SELECT entry FROM pets WHERE id = ?");
     this.#any = connection.prepare(pageWhere(ANY));
     this.#withStatus = connection.prepare(pageWhere(WITH_STATUS));
     this.#readNewest = connection.prepare("SELECT id FROM pets ORDER BY id DESC LIMIT 1");
     this.#nextWithStatus = connection.prepare(`SELECT id FROM pets WHERE ${WITH_STATUS} ORDER BY id LIMIT 1`);
-    this.#blocks = new Blocks(connection, changes, () => Number(this.#newestId()));
+    this.#blocks = new PetBlockCache(connection, changes, () => Number(this.#newestId()));
   }
 
-  get(id: Identifier): WrittenPet | undefined {
+  get(id: Identifier): TaggedJson | undefined {
     return guarded(() => {
       const known = typeof id === "number" && id > 0 ? this.#blocks.one(id) : undefined;
       if (known !== undefined) return known;
@@ -60,18 +67,18 @@ export class SqliteWrittenPets implements WrittenPets {
     });
   }
 
-  list(query: Query<PetStatus>): WrittenPage {
+  list(query: PageQuery<PetStatus>): PageJson {
     return guarded(() => this.#fromBlocks(query) ?? this.#fromTable(query));
   }
 
-  #fromBlocks({ after = 0n, status, limit }: Query<PetStatus>): WrittenPage | undefined {
+  #fromBlocks({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson | undefined {
     const last = after + BigInt(limit);
     if (status !== undefined || last > Number.MAX_SAFE_INTEGER) return undefined;
     const known = this.#blocks.cut(Number(after) + 1, Number(last));
     return known === undefined ? undefined : { json: `[${known}]`, last, more: last < this.#newestId() };
   }
 
-  #fromTable({ after = 0n, status, limit }: Query<PetStatus>): WrittenPage {
+  #fromTable({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson {
     const row =
       status === undefined ? this.#any.get(after, limit) : this.#withStatus.get(status, after, limit);
     if (row === null || row.last === null) return { json: "[]", last: undefined, more: false };
@@ -81,7 +88,7 @@ export class SqliteWrittenPets implements WrittenPets {
     return next === undefined ? { json, last, more: false } : { json, last, more: true, next };
   }
 
-  /** Asked for once and then known, until an animal is added. */
+  /** Asked for once and then known, until a pet is added. */
   #newestId(): bigint {
     if (this.#newestAsOf !== this.changes.added) {
       this.#newest = this.#readNewest.get()?.id ?? 0n;

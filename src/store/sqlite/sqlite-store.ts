@@ -1,4 +1,4 @@
-import type { ErrorCode, Refusal } from "../../contract/errors.ts";
+import type { ErrorCode, Rejection } from "../../contract/errors.ts";
 import {
   encodeOrder,
   encodePet,
@@ -10,50 +10,55 @@ import {
   type PetStatus,
 } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
-import type { Attempt, Page, Query, Store, Written, WrittenPets } from "../../domain/ports.ts";
-import { Claims, type RetriableOperation, type Retried, STILL_RUNNING } from "../idempotency.ts";
+import type { IdempotentRequest, Page, PageQuery, Store, WriteResult } from "../../domain/ports.ts";
+import {
+  Claims,
+  type IdempotentOperation,
+  type IdempotencyRejection,
+  STILL_RUNNING,
+} from "../idempotency.ts";
 import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../rejections.ts";
-import { Attempts } from "./idempotency-records.ts";
-import { type CommitOptions, Commits } from "./group-commit.ts";
+import { IdempotencyRecords } from "./idempotency-records.ts";
+import { type GroupCommitOptions, GroupCommit } from "./group-commit.ts";
 import type { Connection } from "./connection.ts";
-import { ChangeCounts } from "./change-counters.ts";
+import { ChangeCounters } from "./change-counters.ts";
 import { Orders } from "./orders.ts";
 import { Pets } from "./pets.ts";
-import { SqliteWrittenPets } from "./pet-json.ts";
+import { SqlitePetJson } from "./pet-json.ts";
 
 /** A write that its caller may repeat. */
 interface Retriable<Code extends ErrorCode> {
-  readonly operation: RetriableOperation;
+  readonly operation: IdempotentOperation;
   readonly at: number;
-  readonly attempt: Attempt | undefined;
-  readonly work: () => Written | Refusal<Code>;
+  readonly idempotentRequest: IdempotentRequest | undefined;
+  readonly work: () => WriteResult | Rejection<Code>;
 }
 
 /** Reads answer at once; writes share transactions. A write that is refused has written nothing when it says so. */
 export class SqliteStore implements Store {
-  readonly freshness = new ChangeCounts();
-  readonly written: WrittenPets;
+  readonly petJson: SqlitePetJson;
   readonly #pets: Pets;
   readonly #orders: Orders;
-  readonly #attempts: Attempts;
+  readonly #attempts: IdempotencyRecords;
   readonly #claims = new Claims();
-  readonly #commits: Commits;
+  readonly #commits: GroupCommit;
   /** By the caller's clock, as everything here. */
   #lastWriteAt = 0;
 
   constructor(
     private readonly connection: Connection,
-    options: Omit<CommitOptions, "housekeep"> = {},
+    options: Omit<GroupCommitOptions, "housekeep"> = {},
   ) {
-    this.#pets = new Pets(connection, this.freshness);
-    this.written = new SqliteWrittenPets(connection, this.freshness);
+    const changes = new ChangeCounters();
+    this.#pets = new Pets(connection, changes);
+    this.petJson = new SqlitePetJson(connection, changes);
     this.#orders = new Orders(connection);
-    this.#attempts = new Attempts(connection);
+    this.#attempts = new IdempotencyRecords(connection);
     const housekeep = (writes: number) => this.#attempts.purge(this.#lastWriteAt, writes);
-    this.#commits = new Commits(connection, { ...options, housekeep });
+    this.#commits = new GroupCommit(connection, { ...options, housekeep });
   }
 
-  listPets(query: Query<PetStatus>): Page<Pet> {
+  listPets(query: PageQuery<PetStatus>): Page<Pet> {
     return this.#pets.list(query);
   }
 
@@ -61,11 +66,11 @@ export class SqliteStore implements Store {
     return this.#pets.get(id);
   }
 
-  createPet(pet: NewPet, at: number, attempt?: Attempt) {
+  createPet(pet: NewPet, at: number, idempotentRequest?: IdempotentRequest) {
     return this.#write<never>({
       operation: "createPet",
       at,
-      attempt,
+      idempotentRequest,
       work: () => {
         const id = this.#pets.insert(pet);
         return { id, body: encodePet({ ...pet, id }), replayed: false };
@@ -73,15 +78,15 @@ export class SqliteStore implements Store {
     });
   }
 
-  listOrders(query: Query<OrderStatus>): Page<Order> {
+  listOrders(query: PageQuery<OrderStatus>): Page<Order> {
     return this.#orders.list(query);
   }
 
-  placeOrder(petId: bigint, at: number, attempt?: Attempt) {
+  placeOrder(petId: bigint, at: number, idempotentRequest?: IdempotentRequest) {
     return this.#write<"pet_not_found" | "pet_not_available">({
       operation: "placeOrder",
       at,
-      attempt,
+      idempotentRequest,
       work: () => {
         const pet = this.#pets.get(petId);
         if (pet === undefined) return petNotFound(petId);
@@ -94,7 +99,7 @@ export class SqliteStore implements Store {
   }
 
   updateOrder(id: bigint, status: OrderUpdate["status"]) {
-    return this.#commits.submit((): Order | Refusal<"order_not_found" | "order_closed"> => {
+    return this.#commits.submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
       const order = this.#orders.get(id);
       if (order === undefined) return orderNotFound(id);
       if (order.status !== "placed") return orderClosed(id, order.status);
@@ -109,24 +114,24 @@ export class SqliteStore implements Store {
     this.connection.close();
   }
 
-  #write<Code extends ErrorCode>({ operation, at, attempt, work }: Retriable<Code>) {
+  #write<Code extends ErrorCode>({ operation, at, idempotentRequest, work }: Retriable<Code>) {
     this.#lastWriteAt = at;
-    if (attempt === undefined) return this.#commits.submit(work);
-    return this.#writeOnce({ operation, at, attempt, work });
+    if (idempotentRequest === undefined) return this.#commits.submit(work);
+    return this.#writeOnce({ operation, at, idempotentRequest, work });
   }
 
   async #writeOnce<Code extends ErrorCode>(
-    write: Retriable<Code> & { attempt: Attempt },
-  ): Promise<Written | Retried | Refusal<Code>> {
-    const { operation, at, attempt, work } = write;
-    const release = this.#claims.take(operation, attempt);
+    write: Retriable<Code> & { idempotentRequest: IdempotentRequest },
+  ): Promise<WriteResult | IdempotencyRejection | Rejection<Code>> {
+    const { operation, at, idempotentRequest, work } = write;
+    const release = this.#claims.take(operation, idempotentRequest);
     if (release === undefined) return STILL_RUNNING;
     try {
       return await this.#commits.submit(() => {
-        const recalled = this.#attempts.recall(operation, attempt, at);
+        const recalled = this.#attempts.recall(operation, idempotentRequest, at);
         if (recalled !== undefined) return recalled;
         const answer = work();
-        if (!("refused" in answer)) this.#attempts.keep(operation, attempt, answer, at);
+        if (!("code" in answer)) this.#attempts.keep(operation, idempotentRequest, answer, at);
         return answer;
       });
     } finally {

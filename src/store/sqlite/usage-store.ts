@@ -1,7 +1,7 @@
 import type { Statement } from "bun:sqlite";
 import { Unavailable } from "../../contract/errors.ts";
-import type { Standing, Subject } from "../../domain/rate-limit.ts";
-import type { Ledger } from "../../domain/ports.ts";
+import type { Usage, Subject } from "../../domain/rate-limit.ts";
+import type { UsageStore } from "../../domain/ports.ts";
 import type { Connection } from "./connection.ts";
 import { openFor } from "./database.ts";
 import { asFault } from "./sqlite-errors.ts";
@@ -50,7 +50,7 @@ interface Row {
  * `synchronous` is NORMAL: what was saved survives the death of the process in any form, since the operating system
  * has it; a loss of power may take the last seconds, and never more than that.
  */
-export function openLedger(path: string): Ledger {
+export function openUsageStore(path: string): UsageStore {
   const options = {
     migrations: MIGRATIONS,
     synchronous: "NORMAL",
@@ -58,7 +58,7 @@ export function openLedger(path: string): Ledger {
     busyTimeoutMs: 0,
   } as const;
   try {
-    return openFor(path, options, (connection) => new SqliteLedger(connection, path));
+    return openFor(path, options, (connection) => new SqliteUsageStore(connection, path));
   } catch (error) {
     throw withWayOut(error);
   }
@@ -70,7 +70,7 @@ function withWayOut(error: unknown): Error {
   return new Error(`${reason}; counts start anew when that file is moved away`, { cause: error });
 }
 
-class SqliteLedger implements Ledger {
+class SqliteUsageStore implements UsageStore {
   readonly #all: Statement<Row, []>;
   readonly #one: Statement<Row, [string]>;
   readonly #put: Statement<unknown, [string, ...number[]]>;
@@ -90,28 +90,28 @@ class SqliteLedger implements Ledger {
     this.#forget = connection.prepare("DELETE FROM standings WHERE subject = ?");
   }
 
-  *load(): Generator<readonly [Subject, Standing]> {
+  *load(): Generator<readonly [Subject, Usage]> {
     try {
-      for (const row of this.#all.iterate()) yield [row.subject, standingOf(row)];
+      for (const row of this.#all.iterate()) yield [row.subject, usageOf(row)];
     } catch (error) {
       throw this.#unreadable(error);
     }
   }
 
   /** All of the changes or none: when it throws, the caller still has them and brings them again. */
-  save(changes: Iterable<readonly [Subject, Standing | undefined]>): void {
+  save(changes: Iterable<readonly [Subject, Usage | undefined]>): void {
     this.connection.transaction(() => {
-      for (const [subject, standing] of changes) {
-        if (standing === undefined) this.#forget.run(subject);
-        else this.#keep(subject, standing);
+      for (const [subject, usage] of changes) {
+        if (usage === undefined) this.#forget.run(subject);
+        else this.#keep(subject, usage);
       }
     });
   }
 
-  find(subject: Subject): Standing | undefined {
+  find(subject: Subject): Usage | undefined {
     try {
       const row = this.#one.get(subject);
-      return row === null ? undefined : standingOf(row);
+      return row === null ? undefined : usageOf(row);
     } catch (error) {
       throw this.#unreadable(error);
     }
@@ -129,7 +129,7 @@ class SqliteLedger implements Ledger {
     return withWayOut(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));
   }
 
-  #keep(subject: Subject, { minute, day, bannedAt, bannedUntil }: Standing): void {
+  #keep(subject: Subject, { minute, day, bannedAt, bannedUntil }: Usage): void {
     // prettier-ignore
     this.#put.run(
       subject,
@@ -140,7 +140,7 @@ class SqliteLedger implements Ledger {
   }
 }
 
-function standingOf(row: Row): Standing {
+function usageOf(row: Row): Usage {
   return {
     minute: {
       openedAt: row.minute_opened_at,

@@ -8,7 +8,8 @@ import {
   type PetStatus,
 } from "../../src/contract/resources.ts";
 import { Invalid } from "../../src/contract/schema.ts";
-import type { Query, Store } from "../../src/domain/ports.ts";
+import type { PageQuery, Store } from "../../src/domain/ports.ts";
+import type { PetJsonSource } from "../../src/http/pet-json.ts";
 import { tagged } from "../../src/etag.ts";
 import { AT, type WithStore } from "./store-fixture.ts";
 
@@ -26,12 +27,12 @@ const pet: fc.Arbitrary<NewPet> = fc
   )
   .filter((candidate) => !(NewPetSchema.read(candidate) instanceof Invalid)) as fc.Arbitrary<NewPet>;
 
-/** Where an engine offers animals in written form, they are to the byte what the contract writes. */
-export function writtenCases(withStore: WithStore): void {
+/** A PetJsonSource returns to the byte what the contract encodes. */
+export function petJsonCases(withStore: WithStore): void {
   test(
-    "written animals are those of the listing, whatever their names, also after their status has changed",
-    withStore(async (store) => {
-      await expectAgreement(store, 5);
+    "JSON pets are those of the listing, whatever their names, also after their status has changed",
+    withStore(async (store, { petJson }) => {
+      await expectAgreement(store, petJson, 5);
       await fc.assert(
         fc.asyncProperty(fc.array(pet, { minLength: 1, maxLength: 8 }), async (pets) => {
           const made = await Promise.all(pets.map((one) => store.createPet(one, AT)));
@@ -39,7 +40,7 @@ export function writtenCases(withStore: WithStore): void {
         }),
         { numRuns: 20 },
       );
-      await expectAgreement(store, 7);
+      await expectAgreement(store, petJson, 7);
     }),
   );
 }
@@ -47,24 +48,22 @@ export function writtenCases(withStore: WithStore): void {
 const idOf = (answer: object | undefined) => (answer && "id" in answer ? (answer.id as bigint) : 0n);
 
 /** Walks through every listing both ways. */
-async function expectAgreement(store: Store, limit: number): Promise<void> {
-  const offered = store.written;
-  if (offered === undefined) return;
+async function expectAgreement(store: Store, petJson: PetJsonSource, limit: number): Promise<void> {
   for (const status of [undefined, "available", "pending", "sold"] as const) {
     let after: bigint | undefined = 0n;
     while (after !== undefined) {
-      const query: Query<PetStatus> = { after, limit, ...(status && { status }) };
+      const query: PageQuery<PetStatus> = { after, limit, ...(status && { status }) };
       const { items, more } = await store.listPets(query);
       const last = items.at(-1)?.id;
       const json = `[${items.map(encodePet).join(",")}]`;
-      expect(await offered.list(query)).toMatchObject({ json, last, more });
+      expect(await petJson.list(query)).toMatchObject({ json, last, more });
       for (const item of items) {
         const pet = tagged(encodePet(item));
-        expect(await offered.get(item.id)).toStrictEqual(pet);
-        expect(await offered.get(Number(item.id))).toStrictEqual(pet);
+        expect(await petJson.get(item.id)).toStrictEqual(pet);
+        expect(await petJson.get(Number(item.id))).toStrictEqual(pet);
       }
       after = more ? last : undefined;
     }
   }
-  expect(await offered.get(-1)).toBeUndefined();
+  expect(await petJson.get(-1)).toBeUndefined();
 }
