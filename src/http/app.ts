@@ -17,11 +17,11 @@ export interface Rooms {
 export function createSite({ pipeline, pages, log }: Rooms): RequestHandler {
   const router = new Router();
   return {
-    answer: (request) =>
+    handle: (request) =>
       isVersioned(request.path)
         ? pipeline(request, router.find(request.path))
         : (pages.get(request.path) ?? nowhere)(request),
-    fault(error) {
+    handleError(error) {
       log.error("a request failed outside of its operation", { error });
       return internalErrorResponse();
     },
@@ -34,6 +34,6 @@ function nowhere(): Response {
 
 /** What is served before there is anything to serve. */
 export const STARTING: RequestHandler = {
-  answer: () => unavailableResponse("The service is starting."),
-  fault: () => internalErrorResponse(),
+  handle: () => unavailableResponse("The service is starting."),
+  handleError: () => internalErrorResponse(),
 };

@@ -5,7 +5,7 @@ import type { Awaitable } from "../domain/awaitable.ts";
 import type { Clock } from "../domain/ports.ts";
 import { etagOf } from "../etag.ts";
 import type { Request } from "../http1/request.ts";
-import { line, type Response } from "../http1/response.ts";
+import { headerLine, type Response } from "../http1/response.ts";
 import type { ApiKeyPrincipal } from "../auth/authenticator.ts";
 import { isKnown } from "./conditional-requests.ts";
 import type { Deadlines } from "./request-timeout.ts";
@@ -21,8 +21,8 @@ import {
   internalErrorResponse,
   type HeaderFields,
   jsonResponse,
-  limitLines,
-  linesOf,
+  rateLimitLines,
+  headerLinesOf,
   unavailableResponse,
 } from "./responses.ts";
 import { identifierIn, type Route } from "./router.ts";
@@ -83,7 +83,7 @@ export function createOperate(operating: Operating): Operate {
 
   return (request, route, principal, decision) => {
     if (route === undefined)
-      return errorResponse("not_found", "No resource lives at this path.", limitLines(decision));
+      return errorResponse("not_found", "No resource lives at this path.", rateLimitLines(decision));
     const id = route.operations.get(request.method);
     if (id === undefined) return otherMethod(request.method, route, decision);
 
@@ -123,7 +123,7 @@ export function createOperate(operating: Operating): Operate {
 
   function fault({ desk: { id, lines }, decision }: Task, error: unknown): Response {
     faults.report(id, error);
-    const head = lines + limitLines(decision);
+    const head = lines + rateLimitLines(decision);
     if (!(error instanceof Unavailable)) return internalErrorResponse(head);
     const message = "The service cannot answer right now; try again soon.";
     return unavailableResponse(message, head, error.retryAfterSeconds);
@@ -134,23 +134,23 @@ function write(task: Task, answer: AnyAnswer): Response {
   if ("code" in answer) return rejected(answer, task);
   const { desk, decision, request, words } = task;
   const { body, headers, lastsIn } = answer;
-  const lines = headers ? desk.lines + linesOf(headers) : desk.lines;
+  const lines = headers ? desk.lines + headerLinesOf(headers) : desk.lines;
   const { method, success } = desk.operation;
-  if (method !== "GET") return jsonResponse(success.status, lines + limitLines(decision), body);
+  if (method !== "GET") return jsonResponse(success.status, lines + rateLimitLines(decision), body);
   const etag = answer.etag ?? etagOf(body);
-  const whole = { lines: lines + line("ETag", etag), body, etag };
+  const whole = { lines: lines + headerLine("ETag", etag), body, etag };
   if (lastsIn && desk.kept?.isWanted(words)) desk.kept.keep(words, whole, lastsIn);
   return replyUnlessKnown(request, whole, decision);
 }
 
 /** 304 when the client has this already. */
 function replyUnlessKnown(
-  { fields }: Request,
+  { headers }: Request,
   { lines, body, etag }: CachedResponse,
   decision: Decision,
 ): Response {
-  const head = lines + limitLines(decision);
-  return isKnown(etag, fields.get("if-none-match"))
+  const head = lines + rateLimitLines(decision);
+  return isKnown(etag, headers.get("if-none-match"))
     ? emptyResponse(304, head)
     : jsonResponse(200, head, body);
 }
@@ -158,7 +158,7 @@ function replyUnlessKnown(
 function desksOf({ handlers, kept, baseUrl }: Operating): Readonly<Record<OperationId, Desk>> {
   const entries = (Object.entries(OPERATIONS) as [OperationId, Operation][]).map(([id, operation]) => {
     const { deprecated } = operation;
-    const lines = linesOf(deprecated ? removalFields(deprecated, baseUrl) : {});
+    const lines = headerLinesOf(deprecated ? removalFields(deprecated, baseUrl) : {});
     const goneAt = deprecated?.sunset.getTime() ?? Infinity;
     const handler = handlers[id] as unknown as AnyHandler;
     return [id, { id, operation, handler, kept: kept[id], lines, goneAt }];
@@ -167,11 +167,11 @@ function desksOf({ handlers, kept, baseUrl }: Operating): Readonly<Record<Operat
 }
 
 function rejected({ code, message }: Rejection, { decision, desk }: Task): Response {
-  return errorResponse(code, message, desk.lines + limitLines(decision));
+  return errorResponse(code, message, desk.lines + rateLimitLines(decision));
 }
 
 function otherMethod(method: string, { methods }: Route, decision: Decision): Response {
-  const lines = line("Allow", methods) + limitLines(decision);
+  const lines = headerLine("Allow", methods) + rateLimitLines(decision);
   if (method === "OPTIONS") return emptyResponse(204, lines);
   return errorResponse("method_not_allowed", `This path allows ${methods}, not ${method}.`, lines);
 }
@@ -180,6 +180,6 @@ function removed(decision: Decision, { lines }: Desk): Response {
   return errorResponse(
     "operation_removed",
     "This operation has been removed; Link names its successor.",
-    lines + limitLines(decision),
+    lines + rateLimitLines(decision),
   );
 }

@@ -1,6 +1,6 @@
 import { Unavailable } from "../contract/errors.ts";
 import type { Log } from "../log.ts";
-import { Gone } from "../http1/request.ts";
+import { RequestAborted } from "../http1/request.ts";
 
 const QUIET_MS = 1_000;
 
@@ -15,7 +15,7 @@ export class ErrorLog {
   constructor(private readonly log: Log) {}
 
   report(where: string, error: unknown): void {
-    if (error instanceof Gone) return;
+    if (error instanceof RequestAborted) return;
     if (!(error instanceof Unavailable)) {
       this.log.error("request failed", { where, error });
       return;

@@ -14,8 +14,8 @@ import {
   internalErrorResponse,
   type HeaderFields,
   jsonResponse,
-  limitLines,
-  linesOf,
+  rateLimitLines,
+  headerLinesOf,
   unavailableResponse,
 } from "./responses.ts";
 import type { Route } from "./router.ts";
@@ -41,7 +41,7 @@ export function createPipeline(admission: Admission, operate: Operate): Pipeline
 
   return (request, route) => {
     try {
-      const principal = authenticator.find(request.fields.get("authorization"));
+      const principal = authenticator.find(request.headers.get("authorization"));
       return principal instanceof Promise
         ? principal.then((found) => charge(request, route, found)).catch(fault)
         : charge(request, route, principal);
@@ -76,7 +76,7 @@ export function createPipeline(admission: Admission, operate: Operate): Pipeline
 
   function anonymous(request: Request): { subject: Subject; limits: Limits } {
     const { addresses, plans } = admission;
-    const subject = addresses.subjectOf(request.peer, () => request.fields.get("x-forwarded-for"));
+    const subject = addresses.subjectOf(request.remoteAddress, () => request.headers.get("x-forwarded-for"));
     return { subject, limits: plans.anonymous };
   }
 
@@ -85,7 +85,7 @@ export function createPipeline(admission: Admission, operate: Operate): Pipeline
     const limit = admission.plans.anonymous.perMinute;
     const resetAt = Math.ceil(admission.clock.now() / 1000) + 60;
     return internalErrorResponse(
-      limitLines({ outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 }),
+      rateLimitLines({ outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 }),
     );
   }
 }
@@ -97,7 +97,7 @@ function isCaller(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKey
 function unknown(stranger: AuthFailure, decision: Decision): Response {
   if (!(stranger instanceof Unavailable)) return UNKNOWN[stranger](decision);
   const message = "The API key cannot be checked right now; try again soon.";
-  return unavailableResponse(message, limitLines(decision), stranger.retryAfterSeconds);
+  return unavailableResponse(message, rateLimitLines(decision), stranger.retryAfterSeconds);
 }
 
 /** The same words each time, to whoever it may be. */
@@ -107,9 +107,9 @@ function error(
   fields: HeaderFields = {},
 ): (decision: Decision) => Response {
   const { status } = ERRORS[code];
-  const lines = linesOf(fields);
+  const lines = headerLinesOf(fields);
   const body = errorBody(code, message);
-  return (decision) => jsonResponse(status, lines + limitLines(decision), body);
+  return (decision) => jsonResponse(status, lines + rateLimitLines(decision), body);
 }
 
 const REFUSED = {

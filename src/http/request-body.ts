@@ -27,9 +27,9 @@ export function readJsonBody(request: Request): Awaitable<JsonBody | BodyRejecti
   );
 }
 
-function parseBody({ fields }: Request, bytes: Uint8Array): JsonBody | BodyRejection {
+function parseBody({ headers }: Request, bytes: Uint8Array): JsonBody | BodyRejection {
   if (bytes.length === 0) return NO_BODY;
-  if (!JSON_TYPE.test(fields.get("content-type") ?? "")) return WRONG_TYPE;
+  if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return WRONG_TYPE;
   const text = decode(bytes);
   if (text === undefined) return NOT_UTF8;
   try {

@@ -1,14 +1,14 @@
 import { type ErrorCode, ERRORS } from "../contract/errors.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import { line, type Response, type Status } from "../http1/response.ts";
+import { headerLine, type Response, type Status } from "../http1/response.ts";
 
 export type HeaderFields = Readonly<Record<string, string>>;
 
-const JSON_LINE = line("Content-Type", "application/json");
+const JSON_LINE = headerLine("Content-Type", "application/json");
 
-export function linesOf(fields: HeaderFields): string {
+export function headerLinesOf(fields: HeaderFields): string {
   let lines = "";
-  for (const name in fields) lines += line(name, fields[name] ?? "");
+  for (const name in fields) lines += headerLine(name, fields[name] ?? "");
   return lines;
 }
 
@@ -17,14 +17,14 @@ let windowLimit = -1;
 let windowResetAt = -1;
 
 /** Every answer under /v1 says where the caller stands. What it says of the window is mostly what it last said. */
-export function limitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
+export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
   if (limit !== windowLimit || resetAt !== windowResetAt) {
-    windowLines = line("X-RateLimit-Limit", `${limit}`) + line("X-RateLimit-Reset", `${resetAt}`);
+    windowLines = headerLine("X-RateLimit-Limit", `${limit}`) + headerLine("X-RateLimit-Reset", `${resetAt}`);
     windowLimit = limit;
     windowResetAt = resetAt;
   }
   const lines = `${windowLines}X-RateLimit-Remaining: ${remaining}\r\n`;
-  return retryAfter === 0 ? lines : lines + line("Retry-After", `${retryAfter}`);
+  return retryAfter === 0 ? lines : lines + headerLine("Retry-After", `${retryAfter}`);
 }
 
 export function jsonResponse(status: Status, lines: string, body: string): Response {
@@ -42,7 +42,7 @@ export function errorResponse(code: ErrorCode, message: string, lines = ""): Res
 
 /** Not now: `retryAfter` seconds later it may work. */
 export function unavailableResponse(message: string, lines = "", retryAfter = 1): Response {
-  return errorResponse("unavailable", message, lines + line("Retry-After", `${retryAfter}`));
+  return errorResponse("unavailable", message, lines + headerLine("Retry-After", `${retryAfter}`));
 }
 
 /** A fault of ours: the client learns that much and no more. */

@@ -1,6 +1,6 @@
 import type { Request } from "../http1/request.ts";
 import type { Response } from "../http1/response.ts";
-import { errorResponse, jsonResponse, linesOf, unavailableResponse } from "./responses.ts";
+import { errorResponse, jsonResponse, headerLinesOf, unavailableResponse } from "./responses.ts";
 
 /** What stands beside the versioned interface: no key, no limits. */
 export interface Pages {
@@ -19,7 +19,7 @@ export function createPages(pages: Pages): ReadonlyMap<string, Page> {
   const html = once(() => docsPage(pages.docs()));
   const openApi = once(pages.openApi);
   return new Map([
-    ["/", page(() => ({ status: 302, lines: linesOf({ Location: "/docs" }), body: "" }))],
+    ["/", page(() => ({ status: 302, lines: headerLinesOf({ Location: "/docs" }), body: "" }))],
     ["/docs", page(() => ({ status: 200, lines: HTML, body: html() }))],
     ["/openapi.json", page(() => jsonResponse(200, "", openApi()))],
     [
@@ -33,13 +33,13 @@ export function createPages(pages: Pages): ReadonlyMap<string, Page> {
   ]);
 }
 
-const HTML = linesOf({ "Content-Type": "text/html; charset=utf-8" });
-const NOT_STORED = linesOf({ "Cache-Control": "no-store" });
+const HTML = headerLinesOf({ "Content-Type": "text/html; charset=utf-8" });
+const NOT_STORED = headerLinesOf({ "Cache-Control": "no-store" });
 
 function page(answer: () => Response): Page {
   return ({ method }) => {
     if (method === "GET" || method === "HEAD") return answer();
-    const allow = linesOf({ Allow: "GET, HEAD" });
+    const allow = headerLinesOf({ Allow: "GET, HEAD" });
     return errorResponse("method_not_allowed", `This path allows GET, HEAD, not ${method}.`, allow);
   };
 }

@@ -59,13 +59,13 @@ function readBody(
     const value = body?.read(json.value);
     if (value instanceof Invalid) return rejection("invalid_body", sentence(value));
     const idempotentRequest =
-      retriable && readIdempotencyKey(request.fields.get("idempotency-key"), principal.keyId, json.bytes);
+      retriable && readIdempotencyKey(request.headers.get("idempotency-key"), principal.keyId, json.bytes);
     if (idempotentRequest && "code" in idempotentRequest) return idempotentRequest;
     return { id: input.id, query: input.query, body: value, idempotentRequest };
   });
 }
 
-/** Fields keep their exact names, also at the start. */
+/** HeaderFields keep their exact names, also at the start. */
 function sentence({ faults }: Invalid): string {
   return `${faults.join("; ")}.`;
 }

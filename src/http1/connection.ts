@@ -50,7 +50,7 @@ const MAX_AHEAD_BYTES = 64 * 1024;
  */
 export class Connection implements Carrier {
   readonly readBuffer = new ReadBuffer();
-  readonly peer: string;
+  readonly remoteAddress: string;
   readonly #writeBuffer: WriteBuffer;
   readonly #heads = new HeadReader();
   #state: "open" | "leaving" | "closed" = "open";
@@ -69,7 +69,7 @@ export class Connection implements Carrier {
     private readonly line: Line,
     private readonly service: Service,
   ) {
-    this.peer = line.remoteAddress ?? "";
+    this.remoteAddress = line.remoteAddress ?? "";
     this.#writeBuffer = new WriteBuffer(line);
     this.#since = service.tick;
   }
@@ -208,9 +208,9 @@ export class Connection implements Carrier {
 
   #replyTo(exchange: Exchange): Awaitable<Response> {
     try {
-      return this.service.answer(exchange);
+      return this.service.handle(exchange);
     } catch (error) {
-      return this.service.fault(error);
+      return this.service.handleError(error);
     }
   }
 
@@ -219,7 +219,7 @@ export class Connection implements Carrier {
       this.#give(exchange, given);
       this.#proceed();
     };
-    response.then(give, (error: unknown) => give(this.service.fault(error)));
+    response.then(give, (error: unknown) => give(this.service.handleError(error)));
   }
 
   /** Deals with more of the body. Whether that was the last of it, after its answer. */

@@ -1,13 +1,13 @@
 import type { Awaitable } from "../domain/awaitable.ts";
 import { Body, type Progress } from "./body-reader.ts";
-import type { Fields } from "./header-fields.ts";
+import type { HeaderFields } from "./header-fields.ts";
 import type { Head } from "./request-head.ts";
-import { Gone, type Request } from "./request.ts";
+import { RequestAborted, type Request } from "./request.ts";
 import type { ReadBuffer } from "./read-buffer.ts";
 
 /** What an exchange needs of the connection that it is on. */
 export interface Carrier {
-  readonly peer: string;
+  readonly remoteAddress: string;
   readonly readBuffer: ReadBuffer;
   /** Tells the client to go on with the body that it announced. */
   invite(): void;
@@ -18,7 +18,7 @@ export interface Carrier {
 interface Reading {
   readonly maxBytes: number;
   resolve(bytes: Uint8Array | undefined): void;
-  reject(error: Gone): void;
+  reject(error: RequestAborted): void;
 }
 
 const NEVER_COMES = "the body will not come";
@@ -52,12 +52,12 @@ export class Exchange implements Request {
     return this.head.query;
   }
 
-  get fields(): Fields {
-    return this.head.framing.fields;
+  get headers(): HeaderFields {
+    return this.head.framing.headers;
   }
 
-  get peer(): string {
-    return this.carrier.peer;
+  get remoteAddress(): string {
+    return this.carrier.remoteAddress;
   }
 
   get isAnswered(): boolean {
@@ -79,7 +79,7 @@ export class Exchange implements Request {
   body(maxBytes: number): Awaitable<Uint8Array | undefined> {
     const body = this.#body;
     if (body === undefined) return new Uint8Array();
-    if (this.#isGivenUp) return Promise.reject(new Gone(NEVER_COMES));
+    if (this.#isGivenUp) return Promise.reject(new RequestAborted(NEVER_COMES));
     const progress = body.gather(this.carrier.readBuffer, maxBytes);
     if (progress === "done") return body.bytes;
     if (progress === "large") return undefined;
@@ -114,7 +114,7 @@ export class Exchange implements Request {
   /** Whoever reads the body waits for nothing. */
   giveUp(): void {
     this.#isGivenUp = true;
-    this.#reading?.reject(new Gone(NEVER_COMES));
+    this.#reading?.reject(new RequestAborted(NEVER_COMES));
     this.#reading = undefined;
   }
 }

@@ -10,14 +10,14 @@ const FIELD_LINES = new RegExp(`^(?:${FIELD}\\r\\n)*$`);
 const MAX_FIELDS = 128;
 
 /** What a request says about itself besides its first line. */
-export class Fields {
+export class HeaderFields {
   private constructor(
     private readonly names: readonly string[],
     private readonly values: readonly string[],
   ) {}
 
   /** Undefined when the lines are no sound fields. */
-  static read(text: string): Fields | undefined {
+  static read(text: string): HeaderFields | undefined {
     if (!FIELD_LINES.test(text)) return undefined;
     const names: string[] = [];
     const values: string[] = [];
@@ -28,7 +28,7 @@ export class Fields {
       values.push(trimmed(text.slice(colon + 1, end)));
       start = end + 2;
     }
-    return new Fields(names, values);
+    return new HeaderFields(names, values);
   }
 
   get areTooMany(): boolean {

@@ -4,7 +4,7 @@ import type { Response } from "./response.ts";
 
 /** What is served. */
 export interface RequestHandler {
-  answer(request: Request): Awaitable<Response>;
+  handle(request: Request): Awaitable<Response>;
   /** What is answered when `answer` fails, which it should not. */
-  fault(error: unknown): Response;
+  handleError(error: unknown): Response;
 }

@@ -1,4 +1,4 @@
-import { Fields } from "./header-fields.ts";
+import { HeaderFields } from "./header-fields.ts";
 import { TOKEN_CHARACTERS } from "./grammar.ts";
 import type { ReadBuffer } from "./read-buffer.ts";
 
@@ -16,7 +16,7 @@ export interface Head {
 
 /** The fields, and what they mean to the connection. */
 export interface Framing {
-  readonly fields: Fields;
+  readonly headers: HeaderFields;
   /** Bytes of the body that follows. */
   readonly length: number | "chunked";
   /** Whether this is the last request on the connection. */
@@ -39,7 +39,7 @@ const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
 const OTHER_VERSION = / HTTP\/\d\.\d$/;
 const VERSION_LENGTH = " HTTP/1.1".length;
 
-/** Fields as they came, and what they mean. */
+/** HeaderFields as they came, and what they mean. */
 interface Known {
   readonly text: string;
   readonly isCurrent: boolean;
@@ -109,7 +109,7 @@ export class HeadReader {
   }
 
   #learn(text: string, isCurrent: boolean): Known {
-    const known = { text, isCurrent, framing: framingOf(Fields.read(text), isCurrent) };
+    const known = { text, isCurrent, framing: framingOf(HeaderFields.read(text), isCurrent) };
     this.#known[this.#oldest] = known;
     this.#oldest = (this.#oldest + 1) % MAX_KNOWN;
     return known;
@@ -145,7 +145,7 @@ function withoutFragment(query: string): string {
 }
 
 /** A fault when it cannot be told where the request ends, or for whom it is. */
-function framingOf(fields: Fields | undefined, isCurrent: boolean): Framing | Fault {
+function framingOf(fields: HeaderFields | undefined, isCurrent: boolean): Framing | Fault {
   if (fields === undefined) return 400;
   if (fields.areTooMany) return 431;
   const hosts = fields.count("host");
@@ -155,13 +155,13 @@ function framingOf(fields: Fields | undefined, isCurrent: boolean): Framing | Fa
   const closes = fields.lists("connection", "close");
   const stays = !isCurrent && !closes && fields.lists("connection", "keep-alive");
   const expects = isCurrent && fields.get("expect")?.toLowerCase() === "100-continue";
-  return { fields, length, closes: closes || (!isCurrent && !stays), stays, expects };
+  return { headers: fields, length, closes: closes || (!isCurrent && !stays), stays, expects };
 }
 
 const DIGITS = /^\d+$/;
 
 /** Where two readers could disagree on the end of a body, there is none: that is how requests are smuggled. */
-function lengthOf(fields: Fields, isCurrent: boolean): number | "chunked" | undefined {
+function lengthOf(fields: HeaderFields, isCurrent: boolean): number | "chunked" | undefined {
   const coding = fields.get("transfer-encoding");
   const length = fields.get("content-length");
   if (coding !== null) {

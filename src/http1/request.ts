@@ -1,5 +1,5 @@
 import type { Awaitable } from "../domain/awaitable.ts";
-import type { Fields } from "./header-fields.ts";
+import type { HeaderFields } from "./header-fields.ts";
 
 /** A request whose head has come. */
 export interface Request {
@@ -8,14 +8,14 @@ export interface Request {
   readonly path: string;
   /** As it was sent, without the question mark. */
   readonly query: string;
-  readonly fields: Fields;
+  readonly headers: HeaderFields;
   /** The address at the other end of the connection. */
-  readonly peer: string;
-  /** The whole body, or undefined when it is larger than that. Fails with `Gone` when it never comes. */
+  readonly remoteAddress: string;
+  /** The whole body, or undefined when it is larger than that. Fails with `RequestAborted` when it never comes. */
   body(maxBytes: number): Awaitable<Uint8Array | undefined>;
 }
 
 /** A body ended before its end, or came too late; nobody is left to answer, and nothing is wrong with us. */
-export class Gone extends Error {
-  override readonly name = "Gone";
+export class RequestAborted extends Error {
+  override readonly name = "RequestAborted";
 }

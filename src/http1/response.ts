@@ -21,12 +21,12 @@ const REASONS = {
   405: "Method Not Allowed",
   408: "Request Timeout",
   409: "Conflict",
-  410: "Gone",
+  410: "RequestAborted",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
   429: "Too Many Requests",
-  431: "Request Header Fields Too Large",
+  431: "Request Header HeaderFields Too Large",
   500: "Internal Server Error",
   503: "Service Unavailable",
   505: "HTTP Version Not Supported",
@@ -45,7 +45,7 @@ function statusLine(status: Status): string {
 const SOUND_VALUE = /^[\t\x20-\x7e]*$/;
 
 /** One header line. A value that would break out of its line is a fault of ours, and goes nowhere. */
-export function line(name: string, value: string): string {
+export function headerLine(name: string, value: string): string {
   if (!SOUND_VALUE.test(value)) throw new Error(`${name} must be printable ASCII`);
   return `${name}: ${value}\r\n`;
 }

@@ -67,13 +67,13 @@ export class HttpServer implements Service {
     this.#site = site;
   }
 
-  answer(request: Request): Awaitable<Response> {
+  handle(request: Request): Awaitable<Response> {
     this.#collector.count();
-    return this.#site.answer(request);
+    return this.#site.handle(request);
   }
 
-  fault(error: unknown): Response {
-    return this.#site.fault(error);
+  handleError(error: unknown): Response {
+    return this.#site.handleError(error);
   }
 
   /**

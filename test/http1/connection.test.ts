@@ -5,10 +5,10 @@ import type { Request } from "../../src/http1/request.ts";
 import type { Response } from "../../src/http1/response.ts";
 import { DATE, reply, Wire } from "./wire.ts";
 
-const get = (path: string, ...fields: string[]) =>
-  [`GET ${path} HTTP/1.1`, "Host: x", ...fields, "", ""].join("\r\n");
-const post = (path: string, body: string, ...fields: string[]) =>
-  [`POST ${path} HTTP/1.1`, "Host: x", `Content-Length: ${body.length}`, ...fields, "", body].join("\r\n");
+const get = (path: string, ...headers: string[]) =>
+  [`GET ${path} HTTP/1.1`, "Host: x", ...headers, "", ""].join("\r\n");
+const post = (path: string, body: string, ...headers: string[]) =>
+  [`POST ${path} HTTP/1.1`, "Host: x", `Content-Length: ${body.length}`, ...headers, "", body].join("\r\n");
 const chunked = (path: string, body: string) => {
   const chunks = body === "" ? "" : `${body.length.toString(16)}\r\n${body}\r\n`;
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
@@ -301,7 +301,11 @@ describe("a body", () => {
     });
     wire.receive(chunked("/", "abc").replace("3\r\n", "x\r\n"));
     await settled();
-    expect([wire.statuses, wire.events, (failure as Error).name]).toEqual([[400], ["shutdown"], "Gone"]);
+    expect([wire.statuses, wire.events, (failure as Error).name]).toEqual([
+      [400],
+      ["shutdown"],
+      "RequestAborted",
+    ]);
   });
 
   test("that never comes fails for whoever reads it, and nothing is answered", async () => {
@@ -442,7 +446,7 @@ describe("a request behind the last one", () => {
 describe("an answer to nobody", () => {
   test("is made for no address when the client has gone before it was looked at", () => {
     const peers: string[] = [];
-    const note = ({ peer }: Request) => (peers.push(peer), reply(""));
+    const note = ({ remoteAddress }: Request) => (peers.push(remoteAddress), reply(""));
     new Wire(note).receive(get("/"));
     new Wire(note, null).receive(get("/"));
     expect(peers).toEqual(["203.0.113.9", ""]);
@@ -463,7 +467,7 @@ describe("an answer to nobody", () => {
     wire.terminate();
     close();
     await settled();
-    expect([failures, wire.sent]).toEqual([["Gone", "Gone"], ""]);
+    expect([failures, wire.sent]).toEqual([["RequestAborted", "RequestAborted"], ""]);
   });
 
   test("leaves nobody waiting for a body that is not needed for it", async () => {
@@ -474,7 +478,7 @@ describe("an answer to nobody", () => {
     });
     wire.receive(post("/", "abc").slice(0, -1));
     await settled();
-    expect([wire.bodies, failure]).toEqual([["at once"], "Gone"]);
+    expect([wire.bodies, failure]).toEqual([["at once"], "RequestAborted"]);
   });
 
   test("is dropped when the connection has closed meanwhile", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Fields } from "../../src/http1/header-fields.ts";
+import { HeaderFields } from "../../src/http1/header-fields.ts";
 
-const read = (...lines: string[]) => Fields.read(lines.map((line) => `${line}\r\n`).join(""));
+const read = (...lines: string[]) => HeaderFields.read(lines.map((line) => `${line}\r\n`).join(""));
 
 describe("fields", () => {
   test("are found by name in any case, without the blanks around their values", () => {

@@ -7,9 +7,9 @@ const intakeOf = (text: string) => {
   readBuffer.add(Buffer.from(text, "latin1"));
   return readBuffer;
 };
-const read = (line: string, ...fields: string[]) =>
-  new HeadReader().next(intakeOf([line, ...fields, "", ""].join("\r\n")));
-const readFields = (...fields: string[]) => read("POST / HTTP/1.1", "Host: x", ...fields);
+const read = (line: string, ...headers: string[]) =>
+  new HeadReader().next(intakeOf([line, ...headers, "", ""].join("\r\n")));
+const readFields = (...headers: string[]) => read("POST / HTTP/1.1", "Host: x", ...headers);
 const framingOf = (head: ReturnType<typeof read>) => (head as Head).framing;
 
 describe("the first line", () => {
@@ -75,8 +75,8 @@ describe("the end of the body", () => {
     [12, ["Content-Length: 12"]],
     [12, ["content-length:\t012"]],
     ["chunked" as const, ["Transfer-Encoding: Chunked"]],
-  ])("%p: %p", (length, fields) => {
-    expect(framingOf(readFields(...fields)).length).toBe(length);
+  ])("%p: %p", (length, headers) => {
+    expect(framingOf(readFields(...headers)).length).toBe(length);
   });
 
   test.each([
@@ -96,8 +96,8 @@ describe("the end of the body", () => {
     [["Transfer-Encoding: chunked, identity"]],
     [["Transfer-Encoding: xchunked"]],
     [["Transfer-Encoding:"]],
-  ])("400 where two readers could disagree: %p", (fields) => {
-    expect(readFields(...fields)).toBe(400);
+  ])("400 where two readers could disagree: %p", (headers) => {
+    expect(readFields(...headers)).toBe(400);
   });
 
   test("400: chunks in HTTP/1.0, which has none", () => {
@@ -114,8 +114,8 @@ describe("the connection", () => {
     ["HTTP/1.0", [], { closes: true, stays: false }],
     ["HTTP/1.0", ["Connection: Keep-Alive"], { closes: false, stays: true }],
     ["HTTP/1.0", ["Connection: keep-alive, close"], { closes: true, stays: false }],
-  ])("%s %p: %p", (version, fields, expected) => {
-    expect(framingOf(read(`GET / ${version}`, "Host: x", ...fields))).toMatchObject(expected);
+  ])("%s %p: %p", (version, headers, expected) => {
+    expect(framingOf(read(`GET / ${version}`, "Host: x", ...headers))).toMatchObject(expected);
   });
 
   test("a 100 is waited for in HTTP/1.1 alone, and nothing else can be expected", () => {
@@ -127,9 +127,9 @@ describe("the connection", () => {
   });
 });
 
-test("fields that are the same as before are understood by the version that they come with", () => {
+test("headers that are the same as before are understood by the version that they come with", () => {
   const heads = new HeadReader();
-  const read = (line: string, fields: string) => heads.next(intakeOf(`${line}\r\n${fields}\r\n`));
+  const read = (line: string, headers: string) => heads.next(intakeOf(`${line}\r\n${headers}\r\n`));
   expect(read("GET / HTTP/1.0", "")).toMatchObject({ framing: { closes: true } });
   expect(read("GET / HTTP/1.1", "")).toBe(400);
   expect(read("GET /a HTTP/1.1", "Host: x\r\n")).toMatchObject({ path: "/a", framing: { closes: false } });

@@ -16,10 +16,10 @@ afterEach(async () => {
 });
 
 function listen(
-  answer: (request: Request) => Response | Promise<Response>,
+  handle: (request: Request) => Response | Promise<Response>,
   options: Partial<Listening> = {},
 ): HttpServer {
-  const site = { answer, fault: () => reply("fault", 500) };
+  const site = { handle, handleError: () => reply("fault", 500) };
   const listener = new HttpServer({ host: "127.0.0.1", port: 0, log: silentLog, site, ...options });
   open.push(listener);
   return listener;
@@ -95,14 +95,14 @@ describe("a listener", () => {
     const { socket, until } = dial(listener);
     socket.write(GET);
     await until((text) => text.endsWith("before"));
-    listener.serve({ answer: () => reply("after"), fault: () => reply("", 500) });
+    listener.serve({ handle: () => reply("after"), handleError: () => reply("", 500) });
     socket.write(GET);
     expect(await until((text) => text.endsWith("after"))).toContain("before");
     socket.destroy();
   });
 
   test("knows the address at the other end", async () => {
-    const { socket, until } = dial(listen(({ peer }) => reply(peer)));
+    const { socket, until } = dial(listen(({ remoteAddress }) => reply(remoteAddress)));
     socket.write(GET);
     expect(await until((text) => text.includes("\r\n\r\n"))).toEndWith("127.0.0.1");
     socket.destroy();

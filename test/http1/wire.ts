@@ -27,14 +27,14 @@ export class Wire implements Line, Service {
   isLeaving = false;
 
   constructor(
-    readonly answer: Answer,
+    readonly handle: Answer,
     address: string | null = "203.0.113.9",
   ) {
     this.remoteAddress = address ?? undefined;
     this.connection = new Connection(this, this);
   }
 
-  fault(error: unknown): Response {
+  handleError(error: unknown): Response {
     return reply(`fault: ${(error as Error).message}`, 500);
   }
 

@@ -141,6 +141,6 @@ async function blocksRead(sql: SQL, query: string, values: string): Promise<numb
     const [row] = await tx.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE page (${values})`);
     await tx`DEALLOCATE page`;
     const [{ Plan: plan }] = row["QUERY PLAN"];
-    return plan["Shared Hit PetBlockCache"] + plan["Shared Read PetBlockCache"];
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
   });
 }
