@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, renameSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { openDatabase } from "../src/store/sqlite/database.ts";
+import { openDatabase } from "../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import type { Processes } from "./processes.ts";
 

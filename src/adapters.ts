@@ -62,16 +62,16 @@ async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult
 export async function openStores(place: Place, log?: Log): Promise<Stores> {
   if (place.databaseUrl === undefined) {
     makeFolder(place.dataDir);
-    const { openStore } = await import("./store/sqlite/index.ts");
-    return openStore(pathsOf(place).store);
+    const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
+    return openSqlite(pathsOf(place).store);
   }
-  const { openPostgres } = await import("./store/postgres/index.ts");
+  const { openPostgres } = await import("./store/postgres/postgres-store.ts");
   const opened = await openPostgres(place.databaseUrl, {
     schema: place.environment,
-    onTurn: (turn) =>
-      turn.state === "down"
-        ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: messageOf(turn.cause) })
-        : log?.info("PostgreSQL is back", { afterMs: Math.round(turn.afterMs) }),
+    onStateChange: (change) =>
+      change.state === "down"
+        ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: messageOf(change.cause) })
+        : log?.info("PostgreSQL is back", { afterMs: change.afterMs }),
   });
   return { ...opened, petJson: petJsonOf(opened.store) };
 }
@@ -84,7 +84,7 @@ function makeFolder(path: string): void {
 /** One server per folder: two would each give out the whole of every limit, and neither see what the other wrote. */
 async function lockFolder(config: Config): Promise<{ release(): void } | undefined> {
   makeFolder(config.dataDir);
-  const { acquireLock } = await import("./store/sqlite/index.ts");
+  const { acquireLock } = await import("./store/sqlite/process-lock.ts");
   return acquireLock(pathsOf(config).lock);
 }
 
@@ -103,7 +103,7 @@ async function ownLimiter(
     });
     return createMemoryRateLimiter({ clock, ban: config.ban });
   }
-  const { openUsageStore } = await import("./store/sqlite/index.ts");
+  const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
   return createMemoryRateLimiter({
     clock,
     ban: config.ban,

@@ -85,7 +85,7 @@ export async function unbanKey(
 async function withUsageStore(place: Place, work: (usageStore: UsageStore) => void): Promise<void> {
   const { usageStore: path } = pathsOf(place);
   if (!existsSync(path)) return;
-  const { openUsageStore } = await import("../store/sqlite/index.ts");
+  const { openUsageStore } = await import("../store/sqlite/usage-store.ts");
   const usageStore = openUsageStore(path);
   try {
     work(usageStore);

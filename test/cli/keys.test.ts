@@ -13,7 +13,8 @@ import {
   newUsage,
   type Usage,
 } from "../../src/domain/rate-limit.ts";
-import { openUsageStore, openStore } from "../../src/store/sqlite/index.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { cleanUp, Workbench } from "./workbench.ts";
 
 afterAll(cleanUp);
@@ -32,7 +33,7 @@ const place = ({ dataDir }: Workbench) => ({ environment: "production", dataDir 
 
 /** What the database says of a secret; undefined when it opens nothing. */
 async function credential(bench: Workbench, secret: string) {
-  const { keys, close } = await openStore(pathsOf(place(bench)).store);
+  const { keys, close } = await openSqlite(pathsOf(place(bench)).store);
   try {
     return await keys.findCredential(hashSecret(secret));
   } finally {

@@ -2,7 +2,7 @@ import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openUsageStore } from "../../src/store/sqlite/index.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { limiterConformance } from "../conformance/limiter.ts";
 import { openOn, openOnMaps } from "./opening.ts";
 

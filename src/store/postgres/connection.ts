@@ -1,39 +1,36 @@
 import { SQL } from "bun";
 
 export interface Timeouts {
-  /** How long a connection may take to come about. */
   readonly connectMs: number;
-  /** The server's own limits, so that nothing of ours goes on there after we have given up on it. */
+  /** The server's own limits, so that it ends what this process has given up on. */
   readonly statementMs: number;
   readonly lockMs: number;
-  /** An instance that is paused in the middle of a transaction must not hold up the others. */
+  /** A process that is paused in the middle of a transaction must not block the others. */
   readonly idleInTransactionMs: number;
 }
 
 export interface ConnectOptions extends Timeouts {
-  /** Connections, at the most. */
-  readonly max: number;
-  /** Where the tables are, so that environments can share a database; the server's default otherwise. */
+  readonly maxConnections: number;
+  /** The schema of the tables, so that environments can share a database; by default the server's. */
   readonly schema?: string | undefined;
 }
 
-/** A pool of connections, none of which is opened yet. */
+/** A pool that opens its connections when they are first used. */
 export function connect(url: string, options: ConnectOptions): SQL {
   return new SQL(url, {
-    // PGDATABASE would win over the database in the address, and only over that; an option wins over both.
+    // The variable PGDATABASE overrides the database in the URL; an option overrides both.
     ...databaseOf(url),
-    max: options.max,
+    max: options.maxConnections,
     connectionTimeout: options.connectMs / 1000,
     bigint: true,
     connection: {
       application_name: "petstore",
       ...(options.schema !== undefined && { search_path: options.schema }),
-      // What was committed before a statement began must be seen by it, whatever the server's default is.
+      // A statement must see what was committed before it began, whatever the server's default is.
       default_transaction_isolation: "read committed",
-      // Every statement has an index to go by. A plan that was made while a table held little is kept for as long as
-      // its statistics are, and would read the whole of what has become a large table.
+      // Every statement has an index. A plan made while a table was small is cached and would scan the grown table.
       enable_seqscan: "off",
-      // Statements this short are over before they could be compiled, which takes a third of a second.
+      // Compilation takes longer than these short statements do.
       jit: "off",
       statement_timeout: options.statementMs,
       lock_timeout: options.lockMs,
@@ -47,7 +44,7 @@ function databaseOf(url: string): { database?: string } {
   return database === "" ? {} : { database };
 }
 
-/** Where a database is, without who may use it: for messages. */
+/** The address of a database without user and password, for messages. */
 export function addressOf(url: string): string {
   const { host, pathname } = new URL(url);
   return host + pathname;

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { existsSync, writeFileSync } from "node:fs";
-import { openUsageStore, openStore } from "../../src/store/sqlite/index.ts";
-import { isAtLeast, openDatabase } from "../../src/store/sqlite/database.ts";
-import type { Migration } from "../../src/store/migration.ts";
+import { isAtLeast, openDatabase } from "../../src/store/sqlite/connection.ts";
+import type { Migration } from "../../src/store/migrations.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { temporaryFolder } from "./folder.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 const first: Migration = {
   version: 1,
@@ -27,7 +28,7 @@ const open = (path: string, migrations: readonly Migration[]) =>
   openDatabase(path, { migrations, synchronous: "FULL", cacheKiB: 2048, busyTimeoutMs: 40 });
 
 describe("migrations", () => {
-  test("an empty database takes every step in order, and records it", () => {
+  test("an empty database gets every migration in order, and records it", () => {
     using folder = temporaryFolder();
     const connection = open(folder.path("a.db"), [first, second]);
     expect(
@@ -39,7 +40,7 @@ describe("migrations", () => {
     connection.close();
   });
 
-  test("a database of an older program takes only the steps that it lacks, and keeps its data", () => {
+  test("an older database gets the migrations that it lacks, and keeps its data", () => {
     using folder = temporaryFolder();
     const older = open(folder.path("a.db"), [first]);
     older.run("UPDATE a SET x = 41");
@@ -52,18 +53,18 @@ describe("migrations", () => {
     again.close();
   });
 
-  test("a database of a newer program is refused in one line, and left as it is", () => {
+  test("a newer database is rejected in one line, and not changed", () => {
     using folder = temporaryFolder();
     open(folder.path("a.db"), [first, second]).close();
     expect(() => open(folder.path("a.db"), [first])).toThrow(
-      `cannot open the database ${folder.path("a.db")}: a newer petstore made it (schema 2, and this one knows 1); upgrade petstore`,
+      `cannot open the database ${folder.path("a.db")}: its schema has version 2, and this petstore supports versions up to 1; upgrade petstore`,
     );
     const connection = open(folder.path("a.db"), [first, second]);
     expect(connection.value("SELECT y FROM a")).toBe(2n);
     connection.close();
   });
 
-  test("a step that fails leaves nothing of itself, and the steps before it stand", () => {
+  test("a migration that fails is rolled back, and those before it remain", () => {
     using folder = temporaryFolder();
     expect(() => open(folder.path("a.db"), [first, second, broken])).toThrow("no such table: nowhere");
     const connection = open(folder.path("a.db"), [first, second]);
@@ -71,7 +72,7 @@ describe("migrations", () => {
     connection.close();
   });
 
-  test("the store's steps are numbered from 1 without a gap", () => {
+  test("the store's migrations are numbered from 1 without a gap", () => {
     expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, i) => i + 1));
   });
 
@@ -87,8 +88,8 @@ describe("migrations", () => {
   });
 });
 
-describe("opening", () => {
-  test("the settings that durability and memory rest on are in force", () => {
+describe("opening a database", () => {
+  test("durability and memory are configured", () => {
     using folder = temporaryFolder();
     const connection = open(folder.path("a.db"), []);
     const settings = [
@@ -110,23 +111,23 @@ describe("opening", () => {
     connection.close();
   });
 
-  test("a file that is no database is refused, and left as it is", async () => {
+  test("a file that is no database is rejected, and not changed", async () => {
     using folder = temporaryFolder();
     const text = "Dear diary, ".repeat(1000);
     writeFileSync(folder.path("a.db"), text);
-    expect(() => openStore(folder.path("a.db"))).toThrow(
+    expect(() => openSqlite(folder.path("a.db"))).toThrow(
       /^cannot open the database .*a\.db: file is not a database$/,
     );
     expect(await Bun.file(folder.path("a.db")).text()).toBe(text);
   });
 
-  test("a database of another program is refused in one line, and left as it is", async () => {
+  test("a database of another program is rejected in one line, and not changed", async () => {
     using folder = temporaryFolder();
     const foreign = {
       "with tables": "CREATE TABLE notes (x)",
-      "with an identity": "PRAGMA application_id = 7",
+      "with an application_id": "PRAGMA application_id = 7",
       "with both": "CREATE TABLE notes (x); PRAGMA application_id = 7",
-      "with a record of its own steps":
+      "with its own table schema_migrations":
         "CREATE TABLE schema_migrations (version varchar NOT NULL PRIMARY KEY)",
     };
     for (const [name, sql] of Object.entries(foreign)) {
@@ -135,53 +136,53 @@ describe("opening", () => {
       other.run(sql);
       other.close(true);
       const before = await Bun.file(path).bytes();
-      expect(() => openStore(path)).toThrow(
-        `cannot open the database ${path}: it belongs to another program; move it away or choose another folder`,
+      expect(() => openSqlite(path)).toThrow(
+        `cannot open the database ${path}: it is the database of another program; move it away or choose another folder`,
       );
       expect(await Bun.file(path).bytes()).toEqual(before);
     }
   });
 
-  test("a database of ours says so, and one from before it did is still ours", async () => {
+  test("the application_id is set, and a database from before it was set opens as well", async () => {
     using folder = temporaryFolder();
-    await openStore(folder.path("a.db")).close();
-    const mark = (sql: string) => {
+    await openSqlite(folder.path("a.db")).close();
+    const applicationId = (sql: string) => {
       using database = new Database(folder.path("a.db"));
       return database.prepare<{ application_id: number }, []>(sql).get()?.application_id;
     };
-    expect(mark("PRAGMA application_id")).toBe(0x50657453);
-    mark("PRAGMA application_id = 0");
-    const { store, close } = openStore(folder.path("a.db"));
+    expect(applicationId("PRAGMA application_id")).toBe(0x50657453);
+    applicationId("PRAGMA application_id = 0");
+    const { store, close } = openSqlite(folder.path("a.db"));
     expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toMatchObject({ id: 1n });
     await close();
   });
 
-  test("a table that lacks a column is a failure that names the file", async () => {
+  test("a table that lacks a column fails with an error that names the file", async () => {
     using folder = temporaryFolder();
-    for (const [openIt, sql] of [
-      [openStore, "ALTER TABLE orders RENAME COLUMN created_at TO made_at"],
-      [openStore, "ALTER TABLE api_keys RENAME COLUMN plan TO tariff"],
+    for (const [openFile, sql] of [
+      [openSqlite, "ALTER TABLE orders RENAME COLUMN created_at TO made_at"],
+      [openSqlite, "ALTER TABLE api_keys RENAME COLUMN plan TO tariff"],
       [openUsageStore, "ALTER TABLE standings RENAME COLUMN subject TO who"],
     ] as const) {
       const path = folder.path(`${sql.length}.db`);
-      await openIt(path).close();
+      await openFile(path).close();
       const other = new Database(path);
       other.run(sql);
       other.close(true);
-      expect(() => openIt(path)).toThrow(new RegExp(`^cannot open the database ${path}: no such column`));
+      expect(() => openFile(path)).toThrow(new RegExp(`^cannot open the database ${path}: no such column`));
     }
   });
 
-  test("a folder that does not exist is named", () => {
+  test("a missing folder is named in the error", () => {
     using folder = temporaryFolder();
-    expect(() => openStore(folder.path("no/a.db"))).toThrow(
+    expect(() => openSqlite(folder.path("no/a.db"))).toThrow(
       /^cannot open the database .*no\/a\.db: unable to open/,
     );
   });
 
-  test("closing lets go of the file: the log beside it is gone", async () => {
+  test("closing the store removes the write-ahead log", async () => {
     using folder = temporaryFolder();
-    const { store, close } = openStore(folder.path("a.db"));
+    const { store, close } = openSqlite(folder.path("a.db"));
     await store.createPet({ name: "Rex", categoryId: 1n }, 0);
     await store.listPets({ limit: 1 });
     expect(existsSync(folder.path("a.db-wal"))).toBe(true);
@@ -198,14 +199,14 @@ describe("opening", () => {
     ["2.99.99", false],
     ["4.0", true],
   ] as const) {
-    test(`SQLite ${version} is ${isNewEnough ? "new enough" : "too old"} where 3.51.3 is needed`, () => {
+    test(`SQLite ${version} is ${isNewEnough ? "new enough" : "too old"} where 3.51.3 is required`, () => {
       expect(isAtLeast(version, "3.51.3")).toBe(isNewEnough);
     });
   }
 });
 
-describe("the usageStore", () => {
-  test("a save while another process writes fails at once and is not lost on the next try", () => {
+describe("the usage store", () => {
+  test("a save while another process writes fails at once, and succeeds when it is repeated", () => {
     using folder = temporaryFolder();
     const usageStore = openUsageStore(folder.path("limits.db"));
     const usage = { minute: window(), day: window(), bannedAt: -1, bannedUntil: -1 };

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
-/** A process of its own that runs one task of sqlite-child.ts. */
-export function spawnChild(task: "open" | "write" | "command" | "hold", path: string) {
+/** Runs a task of sqlite-child.ts in a process of its own. */
+export function spawnChild(task: "open" | "write" | "command" | "lock", path: string) {
   const process = Bun.spawn(
     [globalThis.process.execPath, join(import.meta.dir, "sqlite-child.ts"), task, path],
     {
@@ -13,7 +13,7 @@ export function spawnChild(task: "open" | "write" | "command" | "hold", path: st
   return { process, lines: linesOf(process.stdout) };
 }
 
-/** Whole lines only: what a killed process was about to say is not said. */
+/** Complete lines only: a killed process can leave part of one. */
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";

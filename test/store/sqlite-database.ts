@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { openDatabase } from "../../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { temporaryFolder } from "./folder.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
-/** A database of the store in a folder of its own, for tests that look behind the port. */
+/** The store's database in a temporary folder, for tests that look behind the port. */
 export function temporaryDatabase() {
   const folder = temporaryFolder();
   const path = folder.path("store.db");
@@ -17,8 +17,8 @@ export function temporaryDatabase() {
   return { connection, path, count, [Symbol.dispose]: () => folder.remove() };
 }
 
-/** Does something while another process, as far as SQLite can tell, keeps all others from writing. */
-export async function whileAnotherWrites(path: string, work: () => void | Promise<void>): Promise<void> {
+/** Holds the write lock during the work, as another process does. */
+export async function whileLocked(path: string, work: () => void | Promise<void>): Promise<void> {
   using database = new Database(path);
   database.run("BEGIN IMMEDIATE");
   await work();
