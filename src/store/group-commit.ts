@@ -6,7 +6,7 @@ export interface GroupCommitOptions<Write, Result> {
   readonly commit: (writes: readonly Write[]) => Awaitable<readonly Result[]>;
   readonly maxBatch: number;
   readonly maxQueued: number;
-  /** A write that has been in the queue for longer is rejected; by default it waits for its turn. */
+  /** A write that has been in the queue for longer is rejected; by default there is no limit. */
   readonly maxQueueMs?: number;
   /** Repeats a commit that failed because another process has locked the database. */
   readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };

@@ -1,4 +1,7 @@
-/** One step of a schema. A released step is never edited; a change of the schema is a new step at the end. */
+/**
+ * One step of a schema. A released step is never edited, not even its name and its comments, because databases store
+ * them. A change of the schema is a new step at the end.
+ */
 export interface Migration {
   /** 1, 2, 3, … in the order of the list. */
   readonly version: number;

@@ -19,18 +19,17 @@ export interface PetBlockCacheOptions {
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
-
 /** What a block takes in memory besides its text. */
 const BLOCK_OVERHEAD_BYTES = 800;
+
 /**
  * Keeps the JSON of pets in memory, in blocks of 64 consecutive identifiers. Every page without a filter and every
- * single pet is a slice of them, even when nobody has requested it before.
+ * single pet is a slice of them, even when it is requested for the first time.
  *
  * `bun bench/store.ts`: a random pet out of 100,000 takes 1.0 µs instead of 5.4, and a random page of 20 takes 0.5 µs
  * instead of 12.2. A table of a million pets is larger than the cache; there, both cost the same with it and without.
  *
- * A block is kept only when it is complete. The block with the highest identifier is not, and changes with every pet
- * that is added.
+ * Only complete blocks are cached. The last block is incomplete, and changes with every pet that is added.
  */
 export class PetBlockCache {
   readonly #select: Statement<{ json: string | null }, [number, number]>;
@@ -63,7 +62,7 @@ export class PetBlockCache {
     return json;
   }
 
-  /** A block that has changed is read again at the next request but one, so a block that changes often is not kept. */
+  /** A block that has changed is read again at the next request but one, so a block that changes often is not cached. */
   #find(number: number): Block | undefined {
     const block = this.#blocks.get(number);
     if (block !== undefined) {
