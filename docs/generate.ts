@@ -20,7 +20,7 @@ import { MAX_BODY_BYTES } from "../src/http/request-body.ts";
 import { IDLE_SECONDS, PATIENCE_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES } from "../src/http1/request-head.ts";
-import { KEPT_MS } from "../src/store/idempotency.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -33,7 +33,7 @@ export const VALUES = {
   pageLimit: `${PAGE_LIMIT.min} to ${PAGE_LIMIT.max}, default ${PAGE_LIMIT.default}`,
   // The schema allows for two quotation marks.
   idempotencyKeyLength: `1 to ${PARAMETERS["Idempotency-Key"].schema.maxLength - 2} characters`,
-  idempotencyLifetime: hours(KEPT_MS),
+  idempotencyLifetime: hours(IDEMPOTENCY_LIFETIME_MS),
   requestTimeout: seconds(PATIENCE_SECONDS * 1000),
   responseTimeout: seconds(DEADLINE_MS),
   idleTimeout: seconds(IDLE_SECONDS * 1000),
