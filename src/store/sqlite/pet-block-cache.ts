@@ -62,7 +62,7 @@ export class PetBlockCache {
     return json;
   }
 
-  /** A block that has changed is read again at the next request but one, so a block that changes often is not cached. */
+  /** A changed block is read again at the second request, so a block that changes often is not cached. */
   #find(number: number): Block | undefined {
     const block = this.#blocks.get(number);
     if (block !== undefined) {
