@@ -34,6 +34,7 @@ async function run(): Promise<{ patient: Answer[]; stubborn: Answer[] }> {
       dataDir,
       trustedProxies: [],
       drainDelayMs: 0,
+      limitsTimeoutMs: 25,
       plans: DEFAULT_PLANS,
       ban: DEFAULT_BAN,
     },

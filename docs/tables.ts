@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { configurationTables } from "../src/config.ts";
+import { configurationTables } from "../src/config/options.ts";
 
 /** Puts generated tables between their markers: `bun docs/tables.ts` after a setting was added or changed. */
 const README = new URL("../README.md", import.meta.url);
