@@ -39,30 +39,30 @@ export type Outcome = UsageError | Failure | undefined;
 /** By the label in usage lines. All are required. */
 export type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 
-/** The parsed command line and variables. `Required` names the options that must have a value. */
-export interface Input<P extends Positionals, O extends Options, Required extends keyof O> {
+/** The parsed command line and variables. `R` names the options that must have a value. */
+export interface Input<P extends Positionals, O extends Options, R extends keyof O> {
   readonly positionals: { readonly [N in keyof P]: P[N] extends ValueType<infer T> ? T : never };
-  readonly values: ValuesOf<O> & { readonly [F in Required]: Exclude<ValueOf<O[F]>, undefined> };
+  readonly values: ValuesOf<O> & { readonly [F in R]: Exclude<ValueOf<O[F]>, undefined> };
   /** The flag or variable that sets an option; undefined for a default. */
   source(flag: keyof O & string): Source | undefined;
 }
 
-export interface Definition<P extends Positionals, O extends Options, Required extends keyof O & string> {
+export interface Definition<P extends Positionals, O extends Options, R extends keyof O & string> {
   /** Such as `keys create`. */
   readonly name: string;
   readonly summary: string;
   readonly description: string;
-  readonly positionals: P;
+  readonly positionals?: P;
   readonly options: O;
-  readonly required: readonly Required[];
+  readonly required?: readonly R[];
   /** Those of `options` that must be the same as the server's, so that the output is right. */
-  readonly serverOptions: Options;
+  readonly serverOptions?: Options;
   readonly examples: readonly string[];
-  run(input: Input<P, O, Required>, context: Context): Promise<Outcome>;
+  run(input: Input<P, O, R>, context: Context): Promise<Outcome>;
 }
 
 /** A command with its types erased: its definition for --help, and `execute`. */
-export interface Command extends Omit<Definition<Positionals, Options, string>, "run"> {
+export interface Command extends Required<Omit<Definition<Positionals, Options, string>, "run">> {
   execute(positionals: readonly string[], flags: Flags, context: Context): Promise<Outcome>;
 }
 
@@ -71,14 +71,18 @@ export function defineCommand<
   O extends Options,
   const R extends keyof O & string = never,
 >(definition: Definition<P, O, R>): Command {
-  const { name, options, required, run } = definition;
+  const { name, options, run, required = [], serverOptions = {} } = definition;
+  const positionalTypes: Positionals = definition.positionals ?? {};
   return {
     ...definition,
+    positionals: positionalTypes,
+    required,
+    serverOptions,
     async execute(texts, flags, context) {
       const source = (flag: string) => sourceOf(flag, flags, context.variables);
       const unsupported = unsupportedFlag(name, options, flags);
       if (unsupported) return unsupported;
-      const positionals = parsePositionals(name, definition.positionals, texts);
+      const positionals = parsePositionals(name, positionalTypes, texts);
       if (positionals instanceof UsageError) return positionals;
       const values = parseOptions(options, flags, context.variables);
       if (values instanceof UsageError) return values;

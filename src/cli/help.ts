@@ -18,7 +18,7 @@ ${columns(rows)}
 Every command has --help. Every option has an environment variable: --port is PETSTORE_PORT.
 Flags override variables, and variables override defaults.
 
-To begin
+Get started
   petstore serve
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
@@ -81,7 +81,7 @@ function optionLines({ options, serverOptions, required }: Command): string {
 /** The help text with bounds and default. */
 function describeOption(option: Option, isRequired: boolean): string {
   const value = describeDefault(option);
-  const notes = [option.type.range, value && `default ${value}`, isRequired && "required"].filter(Boolean);
+  const notes = [option.type.range, value && `default: ${value}`, isRequired && "required"].filter(Boolean);
   return notes.length === 0 ? option.help : `${option.help} (${notes.join("; ")})`;
 }
 

@@ -14,7 +14,6 @@ export const keysCreate = defineCommand({
   summary: "Create an API key and print it",
   description:
     "Creates an API key and prints it. Petstore stores only a hash, so the key cannot be shown again. Running servers accept it at once. The data directory and its database are created if missing.",
-  positionals: {},
   options: { ...NEW_KEY_OPTIONS, ...STORAGE_OPTIONS, json: jsonOption, ...ADDRESS_OPTIONS, ...PLAN_OPTIONS },
   required: ["name", "plan"],
   serverOptions: { ...ADDRESS_OPTIONS, ...PLAN_OPTIONS },

@@ -25,9 +25,7 @@ export const keysList = defineCommand({
   summary: "List the API keys with their limits, usage and bans",
   description:
     "Lists the API keys of an environment, oldest first. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
-  positionals: {},
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...PLAN_OPTIONS, ...BAN_OPTIONS },
-  required: [],
   serverOptions: { ...PLAN_OPTIONS, ...BAN_OPTIONS },
   examples: ["petstore keys list", "petstore keys list --env staging --json"],
   async run({ values }, { clock, print, warn }) {

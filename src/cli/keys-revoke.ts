@@ -6,13 +6,11 @@ import { formatTime, json } from "./output.ts";
 
 export const keysRevoke = defineCommand({
   name: "keys revoke",
-  summary: "Revoke an API key for good",
+  summary: "Revoke an API key permanently",
   description:
-    "Revokes a key: running servers reject it within a second. This cannot be undone. To revoke a key again changes nothing.",
+    "Revokes a key: running servers reject it within a second. This cannot be undone. Revoking a key twice has no further effect.",
   positionals: { ID: keyId },
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
-  required: [],
-  serverOptions: {},
   examples: ["petstore keys revoke 3"],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
     return withKey({ storage: storageOf(values), id }, async (key, keys) => {

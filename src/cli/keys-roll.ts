@@ -13,7 +13,6 @@ export const keysRoll = defineCommand({
     "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
   positionals: { ID: keyId },
   options: { overlap: KEY_OPTIONS.overlap, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...ADDRESS_OPTIONS },
-  required: [],
   serverOptions: ADDRESS_OPTIONS,
   examples: [
     "petstore keys roll 3",

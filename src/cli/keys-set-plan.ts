@@ -19,7 +19,6 @@ export const keysSetPlan = defineCommand({
     json: KEY_OPTIONS.json,
     ...PLAN_OPTIONS,
   },
-  required: [],
   serverOptions: PLAN_OPTIONS,
   examples: [
     "petstore keys set-plan 3 business",

@@ -15,7 +15,6 @@ export const keysShow = defineCommand({
     "Shows one key: its plan, its usage of both limits, its strikes and its ban. While a server runs, usage is at most a second old. The secret is not stored and cannot be shown.",
   positionals: { ID: keyId },
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...PLAN_OPTIONS, ...BAN_OPTIONS },
-  required: [],
   serverOptions: { ...PLAN_OPTIONS, ...BAN_OPTIONS },
   examples: ["petstore keys show 3", "petstore keys show 3 --json"],
   async run({ positionals: { ID: id }, values }, { clock, print, warn }) {

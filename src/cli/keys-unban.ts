@@ -15,8 +15,6 @@ export const keysUnban = defineCommand({
     "Ends the ban of a key and resets its strikes. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
   positionals: { ID: keyId },
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
-  required: [],
-  serverOptions: {},
   examples: ["petstore keys unban 3"],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
     const storage = storageOf(values);

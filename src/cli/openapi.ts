@@ -1,5 +1,5 @@
 import { DEFAULT_URL, expectedUrl, serversOf } from "../config/config.ts";
-import { ADDRESS_OPTIONS, STORAGE_OPTIONS, TWIN_URL_OPTION } from "../config/options.ts";
+import { ADDRESS_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../config/options.ts";
 import { defineCommand } from "./command.ts";
 
 export const openapi = defineCommand({
@@ -7,10 +7,7 @@ export const openapi = defineCommand({
   summary: "Print the OpenAPI document",
   description:
     "Prints the OpenAPI 3.1 document of the API as JSON, with the URLs of both environments. A running server has it at /openapi.json.",
-  positionals: {},
-  options: { ...STORAGE_OPTIONS, ...ADDRESS_OPTIONS, ...TWIN_URL_OPTION },
-  required: [],
-  serverOptions: {},
+  options: { ...STORAGE_OPTIONS, ...ADDRESS_OPTIONS, "twin-url": SETTINGS["twin-url"] },
   examples: [
     "petstore openapi > openapi.json",
     "petstore openapi --public-url https://api.example.com --twin-url https://staging.example.com",

@@ -16,10 +16,7 @@ export const serve = defineCommand({
   summary: "Serve the API",
   description:
     "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one and prints it. The log goes to standard error.",
-  positionals: {},
   options: SETTINGS,
-  required: [],
-  serverOptions: {},
   examples: [
     "petstore serve",
     "petstore serve --env staging",

@@ -48,14 +48,6 @@ export const STORAGE_OPTIONS = {
   },
 } as const satisfies Options;
 
-const LIMITS_TIMEOUT_OPTION = {
-  "limits-timeout": {
-    type: duration({ min: 5, max: SECOND }),
-    default: 25,
-    help: "Timeout of --limits-url; after it the server counts rate limits in its own process until Valkey responds again",
-  },
-} as const satisfies Options;
-
 export const ADDRESS_OPTIONS = {
   host: {
     type: host,
@@ -74,32 +66,6 @@ export const ADDRESS_OPTIONS = {
   },
 } as const satisfies Options;
 
-export const TWIN_URL_OPTION = {
-  "twin-url": {
-    type: baseUrl,
-    defaultText: "the default URL of the other environment",
-    help: "URL of the API in the other environment, for the OpenAPI document",
-  },
-} as const satisfies Options;
-
-const PROXY_OPTION = {
-  "trust-proxy": {
-    type: list(network),
-    default: [],
-    defaultText: "none",
-    repeatable: true,
-    help: "Proxies whose X-Forwarded-For header is trusted; can be repeated",
-  },
-} as const satisfies Options;
-
-const DRAIN_OPTION = {
-  "drain-delay": {
-    type: duration({ min: 0, max: 5 * SECOND }),
-    default: 0,
-    help: "Time to keep serving after a stop signal, while /healthz responds 503 to load balancers",
-  },
-} as const satisfies Options;
-
 /** Enterprise has no option here: each Enterprise key has its own limits. */
 export const PLAN_OPTIONS = {
   "free-limits": {
@@ -112,14 +78,6 @@ export const PLAN_OPTIONS = {
     type: limitPair,
     default: DEFAULT_PLANS.business,
     help: "Rate limits of the Business plan",
-  },
-} as const satisfies Options;
-
-const ANONYMOUS_OPTION = {
-  "anonymous-limits": {
-    type: limitPair,
-    default: DEFAULT_PLANS.anonymous,
-    help: "Rate limits of a client address that sends no valid key",
   },
 } as const satisfies Options;
 
@@ -144,15 +102,37 @@ export const BAN_OPTIONS = {
 /** The settings of a server: `petstore serve`. */
 export const SETTINGS = {
   ...STORAGE_OPTIONS,
-  ...LIMITS_TIMEOUT_OPTION,
+  "limits-timeout": {
+    type: duration({ min: 5, max: SECOND }),
+    default: 25,
+    help: "Timeout of a request to Valkey; after it, the server counts in its own process until Valkey responds",
+  },
   ...ADDRESS_OPTIONS,
-  ...TWIN_URL_OPTION,
-  ...PROXY_OPTION,
-  ...DRAIN_OPTION,
+  "twin-url": {
+    type: baseUrl,
+    defaultText: "its default port on this machine",
+    help: "URL of the API in the other environment, for the OpenAPI document",
+  },
+  "trust-proxy": {
+    type: list(network),
+    default: [],
+    defaultText: "none",
+    repeatable: true,
+    help: "Proxies whose X-Forwarded-For header is trusted; can be repeated",
+  },
+  "drain-delay": {
+    type: duration({ min: 0, max: 5 * SECOND }),
+    default: 0,
+    help: "Time to keep serving after a stop signal, while /healthz responds 503 to load balancers",
+  },
   ...PLAN_OPTIONS,
-  ...ANONYMOUS_OPTION,
+  "anonymous-limits": {
+    type: limitPair,
+    default: DEFAULT_PLANS.anonymous,
+    help: "Rate limits of a client address that sends no valid key",
+  },
   ...BAN_OPTIONS,
-} as const;
+} as const satisfies Options;
 
 /** Further options of `petstore keys …`. */
 export const KEY_OPTIONS = {
@@ -160,11 +140,11 @@ export const KEY_OPTIONS = {
   plan: { type: choice("PLAN", PLANS), help: "Plan of the key" },
   "per-minute": {
     type: requestCount,
-    help: "Requests per minute of an Enterprise key; required for that plan and no other",
+    help: "Requests per minute; only for the Enterprise plan, where it is required",
   },
   "per-day": {
     type: requestCount,
-    help: "Requests per day of an Enterprise key; required for that plan and no other",
+    help: "Requests per day; only for the Enterprise plan, where it is required",
   },
   expires: {
     type: duration({ min: SECOND, max: 3_650 * DAY }),

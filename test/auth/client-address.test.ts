@@ -29,6 +29,13 @@ describe("client address", () => {
   }
 });
 
+test("the header of a peer that is not a proxy is not read", () => {
+  const read = () => {
+    throw new Error("the header was read");
+  };
+  expect(trusting("10.0.0.0/8").subjectOf("203.0.113.9", read)).toBe("address:203.0.113.9");
+});
+
 describe("rate-limit subject", () => {
   for (const [address, id] of [
     ["203.0.113.9", "203.0.113.9"],

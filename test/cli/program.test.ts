@@ -47,8 +47,8 @@ describe("help", () => {
 
   test("defaults and bounds are visible", async () => {
     const { out } = await run("serve --help");
-    expect(out.replaceAll(/\s+/g, " ")).toContain("(0 to 65535; default 8080, or 8081 in staging)");
-    expect(out).toContain("(1s to 30d; default 5m)");
+    expect(out.replaceAll(/\s+/g, " ")).toContain("(0 to 65535; default: 8080, or 8081 in staging)");
+    expect(out).toContain("(1s to 30d; default: 5m)");
   });
 
   test("--help comes before any error", async () => {
@@ -106,6 +106,10 @@ describe("wrong usage", () => {
     ["keys show", "keys show needs ID: the ID of a key, as petstore keys list shows it"],
     ["keys revoke 0", 'ID is "0"; it must be the ID of a key, as petstore keys list shows it'],
     ["keys unban 1 2", 'unexpected argument "2"; see petstore keys unban --help'],
+    [
+      "keys create --name x --plan free --expires 3651d",
+      '--expires is "3651d"; it must be a duration from 1s to 3650d, such as 90s, 15m, 24h or 30d',
+    ],
     [
       "keys roll 1 --overlap 31d",
       '--overlap is "31d"; it must be a duration from 0 to 30d, such as 25ms, 500ms, 90s, 15m, 24h or 30d',
