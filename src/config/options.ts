@@ -3,7 +3,7 @@ import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN } from "../domain/rate-limit.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
-import { describeDefault, flagUsage, type Option, type Options, variableOf } from "./parse-options.ts";
+import type { Options } from "./parse-options.ts";
 import {
   boolean,
   choice,
@@ -161,20 +161,3 @@ export const KEY_OPTIONS = {
 
 /** Every option. A flag means the same in every command. */
 export const OPTIONS = { ...SETTINGS, ...KEY_OPTIONS } as const;
-
-/** Markdown tables for the documentation. */
-export function configurationTables(): { settings: string; keys: string } {
-  return { settings: markdownTable(SETTINGS), keys: markdownTable(KEY_OPTIONS) };
-}
-
-function markdownTable(options: Options): string {
-  const rows = Object.entries(options).map(([flag, option]: [string, Option]) => [
-    `\`${flagUsage(flag, option)}\``,
-    `\`${variableOf(flag)}\``,
-    option.type.expected,
-    describeDefault(option) ?? "",
-    option.help,
-  ]);
-  const header = ["Flag", "Variable", "Value", "Default", "Meaning"];
-  return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
-}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { configurationTables, KEY_OPTIONS, OPTIONS, SETTINGS } from "../../src/config/options.ts";
+import { OPTIONS } from "../../src/config/options.ts";
 import { type Option, variableOf } from "../../src/config/parse-options.ts";
 import { quoted } from "../../src/config/usage-error.ts";
 import { parseConfig, usageError } from "./parsing.ts";
@@ -75,20 +75,6 @@ describe("user input in messages", () => {
         expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
         expect(line.length).toBeLessThan(1_000);
       }),
-    );
-  });
-});
-
-const rows = (table: string) => table.trimEnd().split("\n").slice(2);
-
-describe("the tables for the documentation", () => {
-  test("every option has a row with its variable, value, default and meaning", () => {
-    const { settings, keys } = configurationTables();
-    expect(rows(settings)).toHaveLength(Object.keys(SETTINGS).length);
-    expect(rows(keys)).toHaveLength(Object.keys(KEY_OPTIONS).length);
-    for (const row of [...rows(settings), ...rows(keys)]) expect(row.split(" | ")).toHaveLength(5);
-    expect(rows(settings)).toContain(
-      "| `--ban-length TIME` | `PETSTORE_BAN_LENGTH` | a duration from 1s to 30d, such as 90s, 15m, 24h or 30d | 5m | Duration of a ban |",
     );
   });
 });
