@@ -128,7 +128,7 @@ describe("rooms", () => {
     [
       "the environment is read in config alone",
       /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
-      /^src\/config\//,
+      /^src\/config\/config\.ts$/,
     ],
     [
       "sockets are listened on in http1 alone",
