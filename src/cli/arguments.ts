@@ -24,7 +24,7 @@ export function parseArguments(argv: readonly string[], options: Options): Argum
   for (const token of tokens) {
     if (token.kind !== "option") continue;
     const typed = (argv[token.index] ?? "").replace(/=.*/s, "");
-    // -port has a token for each letter; it is no more a flag than any other unknown one.
+    // parseArgs splits -port into -p -o -r -t; the flag that the user typed is unknown.
     const isKnown = typed === token.rawName && Object.hasOwn(table, token.name);
     const option = isKnown ? table[token.name] : undefined;
     const value = option && valueOf(token, option.type);
