@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathsOf } from "../src/config.ts";
+import { pathsOf } from "../src/config/config.ts";
 import { generateSecret } from "../src/domain/api-keys.ts";
 import { chooseCores, type Cores } from "./machine.ts";
 import { Processes } from "./processes.ts";

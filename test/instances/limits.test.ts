@@ -34,9 +34,9 @@ test("four servers: a ban earned on one holds on all, and keys unban lifts it on
     expect({ code, remaining }).toEqual({ code: "key_banned", remaining: 0 });
     expect(retryAfter).toBeWithin(290, 301);
   }
-  const { bannedUntil, use } = await fleet.keys("show", id);
+  const { bannedUntil, usage } = await fleet.keys("show", id);
   expect(Date.parse(String(bannedUntil))).toBeWithin(Date.now() + 280_000, Date.now() + 301_000);
-  expect(use).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
+  expect(usage).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
 
   await fleet.keys("unban", id);
   await everywhere(fleet.urls, key, ({ code }) => code === "rate_limited");
@@ -47,9 +47,9 @@ test("four servers: a change of plan reaches all within a second, and what was u
   for (const url of fleet.urls) await ask(url, key);
   await fleet.keys("set-plan", id, "pro");
   await everywhere(fleet.urls, key, ({ limit }) => limit === 300);
-  const { use } = await fleet.keys("show", id);
+  const { usage } = await fleet.keys("show", id);
   const { remaining } = await ask(fleet.urls[0] ?? "", key);
-  expect(use).toMatchObject({ minute: { used: 299 - remaining } });
+  expect(usage).toMatchObject({ minute: { used: 299 - remaining } });
 }, 20_000);
 
 test("four servers: a new secret works on all at once, and the old one stops on all within a second", async () => {
@@ -71,9 +71,9 @@ test("keys list and keys show give the counts that Valkey keeps", async () => {
   const { id, key } = await fleet.newKey("free");
   for (const url of fleet.urls) await ask(url, key);
   const spent = { minute: { used: 4, limit: 60 }, day: { used: 4, limit: 1_000 } };
-  expect(await fleet.keys("show", id)).toMatchObject({ use: spent, strikes: 0, bannedUntil: null });
+  expect(await fleet.keys("show", id)).toMatchObject({ usage: spent, strikes: 0, bannedUntil: null });
   const all = Object.values(await fleet.keys("list"));
-  expect(all.find((each) => String(idOf(each)) === id)).toMatchObject({ use: spent });
+  expect(all.find((each) => String(idOf(each)) === id)).toMatchObject({ usage: spent });
 }, 20_000);
 
 function idOf(view: unknown): unknown {
