@@ -6,7 +6,7 @@ import { network } from "./config/networks.ts";
 import { markdownTable, type Option, type ValuesOf, type Variables } from "./config/option.ts";
 import { pathsOf, type Place, whereIs } from "./config/place.ts";
 import { type Environment, ENVIRONMENTS } from "./domain/api-keys.ts";
-import { type BanRules, DEFAULT_BAN } from "./domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "./domain/rate-limit.ts";
 import { DEFAULT_PLANS, PLANS, type Plans } from "./domain/plans.ts";
 
 /** Everything the service can be told, parsed once. */
@@ -65,7 +65,7 @@ export const PLACE = {
 export const PATIENCE = {
   "limits-timeout": {
     kind: duration({ min: 5, max: SECOND }),
-    otherwise: "25ms",
+    otherwise: `${DEFAULT_DECISION_TIMEOUT_MS}ms`,
     help: "Silence of --limits-url after which requests are counted in process until it is back",
   },
 } as const satisfies Record<string, Option>;

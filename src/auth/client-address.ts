@@ -26,7 +26,7 @@ export class Addresses {
 
   subjectOf(peer: string, forwardedFor: () => string | null): Subject {
     let client = this.#look(peer);
-    if (client === undefined) return `address:${peer}`;
+    if (client === undefined) return { kind: "address", id: peer };
     if (!client.isProxy) return client.subject;
     const hops = forwardedFor()?.split(",") ?? [];
     while (hops.length > 0 && client.isProxy) {
@@ -55,7 +55,7 @@ export class Addresses {
   #lookClosely(address: string): Known {
     const family = isIPv4(address) ? "ipv4" : "ipv6";
     const counted = family === "ipv4" ? address : networkOf(address);
-    return { subject: `address:${counted}`, isProxy: this.#proxies.check(address, family) };
+    return { subject: { kind: "address", id: counted }, isProxy: this.#proxies.check(address, family) };
   }
 }
 

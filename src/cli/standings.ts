@@ -34,7 +34,7 @@ async function inUsageStore(place: Place, keys: readonly ApiKey[]): Promise<Stan
   try {
     await withUsageStore(place, (usageStore) => {
       for (const { id, unbannedAt } of keys) {
-        const usage = usageStore.find(`key:${id}`);
+        const usage = usageStore.find({ kind: "key", id });
         // A server that is about to follow the unban may have written the ban once more.
         if (usage && unbannedAt !== undefined) unban(usage, unbannedAt);
         if (usage) standings.set(id, usage);
@@ -51,7 +51,7 @@ async function inValkey(place: Place, keys: readonly ApiKey[], clock: Clock): Pr
   const standings = new Map<number, Usage>();
   const failure = await withValkey(place, clock, async (rateLimiter) => {
     for (const { id } of keys) {
-      const usage = await rateLimiter.usage(`key:${id}`);
+      const usage = await rateLimiter.usage({ kind: "key", id });
       if (usage) standings.set(id, usage);
     }
   });
@@ -68,13 +68,13 @@ export async function unbanKey(
   { at, clock }: { at: number; clock: Clock },
 ): Promise<Unknown | undefined> {
   if (place.limitsUrls !== undefined) {
-    return withValkey(place, clock, async (rateLimiter) => rateLimiter.unban(`key:${id}`, at));
+    return withValkey(place, clock, async (rateLimiter) => rateLimiter.unban({ kind: "key", id }, at));
   }
   await withUsageStore(place, (usageStore) => {
-    const usage = usageStore.find(`key:${id}`);
+    const usage = usageStore.find({ kind: "key", id });
     if (usage === undefined) return;
     unban(usage, at);
-    usageStore.save([[`key:${id}`, usage]]);
+    usageStore.save([[{ kind: "key", id }, usage]]);
   }).catch((error: unknown) => {
     // Busy, so a server is running, and it is the one that counts.
     if (!(error instanceof Unavailable)) throw error;
@@ -103,7 +103,7 @@ async function withValkey(
   const lost: Unknown[] = [];
   const { environment, limitsUrls: urls = [] } = place;
   const rateLimiter = await openValkey({ environment, urls, ban: DEFAULT_BAN, clock }, (state, cause) => {
-    if (state === "lost")
+    if (state === "unavailable")
       lost.push({ unknown: `${whereIs(place).limits} cannot be used: ${explain(cause)}` });
   });
   try {

@@ -23,7 +23,9 @@ describe("client address", () => {
     ["IPv6 with a port", "10.0.0.1", "[2001:470::5]:443", "2001:470:0:0::/64"],
     ["IPv6 in brackets", "2001:db8::1", "[2001:470::5]", "2001:470:0:0::/64"],
   ] as const) {
-    test(what, () => expect(addresses.subjectOf(peer, () => forwarded)).toBe(`address:${client}`));
+    test(what, () =>
+      expect(addresses.subjectOf(peer, () => forwarded)).toEqual({ kind: "address", id: client }),
+    );
   }
 });
 
@@ -38,6 +40,6 @@ describe("counted address", () => {
     ["64:ff9b::192.0.2.1", "64:ff9b:0:0::/64"],
   ] as const) {
     test(`${address} counts as ${counted}`, () =>
-      expect(new Addresses([]).subjectOf(address, () => null)).toBe(`address:${counted}`));
+      expect(new Addresses([]).subjectOf(address, () => null)).toEqual({ kind: "address", id: counted }));
   }
 });

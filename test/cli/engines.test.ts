@@ -81,7 +81,7 @@ test("without Valkey a ban is neither known nor lifted, and nothing says otherwi
   expect(await show()).toMatchObject({ state: "banned", bannedUntil: expect.any(String) });
 
   valkey.freeze();
-  const away = `petstore: Valkey at ${host(valkey.url)} cannot be used: no answer within 500 ms`;
+  const away = `petstore: Valkey at ${host(valkey.url)} cannot be used: no reply within 500 ms`;
   const listed = await keys("list", ...at);
   expect(listed.err).toBe(`${away} (so use, strikes and bans are not known)\n`);
   expect(listed.out).toMatch(/^1 +app +enterprise +active +\? +\? +\? +\? +- /m);

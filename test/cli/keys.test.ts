@@ -42,7 +42,7 @@ async function credential(bench: Workbench, secret: string) {
 
 function writeUsageStore(bench: Workbench, id: number, usage: Usage): void {
   const usageStore = openUsageStore(pathsOf(place(bench)).usageStore);
-  usageStore.save([[`key:${id}`, usage]]);
+  usageStore.save([[{ kind: "key", id }, usage]]);
   usageStore.close();
 }
 
@@ -332,8 +332,8 @@ describe("keys roll", () => {
 });
 
 const banned = (at: number): Usage => ({
-  minute: { openedAt: at, used: 60, refusedAt: at, strikes: 4 },
-  day: { openedAt: at, used: 60, refusedAt: -1, strikes: 0 },
+  minute: { openedAt: at, used: 60, firstRejectedAt: at, strikes: 4 },
+  day: { openedAt: at, used: 60, firstRejectedAt: -1, strikes: 0 },
   bannedAt: at,
   bannedUntil: at + 300_000,
 });
