@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { steadyClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
@@ -6,6 +5,7 @@ import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
+import { apiDocs } from "./http/api-docs.ts";
 import { Deadlines } from "./http/request-timeout.ts";
 import { ErrorLog } from "./http/error-log.ts";
 import { createHandlers } from "./http/handlers.ts";
@@ -33,7 +33,7 @@ export interface AppOptions {
 }
 
 /** Shorter than the time a stop is given. */
-const DEADLINE_MS = 7_000;
+export const DEADLINE_MS = 7_000;
 /** A changed key is known everywhere within a second; four looks leave room for a slow one. */
 const FOLLOW_EVERY_MS = 250;
 /** A ban that began up to this much after it was lifted was lifted all the same, by a clock that is behind. */
@@ -79,7 +79,7 @@ export async function serveOn(
   const pipeline = createPipeline({ authenticator, rateLimiter, plans, addresses, clock, faults }, operate);
   const pages = createPages({
     openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
-    docs: interfaceDocs,
+    docs: apiDocs,
     isLeaving: () => listener.isLeaving,
   });
   listener.serve(createSite({ pipeline, pages, log }));
@@ -138,8 +138,4 @@ function systemClock(log: Log): Clock {
     onStep: (byMs) =>
       log.warn("the machine's clock was set; it is followed from the next start on", { byMs }),
   });
-}
-
-function interfaceDocs(): string {
-  return readFileSync(new URL("../docs/interface.md", import.meta.url), "utf8");
 }

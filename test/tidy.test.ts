@@ -207,19 +207,6 @@ describe("documents", () => {
     expect(broken).toEqual([]);
   });
 
-  test("the interface has the chapter that the Deprecation header's Link points to", () => {
-    expect(anchorsOf(read("docs/interface.md"))).toContain("deprecation");
-  });
-
-  test("the interface names every error code with its status", async () => {
-    const { ERRORS } = await import("../src/contract/errors.ts");
-    const { text } = read("docs/interface.md");
-    const missing = Object.entries(ERRORS).filter(
-      ([code, { status }]) => !new RegExp(`^\\| +${status} \\| \`${code}\` +\\|`, "m").test(text),
-    );
-    expect(missing).toEqual([]);
-  });
-
   test("docs/dependencies.md has a row for each dependency, and for no other", () => {
     const { dependencies, devDependencies } = JSON.parse(read("package.json").text);
     const rows = [...read("docs/dependencies.md").text.matchAll(/^\| `([^`]+)` +\|/gm)].map(

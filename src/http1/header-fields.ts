@@ -7,7 +7,7 @@ import { FIELD } from "./grammar.ts";
 const FIELD_LINES = new RegExp(`^(?:${FIELD}\\r\\n)*$`);
 
 /** More than this many say nothing that is wanted here. */
-const MAX_FIELDS = 128;
+export const MAX_FIELDS = 128;
 
 /** What a request says about itself besides its first line. */
 export class HeaderFields {

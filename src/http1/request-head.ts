@@ -27,7 +27,7 @@ export interface Framing {
   readonly expects: boolean;
 }
 
-const MAX_HEAD_BYTES = 16 * 1024;
+export const MAX_HEAD_BYTES = 16 * 1024;
 /** Looking this far mostly does, also where many requests have come at once. */
 const USUAL_HEAD_BYTES = 1_024;
 /** A greeting of TLS, or lines that end with a mere LF: the end of such a head is not waited for. */

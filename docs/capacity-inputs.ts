@@ -1,8 +1,8 @@
 /**
- * Measures what the arithmetic of docs/scaling.md starts from: `bun docs/scaling-inputs.ts`, about a minute, needs wrk.
+ * Measures the inputs of docs/capacity.md: `bun docs/capacity-inputs.ts`, about a minute, needs wrk.
  *
- * One server, on a PostgreSQL and a Valkey of its own, under full load. Processor time is taken from the kernel,
- * process by process, so it says what a request costs and not how long it waited for a core that others had.
+ * One server with its own PostgreSQL and Valkey runs under full load. CPU time comes from the kernel, by process, so a
+ * figure is what a request costs and does not include waiting for a core.
  */
 import { RedisClient, SQL } from "bun";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ import { command } from "../test/process.ts";
 
 const SECONDS = 3;
 const CONNECTIONS = 64;
-const ANIMALS = 100_000;
+const PETS = 100_000;
 const NO_LIMITS = ["--per-minute", "1000000000", "--per-day", "1000000000"];
 
 const folder = mkdtempSync(join(tmpdir(), "petstore-inputs-"));
@@ -54,7 +54,7 @@ async function load({ url, key, script }: Work, seconds: number): Promise<number
 const cpuOf = (pids: readonly number[]) =>
   pids.flatMap(familyOf).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
 
-/** Microseconds of processor time that a request costs each of these groups of processes. */
+/** CPU time of each group of processes per request, in microseconds. */
 async function measure(work: Work, groups: Readonly<Record<string, readonly number[]>>) {
   await load(work, 1);
   const before = Object.values(groups).map(cpuOf);
@@ -66,7 +66,7 @@ async function measure(work: Work, groups: Readonly<Record<string, readonly numb
   return { "requests/s": Math.round(requests / SECONDS), ...Object.fromEntries(costs) };
 }
 
-/** Stands in front of a server, passes everything on, and counts it. */
+/** A TCP proxy that counts bytes. */
 async function meter(url: string) {
   const { hostname, port } = new URL(url);
   const bytes = { there: 0, back: 0 };
@@ -81,12 +81,12 @@ async function meter(url: string) {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("there is no port");
+  if (address === null || typeof address === "string") throw new Error("the proxy has no port");
   return { url: url.replace(`:${port}`, `:${address.port}`), bytes };
 }
 
-/** Bytes that a list puts on each wire. Nobody else asks meanwhile, so a batch for Valkey is one request. */
-async function weigh(key: string, engines: { postgres: string; valkey: string }) {
+/** Bytes that a list takes on each connection. There is no other load, so a batch for Valkey is one request. */
+async function countBytes(key: string, engines: { postgres: string; valkey: string }) {
   const postgres = await meter(engines.postgres);
   const valkey = await meter(engines.valkey);
   const urls = ["--database-url", postgres.url, "--limits-url", valkey.url];
@@ -95,12 +95,12 @@ async function weigh(key: string, engines: { postgres: string; valkey: string })
   const ask = async () =>
     (await fetch(`${clients.url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).text();
   await ask();
-  const wires = Object.entries({ clients, postgres, valkey });
-  const before = wires.map(([, { bytes }]) => ({ ...bytes }));
+  const connections = Object.entries({ clients, postgres, valkey });
+  const before = connections.map(([, { bytes }]) => ({ ...bytes }));
   const times = 200;
   for (let i = 0; i < times; i++) await ask();
   await server.stop();
-  const each = wires.map(([name, { bytes }], i) => {
+  const each = connections.map(([name, { bytes }], i) => {
     const { there = 0, back = 0 } = before[i] ?? {};
     const share = (sum: number) => Math.round(sum / times);
     return [name, { "bytes there": share(bytes.there - there), "bytes back": share(bytes.back - back) }];
@@ -108,7 +108,7 @@ async function weigh(key: string, engines: { postgres: string; valkey: string })
   return Object.fromEntries(each);
 }
 
-/** What a subject takes of Valkey's memory, all told: a hundred thousand copies of one that was counted. */
+/** Valkey's memory for one key or address, measured with a hundred thousand copies. */
 async function subjectBytes(url: string): Promise<number> {
   const client = new RedisClient(url);
   const used = async () =>
@@ -125,7 +125,7 @@ async function subjectBytes(url: string): Promise<number> {
   return Math.round(bytes);
 }
 
-/** The middle of three hundred creates, one after the other, and what an animal takes on disk with its indexes. */
+/** The median of three hundred creates in sequence, and the disk space of a pet with its indexes. */
 async function commitAndSize(sql: SQL) {
   const took: number[] = [];
   for (let i = 0; i < 300; i++) {
@@ -136,7 +136,7 @@ async function commitAndSize(sql: SQL) {
   const [size] = await sql<[{ each: number }]>`
     SELECT pg_total_relation_size('production.pets')::float8 / count(*) AS each FROM production.pets`;
   const commit = took.toSorted((a, b) => a - b)[150] ?? 0;
-  return `A commit takes ${commit.toFixed(2)} ms, an animal ${Math.round(size.each)} bytes of PostgreSQL's disk.`;
+  return `A commit takes ${commit.toFixed(2)} ms, a pet ${Math.round(size.each)} bytes of PostgreSQL's disk.`;
 }
 
 const [postgres, valkey] = [await startPostgres({ durable: true }), await startValkey()];
@@ -147,10 +147,10 @@ const { key }: { key: string } = JSON.parse(out);
 const sql = new SQL(postgres.url, { max: 1 });
 await sql.unsafe(`INSERT INTO production.pets (name, category_id, status)
   SELECT 'Rex ' || n, n % 50, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]
-  FROM generate_series(1, ${ANIMALS}) AS n`);
+  FROM generate_series(1, ${PETS}) AS n`);
 await sql.unsafe("VACUUM ANALYZE production.pets");
 
-// With a whole second of patience: on a machine this busy, silence is no sign.
+// A long timeout: this machine is so busy that a late response does not mean a failure.
 const patient = ["--limits-timeout", "1s", "--port", "0", "--trust-proxy", "127.0.0.1"];
 const server = await startInstance([...place, ...patient]);
 const groups = { server: [server.pid], postgres: [postgres.pid], valkey: [valkey.pid] };
@@ -178,10 +178,10 @@ costs["get, Valkey as a cluster"] = await measure(
 await clustered.stop();
 
 const { cores, cpu, kernel, load: average } = describeMachine();
-const wires = await weigh(key, { postgres: postgres.url, valkey: valkey.url });
+const connections = await countBytes(key, { postgres: postgres.url, valkey: valkey.url });
 process.stdout
   .write(`${cores} cores of ${cpu}, Linux ${kernel}, Bun ${Bun.version}; load average at the end ${average}
-${Bun.inspect.table(costs)}${Bun.inspect.table(wires)}A subject takes ${await subjectBytes(valkey.url)} bytes of Valkey's memory.
+${Bun.inspect.table(costs)}${Bun.inspect.table(connections)}A key or address takes ${await subjectBytes(valkey.url)} bytes of Valkey's memory.
 ${await commitAndSize(sql)}
 `);
 rmSync(folder, { recursive: true });
