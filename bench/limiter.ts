@@ -4,7 +4,7 @@
  */
 import { steadyClock } from "../src/clock.ts";
 import { generateSecret } from "../src/domain/api-keys.ts";
-import { DEFAULT_BAN, type Limits, type Subject, type Decision } from "../src/domain/rate-limit.ts";
+import { DEFAULT_BAN, type Limits, type Decision } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import type { UsageStore } from "../src/domain/ports.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
@@ -50,7 +50,7 @@ interface Population {
 type Ledgers = "with a ledger" | "without a ledger";
 
 function openLimiter(ledgers: Ledgers) {
-  const ledger = ledgers === "with a ledger" ? { ledger: BOTTOMLESS } : {};
+  const ledger = ledgers === "with a ledger" ? { usageStore: BOTTOMLESS } : {};
   return createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...ledger });
 }
 
@@ -91,7 +91,7 @@ async function openKeys(count: number, ledgers: Ledgers): Promise<Population> {
     count,
     present: (i) => headers.toString("latin1", i * HEADER_LENGTH, (i + 1) * HEADER_LENGTH),
     admit(header) {
-      const caller = callers.find(header);
+      const caller = callers.authenticate(header);
       return typeof caller === "object" && "limits" in caller
         ? limiter.decide(caller.subject, caller.limits)
         : undefined;
@@ -104,8 +104,8 @@ function openAddresses(ledgers: Ledgers): Population {
   const limiter = openLimiter(ledgers);
   return {
     count: MILLION,
-    present: (i) => `address:2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,
-    admit: (subject) => limiter.decide(subject as Subject, LIMITS),
+    present: (i) => `2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,
+    admit: (id) => limiter.decide({ kind: "address", id }, LIMITS),
   };
 }
 

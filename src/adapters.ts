@@ -108,14 +108,14 @@ async function ownLimiter(
     clock,
     ban: config.ban,
     usageStore: openUsageStore(pathsOf(config).usageStore),
-    onUsageStoreFault: (error) => log.warn("counts are not being written down; trying again", { error }),
+    onUsageStoreError: (error) => log.warn("counts are not being written down; trying again", { error }),
   });
 }
 
 function sharedLimiter(config: Config, urls: readonly string[], { clock, log }: { clock: Clock; log: Log }) {
   const { environment, limitsTimeoutMs, ban } = config;
-  return openValkey({ environment, urls, ban, clock, commandTimeoutMs: limitsTimeoutMs }, (state, cause) =>
-    state === "lost"
+  return openValkey({ environment, urls, ban, clock, timeoutMs: limitsTimeoutMs }, (state, cause) =>
+    state === "unavailable"
       ? log.warn(...lossOf(messageOf(cause)))
       : log.info("Valkey is back; limits are shared again"),
   );
@@ -140,23 +140,23 @@ export interface ValkeyOptions {
   readonly urls: readonly string[];
   readonly ban: BanRules;
   readonly clock: Clock;
-  readonly commandTimeoutMs: number;
+  readonly timeoutMs: number;
 }
 
 /** One address is a server, several are hosts of a cluster. */
 export async function openValkey(
   options: ValkeyOptions,
-  onTurn: (state: "lost" | "back", cause?: unknown) => void,
+  onStateChange: (state: "available" | "unavailable", cause?: unknown) => void,
 ): Promise<RateLimiter> {
   const { environment, urls, ...rest } = options;
   const [only] = urls;
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
-  const { createValkeyRateLimiter } = await import("./rate-limit/valkey/index.ts");
+  const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
   return createValkeyRateLimiter({
     url: urls.length === 1 && only !== undefined ? only : urls,
     prefix: `petstore:${environment}:`,
     ...rest,
     fallback: createMemoryRateLimiter(rest),
-    onTurn,
+    onStateChange,
   });
 }

@@ -113,9 +113,12 @@ function followKeys(options: {
 
   async function look(): Promise<void> {
     try {
-      for (const key of await authenticator.follow()) {
+      for (const key of await authenticator.followChanges()) {
         if (key.unbannedAt !== undefined) {
-          await rateLimiter.unban(`key:${key.id}`, Math.min(clock.now(), key.unbannedAt + CLOCKS_APART_MS));
+          await rateLimiter.unban(
+            { kind: "key", id: key.id },
+            Math.min(clock.now(), key.unbannedAt + CLOCKS_APART_MS),
+          );
         }
       }
       if (failing) log.info("key changes are being followed again");

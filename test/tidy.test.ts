@@ -68,8 +68,8 @@ const roomOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   domain: ["contract"],
-  auth: ["domain", "contract", "copy-string", "ip-address"],
-  "rate-limit": ["domain", "contract"],
+  auth: ["domain", "contract", "copy-string", "hash-index", "ip-address"],
+  "rate-limit": ["domain", "contract", "hash-index"],
   store: ["domain", "contract", "etag", "bounded-cache"],
   http1: ["domain", "log"],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string"],
@@ -80,6 +80,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "bounded-cache": [],
   "copy-string": [],
   "ip-address": [],
+  "hash-index": [],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log"],
   cli: ["app", "adapters", "config", "store", "domain", "contract", "log"],

@@ -33,7 +33,7 @@ export class Addresses {
 
   subjectOf(peer: string, forwardedFor: () => string | null): Subject {
     let client = this.#find(peer);
-    if (client === undefined) return `address:${peer}`;
+    if (client === undefined) return { kind: "address", id: peer };
     if (!client.isProxy) return client.subject;
     const hops = forwardedFor()?.split(",") ?? [];
     while (hops.length > 0 && client.isProxy) {
@@ -52,7 +52,7 @@ export class Addresses {
     const address = parseIpAddress(withoutPortAndZone(text));
     if (address === undefined) return undefined;
     const client: ClientAddress = {
-      subject: `address:${isIpv4(address) ? formatIpAddress(address) : slash64(address)}`,
+      subject: { kind: "address", id: isIpv4(address) ? formatIpAddress(address) : slash64(address) },
       isProxy: this.#proxies.some((proxy) => contains(proxy, address)),
     };
     if (this.#cache.size >= MAX_CACHED) this.#cache.clear();

@@ -40,7 +40,7 @@ async function readFromUsageStore(
   try {
     await withUsageStore(storage, (usageStore) => {
       for (const { id, unbannedAt } of keys) {
-        const usage = usageStore.find(`key:${id}`);
+        const usage = usageStore.find({ kind: "key", id });
         // A running server may have written the ban again before it saw the unban.
         if (usage && unbannedAt !== undefined) unban(usage, unbannedAt);
         if (usage) usages.set(id, usage);
@@ -61,7 +61,7 @@ async function readFromValkey(
   const usages = new Map<number, Usage>();
   const unavailable = await withValkey(storage, clock, async (rateLimiter) => {
     for (const { id } of keys) {
-      const usage = await rateLimiter.usage(`key:${id}`);
+      const usage = await rateLimiter.usage({ kind: "key", id });
       if (usage) usages.set(id, usage);
     }
   });
@@ -78,13 +78,13 @@ export async function unbanKey(
   { at, clock }: { at: number; clock: Clock },
 ): Promise<UsageUnavailable | undefined> {
   if (storage.limitsUrls !== undefined) {
-    return withValkey(storage, clock, async (rateLimiter) => rateLimiter.unban(`key:${id}`, at));
+    return withValkey(storage, clock, async (rateLimiter) => rateLimiter.unban({ kind: "key", id }, at));
   }
   await withUsageStore(storage, (usageStore) => {
-    const usage = usageStore.find(`key:${id}`);
+    const usage = usageStore.find({ kind: "key", id });
     if (usage === undefined) return;
     unban(usage, at);
-    usageStore.save([[`key:${id}`, usage]]);
+    usageStore.save([[{ kind: "key", id }, usage]]);
   }).catch((error: unknown) => {
     // The usage store is busy, so a server is running, and it unbans the key itself.
     if (!(error instanceof Unavailable)) throw error;
@@ -112,11 +112,11 @@ async function withValkey(
 ): Promise<UsageUnavailable | undefined> {
   const failures: UsageUnavailable[] = [];
   const { environment, limitsUrls: urls = [] } = storage;
-  const commandTimeoutMs = SETTINGS["limits-timeout"].default;
+  const timeoutMs = SETTINGS["limits-timeout"].default;
   const rateLimiter = await openValkey(
-    { environment, urls, ban: DEFAULT_BAN, clock, commandTimeoutMs },
+    { environment, urls, ban: DEFAULT_BAN, clock, timeoutMs },
     (state, cause) => {
-      if (state === "lost") {
+      if (state === "unavailable") {
         failures.push({
           reason: `${describeStorage(storage).rateLimits} is unavailable: ${errorMessage(cause)}`,
         });

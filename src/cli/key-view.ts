@@ -6,7 +6,7 @@ import {
   type Limits,
   MINUTE_MS,
   newUsage,
-  settle,
+  expire,
   type Window,
 } from "../domain/rate-limit.ts";
 import type { KeyUsage, UsageUnavailable } from "./key-usage.ts";
@@ -45,7 +45,7 @@ export interface ViewOptions {
 export function keyView(key: ApiKey, { plans, ban, now, usage }: ViewOptions): KeyView {
   const limits = limitsOf(key, plans);
   const current = "reason" in usage ? undefined : (usage.get(key.id) ?? newUsage());
-  if (current) settle(current, now, ban);
+  if (current) expire(current, now, ban);
   const bannedUntil = current && now < current.bannedUntil ? current.bannedUntil : undefined;
   return {
     id: key.id,

@@ -97,21 +97,21 @@ export interface KeyStore {
 
 export type KeyChange = Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>;
 
-/** Two windows per subject, charged together or not at all. */
+/** Limits the requests of each subject, by the rules in rate-limit.ts. */
 export interface RateLimiter {
-  /** One atomic intent: decide this subject under these limits, now. In process it answers without a promise. */
+  /** Allows or rejects one request, atomically. A rate limiter in process decides without a promise. */
   decide(subject: Subject, limits: Limits): Awaitable<Decision>;
-  /** Where a subject stands, without charging it. */
+  /** Reads the usage and counts nothing; undefined when nothing of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
-  /** Lifts a ban that began at or before `at`, with its strikes. */
+  /** Ends a ban that began at or before `at`, and clears strikes from before. */
   unban(subject: Subject, at: number): Awaitable<void>;
   close(): Promise<void>;
 }
 
-/** Keeps the usage of an in-process rate limiter across restarts. It is written behind the requests. */
+/** Stores the usage of an in-process rate limiter, so that it survives a restart. */
 export interface UsageStore {
   load(): Iterable<readonly [Subject, Usage]>;
-  /** Standings that changed since the last call; undefined means forgotten. */
+  /** Saves all of the changes or none; undefined deletes a subject. */
   save(changes: Iterable<readonly [Subject, Usage | undefined]>): void;
   find(subject: Subject): Usage | undefined;
   close(): void;

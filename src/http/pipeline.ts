@@ -21,7 +21,7 @@ import {
 import type { Route } from "./router.ts";
 
 export interface Admission {
-  readonly authenticator: Pick<Authenticator, "find">;
+  readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide">;
   readonly plans: Plans;
   readonly addresses: Addresses;
@@ -41,7 +41,7 @@ export function createPipeline(admission: Admission, operate: Operate): Pipeline
 
   return (request, route) => {
     try {
-      const principal = authenticator.find(request.headers.get("authorization"));
+      const principal = authenticator.authenticate(request.headers.get("authorization"));
       return principal instanceof Promise
         ? principal.then((found) => charge(request, route, found)).catch(fault)
         : charge(request, route, principal);

@@ -25,7 +25,9 @@ describe("client address", () => {
     ["IPv6 with a zone", "fe80::1%br-lan", null, "fe80:0:0:0::/64"],
     ["a peer without an IP address", "unix", null, "unix"],
   ] as const) {
-    test(name, () => expect(addresses.subjectOf(peer, () => forwarded)).toBe(`address:${client}`));
+    test(name, () =>
+      expect(addresses.subjectOf(peer, () => forwarded)).toEqual({ kind: "address", id: client }),
+    );
   }
 });
 
@@ -33,7 +35,10 @@ test("the header of a peer that is not a proxy is not read", () => {
   const read = () => {
     throw new Error("the header was read");
   };
-  expect(trusting("10.0.0.0/8").subjectOf("203.0.113.9", read)).toBe("address:203.0.113.9");
+  expect(trusting("10.0.0.0/8").subjectOf("203.0.113.9", read)).toEqual({
+    kind: "address",
+    id: "203.0.113.9",
+  });
 });
 
 describe("rate-limit subject", () => {
@@ -48,7 +53,7 @@ describe("rate-limit subject", () => {
     ["64:ff9b::192.0.2.1", "64:ff9b:0:0::/64"],
   ] as const) {
     test(`${address} counts as ${id}`, () =>
-      expect(trusting().subjectOf(address, () => null)).toBe(`address:${id}`));
+      expect(trusting().subjectOf(address, () => null)).toEqual({ kind: "address", id }));
   }
 });
 
@@ -66,7 +71,7 @@ describe("cache of parsed addresses", () => {
     let largest = 0;
     for (let i = 0; i < 25_000; i++) {
       const address = `10.0.${i >> 8}.${i & 255}`;
-      expect(find(addresses, address)).toBe(`address:${address}`);
+      expect(find(addresses, address)).toEqual({ kind: "address", id: address });
       largest = Math.max(largest, addresses.cacheSize);
     }
     expect(largest).toBe(10_000);
@@ -75,7 +80,7 @@ describe("cache of parsed addresses", () => {
   test("it has no entry for a text that is not an address, nor for one longer than 64 characters", () => {
     const addresses = trusting();
     find(addresses, "nonsense");
-    expect(find(addresses, `fe80::1%${"z".repeat(57)}`)).toBe("address:fe80:0:0:0::/64");
+    expect(find(addresses, `fe80::1%${"z".repeat(57)}`)).toEqual({ kind: "address", id: "fe80:0:0:0::/64" });
     expect(addresses.cacheSize).toBe(0);
     find(addresses, `fe80::1%${"z".repeat(56)}`);
     expect(addresses.cacheSize).toBe(1);

@@ -28,6 +28,6 @@ export async function findCredential(cli: InProcessCli, secret: string) {
 /** Writes the usage of a key as a server does. */
 export function saveUsage(cli: InProcessCli, id: number, usage: Usage): void {
   const usageStore = openUsageStore(paths(cli).usageStore);
-  usageStore.save([[`key:${id}`, usage]]);
+  usageStore.save([[{ kind: "key", id }, usage]]);
   usageStore.close();
 }

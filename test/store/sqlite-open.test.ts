@@ -205,6 +205,8 @@ describe("opening a database", () => {
   }
 });
 
+const KEY = { kind: "key", id: 1 } as const;
+
 describe("the usage store", () => {
   test("a save while another process writes fails at once, and succeeds when it is repeated", () => {
     using folder = temporaryFolder();
@@ -213,11 +215,11 @@ describe("the usage store", () => {
     using other = new Database(folder.path("limits.db"));
     other.run("BEGIN IMMEDIATE");
     const before = performance.now();
-    expect(() => usageStore.save([["key:1", usage]])).toThrow("locked");
+    expect(() => usageStore.save([[KEY, usage]])).toThrow("locked");
     expect(performance.now() - before).toBeLessThan(20);
     other.run("COMMIT");
-    usageStore.save([["key:1", usage]]);
-    expect(usageStore.find("key:1")).toEqual(usage);
+    usageStore.save([[KEY, usage]]);
+    expect(usageStore.find(KEY)).toEqual(usage);
     usageStore.close();
   });
 
@@ -225,14 +227,14 @@ describe("the usage store", () => {
     using folder = temporaryFolder();
     const server = openUsageStore(folder.path("limits.db"));
     const usage = { minute: window(), day: window(), bannedAt: 5, bannedUntil: 10 };
-    server.save([["key:1", usage]]);
+    server.save([[KEY, usage]]);
     const command = openUsageStore(folder.path("limits.db"));
-    expect(command.find("key:1")).toEqual(usage);
+    expect(command.find(KEY)).toEqual(usage);
     command.close();
     server.close();
   });
 });
 
 function window() {
-  return { openedAt: 1_000, used: 3, refusedAt: -1, strikes: 0 };
+  return { openedAt: 1_000, used: 3, firstRejectedAt: -1, strikes: 0 };
 }

@@ -8,18 +8,18 @@ import {
 } from "../../src/domain/api-keys.ts";
 import type { Awaitable } from "../../src/domain/awaitable.ts";
 
-/** Keys in a Map, as far as callers are found by them; tells how often it was asked, and can be made to answer late. */
-export class MapKeys {
-  reads = 0;
-  /** Stands between the answer and whoever asked. */
-  deliver: (credential: Credential | undefined) => Awaitable<Credential | undefined> = (found) => found;
+/** The part of a key store that an Authenticator uses, in Maps. It counts look-ups, and can be slow or fail. */
+export class MapKeyStore {
+  lookUps = 0;
+  /** Turns the credential that was found into the response. */
+  respond: (credential: Credential | undefined) => Awaitable<Credential | undefined> = (found) => found;
   readonly #keys = new Map<number, ApiKey & { revision: number }>();
   readonly #secrets = new Map<string, { keyId: number; validUntil?: number }>();
   #revision = 0;
 
   findCredential(secretHash: string): Awaitable<Credential | undefined> {
-    this.reads++;
-    return this.deliver(this.peek(secretHash));
+    this.lookUps++;
+    return this.respond(this.peek(secretHash));
   }
 
   changesSince(since: number): { revision: number; changed: readonly ApiKey[] } {
@@ -27,7 +27,7 @@ export class MapKeys {
     return { revision: this.#revision, changed };
   }
 
-  /** As findCredential, unnoticed. */
+  /** As findCredential, and counts no look-up. */
   peek(secretHash: string): Credential | undefined {
     const found = this.#secrets.get(secretHash);
     const key = found && this.#keys.get(found.keyId);
@@ -46,7 +46,7 @@ export class MapKeys {
     return { id, secret };
   }
 
-  roll(id: number, overlapEndsAt: number): string {
+  rotate(id: number, overlapEndsAt: number): string {
     for (const secret of this.#secrets.values()) {
       if (secret.keyId === id) secret.validUntil = Math.min(secret.validUntil ?? Infinity, overlapEndsAt);
     }

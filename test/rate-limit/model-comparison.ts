@@ -1,12 +1,13 @@
 import { expect } from "bun:test";
 import * as fc from "fast-check";
 import { type BanRules, type Limits, newUsage, type Subject } from "../../src/domain/rate-limit.ts";
-import { type LimiterUnderTest, type OpenLimiter, STARTS_AT } from "../conformance/limiter.ts";
-import { type Look, ModelLimiter } from "./model.ts";
+import { type OpenRateLimiter, type RateLimiterUnderTest, STARTS_AT } from "../conformance/rate-limiter.ts";
+import { address, key, textOf } from "../subjects.ts";
+import { ModelRateLimiter, type VisibleUsage } from "./model.ts";
 
-const SUBJECTS = ["key:1", "key:2", "address:192.0.2.7"] as const;
+const SUBJECTS = [key(1), key(2), address("192.0.2.7")];
 
-/** Limiters go wrong where something begins or ends, so most pauses lead right to such an instant. */
+/** Rate limiters fail where something begins or ends, so most pauses end at such a time. */
 const pause = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(1, 999, 1_000, 1_001, 4_999, 5_000, 59_999, 60_000, 60_001) },
   { weight: 2, arbitrary: fc.constantFrom(299_999, 300_000, 86_339_999, 86_340_000, 86_399_999, 86_400_000) },
@@ -31,7 +32,7 @@ const rules: fc.Arbitrary<BanRules> = fc.record({
 type Step =
   | { readonly burst: Subject; readonly count: number }
   | { readonly pauseMs: number }
-  | { readonly waitAsTold: Subject }
+  | { readonly waitRetryAfter: Subject }
   | { readonly jumpMs: number }
   | { readonly restartWithJumpMs: number }
   | { readonly plan: Subject; readonly limits: Limits }
@@ -40,22 +41,22 @@ type Step =
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ burst: subject, count: fc.integer({ min: 1, max: 8 }) }) },
   { weight: 4, arbitrary: fc.record({ pauseMs: pause }) },
-  { weight: 2, arbitrary: fc.record({ waitAsTold: subject }) },
+  { weight: 2, arbitrary: fc.record({ waitRetryAfter: subject }) },
   { weight: 1, arbitrary: fc.record({ jumpMs: jump }) },
   { weight: 1, arbitrary: fc.record({ restartWithJumpMs: jump }) },
   { weight: 1, arbitrary: fc.record({ plan: subject, limits }) },
   { weight: 1, arbitrary: fc.record({ unban: subject, agoMs: fc.constantFrom(0, 1, 1_000, 100_000) }) },
 );
 
-/** Random lives of a few subjects, in which the rateLimiter and the model may never differ in anything. */
-export async function limiterAgreesWithModel(open: OpenLimiter, runs: number): Promise<void> {
-  const life = fc.record({ rules, limits, steps: fc.array(step, { maxLength: 40, size: "max" }) });
+/** Random histories of a few subjects: rate limiter and model must be the same at each step. */
+export async function compareWithModel(open: OpenRateLimiter, runs: number): Promise<void> {
+  const history = fc.record({ rules, limits, steps: fc.array(step, { maxLength: 40, size: "max" }) });
   await fc.assert(
-    fc.asyncProperty(life, async ({ rules, limits, steps }) => {
+    fc.asyncProperty(history, async ({ rules, limits, steps }) => {
       const opened = await open({ ban: rules, startsAt: STARTS_AT });
       try {
-        const comparison = new Comparison(opened, new ModelLimiter(rules), limits);
-        for (const next of steps) await comparison.take(next);
+        const comparison = new Comparison(opened, new ModelRateLimiter(rules), limits);
+        for (const next of steps) await comparison.run(next);
       } finally {
         await opened.close();
       }
@@ -65,43 +66,43 @@ export async function limiterAgreesWithModel(open: OpenLimiter, runs: number): P
 }
 
 class Comparison {
-  readonly #plans: Map<Subject, Limits>;
-  /** What has ended when a rateLimiter starts is not loaded, so the clock is never set back to before that. */
+  readonly #limits: Map<string, Limits>;
+  /** A start does not load what has expired by then, so the clock is never set back to before a start. */
   #earliest = -Infinity;
 
   constructor(
-    private readonly opened: LimiterUnderTest,
-    private readonly model: ModelLimiter,
+    private readonly opened: RateLimiterUnderTest,
+    private readonly model: ModelRateLimiter,
     limits: Limits,
   ) {
-    this.#plans = new Map(SUBJECTS.map((subject) => [subject, limits]));
+    this.#limits = new Map(SUBJECTS.map((subject) => [textOf(subject), limits]));
   }
 
-  async take(step: Step): Promise<void> {
+  async run(step: Step): Promise<void> {
     const { opened, model } = this;
     if ("burst" in step) for (let i = 0; i < step.count; i++) await this.#decide(step.burst);
     if ("pauseMs" in step) opened.advance(step.pauseMs);
-    if ("waitAsTold" in step) await this.#waitAsTold(step.waitAsTold);
+    if ("waitRetryAfter" in step) await this.#waitRetryAfter(step.waitRetryAfter);
     if ("jumpMs" in step) opened.advance(Math.max(step.jumpMs, this.#earliest - opened.now()));
     if ("restartWithJumpMs" in step) await this.#restart(step.restartWithJumpMs);
-    if ("plan" in step) this.#plans.set(step.plan, step.limits);
+    if ("plan" in step) this.#limits.set(textOf(step.plan), step.limits);
     if ("unban" in step) {
       const upTo = opened.now() - step.agoMs;
       await opened.rateLimiter.unban(step.unban, upTo);
       model.unban(step.unban, upTo, opened.now());
     }
     for (const subject of SUBJECTS)
-      expect(await this.#look(subject)).toEqual(model.look(subject, opened.now()));
+      expect(await this.#usage(subject)).toEqual(model.usage(subject, opened.now()));
   }
 
   async #decide(subject: Subject) {
-    const limits = this.#plans.get(subject) ?? { perMinute: 1, perDay: 1 };
+    const limits = this.#limits.get(textOf(subject)) ?? { perMinute: 1, perDay: 1 };
     const decision = await this.opened.rateLimiter.decide(subject, limits);
     expect(decision).toEqual(this.model.decide(subject, limits, this.opened.now()));
     return decision;
   }
 
-  async #waitAsTold(subject: Subject): Promise<void> {
+  async #waitRetryAfter(subject: Subject): Promise<void> {
     const { outcome, retryAfter } = await this.#decide(subject);
     this.opened.advance(retryAfter * 1000);
     const { outcome: later } = await this.#decide(subject);
@@ -114,7 +115,7 @@ class Comparison {
     this.#earliest = this.opened.now();
   }
 
-  async #look(subject: Subject): Promise<Look> {
+  async #usage(subject: Subject): Promise<VisibleUsage> {
     const { minute, day, bannedUntil } = (await this.opened.rateLimiter.usage(subject)) ?? newUsage();
     return {
       used: [minute.used, day.used],

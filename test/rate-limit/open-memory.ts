@@ -1,17 +1,17 @@
 import type { UsageStore } from "../../src/domain/ports.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import type { OpenLimiter } from "../conformance/limiter.ts";
-import { MapUsageStore } from "./ledgers.ts";
+import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
+import { MapUsageStore } from "./map-usage-store.ts";
 
-/** So long that only closing writes: no tick of real time comes between the steps of a test. */
+/** So long that only `close` writes: no timer fires between the steps of a test. */
 const NEVER_MS = 3_600_000;
 
-/** Opens in-process limiters, each on the usageStore that `usageStores` gives; asked again at a restart. */
-export function openOn(usageStores: () => () => UsageStore): OpenLimiter {
+/** Opens in-process rate limiters, each on a place of its own; a restart opens the store of that place again. */
+export function openOn(newPlace: () => () => UsageStore): OpenRateLimiter {
   return ({ ban, startsAt }) => {
     let time = startsAt;
     const clock = { now: () => time };
-    const openUsageStore = usageStores();
+    const openUsageStore = newPlace();
     const start = () =>
       createMemoryRateLimiter({ clock, ban, usageStore: openUsageStore(), flushEveryMs: NEVER_MS });
     let rateLimiter = start();
