@@ -1,89 +1,78 @@
+/** `npm run faults`: see --help. */
 import { writeFileSync } from "node:fs";
-import { publish } from "./docs.ts";
-import { describeGround } from "./machine.ts";
-import { help, Misuse, type Options, readOptions } from "./options.ts";
-import { play } from "./play.ts";
-import { printed, verdictOf } from "./report.ts";
-import type { Ground, Result, Scenario } from "./scenario.ts";
-import { CLUSTER } from "./scenarios/cluster.ts";
-import { DISK } from "./scenarios/disk.ts";
-import { HEALTHY } from "./scenarios/healthy.ts";
-import { POSTGRES } from "./scenarios/postgres.ts";
-import { SERVERS } from "./scenarios/servers.ts";
-import { FLUSHES, VALKEY } from "./scenarios/valkey.ts";
+import { limitRunTime, namesIn, parseFlags, runCommand, UsageError } from "../harness/command-line.ts";
+import { replaceSection } from "../harness/docs-section.ts";
+import { describeMachine, machineText } from "../harness/machine.ts";
+import { databaseVersions } from "../harness/programs.ts";
+import { markdownReport, plainReport, resultText } from "./report.ts";
+import { type Result, runScenario, type Scenario } from "./scenario.ts";
+import { SCENARIOS } from "./scenarios.ts";
 
-interface Playable {
-  readonly name: string;
-  readonly title: string;
-  play(): Promise<Result>;
-}
+const RUN_TIMEOUT_MS = 8 * 60_000;
+const SCENARIO_TIMEOUT_MS = 60_000;
 
-const playable = <G extends Ground>(scenarios: readonly Scenario<G>[]): Playable[] =>
-  scenarios.map((scenario) => ({
-    name: scenario.name,
-    title: scenario.title,
-    play: () => play(scenario),
-  }));
+const names = SCENARIOS.map(({ name }) => name);
+const width = Math.max(...names.map(({ length }) => length));
 
-const SCENARIOS: readonly Playable[] = [
-  ...playable(HEALTHY),
-  ...playable(VALKEY),
-  ...playable(FLUSHES),
-  ...playable(CLUSTER),
-  ...playable(POSTGRES),
-  ...playable(SERVERS),
-  ...playable(DISK),
-];
+const HELP = `Usage: npm run faults [-- OPTIONS]
 
-const ALL_WITHIN_MS = 8 * 60_000;
-const EACH_WITHIN_MS = 60_000;
+Injects faults under load into real servers of its own and measures what clients notice: errors, the longest response time,
+the recovery time, creates lost or done twice. Exits with 1 if a promise is broken. Takes less than three minutes.
 
-/** Whatever was started is cleared away when this process ends; see the watchdog of the tests' engines. */
-function endBy(reason: string, code: number): never {
-  process.stderr.write(`\n${reason}\n`);
-  process.exit(code);
-}
+  --only LIST   Some of these scenarios, with commas between (default: all)
+${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}
+  --json FILE   Also write the figures to this file
+  --docs        Also write the figures to docs/reliability.md
+  --help        Show this
+`;
 
-async function within(ms: number, { name, title, play }: Playable): Promise<Result> {
-  const { promise: late, resolve } = Promise.withResolvers<Result>();
-  const timer = setTimeout(() => resolve({ name, title, problems: [`not over after ${ms / 1_000} s`] }), ms);
-  try {
-    return await Promise.race([play(), late]);
-  } catch (error) {
+const FLAGS = {
+  only: { type: "string" },
+  json: { type: "string" },
+  docs: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+async function runWithTimeout(scenario: Scenario): Promise<Result> {
+  const { name, title } = scenario;
+  const timeout = Bun.sleep(SCENARIO_TIMEOUT_MS).then(() => {
+    throw new Error(`not finished after ${SCENARIO_TIMEOUT_MS / 1_000} s`);
+  });
+  return await Promise.race([runScenario(scenario), timeout]).catch((error: unknown) => {
     return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
-  } finally {
-    clearTimeout(timer);
-  }
+  });
 }
 
-async function main(options: Options): Promise<number> {
-  const chosen = SCENARIOS.filter(({ name }) => options.only?.includes(name) ?? true);
+function environmentOf(): string[] {
+  const machine = describeMachine();
+  return [
+    `${machineText(machine)}; load average at the end ${machine.load}`,
+    `Bun ${Bun.version}, ${databaseVersions()}`,
+    `measured on ${new Date().toISOString().slice(0, 10)}`,
+  ];
+}
+
+await runCommand("faults", async (args) => {
+  const { only, json, docs, help } = parseFlags(args, FLAGS);
+  if (help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (only !== undefined && docs)
+    throw new UsageError("--docs needs all scenarios and does not go with --only");
+  limitRunTime(RUN_TIMEOUT_MS);
+  const chosen = only === undefined ? names : namesIn("--only", only, names);
+  const scenarios = SCENARIOS.filter(({ name }) => chosen.includes(name));
   const results: Result[] = [];
-  for (const [i, scenario] of chosen.entries()) {
-    process.stdout.write(`[${i + 1}/${chosen.length}] ${scenario.title} … `);
-    const result = await within(EACH_WITHIN_MS, scenario);
-    process.stdout.write(`${verdictOf(result)}\n`);
+  for (const [i, scenario] of scenarios.entries()) {
+    process.stdout.write(`[${i + 1}/${scenarios.length}] ${scenario.title} … `);
+    const result = await runWithTimeout(scenario);
+    process.stdout.write(`${resultText(result)}\n`);
     results.push(result);
   }
-  const ground = describeGround();
-  process.stdout.write(printed(results, ground));
-  if (options.json !== undefined)
-    writeFileSync(options.json, `${JSON.stringify({ ground, results }, null, 2)}\n`);
-  if (options.docs) publish(results, ground);
+  const environment = environmentOf();
+  process.stdout.write(plainReport(results, environment));
+  if (json !== undefined) writeFileSync(json, `${JSON.stringify({ environment, results }, null, 2)}\n`);
+  if (docs) replaceSection("reliability.md", "figures", markdownReport(results, environment));
   return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
-}
-
-process.on("SIGINT", () => endBy("Interrupted; everything that was started is being stopped.", 130));
-process.on("SIGTERM", () => endBy("Stopped.", 143));
-setTimeout(() => endBy(`Not over after ${ALL_WITHIN_MS / 60_000} minutes.`, 1), ALL_WITHIN_MS).unref();
-try {
-  const options = readOptions(
-    process.argv.slice(2),
-    SCENARIOS.map(({ name }) => name),
-  );
-  if (options === "help") process.stdout.write(help(SCENARIOS));
-  else process.exit(await main(options));
-} catch (error) {
-  if (!(error instanceof Misuse)) throw error;
-  endBy(`faults: ${error.message}`, 2);
-}
+});

@@ -5,29 +5,28 @@ import { hashSecret, mintSecret } from "../../src/domain/keys.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { type Engines, openEngines } from "../../src/engines.ts";
 import { createLog } from "../../src/log.ts";
+import { temporaryFolder } from "../../harness/cleanup.ts";
 import { expectConforms } from "../conforms.ts";
-import { temporaryFolder } from "../process.ts";
 import { configIn, NO_LIMITS, TestClock } from "../service.ts";
 
 const SECRET_CAUSE = "SELECT * FROM hidden WHERE password = 'hunter2'";
 const clock = new TestClock();
-let folder: ReturnType<typeof temporaryFolder>;
+let folder = "";
 let lines: string[];
 let app: App | undefined;
 beforeEach(() => {
-  folder = temporaryFolder();
+  folder = temporaryFolder("http");
   lines = [];
 });
 afterEach(async () => {
   await app?.close();
-  folder.remove();
 });
 
 const log = createLog((line) => void lines.push(line));
 
 /** The whole service, with engines that a test has broken. */
 async function start(breakEngines: (engines: Engines) => Engines): Promise<string> {
-  const config = configIn(folder.path);
+  const config = configIn(folder);
   const engines = await openEngines(config, clock, log);
   const secret = mintSecret("production");
   const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: clock.now() } as const;

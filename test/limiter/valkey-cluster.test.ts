@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Subject } from "../../src/domain/limits.ts";
 import type { Limiter } from "../../src/domain/ports.ts";
 import { limiterConformance } from "../conformance/limiter.ts";
-import { startValkeyCluster, type ValkeyCluster } from "../engines/valkey-cluster.ts";
+import { startValkeyCluster, type ValkeyCluster } from "../../harness/valkey-cluster.ts";
 import { openFallible, openOnValkey, openPatient, Turns } from "./valkey-opening.ts";
 
 let cluster: ValkeyCluster;

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { inspect } from "node:util";
 import type { Limits, Verdict } from "../../src/domain/limits.ts";
 import type { Limiter } from "../../src/domain/ports.ts";
-import { freePort } from "../engines/port.ts";
-import type { Server } from "../engines/server.ts";
-import { startValkey } from "../engines/valkey.ts";
+import { freePort } from "../../harness/ports.ts";
+import type { Server } from "../../harness/server.ts";
+import { startValkey } from "../../harness/valkey.ts";
 import { openFallible, Turns } from "./valkey-opening.ts";
 
 const FREE = { perMinute: 60, perDay: 1_000 };

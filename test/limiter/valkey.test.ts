@@ -2,7 +2,7 @@ import { RedisClient } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_BAN, MINUTE_MS, type Subject } from "../../src/domain/limits.ts";
 import { limiterConformance, type LimiterUnderTest, STARTS_AT } from "../conformance/limiter.ts";
-import { valkeyUrl } from "../engines/valkey.ts";
+import { valkeyUrl } from "../../harness/valkey.ts";
 import { limiterAgreesWithModel } from "./agreement.ts";
 import { openOnMaps } from "./opening.ts";
 import { openOnValkey, openPatient } from "./valkey-opening.ts";

@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { type EngineOptions, type OpenedStore, openPostgres } from "../../src/store/postgres/index.ts";
-import { postgresUrl } from "../engines/postgres.ts";
+import { postgresUrl } from "../../harness/postgres.ts";
 
 /** A database with any number of instances of the store on it, and a way past them. */
 export interface Place {

@@ -3,7 +3,7 @@ import { Unavailable } from "../../src/contract/errors.ts";
 import type { OpenedStore, Turn } from "../../src/store/postgres/index.ts";
 import { openPostgres } from "../../src/store/postgres/index.ts";
 import { AT, addPet, rex, written } from "../conformance/store-fixture.ts";
-import { startPostgres } from "../engines/postgres.ts";
+import { startPostgres } from "../../harness/postgres.ts";
 import { place } from "./postgres-database.ts";
 
 const DEADLINE_MS = 600;

@@ -6,7 +6,7 @@ import { openPostgres } from "../../src/store/postgres/index.ts";
 import { LOCK_SPACE } from "../../src/store/postgres/locks.ts";
 import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { AT, addPet, DAY_MS, refusalOf, rex, written } from "../conformance/store-fixture.ts";
-import { postgresUrl } from "../engines/postgres.ts";
+import { postgresUrl } from "../../harness/postgres.ts";
 import { emptyPlace, place } from "./postgres-database.ts";
 
 const attempt: Attempt = { keyId: 1, idempotencyKey: "5c1f", fingerprint: "a".repeat(64) };
