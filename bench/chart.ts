@@ -7,10 +7,10 @@ import { type WorkloadId, workloadOf } from "./workloads.ts";
 const SHOWN: readonly WorkloadId[] = ["list", "deep", "get", "mix", "create-32", "401", "429"];
 const COLOURS: Partial<Record<CandidateId, string>> = {
   ours: "#0f766e",
-  elysia: "#a78bfa",
-  hono: "#f59e0b",
-  fastify: "#64748b",
   express: "#94a3b8",
+  fastify: "#64748b",
+  hono: "#f59e0b",
+  elysia: "#a78bfa",
   prism: "#cbd5e1",
 };
 const BAR = 13;

@@ -1,16 +1,9 @@
-/** What a response says about the rate limit of its API key. */
-export interface RateLimitStatus {
-  readonly status: number;
-  readonly code: string | undefined;
-  readonly limit: number;
-  readonly remaining: number;
-  readonly retryAfter: number;
-}
-
 const authorization = (key: string) => ({ Authorization: `Bearer ${key}` });
 
-/** Lists one pet. */
-export async function rateLimitStatus(url: string, key: string): Promise<RateLimitStatus> {
+export type RateLimitStatus = Awaited<ReturnType<typeof rateLimitStatus>>;
+
+/** Lists one pet, to read the rate-limit headers. */
+export async function rateLimitStatus(url: string, key: string) {
   const response = await fetch(`${url}/pets?limit=1`, { headers: authorization(key) });
   const body: unknown = await response.json();
   const number = (name: string) => Number(response.headers.get(name));

@@ -40,23 +40,12 @@ export const haproxy: LoadBalancerKind = {
   flags: (configuration) => ["-db", "-f", configuration],
 };
 
-export interface LoadBalancer {
-  readonly port: number;
-  readonly pid: number;
-  readonly folder: string;
-  /** Resolves when it logs, from now on, a line that matches. */
-  logged(pattern: RegExp): Promise<unknown>;
-  reload(change: (configuration: string) => string): void;
-  stop(): Promise<void>;
-}
+export type LoadBalancer = Awaited<ReturnType<typeof startLoadBalancer>>;
 
 const DOCUMENTED_SERVERS = ["10.0.0.11:8080", "10.0.0.12:8080", "10.0.0.13:8080"];
 const CONFIGURATIONS = join(import.meta.dir, "../docs/balancers");
 
-export async function startLoadBalancer(
-  kind: LoadBalancerKind,
-  servers: readonly number[],
-): Promise<LoadBalancer> {
+export async function startLoadBalancer(kind: LoadBalancerKind, servers: readonly number[]) {
   const port = freePort();
   const folder = temporaryFolder("load-balancer");
   // nginx that is started by root runs as nobody.
@@ -72,8 +61,9 @@ export async function startLoadBalancer(
     port,
     pid: child.pid,
     folder,
-    logged: (pattern) => child.line(pattern),
-    reload(change) {
+    /** Resolves when it logs, from now on, a line that matches. */
+    logged: (pattern: RegExp) => child.line(pattern),
+    reload(change: (configuration: string) => string) {
       writeFileSync(path, change(text));
       child.kill("SIGHUP");
     },

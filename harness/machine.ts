@@ -1,16 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, cpus, release, totalmem } from "node:os";
 
-export interface Machine {
-  readonly cpu: string;
-  readonly cores: number;
-  readonly memoryGb: number;
-  readonly kernel: string;
-  readonly architecture: string;
-  readonly load: string;
-}
+export type Machine = Readonly<ReturnType<typeof describeMachine>>;
 
-export function describeMachine(): Machine {
+export function describeMachine() {
   return {
     cpu: cpuModel(),
     cores: availableParallelism(),

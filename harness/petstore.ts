@@ -13,22 +13,10 @@ export interface LogLine {
   readonly details: string;
 }
 
-export interface PetstoreServer {
-  /** Base address, `/v1` included. */
-  readonly url: string;
-  /** The first API key, if this server created it. */
-  readonly key: string | undefined;
-  readonly pid: number;
-  /** Grows while the server is running. */
-  readonly log: readonly LogLine[];
-  stop(signal?: NodeJS.Signals): Promise<number>;
-}
+export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
 
 /** `under` is a command that runs the command after it, such as `nice`. */
-export async function startPetstore(
-  flags: readonly string[],
-  under: readonly string[] = [],
-): Promise<PetstoreServer> {
+export async function startPetstore(flags: readonly string[], under: readonly string[] = []) {
   const log: LogLine[] = [];
   const child = new Child([...under, ...PETSTORE, "serve", ...flags], {
     onLine(line) {
@@ -38,12 +26,14 @@ export async function startPetstore(
   });
   const [, url = ""] = await child.line(/^ .* (http\S+\/v1)$/);
   return {
+    /** Base address, `/v1` included. */
     url,
-    // The server prints all of its greeting at once, so the key is there together with the address.
+    /** The first API key, if this server created it. It is printed together with the address. */
     key: /pet_(?:live|test)_\w+/.exec(child.output)?.[0],
     pid: child.pid,
-    log,
-    stop: (signal) => child.stop(signal),
+    /** Grows while the server is running. */
+    log: log as readonly LogLine[],
+    stop: (signal?: NodeJS.Signals) => child.stop(signal),
   };
 }
 

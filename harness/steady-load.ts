@@ -6,20 +6,10 @@ export interface LoadOptions {
   readonly perSecond: number;
 }
 
-type OperationKind = "list" | "get" | "create";
-
-interface Operation {
-  readonly kind: OperationKind;
-  readonly path: string;
-  readonly init: Omit<RequestInit, "headers"> & { readonly headers?: Record<string, string> };
-  readonly success: number;
-  readonly name?: string;
-}
-
 /** One request. Times are those of `performance.now()`. */
 export interface Attempt {
   readonly server: number;
-  readonly kind: OperationKind;
+  readonly kind: Operation["kind"];
   readonly startedAt: number;
   readonly endedAt: number;
   /** 0: no response, because the connection was rejected or broke, or the time was up. */
@@ -81,7 +71,11 @@ export class SteadyLoad {
       const { attempt, body } = await this.#attempt(operation, (number + attempts) % servers);
       this.attempts.push(attempt);
       const { status, code, retryAfterMs } = attempt;
-      if (status === operation.success) return this.#acknowledge(operation, body);
+      if (status === operation.success) {
+        const id = typeof body === "object" && body !== null && "id" in body ? String(body.id) : "";
+        if (operation.name !== undefined) this.acknowledged.set(operation.name, id);
+        return;
+      }
       // After a conflict, an earlier attempt that broke off may still be running.
       if (status !== 0 && status !== 503 && code !== "idempotency_conflict") {
         return void this.failures.push(`${operation.kind}: ${status} ${code}`);
@@ -91,16 +85,7 @@ export class SteadyLoad {
     this.failures.push(`${operation.kind}: failed ${MAX_ATTEMPTS} times`);
   }
 
-  #acknowledge({ name }: Operation, body: unknown): void {
-    if (name === undefined) return;
-    const id = typeof body === "object" && body !== null && "id" in body ? String(body.id) : "";
-    this.acknowledged.set(name, id);
-  }
-
-  async #attempt(
-    { kind, path, init }: Operation,
-    server: number,
-  ): Promise<{ attempt: Attempt; body?: unknown }> {
+  async #attempt({ kind, path, init }: Operation, server: number) {
     const startedAt = performance.now();
     const finished = (status: number, code: string | undefined, retryAfterMs = 0): Attempt => {
       return { server, kind, startedAt, endedAt: performance.now(), status, code, retryAfterMs };
@@ -108,7 +93,7 @@ export class SteadyLoad {
     try {
       const response = await fetch((this.#options.urls[server] ?? "") + path, {
         ...init,
-        headers: { ...init.headers, Authorization: `Bearer ${this.#options.key}` },
+        headers: { ...init?.headers, Authorization: `Bearer ${this.#options.key}` },
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       const body: unknown = await response.json();
@@ -121,22 +106,16 @@ export class SteadyLoad {
   }
 }
 
-function operationOf(number: number): Operation {
+type Operation = ReturnType<typeof operationOf>;
+
+function operationOf(number: number) {
   if (number % CREATE_EVERY !== 0) {
     return number % 2 === 0
-      ? { kind: "list", path: "/pets", init: {}, success: 200 }
-      : { kind: "get", path: "/pets/1", init: {}, success: 200 };
+      ? { kind: "list" as const, path: "/pets", success: 200 }
+      : { kind: "get" as const, path: "/pets/1", success: 200 };
   }
   const name = `pet ${number}`;
-  return {
-    kind: "create",
-    path: "/pets",
-    init: {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "Idempotency-Key": `create-${number}` },
-      body: JSON.stringify({ name, categoryId: 1 }),
-    },
-    success: 201,
-    name,
-  };
+  const headers = { "Content-Type": "application/json", "Idempotency-Key": `create-${number}` };
+  const init = { method: "POST", headers, body: JSON.stringify({ name, categoryId: 1 }) };
+  return { kind: "create" as const, path: "/pets", init, success: 201, name };
 }

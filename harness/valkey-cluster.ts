@@ -1,18 +1,14 @@
 import { RedisClient } from "bun";
 import { freePort } from "./ports.ts";
-import type { Server } from "./server.ts";
 import { startValkey } from "./valkey.ts";
 
 export const SLOTS = 16_384;
 const JOIN_TIMEOUT_MS = 15_000;
 
-export interface ValkeyCluster {
-  /** Each serves a third of the slots. There are no replicas: the slots of a lost node are lost with it. */
-  readonly nodes: readonly Server[];
-  stop(): Promise<void>;
-}
+export type ValkeyCluster = Awaited<ReturnType<typeof startValkeyCluster>>;
 
-export async function startValkeyCluster(): Promise<ValkeyCluster> {
+/** Three nodes, each with a third of the slots. There are no replicas: the slots of a lost node are lost with it. */
+export async function startValkeyCluster() {
   const members = await Promise.all([startMember(), startMember(), startMember()]);
   const clients = members.map(({ node }) => new RedisClient(node.url, { autoReconnect: false }));
   try {
@@ -33,13 +29,8 @@ export async function startValkeyCluster(): Promise<ValkeyCluster> {
   };
 }
 
-interface Member {
-  readonly node: Server;
-  /** For the nodes among themselves. By default it is 10,000 above the port for clients, where it may not be free. */
-  readonly busPort: number;
-}
-
-async function startMember(): Promise<Member> {
+async function startMember() {
+  // For the nodes among themselves. The default is 10,000 above the port for clients, where it may not be free.
   const busPort = freePort();
   const settings = {
     "cluster-enabled": "yes",
