@@ -3,13 +3,13 @@
  * of its own, so that the memory is its own. Exits with 1 when a target is missed.
  */
 import { quantile } from "../harness/statistics.ts";
+import { Authenticator } from "../src/auth/authenticator.ts";
 import { steadyClock } from "../src/clock.ts";
-import { mintSecret } from "../src/domain/keys.ts";
-import { DEFAULT_BAN, type Limits, type Subject, type Verdict } from "../src/domain/limits.ts";
+import { generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
-import type { Ledger } from "../src/domain/ports.ts";
-import { Callers } from "../src/http/callers.ts";
-import { createMemoryLimiter } from "../src/limiter/memory.ts";
+import type { UsageStore } from "../src/domain/ports.ts";
+import { type Decision, DEFAULT_BAN, type Limits, type Subject } from "../src/domain/rate-limit.ts";
+import { createMemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 
 /** For a request: key look-up and both windows. */
 const MAX_NS = 2_000;
@@ -18,28 +18,23 @@ const MAX_BYTES = 250;
 const MILLION = 1_000_000;
 
 type Figures = Record<string, number>;
-const MEASUREMENTS = {
+const MEASUREMENTS: Record<string, () => Promise<Figures>> = {
   "1 key": async () => measureRounds(await openKeys(1)),
   "1,000 keys": async () => measureRounds(await openKeys(1_000)),
   "1,000,000 keys": async () => measureRounds(await openKeys(MILLION)),
-  "1,000,000 addresses": () => measureRounds(openAddresses()),
+  "1,000,000 addresses": async () => measureRounds(openAddresses()),
   "memory of 1,000,000 keys": async () => measureMemory(await openKeys(MILLION)),
-  "memory of 1,000,000 addresses": () => measureMemory(openAddresses()),
-  "growth to 1,000,000 keys": async () => measureGrowth(await openKeys(MILLION, NO_LEDGER)),
-  "growth to 1,000,000 addresses": () => measureGrowth(openAddresses(NO_LEDGER)),
-} satisfies Record<string, () => Figures | Promise<Figures>>;
-
-type Name = keyof typeof MEASUREMENTS;
-const NAMES = Object.keys(MEASUREMENTS) as Name[];
-const isName = (text: string): text is Name => NAMES.some((name) => name === text);
+  "memory of 1,000,000 addresses": async () => measureMemory(openAddresses()),
+  "growth to 1,000,000 keys": async () => measureGrowth(await openKeys(MILLION, NOT_STORED)),
+  "growth to 1,000,000 addresses": async () => measureGrowth(openAddresses(NOT_STORED)),
+};
 
 /** Never reached, so that every request is allowed and counted in both windows. */
 const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
-/** Stores nothing: the measurement includes the list of changes, but not the disk. */
-const EMPTY_LEDGER: { ledger?: Ledger } = {
-  ledger: { load: () => [], save() {}, find: () => undefined, close() {} },
-};
-const NO_LEDGER: typeof EMPTY_LEDGER = {};
+/** The measurement includes the list of changes that have to be stored, but not the disk. */
+const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, close() {} };
+const STORED: { ledger?: UsageStore } = { ledger: NO_DISK };
+const NOT_STORED: typeof STORED = {};
 const CLOCK = steadyClock();
 
 /** Clients that have not sent a request yet. */
@@ -47,16 +42,16 @@ interface Population {
   readonly count: number;
   /** A new string each time, as if it came from a socket. */
   credentialOf(i: number): string;
-  request(credential: string): Verdict | undefined;
+  request(credential: string): Decision | undefined;
 }
 
 const HEADER_LENGTH = 52;
 
 /** Headers in one buffer, which the garbage collector does not traverse. */
-function mintHeaders(count: number): Buffer {
+function generateHeaders(count: number): Buffer {
   const bytes = Buffer.alloc(count * HEADER_LENGTH);
   for (let i = 0; i < count; i++) {
-    bytes.write(`Bearer ${mintSecret("production")}`, i * HEADER_LENGTH, "latin1");
+    bytes.write(`Bearer ${generateSecret("production")}`, i * HEADER_LENGTH, "latin1");
   }
   return bytes;
 }
@@ -65,8 +60,8 @@ function mintHeaders(count: number): Buffer {
  * From the Authorization header to the decision. The store takes the n-th unknown key for key n: a table of keys would
  * add its own memory to the measurement.
  */
-async function openKeys(count: number, ledger = EMPTY_LEDGER): Promise<Population> {
-  const headers = mintHeaders(count);
+async function openKeys(count: number, usage = STORED): Promise<Population> {
+  const headers = generateHeaders(count);
   let verified = 0;
   const keys = {
     changesSince: () => ({ revision: 1, changed: [] }),
@@ -76,27 +71,28 @@ async function openKeys(count: number, ledger = EMPTY_LEDGER): Promise<Populatio
       return { key: { id, name: "bench", plan: "enterprise", limits: LIMITS, createdAt: 0 } } as const;
     },
   };
-  const callers = await Callers.open({ keys, environment: "production", plans: DEFAULT_PLANS, clock: CLOCK });
-  const limiter = createMemoryLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...ledger });
+  const options = { keys, environment: "production", plans: DEFAULT_PLANS, clock: CLOCK } as const;
+  const authenticator = await Authenticator.open(options);
+  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
   return {
     count,
     credentialOf: (i) => headers.toString("latin1", i * HEADER_LENGTH, (i + 1) * HEADER_LENGTH),
     request(header) {
-      const caller = callers.find(header);
-      return typeof caller === "object" && "limits" in caller
-        ? limiter.admit(caller.subject, caller.limits)
+      const principal = authenticator.find(header);
+      return typeof principal === "object" && "limits" in principal
+        ? limiter.decide(principal.subject, principal.limits)
         : undefined;
     },
   };
 }
 
 /** IPv6, which has the longest names. */
-function openAddresses(ledger = EMPTY_LEDGER): Population {
-  const limiter = createMemoryLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...ledger });
+function openAddresses(usage = STORED): Population {
+  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
   return {
     count: MILLION,
     credentialOf: (i) => `address:2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,
-    request: (subject) => limiter.admit(subject as Subject, LIMITS),
+    request: (subject) => limiter.decide(subject as Subject, LIMITS),
   };
 }
 
@@ -108,11 +104,11 @@ function measureRounds({ count, credentialOf, request }: Population): Figures {
   const perRequest: number[] = [];
   for (let i = 0; i < warmUp + rounds; i++) {
     const credentials = Array.from({ length: requests }, anyCredential);
-    let admitted = 0;
+    let allowed = 0;
     const began = Bun.nanoseconds();
-    for (const each of credentials) if (request(each)?.outcome === "admitted") admitted++;
+    for (const each of credentials) if (request(each)?.outcome === "allowed") allowed++;
     perRequest.push((Bun.nanoseconds() - began) / requests);
-    if (admitted !== requests) throw new Error(`${requests - admitted} requests were not admitted`);
+    if (allowed !== requests) throw new Error(`${requests - allowed} requests were not allowed`);
   }
   const ns = (q: number) => Math.round(quantile(perRequest.slice(warmUp), q));
   return { medianNs: ns(0.5), quickestQuarterNs: ns(0.25) };
@@ -134,10 +130,7 @@ function measureMemory({ count, credentialOf, request }: Population): Figures {
   };
 }
 
-/**
- * The first request of each client. Without a ledger: its queue would not be emptied, since the event loop does not run
- * meanwhile.
- */
+/** The first request of each client. Changes are not stored: the event loop, which empties their list, does not run. */
 function measureGrowth({ count, credentialOf, request }: Population): Figures {
   const took = new Float64Array(count);
   for (let i = 0; i < count; i++) {
@@ -150,29 +143,27 @@ function measureGrowth({ count, credentialOf, request }: Population): Figures {
   return { medianUs: us(0.5), p9999Us: us(0.9999), longestUs: us(1) };
 }
 
-function runApart(name: Name): Figures {
+function measureInOwnProcess(name: string): Figures {
   const { stdout, stderr, success } = Bun.spawnSync([process.execPath, import.meta.path, name]);
   if (!success) throw new Error(`${name}: ${stderr.toString()}`);
-  return JSON.parse(stdout.toString()) as Figures;
-}
-
-function missedTargets(figures: Record<string, Figures>): string[] {
-  const missed: string[] = [];
-  for (const [name, { medianNs = 0, bytesPerSubject = 0 }] of Object.entries(figures)) {
-    if (medianNs > MAX_NS) missed.push(`${name}: ${medianNs} ns, at most ${MAX_NS}`);
-    if (bytesPerSubject > MAX_BYTES) missed.push(`${name}: ${bytesPerSubject} bytes, at most ${MAX_BYTES}`);
-  }
-  return missed;
+  return JSON.parse(stdout.toString());
 }
 
 const [argument = ""] = process.argv.slice(2);
-if (isName(argument)) {
-  console.log(JSON.stringify(await MEASUREMENTS[argument]()));
+const measurement = MEASUREMENTS[argument];
+if (measurement !== undefined) {
+  console.log(JSON.stringify(await measurement()));
   process.exit(0);
 }
-const figures = Object.fromEntries(NAMES.map((name) => [name, runApart(name)]));
+const figures = Object.fromEntries(
+  Object.keys(MEASUREMENTS).map((name) => [name, measureInOwnProcess(name)]),
+);
 if (argument === "--json") console.log(JSON.stringify(figures, undefined, 2));
 else console.table(figures);
-const missed = missedTargets(figures);
+const missed: string[] = [];
+for (const [name, { medianNs = 0, bytesPerSubject = 0 }] of Object.entries(figures)) {
+  if (medianNs > MAX_NS) missed.push(`${name}: ${medianNs} ns, at most ${MAX_NS}`);
+  if (bytesPerSubject > MAX_BYTES) missed.push(`${name}: ${bytesPerSubject} bytes, at most ${MAX_BYTES}`);
+}
 for (const line of missed) console.error(`missed: ${line}`);
 process.exit(missed.length === 0 ? 0 : 1);

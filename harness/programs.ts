@@ -70,7 +70,7 @@ export function valkeyServer(): string {
   return Bun.which("valkey-server", { PATH: folder }) ?? `${folder}/redis-server`;
 }
 
-/** "PostgreSQL 15.7" from "postgres (PostgreSQL) 15.7 (Debian …)"; "Redis 7.0.15" from "Redis server v=7.0.15 sha=…". */
+/** From "postgres (PostgreSQL) 15.7 (Debian …)" and "Redis server v=7.0.15 sha=…": PostgreSQL 15.7, Redis 7.0.15. */
 export function databaseVersions(): string {
   const versions = [`${provide(POSTGRESQL)}/postgres`, valkeyServer()].map((executable) => {
     const text = outputOf([executable, "--version"]);

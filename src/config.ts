@@ -5,8 +5,8 @@ import { limitPair, requestCount } from "./config/limits.ts";
 import { network } from "./config/networks.ts";
 import { markdownTable, type Option, type ValuesOf, type Variables } from "./config/option.ts";
 import { pathsOf, type Place, whereIs } from "./config/place.ts";
-import { type Environment, ENVIRONMENTS } from "./domain/keys.ts";
-import { type BanRules, DEFAULT_BAN } from "./domain/limits.ts";
+import { type Environment, ENVIRONMENTS } from "./domain/api-keys.ts";
+import { type BanRules, DEFAULT_BAN } from "./domain/rate-limit.ts";
 import { DEFAULT_PLANS, PLANS, type Plans } from "./domain/plans.ts";
 
 /** Everything the service can be told, parsed once. */
@@ -14,7 +14,7 @@ export interface Config extends Place {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
-  /** How long Valkey may keep a request waiting in silence; undefined means as long as the limiter thinks right. */
+  /** How long Valkey may keep a request waiting in silence; undefined means as long as the rateLimiter thinks right. */
   readonly limitsTimeoutMs?: number;
   /** Base address as clients see it, `/v1` included; undefined means the address listened on. */
   readonly publicUrl?: string;
@@ -52,7 +52,7 @@ export const PLACE = {
   "database-url": {
     kind: postgresUrl,
     otherwise: "SQLite in --data",
-    help: "PostgreSQL to keep animals, orders and keys in, shared by any number of servers",
+    help: "PostgreSQL to keep pets, orders and keys in, shared by any number of servers",
   },
   "limits-url": {
     kind: list(valkeyUrl),
@@ -133,7 +133,7 @@ export const ANONYMOUS_LIMITS = {
   "anonymous-limits": {
     kind: limitPair,
     default: DEFAULT_PLANS.anonymous,
-    help: "The same for callers without a valid key, by address",
+    help: "The same for clients without a valid key, by address",
   },
 } as const satisfies Record<string, Option>;
 

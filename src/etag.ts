@@ -9,7 +9,11 @@ export function etagOf(text: string): string {
   return `"${Bun.SHA256.hash(text, "base64").slice(0, ETAG_LENGTH - 2)}"`;
 }
 
-/** A text with its validator. */
-export function tagged(json: string): { readonly json: string; readonly etag: string } {
+export interface TaggedJson {
+  readonly json: string;
+  readonly etag: string;
+}
+
+export function tagged(json: string): TaggedJson {
   return { json, etag: etagOf(json) };
 }

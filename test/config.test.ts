@@ -19,7 +19,7 @@ import { limitPair } from "../src/config/limits.ts";
 import { network } from "../src/config/networks.ts";
 import { type Given, type Option, readOptions, variableOf, type Variables } from "../src/config/option.ts";
 import { Problem, quoted } from "../src/config/problem.ts";
-import { DEFAULT_BAN } from "../src/domain/limits.ts";
+import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 
 function config(given: Given = {}, variables: Variables = {}): Config {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config.ts";
 import { parseJson } from "../src/contract/json.ts";
-import { hashSecret, mintSecret, type NewKey } from "../src/domain/keys.ts";
-import { DEFAULT_BAN } from "../src/domain/limits.ts";
+import { hashSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
+import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import type { Clock } from "../src/domain/ports.ts";
 import { silentLog } from "../src/log.ts";
@@ -78,7 +78,7 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
   let app = await startApp(settings, { clock, log: silentLog });
 
   async function newKey(key: Partial<NewKey> = {}) {
-    const secret = mintSecret(settings.environment);
+    const secret = generateSecret(settings.environment);
     const draft = {
       name: "test",
       plan: "enterprise",

@@ -1,5 +1,5 @@
 import { type Config, whereIs } from "../config.ts";
-import { hashSecret, mintSecret } from "../domain/keys.ts";
+import { hashSecret, generateSecret } from "../domain/api-keys.ts";
 import { limitsOf } from "../domain/plans.ts";
 import type { KeyStore } from "../domain/ports.ts";
 import { type Context, Failure } from "./command.ts";
@@ -48,7 +48,7 @@ function greeting(config: Config, url: string): string {
 
 /** A newcomer leaves with a key in hand; once any key was ever made, no later start prints one. */
 async function firstKey({ keys, url }: Served, config: Config, now: number) {
-  const secret = mintSecret(config.environment);
+  const secret = generateSecret(config.environment);
   const draft = { name: "first key", plan: "free", createdAt: now } as const;
   const key = await keys.createFirstKey(draft, hashSecret(secret));
   if (key === undefined) return undefined;

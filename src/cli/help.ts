@@ -8,7 +8,7 @@ const INDENT = "  ";
 
 export function overview(commands: readonly Command[]): string {
   const rows = commands.map((command) => [INDENT + usageOf(command), command.summary]);
-  return `Petstore: an animal store over HTTP.
+  return `Petstore: a pet store over HTTP.
 
 Usage
   petstore COMMAND [options]

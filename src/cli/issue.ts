@@ -1,4 +1,10 @@
-import { type ApiKey, type Environment, hashSecret, mintSecret, type NewKey } from "../domain/keys.ts";
+import {
+  type ApiKey,
+  type Environment,
+  hashSecret,
+  generateSecret,
+  type NewKey,
+} from "../domain/api-keys.ts";
 import type { KeyStore } from "../domain/ports.ts";
 
 /** A new key with its first secret. The secret leaves here and is kept nowhere. */
@@ -7,6 +13,6 @@ export async function issueKey(
   environment: Environment,
   newKey: NewKey,
 ): Promise<{ key: ApiKey; secret: string }> {
-  const secret = mintSecret(environment);
+  const secret = generateSecret(environment);
   return { key: await keys.createKey(newKey, hashSecret(secret)), secret };
 }

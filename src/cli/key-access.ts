@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { pathsOf, type Place, whereIs } from "../config.ts";
-import type { ApiKey } from "../domain/keys.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
 import type { KeyStore } from "../domain/ports.ts";
-import { openStores } from "../engines.ts";
+import { openStores } from "../adapters.ts";
 import { Failure, type Outcome } from "./command.ts";
 import { rfc3339 } from "./key-view.ts";
 

@@ -1,7 +1,7 @@
 import { grouped } from "../config/kinds.ts";
-import type { ApiKey } from "../domain/keys.ts";
-import { type BanRules, DAY_MS, type Limits, MINUTE_MS, newStanding, settle } from "../domain/limits.ts";
-import type { Window } from "../domain/limits.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
+import { type BanRules, DAY_MS, type Limits, MINUTE_MS, newUsage, settle } from "../domain/rate-limit.ts";
+import type { Window } from "../domain/rate-limit.ts";
 import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
 import type { Standings, Unknown } from "./standings.ts";
 
@@ -37,7 +37,7 @@ export interface ViewOptions {
 
 export function viewOf(key: ApiKey, { plans, ban, now, standings }: ViewOptions): KeyView {
   const limits = limitsOf(key, plans);
-  const current = "unknown" in standings ? undefined : (standings.get(key.id) ?? newStanding());
+  const current = "unknown" in standings ? undefined : (standings.get(key.id) ?? newUsage());
   if (current) settle(current, now, ban);
   const bannedUntil = current && now < current.bannedUntil ? current.bannedUntil : undefined;
   return {

@@ -1,6 +1,6 @@
 import { ADDRESS, expectedUrl, KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
 import { quoted } from "../config/problem.ts";
-import { hashSecret, mintSecret } from "../domain/keys.ts";
+import { hashSecret, generateSecret } from "../domain/api-keys.ts";
 import { define } from "./define.ts";
 import { endOf, withKey } from "./key-access.ts";
 import { keyId } from "./key-id.ts";
@@ -22,7 +22,7 @@ export const keysRoll = define({
       const now = clock.now();
       const ended = endOf(key, now, "rolled");
       if (ended) return ended;
-      const secret = mintSecret(values.env);
+      const secret = generateSecret(values.env);
       // None at all ends before anybody's clock.
       const overlapEndsAt = values.overlap === 0 ? 0 : now + values.overlap;
       await keys.addSecret(id, hashSecret(secret), overlapEndsAt);

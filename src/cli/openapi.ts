@@ -15,7 +15,7 @@ export const openapi = define({
     "petstore openapi --public-url https://api.example.com --twin-url https://staging.example.com",
   ],
   async run({ values }, { print }) {
-    const { openApiJson } = await import("../contract/openapi.ts");
+    const { openApiJson } = await import("../contract/openapi/document.ts");
     const { env: environment, "twin-url": twinUrl } = values;
     const place = { environment, ...(twinUrl !== undefined && { twinUrl }) };
     const servers = serversOf(place, expectedUrl(values) ?? DEFAULT_URL[environment]);

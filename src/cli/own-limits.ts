@@ -1,5 +1,5 @@
 import { Problem } from "../config/problem.ts";
-import type { Limits } from "../domain/limits.ts";
+import type { Limits } from "../domain/rate-limit.ts";
 import type { PlanName } from "../domain/plans.ts";
 
 /** The numbers of an enterprise key, and where each was given. */

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { pathsOf, type Place, whereIs } from "../config.ts";
 import { Unavailable } from "../contract/errors.ts";
-import type { ApiKey } from "../domain/keys.ts";
-import { DEFAULT_BAN, pardon, type Standing } from "../domain/limits.ts";
-import type { Clock, Ledger, Limiter } from "../domain/ports.ts";
-import { openValkey } from "../engines.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
+import { DEFAULT_BAN, unban, type Usage } from "../domain/rate-limit.ts";
+import type { Clock, UsageStore, RateLimiter } from "../domain/ports.ts";
+import { openValkey } from "../adapters.ts";
 import { explain } from "./explain.ts";
 
-export type Standings = ReadonlyMap<number, Standing>;
+export type Standings = ReadonlyMap<number, Usage>;
 
 /** What nobody can tell right now, and why. */
 export interface Unknown {
@@ -25,19 +25,19 @@ export async function standingsOf(
   clock: Clock,
 ): Promise<Standings | Unknown> {
   if (keys.length === 0) return new Map();
-  return place.limitsUrls === undefined ? inLedger(place, keys) : inValkey(place, keys, clock);
+  return place.limitsUrls === undefined ? inUsageStore(place, keys) : inValkey(place, keys, clock);
 }
 
 /** A running server writes its counts once a second, so these are at most a second old. */
-async function inLedger(place: Place, keys: readonly ApiKey[]): Promise<Standings | Unknown> {
-  const standings = new Map<number, Standing>();
+async function inUsageStore(place: Place, keys: readonly ApiKey[]): Promise<Standings | Unknown> {
+  const standings = new Map<number, Usage>();
   try {
-    await withLedger(place, (ledger) => {
-      for (const { id, pardonedAt } of keys) {
-        const standing = ledger.find(`key:${id}`);
-        // A server that is about to follow the pardon may have written the ban once more.
-        if (standing && pardonedAt !== undefined) pardon(standing, pardonedAt);
-        if (standing) standings.set(id, standing);
+    await withUsageStore(place, (usageStore) => {
+      for (const { id, unbannedAt } of keys) {
+        const usage = usageStore.find(`key:${id}`);
+        // A server that is about to follow the unban may have written the ban once more.
+        if (usage && unbannedAt !== undefined) unban(usage, unbannedAt);
+        if (usage) standings.set(id, usage);
       }
     });
     return standings;
@@ -46,13 +46,13 @@ async function inLedger(place: Place, keys: readonly ApiKey[]): Promise<Standing
   }
 }
 
-/** As they stand there, pardons and all: a pardon that Valkey has not been told of lifts nothing yet. */
+/** As they stand there, unbans and all: a unban that Valkey has not been told of lifts nothing yet. */
 async function inValkey(place: Place, keys: readonly ApiKey[], clock: Clock): Promise<Standings | Unknown> {
-  const standings = new Map<number, Standing>();
-  const failure = await withValkey(place, clock, async (limiter) => {
+  const standings = new Map<number, Usage>();
+  const failure = await withValkey(place, clock, async (rateLimiter) => {
     for (const { id } of keys) {
-      const standing = await limiter.standing(`key:${id}`);
-      if (standing) standings.set(id, standing);
+      const usage = await rateLimiter.usage(`key:${id}`);
+      if (usage) standings.set(id, usage);
     }
   });
   return failure ?? standings;
@@ -62,19 +62,19 @@ async function inValkey(place: Place, keys: readonly ApiKey[], clock: Clock): Pr
  * Lifts a ban where it is kept; says why when it could not. Running servers follow the keys and lift it too; without
  * one, this is what the next one finds.
  */
-export async function pardonKey(
+export async function unbanKey(
   place: Place,
   id: number,
   { at, clock }: { at: number; clock: Clock },
 ): Promise<Unknown | undefined> {
   if (place.limitsUrls !== undefined) {
-    return withValkey(place, clock, async (limiter) => limiter.pardon(`key:${id}`, at));
+    return withValkey(place, clock, async (rateLimiter) => rateLimiter.unban(`key:${id}`, at));
   }
-  await withLedger(place, (ledger) => {
-    const standing = ledger.find(`key:${id}`);
-    if (standing === undefined) return;
-    pardon(standing, at);
-    ledger.save([[`key:${id}`, standing]]);
+  await withUsageStore(place, (usageStore) => {
+    const usage = usageStore.find(`key:${id}`);
+    if (usage === undefined) return;
+    unban(usage, at);
+    usageStore.save([[`key:${id}`, usage]]);
   }).catch((error: unknown) => {
     // Busy, so a server is running, and it is the one that counts.
     if (!(error instanceof Unavailable)) throw error;
@@ -82,34 +82,34 @@ export async function pardonKey(
   return undefined;
 }
 
-async function withLedger(place: Place, work: (ledger: Ledger) => void): Promise<void> {
-  const { ledger: path } = pathsOf(place);
+async function withUsageStore(place: Place, work: (usageStore: UsageStore) => void): Promise<void> {
+  const { usageStore: path } = pathsOf(place);
   if (!existsSync(path)) return;
-  const { openLedger } = await import("../store/sqlite/index.ts");
-  const ledger = openLedger(path);
+  const { openUsageStore } = await import("../store/sqlite/index.ts");
+  const usageStore = openUsageStore(path);
   try {
-    work(ledger);
+    work(usageStore);
   } finally {
-    ledger.close();
+    usageStore.close();
   }
 }
 
-/** Nothing when Valkey was there to the end; when it was not, what its limiter said is of no use to anybody. */
+/** Nothing when Valkey was there to the end; when it was not, what its rateLimiter said is of no use to anybody. */
 async function withValkey(
   place: Place,
   clock: Clock,
-  work: (limiter: Limiter) => Promise<void>,
+  work: (rateLimiter: RateLimiter) => Promise<void>,
 ): Promise<Unknown | undefined> {
   const lost: Unknown[] = [];
   const { environment, limitsUrls: urls = [] } = place;
-  const limiter = await openValkey({ environment, urls, ban: DEFAULT_BAN, clock }, (state, cause) => {
+  const rateLimiter = await openValkey({ environment, urls, ban: DEFAULT_BAN, clock }, (state, cause) => {
     if (state === "lost")
       lost.push({ unknown: `${whereIs(place).limits} cannot be used: ${explain(cause)}` });
   });
   try {
-    if (lost.length === 0) await work(limiter);
+    if (lost.length === 0) await work(rateLimiter);
   } finally {
-    await limiter.close();
+    await rateLimiter.close();
   }
   return lost[0];
 }

@@ -1,4 +1,4 @@
-import type { Limits } from "../domain/limits.ts";
+import type { Limits } from "../domain/rate-limit.ts";
 import { integer, type Kind } from "./kinds.ts";
 
 /** A thousand million: far above any real plan, and sums of two still count exactly. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Environment } from "../domain/keys.ts";
+import type { Environment } from "../domain/api-keys.ts";
 
 /** Which data: an environment, and where everything of it is kept. */
 export interface Place {
@@ -12,9 +12,9 @@ export interface Place {
 }
 
 /** The files of an environment: its data, the counts of its limits, and the lock that one server holds. */
-export function pathsOf({ dataDir, environment }: Place): Record<"store" | "ledger" | "lock", string> {
+export function pathsOf({ dataDir, environment }: Place): Record<"store" | "usageStore" | "lock", string> {
   const path = join(dataDir, environment);
-  return { store: `${path}.db`, ledger: `${path}-limits.db`, lock: `${path}.lock` };
+  return { store: `${path}.db`, usageStore: `${path}-limits.db`, lock: `${path}.lock` };
 }
 
 /** Where the data and the counts are, in words; who may use them stays unsaid. */

@@ -1,18 +1,15 @@
-import type { Refusal } from "../contract/errors.ts";
-import type { Identifier } from "../contract/json.ts";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/schemas.ts";
-import type { ApiKey, Credential, NewKey } from "./keys.ts";
-import type { Limits, Standing, Subject, Verdict } from "./limits.ts";
-
-/** A value now or later: embedded engines answer at once, and nothing on their path waits for a promise. */
-export type Awaitable<T> = T | Promise<T>;
+import type { Rejection } from "../contract/errors.ts";
+import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/resources.ts";
+import type { Awaitable } from "./awaitable.ts";
+import type { ApiKey, Credential, NewKey } from "./api-keys.ts";
+import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
 
 /** Milliseconds since the epoch. Injected everywhere, so that no test sleeps. */
 export interface Clock {
   now(): number;
 }
 
-export interface Query<Status> {
+export interface PageQuery<Status> {
   /** Entries with a greater identifier only. */
   readonly after?: bigint;
   readonly status?: Status;
@@ -25,89 +22,49 @@ export interface Page<T> {
   readonly more: boolean;
 }
 
-/** A range of animals by identifier, both ends included; without `to` it reaches to all that will ever be added. */
-export interface Span {
-  readonly from: bigint;
-  readonly to?: bigint;
-}
-
-/**
- * Tells whether animals may have changed. Only a store through which every write goes can offer it: where other
- * processes write too, nothing that was read may be given again.
- */
-export interface Freshness {
-  /**
-   * The answer says whether what was read of the span before this call still stands: nothing in it has changed since.
-   */
-  watch(span: Span): () => boolean;
-}
-
-/** A page of animals in the words of the contract. */
-export interface WrittenPage {
-  /** A JSON array. */
-  readonly json: string;
-  /** The last identifier shown; undefined when there is none. */
-  readonly last: bigint | undefined;
-  readonly more: boolean;
-  /** Where more of a filter can turn into no more: the next animal that fits. */
-  readonly next?: bigint;
-}
-
-/** An animal in the words of the contract. */
-export interface WrittenPet {
-  readonly json: string;
-  /** The validator of that text. */
-  readonly etag: string;
-}
-
-/** What an engine offers that keeps animals as the contract writes them: to the byte what encodePet gives. */
-export interface WrittenPets {
-  list(query: Query<PetStatus>): Awaitable<WrittenPage>;
-  get(id: Identifier): Awaitable<WrittenPet | undefined>;
-}
-
-/** One attempt at a write that its caller may repeat. Two attempts are the same when caller, operation and key are. */
-export interface Attempt {
+/** A write that the client may repeat. Two requests are the same when API key, operation and Idempotency-Key are. */
+export interface IdempotentRequest {
   readonly keyId: number;
   readonly idempotencyKey: string;
   /** SHA-256 of the body; another body under the same key is refused. */
   readonly fingerprint: string;
 }
 
-/** The answer to a write: the bytes that a repeated attempt gets again. */
-export interface Written {
+/** The answer to a write: the bytes that a repeated idempotentRequest gets again. */
+export interface WriteResult {
   readonly id: bigint;
   readonly body: string;
   readonly replayed: boolean;
 }
 
-type Retried = Refusal<"idempotency_conflict" | "idempotency_key_reused">;
+type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
 
 /**
- * Animals and orders. Every write is one transaction, and its promise resolves only after that transaction is durable.
+ * Pets and orders. Every write is one transaction, and its promise resolves only after that transaction is durable.
  * Identifiers start at 1, grow, and are never given twice. An engine that cannot answer throws Unavailable.
  */
 export interface Store {
-  readonly freshness?: Freshness;
-  readonly written?: WrittenPets;
-
   /** By identifier, ascending; the cost does not depend on how deep the page lies. */
-  listPets(query: Query<PetStatus>): Awaitable<Page<Pet>>;
+  listPets(query: PageQuery<PetStatus>): Awaitable<Page<Pet>>;
   getPet(id: bigint): Awaitable<Pet | undefined>;
-  createPet(pet: NewPet, at: number, attempt?: Attempt): Promise<Written | Retried>;
+  createPet(
+    pet: NewPet,
+    at: number,
+    idempotentRequest?: IdempotentRequest,
+  ): Promise<WriteResult | IdempotencyRejection>;
 
-  listOrders(query: Query<OrderStatus>): Awaitable<Page<Order>>;
-  /** The animal becomes pending in the same transaction. */
+  listOrders(query: PageQuery<OrderStatus>): Awaitable<Page<Order>>;
+  /** The pet becomes pending in the same transaction. */
   placeOrder(
     petId: bigint,
     at: number,
-    attempt?: Attempt,
-  ): Promise<Written | Retried | Refusal<"pet_not_found" | "pet_not_available">>;
-  /** The animal becomes sold or available in the same transaction. */
+    idempotentRequest?: IdempotentRequest,
+  ): Promise<WriteResult | IdempotencyRejection | Rejection<"pet_not_found" | "pet_not_available">>;
+  /** The pet becomes sold or available in the same transaction. */
   updateOrder(
     id: bigint,
     status: OrderUpdate["status"],
-  ): Promise<Order | Refusal<"order_not_found" | "order_closed">>;
+  ): Promise<Order | Rejection<"order_not_found" | "order_closed">>;
 
   /** Finishes what was accepted, then lets go of the engine. */
   close(): Promise<void>;
@@ -131,26 +88,26 @@ export interface KeyStore {
   /** Changes what is given and leaves the rest; own limits go when the plan is Enterprise no longer. */
   updateKey(
     id: number,
-    change: Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "pardonedAt">>,
+    change: Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>,
   ): Promise<void>;
 }
 
 /** Two windows per subject, charged together or not at all. */
-export interface Limiter {
-  /** One atomic intent: admit this subject under these limits, now. In process it answers without a promise. */
-  admit(subject: Subject, limits: Limits): Awaitable<Verdict>;
+export interface RateLimiter {
+  /** One atomic intent: decide this subject under these limits, now. In process it answers without a promise. */
+  decide(subject: Subject, limits: Limits): Awaitable<Decision>;
   /** Where a subject stands, without charging it. */
-  standing(subject: Subject): Awaitable<Standing | undefined>;
+  usage(subject: Subject): Awaitable<Usage | undefined>;
   /** Lifts a ban that began at or before `at`, with its strikes. */
-  pardon(subject: Subject, at: number): Awaitable<void>;
+  unban(subject: Subject, at: number): Awaitable<void>;
   close(): Promise<void>;
 }
 
-/** Where an in-process limiter keeps its counts across restarts; written behind the requests, never in front of one. */
-export interface Ledger {
-  load(): Iterable<readonly [Subject, Standing]>;
+/** Keeps the usage of an in-process rate limiter across restarts. It is written behind the requests. */
+export interface UsageStore {
+  load(): Iterable<readonly [Subject, Usage]>;
   /** Standings that changed since the last call; undefined means forgotten. */
-  save(changes: Iterable<readonly [Subject, Standing | undefined]>): void;
-  find(subject: Subject): Standing | undefined;
+  save(changes: Iterable<readonly [Subject, Usage | undefined]>): void;
+  find(subject: Subject): Usage | undefined;
   close(): void;
 }

@@ -1,4 +1,4 @@
-import type { ApiKey } from "../domain/keys.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
 import type { KeyStore } from "../domain/ports.ts";
 
@@ -12,15 +12,15 @@ export interface KeyRow {
   readonly createdAt: bigint;
   readonly expiresAt: bigint | null;
   readonly revokedAt: bigint | null;
-  readonly pardonedAt: bigint | null;
+  readonly unbannedAt: bigint | null;
 }
 
 export const KEY_COLUMNS = `api_keys.id, name, plan, per_minute AS "perMinute", per_day AS "perDay",
-  created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "pardonedAt"`;
+  created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt"`;
 
 /** What is null in the row is absent from the key. */
 export function keyOf(row: KeyRow): ApiKey {
-  const { perMinute, perDay, expiresAt, revokedAt, pardonedAt } = row;
+  const { perMinute, perDay, expiresAt, revokedAt, unbannedAt } = row;
   const hasLimits = perMinute !== null && perDay !== null;
   return {
     id: Number(row.id),
@@ -30,7 +30,7 @@ export function keyOf(row: KeyRow): ApiKey {
     createdAt: Number(row.createdAt),
     ...(expiresAt !== null && { expiresAt: Number(expiresAt) }),
     ...(revokedAt !== null && { revokedAt: Number(revokedAt) }),
-    ...(pardonedAt !== null && { pardonedAt: Number(pardonedAt) }),
+    ...(unbannedAt !== null && { unbannedAt: Number(unbannedAt) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Order, OrderStatus, Pet, PetStatus } from "../contract/schemas.ts";
+import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
 import type { Page } from "../domain/ports.ts";
 
 /** Rows as both engines give them. The quotes keep capital letters, which PostgreSQL would make small. */
@@ -11,7 +11,7 @@ export interface PetRow {
 
 export const PET_COLUMNS = `id, name, category_id AS "categoryId", status`;
 
-/** An absent status is absent, not null. A row that has one is an animal as it is, and is not made again. */
+/** An absent status is absent, not null. A row that has one is a pet as it is, and is not made again. */
 export function petOf(row: PetRow): Pet {
   return hasStatus(row) ? row : { id: row.id, name: row.name, categoryId: row.categoryId };
 }

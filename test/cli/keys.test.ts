@@ -4,16 +4,16 @@ import { join } from "node:path";
 import type { KeyView } from "../../src/cli/key-view.ts";
 import { curlLine, shellWord } from "../../src/cli/secret.ts";
 import { pathsOf } from "../../src/config.ts";
-import { hashSecret, isPlausibleSecret } from "../../src/domain/keys.ts";
+import { hashSecret, isWellFormedSecret } from "../../src/domain/api-keys.ts";
 import {
-  admit,
+  decide,
   type BanRules,
   DAY_MS,
   MINUTE_MS,
-  newStanding,
-  type Standing,
-} from "../../src/domain/limits.ts";
-import { openLedger, openStore } from "../../src/store/sqlite/index.ts";
+  newUsage,
+  type Usage,
+} from "../../src/domain/rate-limit.ts";
+import { openUsageStore, openStore } from "../../src/store/sqlite/index.ts";
 import { cleanUp, Workbench } from "./workbench.ts";
 
 afterAll(cleanUp);
@@ -40,10 +40,10 @@ async function credential(bench: Workbench, secret: string) {
   }
 }
 
-function writeLedger(bench: Workbench, id: number, standing: Standing): void {
-  const ledger = openLedger(pathsOf(place(bench)).ledger);
-  ledger.save([[`key:${id}`, standing]]);
-  ledger.close();
+function writeUsageStore(bench: Workbench, id: number, usage: Usage): void {
+  const usageStore = openUsageStore(pathsOf(place(bench)).usageStore);
+  usageStore.save([[`key:${id}`, usage]]);
+  usageStore.close();
 }
 
 describe("keys create", () => {
@@ -60,7 +60,7 @@ describe("keys create", () => {
       createdAt: "2026-11-15T12:00:00.000Z",
       expiresAt: "2026-12-15T12:00:00.000Z",
     });
-    expect(isPlausibleSecret(created.key, "production")).toBeTrue();
+    expect(isWellFormedSecret(created.key, "production")).toBeTrue();
     expect((await credential(bench, created.key))?.key).toMatchObject({
       id: 1,
       name: "mobile app",
@@ -195,12 +195,12 @@ describe("keys list and keys show", () => {
     }
   });
 
-  test("use of both windows comes from the ledger, and closed windows show nothing", async () => {
+  test("use of both windows comes from the usageStore, and closed windows show nothing", async () => {
     const bench = new Workbench();
     const { id } = await create(bench);
-    const standing = newStanding();
-    for (let i = 0; i < 12; i++) admit(standing, FREE, bench.clock.now());
-    writeLedger(bench, id, standing);
+    const usage = newUsage();
+    for (let i = 0; i < 12; i++) decide(usage, FREE, bench.clock.now());
+    writeUsageStore(bench, id, usage);
     expect((await show(bench, id)).use).toEqual({
       minute: { used: 12, limit: 60, resetsAt: "2026-11-15T12:01:00.000Z" },
       day: { used: 12, limit: 1_000, resetsAt: "2026-11-16T12:00:00.000Z" },
@@ -231,11 +231,11 @@ describe("keys list and keys show", () => {
     const refuse = (times: number) => {
       for (let i = 0; i < times; i++) {
         bench.clock.advance(1);
-        admit(standing, { perMinute: 1, perDay: 1 }, bench.clock.now(), rules);
+        decide(usage, { perMinute: 1, perDay: 1 }, bench.clock.now(), rules);
       }
-      writeLedger(bench, id, standing);
+      writeUsageStore(bench, id, usage);
     };
-    const standing = newStanding();
+    const usage = newUsage();
     refuse(4);
     expect(await show(bench, id)).toMatchObject({ state: "active", strikes: 2, bannedUntil: null });
     refuse(1);
@@ -251,9 +251,9 @@ describe("keys list and keys show", () => {
   test("counts that cannot be read are not known, and everything else is shown", async () => {
     const bench = new Workbench();
     await create(bench);
-    const { ledger } = pathsOf(place(bench));
-    writeFileSync(ledger, "no database, ".repeat(100));
-    const warning = `warning: cannot open the database ${ledger}: file is not a database; counts start anew when that file is moved away (so use, strikes and bans are not known)\n`;
+    const { usageStore } = pathsOf(place(bench));
+    writeFileSync(usageStore, "no database, ".repeat(100));
+    const warning = `warning: cannot open the database ${usageStore}: file is not a database; counts start anew when that file is moved away (so use, strikes and bans are not known)\n`;
 
     const table = await bench.run(["keys", "list"]);
     expect(table).toMatchObject({ code: 0, err: "" });
@@ -276,16 +276,16 @@ describe("keys list and keys show", () => {
   test("damage that shows only when counts are read is told with the file and the way out", async () => {
     const bench = new Workbench();
     const { id } = await create(bench);
-    writeLedger(bench, id, newStanding());
-    const { ledger } = pathsOf(place(bench));
+    writeUsageStore(bench, id, newUsage());
+    const { usageStore } = pathsOf(place(bench));
     // The pages that are read at the opening are left alone; the table's own is the last one.
-    const bytes = readFileSync(ledger);
+    const bytes = readFileSync(usageStore);
     bytes.fill(0xff, bytes.length - 4096);
-    writeFileSync(ledger, bytes);
+    writeFileSync(usageStore, bytes);
     const { code, out } = await bench.run(["keys", "list"]);
     expect(code).toBe(0);
     expect(out).toStartWith(
-      `warning: cannot read the counts in ${ledger}: database disk image is malformed; counts start anew when`,
+      `warning: cannot read the counts in ${usageStore}: database disk image is malformed; counts start anew when`,
     );
   });
 
@@ -331,7 +331,7 @@ describe("keys roll", () => {
   });
 });
 
-const banned = (at: number): Standing => ({
+const banned = (at: number): Usage => ({
   minute: { openedAt: at, used: 60, refusedAt: at, strikes: 4 },
   day: { openedAt: at, used: 60, refusedAt: -1, strikes: 0 },
   bannedAt: at,
@@ -367,7 +367,7 @@ describe("changing a key", () => {
   test("keys unban lifts the ban there is, with its strikes, and not the next one", async () => {
     const bench = new Workbench();
     const { id } = await create(bench);
-    writeLedger(bench, id, banned(bench.clock.now()));
+    writeUsageStore(bench, id, banned(bench.clock.now()));
     expect(await show(bench, id)).toMatchObject({ state: "banned", strikes: 4 });
     bench.clock.advance(1);
     expect((await bench.run(["keys", "unban", "1"])).out).toBe(
@@ -380,7 +380,7 @@ describe("changing a key", () => {
     });
 
     bench.clock.advance(1);
-    writeLedger(bench, id, banned(bench.clock.now()));
+    writeUsageStore(bench, id, banned(bench.clock.now()));
     expect(await show(bench, id)).toMatchObject({ state: "banned" });
   });
 
@@ -410,7 +410,7 @@ describe("changing a key", () => {
   test("keys unban: counts that cannot be read are a failure that says what to do", async () => {
     const bench = new Workbench();
     await create(bench);
-    writeFileSync(pathsOf(place(bench)).ledger, "no database, ".repeat(100));
+    writeFileSync(pathsOf(place(bench)).usageStore, "no database, ".repeat(100));
     await expect(bench.run(["keys", "unban", "1"])).rejects.toThrow(
       "counts start anew when that file is moved away",
     );

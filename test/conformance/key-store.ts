@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { NewKey } from "../../src/domain/keys.ts";
+import type { NewKey } from "../../src/domain/api-keys.ts";
 import type { KeyStore } from "../../src/domain/ports.ts";
 
 /** A key store on a place of its own that holds nothing yet. */
@@ -89,7 +89,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "findCredential: a key that is revoked or expired is found, for the caller to judge",
+      "findCredential: a key that is revoked or expired is found, for the principal to judge",
       withKeys(async (keys) => {
         const { id } = await keys.createKey({ ...free, expiresAt: 1 }, hash(1));
         await keys.updateKey(id, { revokedAt: AT });
@@ -145,7 +145,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
       "updateKey: changes what is given and leaves the rest",
       withKeys(async (keys) => {
         const { id } = await keys.createKey(enterprise, hash(1));
-        await keys.updateKey(id, { pardonedAt: AT + 1 });
+        await keys.updateKey(id, { unbannedAt: AT + 1 });
         await keys.updateKey(id, { limits: { perMinute: 8, perDay: 9 } });
         await keys.updateKey(id, { revokedAt: AT + 2 });
         await keys.updateKey(id, {});
@@ -153,7 +153,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
           id,
           ...enterprise,
           limits: { perMinute: 8, perDay: 9 },
-          pardonedAt: AT + 1,
+          unbannedAt: AT + 1,
           revokedAt: AT + 2,
         });
       }),

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { DEFAULT_BAN, MINUTE_MS } from "../../src/domain/limits.ts";
+import { DEFAULT_BAN, MINUTE_MS } from "../../src/domain/rate-limit.ts";
 import { ADDRESS, all, FREE, OTHER, second, type Promises } from "./limiter-trial.ts";
 
 export function bans(promise: Promises): void {
@@ -10,7 +10,7 @@ export function bans(promise: Promises): void {
     expect(await trial.times(100)).toEqual(all(100, "limited"));
     trial.advance(DEFAULT_BAN.graceMs);
     expect(await trial.times(100)).toEqual(all(100, "limited"));
-    expect(await trial.standing()).toMatchObject({ minute: { strikes: 0 } });
+    expect(await trial.usage()).toMatchObject({ minute: { strikes: 0 } });
   });
 
   promise("the grace begins with the first refusal, not with the last admission", async (trial) => {
@@ -22,7 +22,7 @@ export function bans(promise: Promises): void {
   promise("nine strikes are limited, the tenth is itself answered as banned", async (trial) => {
     await trial.provoke();
     expect(await trial.times(9)).toEqual(all(9, "limited"));
-    expect(await trial.admit()).toEqual({
+    expect(await trial.decide()).toEqual({
       outcome: "banned",
       limit: 60,
       remaining: 0,
@@ -36,20 +36,20 @@ export function bans(promise: Promises): void {
     const resetAt = second(trial.now() + DEFAULT_BAN.lengthMs);
     for (let i = 0; i < 29; i++) {
       trial.advance(10_000);
-      expect(await trial.admit()).toMatchObject({ ...banned, resetAt, retryAfter: 300 - (i + 1) * 10 });
+      expect(await trial.decide()).toMatchObject({ ...banned, resetAt, retryAfter: 300 - (i + 1) * 10 });
     }
     trial.advance(9_999);
-    expect(await trial.admit()).toMatchObject({ ...banned, resetAt, retryAfter: 1 });
+    expect(await trial.decide()).toMatchObject({ ...banned, resetAt, retryAfter: 1 });
     trial.advance(1);
-    expect(await trial.admit()).toMatchObject({ outcome: "admitted", remaining: 59 });
-    expect(await trial.standing()).toMatchObject({ day: { used: 61 }, minute: { strikes: 0 } });
+    expect(await trial.decide()).toMatchObject({ outcome: "allowed", remaining: 59 });
+    expect(await trial.usage()).toMatchObject({ day: { used: 61 }, minute: { strikes: 0 } });
   });
 
   promise("strikes vanish when their window closes, and the grace begins anew", async (trial) => {
     await trial.provoke();
     await trial.times(9);
     trial.advance(MINUTE_MS);
-    expect(await trial.times(60)).toEqual(all(60, "admitted"));
+    expect(await trial.times(60)).toEqual(all(60, "allowed"));
     expect(await trial.times(20)).toEqual(all(20, "limited"));
     trial.advance(DEFAULT_BAN.graceMs + 1);
     expect(await trial.times(10)).toEqual([...all(9, "limited"), "banned"]);
@@ -77,8 +77,8 @@ export function bans(promise: Promises): void {
 
   promise("a ban is nobody else's business", async (trial) => {
     await trial.earnBan();
-    expect(await trial.admit(FREE, OTHER)).toMatchObject({ outcome: "admitted", remaining: 59 });
-    expect(await trial.admit(FREE, "address:1")).toMatchObject({ outcome: "admitted", remaining: 59 });
+    expect(await trial.decide(FREE, OTHER)).toMatchObject({ outcome: "allowed", remaining: 59 });
+    expect(await trial.decide(FREE, "address:1")).toMatchObject({ outcome: "allowed", remaining: 59 });
   });
 
   promise(
@@ -86,14 +86,14 @@ export function bans(promise: Promises): void {
     async (trial) => {
       await trial.times(61);
       trial.advance(1);
-      expect(await trial.admit()).toMatchObject({ outcome: "limited" });
-      expect(await trial.admit()).toMatchObject({
+      expect(await trial.decide()).toMatchObject({ outcome: "limited" });
+      expect(await trial.decide()).toMatchObject({
         ...banned,
         retryAfter: 2,
         resetAt: second(trial.now() + 1_500),
       });
       trial.advance(1_500);
-      expect(await trial.admit()).toMatchObject({ outcome: "limited" });
+      expect(await trial.decide()).toMatchObject({ outcome: "limited" });
     },
     { strikes: 2, graceMs: 0, lengthMs: 1_500 },
   );

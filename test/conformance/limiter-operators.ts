@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { DAY_MS, DEFAULT_BAN, MINUTE_MS, type Limits } from "../../src/domain/limits.ts";
+import { DAY_MS, DEFAULT_BAN, MINUTE_MS, type Limits } from "../../src/domain/rate-limit.ts";
 import { all, type Promises } from "./limiter-trial.ts";
 
 export function operators(promise: Promises): void {
@@ -7,12 +7,12 @@ export function operators(promise: Promises): void {
 
   promise("a larger plan keeps the counts", async (trial) => {
     await trial.times(61);
-    expect(await trial.admit(PRO)).toMatchObject({ outcome: "admitted", limit: 300, remaining: 239 });
+    expect(await trial.decide(PRO)).toMatchObject({ outcome: "allowed", limit: 300, remaining: 239 });
   });
 
   promise("a smaller plan keeps the counts, and what is left is never below nothing", async (trial) => {
     await trial.times(100, PRO);
-    expect(await trial.admit()).toMatchObject({
+    expect(await trial.decide()).toMatchObject({
       outcome: "limited",
       limit: 60,
       remaining: 0,
@@ -22,58 +22,58 @@ export function operators(promise: Promises): void {
 
   promise("a larger plan does not lift a ban", async (trial) => {
     await trial.earnBan();
-    expect(await trial.admit(PRO)).toMatchObject({ outcome: "banned", limit: 300, remaining: 0 });
+    expect(await trial.decide(PRO)).toMatchObject({ outcome: "banned", limit: 300, remaining: 0 });
   });
 
-  promise("a pardon lifts the ban and its strikes, and gives no quota back", async (trial) => {
+  promise("a unban lifts the ban and its strikes, and gives no quota back", async (trial) => {
     await trial.earnBan();
     trial.advance(5);
-    await trial.pardon(trial.now());
-    expect(await trial.admit()).toMatchObject({ outcome: "limited" });
+    await trial.unban(trial.now());
+    expect(await trial.decide()).toMatchObject({ outcome: "limited" });
     trial.advance(DEFAULT_BAN.graceMs + 1);
     expect(await trial.times(10)).toEqual([...all(9, "limited"), "banned"]);
   });
 
-  promise("a pardon forgives strikes before they become a ban", async (trial) => {
+  promise("a unban forgives strikes before they become a ban", async (trial) => {
     await trial.provoke();
     await trial.times(9);
-    await trial.pardon(trial.now());
+    await trial.unban(trial.now());
     expect(await trial.times(30)).toEqual(all(30, "limited"));
   });
 
-  promise("a ban that began after the pardon stands", async (trial) => {
+  promise("a ban that began after the unban stands", async (trial) => {
     await trial.earnBan();
-    await trial.pardon(trial.now() - 1);
-    expect(await trial.admit()).toMatchObject({ outcome: "banned" });
+    await trial.unban(trial.now() - 1);
+    expect(await trial.decide()).toMatchObject({ outcome: "banned" });
   });
 
-  promise("a pardon of somebody unknown is nothing", async (trial) => {
-    await trial.pardon(trial.now());
-    expect(await trial.standing()).toBeUndefined();
+  promise("a unban of somebody unknown is nothing", async (trial) => {
+    await trial.unban(trial.now());
+    expect(await trial.usage()).toBeUndefined();
   });
 
-  promise("a standing tells both windows, strikes and ban, and charges nothing", async (trial) => {
-    expect(await trial.standing()).toBeUndefined();
+  promise("a usage tells both windows, strikes and ban, and charges nothing", async (trial) => {
+    expect(await trial.usage()).toBeUndefined();
     const openedAt = trial.now();
     await trial.provoke();
     const refusedAt = openedAt;
     await trial.times(3);
     const minute = { openedAt, used: 60, refusedAt, strikes: 3 };
     for (let i = 0; i < 20; i++)
-      expect(await trial.standing()).toMatchObject({ minute, day: { openedAt, used: 60 } });
+      expect(await trial.usage()).toMatchObject({ minute, day: { openedAt, used: 60 } });
     await trial.times(7);
-    expect(await trial.standing()).toMatchObject({
+    expect(await trial.usage()).toMatchObject({
       minute: { used: 60, strikes: 0 },
       bannedAt: trial.now(),
       bannedUntil: trial.now() + DEFAULT_BAN.lengthMs,
     });
   });
 
-  promise("a standing shows what is open now, and nothing once all has ended", async (trial) => {
-    await trial.admit();
+  promise("a usage shows what is open now, and nothing once all has ended", async (trial) => {
+    await trial.decide();
     trial.advance(MINUTE_MS);
-    expect(await trial.standing()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
+    expect(await trial.usage()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
     trial.advance(DAY_MS - MINUTE_MS);
-    expect(await trial.standing()).toBeUndefined();
+    expect(await trial.usage()).toBeUndefined();
   });
 }

@@ -1,20 +1,21 @@
 import { test } from "bun:test";
-import { type BanRules, DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/limits.ts";
-import type { Awaitable, Limiter } from "../../src/domain/ports.ts";
+import { type BanRules, DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/rate-limit.ts";
+import type { Awaitable } from "../../src/domain/awaitable.ts";
+import type { RateLimiter } from "../../src/domain/ports.ts";
 
-/** A limiter on a clock that the test holds. */
+/** A rateLimiter on a clock that the test holds. */
 export interface LimiterUnderTest {
   /** The one in use: another after each restart. */
-  readonly limiter: Limiter;
+  readonly rateLimiter: RateLimiter;
   now(): number;
   /** A negative number sets the clock back. */
   advance(ms: number): void;
-  /** Closes the limiter and opens another on what it left behind. */
+  /** Closes the rateLimiter and opens another on what it left behind. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens a limiter that knows nobody yet, its clock at `startsAt`. */
+/** Opens a rateLimiter that knows nobody yet, its clock at `startsAt`. */
 export type OpenLimiter = (options: { ban: BanRules; startsAt: number }) => Awaitable<LimiterUnderTest>;
 
 /** Not on a full second, so that what rounds shows. */
@@ -24,7 +25,7 @@ export const KEY: Subject = "key:1";
 export const OTHER: Subject = "key:10";
 export const ADDRESS: Subject = "address:2001:db8:0:1::/64";
 
-/** A sentence that holds for a limiter just opened. */
+/** A sentence that holds for a rateLimiter just opened. */
 export type Promises = (sentence: string, body: (trial: Trial) => Promise<void>, ban?: BanRules) => void;
 
 export function promisesOf(open: OpenLimiter): Promises {
@@ -46,22 +47,22 @@ export class Trial {
   now = () => this.opened.now();
   advance = (ms: number) => this.opened.advance(ms);
   restart = () => this.opened.restart();
-  standing = async (subject = KEY) => this.opened.limiter.standing(subject);
-  pardon = async (at: number, subject = KEY) => this.opened.limiter.pardon(subject, at);
+  usage = async (subject = KEY) => this.opened.rateLimiter.usage(subject);
+  unban = async (at: number, subject = KEY) => this.opened.rateLimiter.unban(subject, at);
 
-  async admit(limits = FREE, subject = KEY) {
-    return this.opened.limiter.admit(subject, limits);
+  async decide(limits = FREE, subject = KEY) {
+    return this.opened.rateLimiter.decide(subject, limits);
   }
 
   async times(count: number, limits = FREE, subject = KEY) {
     const outcomes: string[] = [];
-    for (let i = 0; i < count; i++) outcomes.push((await this.admit(limits, subject)).outcome);
+    for (let i = 0; i < count; i++) outcomes.push((await this.decide(limits, subject)).outcome);
     return outcomes;
   }
 
   /** Spends the window and goes past the grace, so that each request from here on is a strike. */
   async provoke(limits = FREE, subject = KEY) {
-    while ((await this.admit(limits, subject)).outcome === "admitted");
+    while ((await this.decide(limits, subject)).outcome === "allowed");
     this.advance(DEFAULT_BAN.graceMs + 1);
   }
 

@@ -1,19 +1,19 @@
 import { expect } from "bun:test";
-import { DAY_MS, MINUTE_MS, type Subject } from "../../src/domain/limits.ts";
+import { DAY_MS, MINUTE_MS, type Subject } from "../../src/domain/rate-limit.ts";
 import { ADDRESS, all, KEY, OTHER, second, type Promises } from "./limiter-trial.ts";
 
 export function windows(promise: Promises): void {
-  promise("of 61 requests within a minute of the first exactly 60 are admitted", async (trial) => {
+  promise("of 61 requests within a minute of the first exactly 60 are allowed", async (trial) => {
     const first = await trial.times(30);
     trial.advance(MINUTE_MS - 1);
-    expect([...first, ...(await trial.times(31))]).toEqual([...all(60, "admitted"), "limited"]);
+    expect([...first, ...(await trial.times(31))]).toEqual([...all(60, "allowed"), "limited"]);
   });
 
   promise("requests that come at the same time are counted one by one", async (trial) => {
-    const verdicts = await Promise.all(Array.from({ length: 200 }, () => trial.admit()));
-    const admitted = verdicts.filter(({ outcome }) => outcome === "admitted");
-    expect(new Set(admitted.map(({ remaining }) => remaining)).size).toBe(60);
-    expect(admitted).toHaveLength(60);
+    const decisions = await Promise.all(Array.from({ length: 200 }, () => trial.decide()));
+    const allowed = decisions.filter(({ outcome }) => outcome === "allowed");
+    expect(new Set(allowed.map(({ remaining }) => remaining)).size).toBe(60);
+    expect(allowed).toHaveLength(60);
   });
 
   promise(
@@ -21,44 +21,44 @@ export function windows(promise: Promises): void {
     async (trial) => {
       await trial.times(60);
       trial.advance(MINUTE_MS - 1);
-      expect(await trial.admit()).toMatchObject({ outcome: "limited" });
+      expect(await trial.decide()).toMatchObject({ outcome: "limited" });
       trial.advance(1);
-      expect(await trial.admit()).toMatchObject({ outcome: "admitted", remaining: 59 });
+      expect(await trial.decide()).toMatchObject({ outcome: "allowed", remaining: 59 });
     },
   );
 
   promise("the next window opens with the first request that finds none open", async (trial) => {
-    await trial.admit();
+    await trial.decide();
     trial.advance(3 * MINUTE_MS + 7);
-    expect(await trial.admit()).toMatchObject({ remaining: 59, resetAt: second(trial.now() + MINUTE_MS) });
+    expect(await trial.decide()).toMatchObject({ remaining: 59, resetAt: second(trial.now() + MINUTE_MS) });
   });
 
   promise("the day refuses although the minute has room, until the day closes", async (trial) => {
     const limits = { perMinute: 2, perDay: 3 };
     await trial.times(2, limits);
     trial.advance(MINUTE_MS);
-    expect(await trial.times(2, limits)).toEqual(["admitted", "limited"]);
+    expect(await trial.times(2, limits)).toEqual(["allowed", "limited"]);
     trial.advance(DAY_MS - MINUTE_MS - 1);
-    expect(await trial.admit(limits)).toMatchObject({ outcome: "limited", limit: 3, retryAfter: 1 });
+    expect(await trial.decide(limits)).toMatchObject({ outcome: "limited", limit: 3, retryAfter: 1 });
     trial.advance(1);
-    expect(await trial.admit(limits)).toMatchObject({ outcome: "admitted" });
+    expect(await trial.decide(limits)).toMatchObject({ outcome: "allowed" });
   });
 
   promise("a request refused by the minute costs nothing of the day", async (trial) => {
     const limits = { perMinute: 2, perDay: 4 };
-    expect(await trial.times(5, limits)).toEqual([...all(2, "admitted"), ...all(3, "limited")]);
+    expect(await trial.times(5, limits)).toEqual([...all(2, "allowed"), ...all(3, "limited")]);
     trial.advance(MINUTE_MS);
-    expect(await trial.times(2, limits)).toEqual(all(2, "admitted"));
+    expect(await trial.times(2, limits)).toEqual(all(2, "allowed"));
   });
 
   promise("a request refused by the day costs nothing of the minute, and opens none", async (trial) => {
     const limits = { perMinute: 5, perDay: 1 };
-    await trial.admit(limits);
+    await trial.decide(limits);
     trial.advance(MINUTE_MS);
-    await trial.admit(limits);
-    expect(await trial.standing()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
+    await trial.decide(limits);
+    expect(await trial.usage()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
     trial.advance(DAY_MS - MINUTE_MS);
-    expect(await trial.admit({ perMinute: 5, perDay: 9 })).toMatchObject({
+    expect(await trial.decide({ perMinute: 5, perDay: 9 })).toMatchObject({
       remaining: 4,
       resetAt: second(trial.now() + MINUTE_MS),
     });
@@ -69,8 +69,8 @@ export function windows(promise: Promises): void {
     const odd = `address:${"x".repeat(300)}` as const;
     const subjects: Subject[] = [KEY, OTHER, ADDRESS, "address:1", "address:é", "address:ē", odd, `${odd}y`];
     for (const subject of subjects)
-      expect(await trial.admit(limits, subject)).toMatchObject({ outcome: "admitted" });
+      expect(await trial.decide(limits, subject)).toMatchObject({ outcome: "allowed" });
     for (const subject of subjects)
-      expect(await trial.admit(limits, subject)).toMatchObject({ outcome: "limited" });
+      expect(await trial.decide(limits, subject)).toMatchObject({ outcome: "limited" });
   });
 }

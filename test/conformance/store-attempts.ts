@@ -1,75 +1,79 @@
 import { expect, test } from "bun:test";
-import type { Attempt } from "../../src/domain/ports.ts";
+import type { IdempotentRequest } from "../../src/domain/ports.ts";
 import { AT, addPet, DAY_MS, idsOf, refusalOf, rex, type WithStore, written } from "./store-fixture.ts";
 
-const attempt: Attempt = { keyId: 1, idempotencyKey: "5c1f", fingerprint: "a".repeat(64) };
+const idempotentRequest: IdempotentRequest = {
+  keyId: 1,
+  idempotencyKey: "5c1f",
+  fingerprint: "a".repeat(64),
+};
 
 export function attemptCases(withStore: WithStore): void {
   test(
-    "an attempt that is repeated gets the same answer, and nothing is added",
+    "an idempotentRequest that is repeated gets the same answer, and nothing is added",
     withStore(async (store) => {
-      const first = written(await store.createPet(rex, AT, attempt));
+      const first = written(await store.createPet(rex, AT, idempotentRequest));
       expect(first.replayed).toBe(false);
       for (const at of [AT, AT + 1, AT + DAY_MS - 1]) {
-        expect(await store.createPet(rex, at, attempt)).toEqual({ ...first, replayed: true });
+        expect(await store.createPet(rex, at, idempotentRequest)).toEqual({ ...first, replayed: true });
       }
       expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first.id]);
     }),
   );
 
   test(
-    "a replay is byte for byte what was answered, although the animal and the order have changed since",
+    "a replay is byte for byte what was answered, although the pet and the order have changed since",
     withStore(async (store) => {
-      const pet = written(await store.createPet({ ...rex, name: 'R\u00e9x "𝒳"' }, AT, attempt));
-      const order = written(await store.placeOrder(pet.id, AT, attempt));
+      const pet = written(await store.createPet({ ...rex, name: 'R\u00e9x "𝒳"' }, AT, idempotentRequest));
+      const order = written(await store.placeOrder(pet.id, AT, idempotentRequest));
       await store.updateOrder(order.id, "completed");
       expect((await store.getPet(pet.id))?.status).toBe("sold");
-      expect(await store.createPet(rex, AT, attempt)).toEqual({ ...pet, replayed: true });
-      expect(await store.placeOrder(pet.id, AT, attempt)).toEqual({ ...order, replayed: true });
+      expect(await store.createPet(rex, AT, idempotentRequest)).toEqual({ ...pet, replayed: true });
+      expect(await store.placeOrder(pet.id, AT, idempotentRequest)).toEqual({ ...order, replayed: true });
     }),
   );
 
   test(
     "a replay survives a restart",
     withStore(async (store, { reopen }) => {
-      const first = written(await store.createPet(rex, AT, attempt));
+      const first = written(await store.createPet(rex, AT, idempotentRequest));
       const again = await reopen();
-      expect(await again.createPet(rex, AT, attempt)).toEqual({ ...first, replayed: true });
+      expect(await again.createPet(rex, AT, idempotentRequest)).toEqual({ ...first, replayed: true });
     }),
   );
 
   test(
     "idempotency_key_reused: another body under the same key, which adds nothing and keeps the first answer",
     withStore(async (store) => {
-      const first = written(await store.createPet(rex, AT, attempt));
-      const other = { ...attempt, fingerprint: "b".repeat(64) };
+      const first = written(await store.createPet(rex, AT, idempotentRequest));
+      const other = { ...idempotentRequest, fingerprint: "b".repeat(64) };
       expect(refusalOf(await store.createPet({ ...rex, name: "Max" }, AT, other))).toBe(
         "idempotency_key_reused",
       );
-      expect(await store.createPet(rex, AT, attempt)).toEqual({ ...first, replayed: true });
+      expect(await store.createPet(rex, AT, idempotentRequest)).toEqual({ ...first, replayed: true });
       expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first.id]);
     }),
   );
 
   test(
-    "attempts of another caller, under another key or at another operation are others",
+    "attempts of another principal, under another key or at another operation are others",
     withStore(async (store) => {
       const pets = [
-        written(await store.createPet(rex, AT, attempt)),
-        written(await store.createPet(rex, AT, { ...attempt, keyId: 2 })),
-        written(await store.createPet(rex, AT, { ...attempt, idempotencyKey: "5C1F" })),
+        written(await store.createPet(rex, AT, idempotentRequest)),
+        written(await store.createPet(rex, AT, { ...idempotentRequest, keyId: 2 })),
+        written(await store.createPet(rex, AT, { ...idempotentRequest, idempotencyKey: "5C1F" })),
       ];
-      const order = written(await store.placeOrder(pets[0]?.id ?? 0n, AT, attempt));
+      const order = written(await store.placeOrder(pets[0]?.id ?? 0n, AT, idempotentRequest));
       expect([...pets, order].map(({ replayed }) => replayed)).toEqual([false, false, false, false]);
       expect(idsOf(await store.listPets({ limit: 9 }))).toEqual(pets.map(({ id }) => id));
     }),
   );
 
   test(
-    "an attempt is forgotten after 24 hours, and what comes then is kept anew",
+    "an idempotentRequest is forgotten after 24 hours, and what comes then is kept anew",
     withStore(async (store) => {
-      const first = written(await store.createPet(rex, AT, attempt));
-      const other = { ...attempt, fingerprint: "b".repeat(64) };
+      const first = written(await store.createPet(rex, AT, idempotentRequest));
+      const other = { ...idempotentRequest, fingerprint: "b".repeat(64) };
       const second = written(await store.createPet(rex, AT + DAY_MS, other));
       expect(second).toMatchObject({ replayed: false });
       expect(second.id).toBeGreaterThan(first.id);
@@ -78,22 +82,22 @@ export function attemptCases(withStore: WithStore): void {
   );
 
   test(
-    "an attempt that was refused keeps nothing: repeated when it can succeed, it does",
+    "an idempotentRequest that was refused keeps nothing: repeated when it can succeed, it does",
     withStore(async (store) => {
       const petId = await addPet(store);
       const { id } = written(await store.placeOrder(petId, AT));
-      expect(refusalOf(await store.placeOrder(petId, AT, attempt))).toBe("pet_not_available");
+      expect(refusalOf(await store.placeOrder(petId, AT, idempotentRequest))).toBe("pet_not_available");
       await store.updateOrder(id, "cancelled");
-      expect(written(await store.placeOrder(petId, AT, attempt)).replayed).toBe(false);
+      expect(written(await store.placeOrder(petId, AT, idempotentRequest)).replayed).toBe(false);
     }),
   );
 
   test(
-    "an attempt that was refused does not bind its key to a body",
+    "an idempotentRequest that was refused does not bind its key to a body",
     withStore(async (store) => {
-      expect(refusalOf(await store.placeOrder(99n, AT, attempt))).toBe("pet_not_found");
+      expect(refusalOf(await store.placeOrder(99n, AT, idempotentRequest))).toBe("pet_not_found");
       const petId = await addPet(store);
-      const other = { ...attempt, fingerprint: "b".repeat(64) };
+      const other = { ...idempotentRequest, fingerprint: "b".repeat(64) };
       expect(written(await store.placeOrder(petId, AT, other)).replayed).toBe(false);
     }),
   );
@@ -101,7 +105,9 @@ export function attemptCases(withStore: WithStore): void {
   test(
     "idempotency_conflict: a repeat while the first runs; of fifty at once one is done, and none is done twice",
     withStore(async (store) => {
-      const answers = await Promise.all(Array.from({ length: 50 }, () => store.createPet(rex, AT, attempt)));
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () => store.createPet(rex, AT, idempotentRequest)),
+      );
       const [id, ...others] = idsOf(await store.listPets({ limit: 9 }));
       expect(others).toEqual([]);
       const done = answers.filter((answer) => refusalOf(answer) === undefined).map((a) => written(a));
@@ -110,7 +116,7 @@ export function attemptCases(withStore: WithStore): void {
       // An engine may be quick enough to replay; what it may not do is anything else.
       const refusals = answers.map(refusalOf).filter((code) => code !== undefined);
       expect(new Set([...refusals, "idempotency_conflict"])).toEqual(new Set(["idempotency_conflict"]));
-      expect(written(await store.createPet(rex, AT, attempt)).replayed).toBe(true);
+      expect(written(await store.createPet(rex, AT, idempotentRequest)).replayed).toBe(true);
     }),
   );
 
@@ -119,7 +125,7 @@ export function attemptCases(withStore: WithStore): void {
     withStore(async (store) => {
       const answers = await Promise.all(
         Array.from({ length: 50 }, (_, i) =>
-          store.createPet(rex, AT, { ...attempt, idempotencyKey: `k${i}` }),
+          store.createPet(rex, AT, { ...idempotentRequest, idempotencyKey: `k${i}` }),
         ),
       );
       expect(new Set(answers.map((answer) => written(answer).id)).size).toBe(50);

@@ -1,10 +1,12 @@
-import type { Refusal } from "../../src/contract/errors.ts";
-import type { NewPet } from "../../src/contract/schemas.ts";
-import type { Page, Store, Written } from "../../src/domain/ports.ts";
+import type { Rejection } from "../../src/contract/errors.ts";
+import type { NewPet } from "../../src/contract/resources.ts";
+import type { PetJsonSource } from "../../src/http/pet-json.ts";
+import type { Page, Store, WriteResult } from "../../src/domain/ports.ts";
 
 /** A store on a place of its own that holds nothing yet. */
 export interface OpenedStore {
   readonly store: Store;
+  readonly petJson: PetJsonSource;
   /** Closes it and opens another on the same data. */
   reopen(): Promise<Store>;
   /** Closes whichever is open, and removes the data. */
@@ -21,14 +23,14 @@ export const DAY_MS = 86_400_000;
 
 export const rex: NewPet = { name: "Rex", categoryId: 7n, status: "available" };
 
-export function written(answer: Written | Refusal): Written {
-  if ("refused" in answer) throw new Error(`refused: ${answer.refused}`);
+export function written(answer: WriteResult | Rejection): WriteResult {
+  if ("code" in answer) throw new Error(`refused: ${answer.code}`);
   return answer;
 }
 
 /** The code of a refusal, or undefined. */
 export function refusalOf(answer: object): string | undefined {
-  return "refused" in answer ? String(answer.refused) : undefined;
+  return "code" in answer ? String(answer.code) : undefined;
 }
 
 export async function addPet(store: Store, pet: Partial<NewPet> = {}): Promise<bigint> {

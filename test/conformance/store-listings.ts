@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import type { PetStatus } from "../../src/contract/schemas.ts";
-import type { Page, Query, Store } from "../../src/domain/ports.ts";
+import type { PetStatus } from "../../src/contract/resources.ts";
+import type { Page, PageQuery, Store } from "../../src/domain/ports.ts";
 import { AT, addPet, idsOf, type WithStore, written } from "./store-fixture.ts";
 
-/** Adds animals one after the other, so that their order is known. */
+/** Adds pets one after the other, so that their order is known. */
 async function addPets(store: Store, statuses: readonly (PetStatus | undefined)[]): Promise<bigint[]> {
   const ids: bigint[] = [];
   for (const status of statuses) {
@@ -18,7 +18,7 @@ async function addPets(store: Store, statuses: readonly (PetStatus | undefined)[
 /** Follows the pages from the first to the last, as a client does. */
 async function walk(
   store: Store,
-  query: Query<PetStatus>,
+  query: PageQuery<PetStatus>,
   between: () => Promise<void> = async () => {},
 ): Promise<bigint[]> {
   const seen: bigint[] = [];
@@ -64,7 +64,7 @@ export function listingCases(withStore: WithStore): void {
   );
 
   test(
-    "listPets: `after` leaves out that animal and all before it, anywhere in int64",
+    "listPets: `after` leaves out that pet and all before it, anywhere in int64",
     withStore(async (store) => {
       const [first = 0n, second = 0n] = await addPets(store, [undefined, "sold"]);
       const after = async (id: bigint) => idsOf(await store.listPets({ limit: 10, after: id }));
@@ -77,7 +77,7 @@ export function listingCases(withStore: WithStore): void {
   );
 
   test(
-    "listPets: a status shows the animals that have it, and `more` counts only those",
+    "listPets: a status shows the pets that have it, and `more` counts only those",
     withStore(async (store) => {
       const ids = await addPets(store, [
         "sold",
@@ -89,7 +89,7 @@ export function listingCases(withStore: WithStore): void {
         undefined,
       ]);
       const at = (...places: number[]) => places.map((place) => ids[place] ?? 0n);
-      const sold = async (query: Omit<Query<PetStatus>, "status">) => {
+      const sold = async (query: Omit<PageQuery<PetStatus>, "status">) => {
         const page = await store.listPets({ ...query, status: "sold" });
         return { ids: idsOf(page), more: page.more };
       };
@@ -102,7 +102,7 @@ export function listingCases(withStore: WithStore): void {
   );
 
   test(
-    "listPets: an animal whose status changes moves between the filters and keeps its place",
+    "listPets: a pet whose status changes moves between the filters and keeps its place",
     withStore(async (store) => {
       const [first = 0n, second = 0n] = await addPets(store, ["available", "available"]);
       written(await store.placeOrder(first, AT));
@@ -114,7 +114,7 @@ export function listingCases(withStore: WithStore): void {
 
   for (const status of [undefined, "available"] as const) {
     test(
-      `listPets: walking ${status ?? "all"} while animals are added shows each one once`,
+      `listPets: walking ${status ?? "all"} while pets are added shows each one once`,
       withStore(async (store) => {
         const ids = await addPets(
           store,

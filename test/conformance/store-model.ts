@@ -9,17 +9,17 @@ import {
   type OrderUpdate,
   type Pet,
   type PetStatus,
-} from "../../src/contract/schemas.ts";
-import type { Attempt, Page, Query, Store, Written } from "../../src/domain/ports.ts";
+} from "../../src/contract/resources.ts";
+import type { IdempotentRequest, Page, PageQuery, Store, WriteResult } from "../../src/domain/ports.ts";
 import { AT, DAY_MS, type OpenStore } from "./store-fixture.ts";
 
 type Command =
-  | { call: "createPet"; pet: NewPet; attempt: Attempt | undefined }
-  | { call: "placeOrder"; petId: bigint; attempt: Attempt | undefined }
+  | { call: "createPet"; pet: NewPet; idempotentRequest: IdempotentRequest | undefined }
+  | { call: "placeOrder"; petId: bigint; idempotentRequest: IdempotentRequest | undefined }
   | { call: "updateOrder"; id: bigint; status: OrderUpdate["status"] }
   | { call: "getPet"; id: bigint }
-  | { call: "listPets"; query: Query<PetStatus> }
-  | { call: "listOrders"; query: Query<OrderStatus> };
+  | { call: "listPets"; query: PageQuery<PetStatus> }
+  | { call: "listOrders"; query: PageQuery<OrderStatus> };
 
 /** A refusal counts by its code; what it says is the engine's own. */
 type Answer<T> = T | string;
@@ -28,11 +28,15 @@ type Answer<T> = T | string;
 class Model {
   readonly #pets: Pet[] = [];
   readonly #orders: Order[] = [];
-  readonly #kept = new Map<string, { at: number; fingerprint: string; answer: Written }>();
+  readonly #kept = new Map<string, { at: number; fingerprint: string; answer: WriteResult }>();
 
   /** `id` is what the store gave to whatever is new: engines may leave gaps, but may not go back. */
-  createPet(command: { pet: NewPet; attempt: Attempt | undefined }, at: number, id: bigint): Answer<Written> {
-    return this.#once(`createPet ${nameOf(command.attempt)}`, at, command.attempt, () => {
+  createPet(
+    command: { pet: NewPet; idempotentRequest: IdempotentRequest | undefined },
+    at: number,
+    id: bigint,
+  ): Answer<WriteResult> {
+    return this.#once(`createPet ${nameOf(command.idempotentRequest)}`, at, command.idempotentRequest, () => {
       expect(id).toBeGreaterThan(this.#pets.at(-1)?.id ?? 0n);
       const added: Pet = { ...command.pet, id };
       this.#pets.push(added);
@@ -41,12 +45,12 @@ class Model {
   }
 
   placeOrder(
-    command: { petId: bigint; attempt: Attempt | undefined },
+    command: { petId: bigint; idempotentRequest: IdempotentRequest | undefined },
     at: number,
     id: bigint,
-  ): Answer<Written> {
-    const { petId, attempt } = command;
-    return this.#once(`placeOrder ${nameOf(attempt)}`, at, attempt, () => {
+  ): Answer<WriteResult> {
+    const { petId, idempotentRequest } = command;
+    return this.#once(`placeOrder ${nameOf(idempotentRequest)}`, at, idempotentRequest, () => {
       const pet = this.getPet(petId);
       if (pet === undefined) return "pet_not_found";
       if (pet.status === "pending" || pet.status === "sold") return "pet_not_available";
@@ -71,11 +75,11 @@ class Model {
     return this.#pets.find((pet) => pet.id === id);
   }
 
-  listPets(query: Query<PetStatus>): Page<Pet> {
+  listPets(query: PageQuery<PetStatus>): Page<Pet> {
     return pageOf(this.#pets, query);
   }
 
-  listOrders(query: Query<OrderStatus>): Page<Order> {
+  listOrders(query: PageQuery<OrderStatus>): Page<Order> {
     return pageOf(this.#orders, query);
   }
 
@@ -88,26 +92,27 @@ class Model {
   #once(
     name: string,
     at: number,
-    attempt: Attempt | undefined,
-    work: () => Answer<Written>,
-  ): Answer<Written> {
-    if (attempt === undefined) return work();
+    idempotentRequest: IdempotentRequest | undefined,
+    work: () => Answer<WriteResult>,
+  ): Answer<WriteResult> {
+    if (idempotentRequest === undefined) return work();
     const kept = this.#kept.get(name);
     if (kept !== undefined && at - kept.at < DAY_MS) {
-      if (kept.fingerprint !== attempt.fingerprint) return "idempotency_key_reused";
+      if (kept.fingerprint !== idempotentRequest.fingerprint) return "idempotency_key_reused";
       return { ...kept.answer, replayed: true };
     }
     const answer = work();
-    if (typeof answer !== "string") this.#kept.set(name, { at, fingerprint: attempt.fingerprint, answer });
+    if (typeof answer !== "string")
+      this.#kept.set(name, { at, fingerprint: idempotentRequest.fingerprint, answer });
     return answer;
   }
 }
 
-function nameOf(attempt: Attempt | undefined): string {
-  return `${attempt?.keyId} ${attempt?.idempotencyKey}`;
+function nameOf(idempotentRequest: IdempotentRequest | undefined): string {
+  return `${idempotentRequest?.keyId} ${idempotentRequest?.idempotencyKey}`;
 }
 
-function pageOf<T extends { id: bigint; status?: string }>(entries: T[], query: Query<string>): Page<T> {
+function pageOf<T extends { id: bigint; status?: string }>(entries: T[], query: PageQuery<string>): Page<T> {
   const { after = 0n, status, limit } = query;
   const fitting = entries.filter(
     (entry) => entry.id > after && (status === undefined || entry.status === status),
@@ -117,15 +122,15 @@ function pageOf<T extends { id: bigint; status?: string }>(entries: T[], query: 
 
 async function askStore(store: Store, command: Command, at: number): Promise<unknown> {
   const answer = await callStore(store, command, at);
-  return answer !== undefined && "refused" in answer ? answer.refused : answer;
+  return answer !== undefined && "code" in answer ? answer.code : answer;
 }
 
 function callStore(store: Store, command: Command, at: number) {
   switch (command.call) {
     case "createPet":
-      return store.createPet(command.pet, at, command.attempt);
+      return store.createPet(command.pet, at, command.idempotentRequest);
     case "placeOrder":
-      return store.placeOrder(command.petId, at, command.attempt);
+      return store.placeOrder(command.petId, at, command.idempotentRequest);
     case "updateOrder":
       return store.updateOrder(command.id, command.status);
     case "getPet":
@@ -159,7 +164,7 @@ const petStatus = fc.constantFrom<PetStatus>("available", "pending", "sold");
 const orderStatus = fc.constantFrom<OrderStatus>("placed", "completed", "cancelled");
 /** Few identifiers and few keys, so that commands meet. */
 const identifier = fc.bigInt({ min: 0n, max: 8n });
-const attempt = fc.option(
+const idempotentRequest = fc.option(
   fc.record({
     keyId: fc.integer({ min: 1, max: 2 }),
     idempotencyKey: fc.constantFrom("a", "A"),
@@ -176,14 +181,14 @@ const pet: fc.Arbitrary<NewPet> = fc.record(
   { requiredKeys: ["name", "categoryId"] },
 );
 
-function queryOf<S>(status: fc.Arbitrary<S>): fc.Arbitrary<Query<S>> {
+function queryOf<S>(status: fc.Arbitrary<S>): fc.Arbitrary<PageQuery<S>> {
   const fields = { limit: fc.integer({ min: 1, max: 5 }), after: identifier, status };
   return fc.record(fields, { requiredKeys: ["limit"] });
 }
 
 const command: fc.Arbitrary<Command> = fc.oneof(
-  fc.record({ call: fc.constant("createPet" as const), pet, attempt }),
-  fc.record({ call: fc.constant("placeOrder" as const), petId: identifier, attempt }),
+  fc.record({ call: fc.constant("createPet" as const), pet, idempotentRequest }),
+  fc.record({ call: fc.constant("placeOrder" as const), petId: identifier, idempotentRequest }),
   fc.record({
     call: fc.constant("updateOrder" as const),
     id: identifier,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { encodeOrder } from "../../src/contract/schemas.ts";
+import { encodeOrder } from "../../src/contract/resources.ts";
 import { AT, addPet, idsOf, refusalOf, rex, type WithStore, written } from "./store-fixture.ts";
 
 export function orderCases(withStore: WithStore): void {
@@ -19,7 +19,7 @@ export function orderCases(withStore: WithStore): void {
 
   for (const status of ["available", undefined] as const) {
     test(
-      `placeOrder: an animal with status ${status ?? "absent"} becomes pending`,
+      `placeOrder: a pet with status ${status ?? "absent"} becomes pending`,
       withStore(async (store) => {
         const pet = status === undefined ? { name: "Rex", categoryId: 7n } : { ...rex, status };
         const { id } = written(await store.createPet(pet, AT));
@@ -31,7 +31,7 @@ export function orderCases(withStore: WithStore): void {
 
   for (const status of ["pending", "sold"] as const) {
     test(
-      `placeOrder pet_not_available: an animal that is ${status} stays so, and no order is kept`,
+      `placeOrder pet_not_available: a pet that is ${status} stays so, and no order is kept`,
       withStore(async (store) => {
         const id = await addPet(store, { status });
         expect(refusalOf(await store.placeOrder(id, AT))).toBe("pet_not_available");
@@ -42,7 +42,7 @@ export function orderCases(withStore: WithStore): void {
   }
 
   test(
-    "placeOrder pet_not_found: for identifiers that no animal has",
+    "placeOrder pet_not_found: for identifiers that no pet has",
     withStore(async (store) => {
       const id = await addPet(store);
       for (const other of [id + 1n, 0n, -1n, INT64_MIN, INT64_MAX]) {
@@ -53,7 +53,7 @@ export function orderCases(withStore: WithStore): void {
   );
 
   test(
-    "placeOrder: fifty at once for one animal, exactly one gets it",
+    "placeOrder: fifty at once for one pet, exactly one gets it",
     withStore(async (store) => {
       const id = await addPet(store);
       const answers = await Promise.all(Array.from({ length: 50 }, () => store.placeOrder(id, AT)));
@@ -68,7 +68,7 @@ export function orderCases(withStore: WithStore): void {
     ["cancelled", "available"],
   ] as const) {
     test(
-      `updateOrder: ${status} is kept and makes the animal ${after}`,
+      `updateOrder: ${status} is kept and makes the pet ${after}`,
       withStore(async (store) => {
         const petId = await addPet(store);
         const { id } = written(await store.placeOrder(petId, AT));
@@ -119,7 +119,7 @@ export function orderCases(withStore: WithStore): void {
   );
 
   test(
-    "placeOrder: an animal whose order was cancelled can be ordered again, and keeps both orders",
+    "placeOrder: a pet whose order was cancelled can be ordered again, and keeps both orders",
     withStore(async (store) => {
       const petId = await addPet(store);
       const first = written(await store.placeOrder(petId, AT)).id;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { encodePet, type NewPet } from "../../src/contract/schemas.ts";
+import { encodePet, type NewPet } from "../../src/contract/resources.ts";
 import { AT, addPet, rex, type WithStore, written } from "./store-fixture.ts";
 
 const NAMES = {
@@ -17,7 +17,7 @@ const NAMES = {
 
 export function petCases(withStore: WithStore): void {
   test(
-    "createPet: the first animal is 1, and each one after it is greater",
+    "createPet: the first pet is 1, and each one after it is greater",
     withStore(async (store) => {
       const ids = [await addPet(store), await addPet(store), await addPet(store)];
       expect(ids[0]).toBe(1n);
@@ -27,7 +27,7 @@ export function petCases(withStore: WithStore): void {
   );
 
   test(
-    "createPet: the answer is the animal as JSON, and not a replay",
+    "createPet: the answer is the pet as JSON, and not a replay",
     withStore(async (store) => {
       const { id, body, replayed } = written(await store.createPet(rex, AT));
       expect(body).toBe(encodePet({ id, ...rex }));
@@ -81,7 +81,7 @@ export function petCases(withStore: WithStore): void {
   }
 
   test(
-    "createPet: a thousand at once get a thousand identifiers, and each its own animal",
+    "createPet: a thousand at once get a thousand identifiers, and each its own pet",
     withStore(async (store) => {
       const answers = await Promise.all(
         Array.from({ length: 1000 }, (_, i) =>

@@ -5,7 +5,7 @@ import { listingCases } from "./store-listings.ts";
 import { modelCases } from "./store-model.ts";
 import { orderCases } from "./store-orders.ts";
 import { petCases } from "./store-pets.ts";
-import { writtenCases } from "./store-written.ts";
+import { petJsonCases } from "./pet-json.ts";
 
 /** What any Store must do. Nothing here knows which engine it runs on; answers are always awaited. */
 export function storeConformance(name: string, open: OpenStore): void {
@@ -22,7 +22,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     listingCases(withStore);
     orderCases(withStore);
     attemptCases(withStore);
-    writtenCases(withStore);
+    petJsonCases(withStore);
     durabilityCases(withStore);
     modelCases(open);
   });

@@ -88,7 +88,7 @@ describe("stopping", () => {
 });
 
 describe("kill -9", () => {
-  test("every acknowledged animal is there, and at most a second of counting is lost", async () => {
+  test("every acknowledged pet is there, and at most a second of counting is lost", async () => {
     const server = await serve();
     const { key } = await newKey("free");
     const acknowledged: unknown[] = [];

@@ -1,12 +1,12 @@
 import { SQL } from "bun";
-import { type EngineOptions, type OpenedStore, openPostgres } from "../../src/store/postgres/index.ts";
+import { type PoolsOptions, type OpenedStore, openPostgres } from "../../src/store/postgres/index.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 
 /** A database with any number of instances of the store on it, and a way past them. */
 export interface Place {
   readonly url: string;
   readonly sql: SQL;
-  open(options?: EngineOptions): Promise<OpenedStore>;
+  open(options?: PoolsOptions): Promise<OpenedStore>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 

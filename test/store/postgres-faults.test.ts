@@ -99,7 +99,7 @@ test("frozen: everything is refused within the deadline, then at once; it is bac
   expect(shop.turns.map(({ state }) => state)).toEqual(["down", "up"]);
 });
 
-test("frozen: what one caller has found out, callers of everything else need not wait for", async () => {
+test("frozen: what one principal has found out, authenticator of everything else need not wait for", async () => {
   await using shop = await instance();
   await warm(shop);
   server.freeze();
@@ -172,10 +172,10 @@ test("killed in the middle of writes: with an Idempotency-Key each is done once,
   const restarted = Promise.withResolvers<void>();
   let refusals = 0;
   const answers = Array.from({ length: 1_000 }, async (_, i) => {
-    const attempt = { keyId: 2, idempotencyKey: `kill ${i}`, fingerprint: "f" };
+    const idempotentRequest = { keyId: 2, idempotencyKey: `kill ${i}`, fingerprint: "f" };
     for (;;) {
       try {
-        return written(await shop.store.createPet({ ...rex, name: `${i}` }, AT, attempt)).id;
+        return written(await shop.store.createPet({ ...rex, name: `${i}` }, AT, idempotentRequest)).id;
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error;
         refusals++;
@@ -221,7 +221,7 @@ test("a lock that somebody holds refuses the writes that need it, in time, and n
   expect(shop.turns).toEqual([]);
 });
 
-test("more orders at once than can be placed in time: the rest are refused, and the engine is not taken for down", async () => {
+test("more orders at once than can be placed in time: the rest are refused, and the pools is not taken for down", async () => {
   await using at = await place(server.url);
   await using shop = await instance();
   const petId = await warm(shop);
@@ -266,8 +266,8 @@ test("no answer before the commit: while nothing can be committed writes are ref
 test("an instance that stops in the middle of a transaction does not hold up the others for long", async () => {
   await using shop = await instance();
   const petId = await addPet(shop.store);
-  const { Engine } = await import("../../src/store/postgres/engine.ts");
-  const paused = new Engine(server.url, { deadlineMs: DEADLINE_MS });
+  const { Pools } = await import("../../src/store/postgres/pools.ts");
+  const paused = new Pools(server.url, { deadlineMs: DEADLINE_MS });
   const locked = Promise.withResolvers<void>();
   const never = paused.writes.transaction(async (tx) => {
     await tx`SELECT FROM pets WHERE id = ${petId} FOR UPDATE`;
@@ -281,7 +281,7 @@ test("an instance that stops in the middle of a transaction does not hold up the
   await paused.close();
 });
 
-test("a mistake in a statement is no fault of the engine", async () => {
+test("a mistake in a statement is no fault of the pools", async () => {
   await using shop = await instance();
   const failure = await shop.store.createPet({ ...rex, name: "" }, AT).catch((error: unknown) => error);
   expect(failure).not.toBeInstanceOf(Unavailable);

@@ -1,15 +1,19 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
-import type { Attempt } from "../../src/domain/ports.ts";
-import { nameOf } from "../../src/store/attempts.ts";
+import type { IdempotentRequest } from "../../src/domain/ports.ts";
+import { nameOf } from "../../src/store/idempotency.ts";
 import { openPostgres } from "../../src/store/postgres/index.ts";
-import { LOCK_SPACE } from "../../src/store/postgres/locks.ts";
+import { LOCK_SPACE } from "../../src/store/postgres/advisory-locks.ts";
 import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { AT, addPet, DAY_MS, refusalOf, rex, written } from "../conformance/store-fixture.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { emptyPlace, place } from "./postgres-database.ts";
 
-const attempt: Attempt = { keyId: 1, idempotencyKey: "5c1f", fingerprint: "a".repeat(64) };
+const idempotentRequest: IdempotentRequest = {
+  keyId: 1,
+  idempotencyKey: "5c1f",
+  fingerprint: "a".repeat(64),
+};
 
 test("ten instances that start at once on an empty database take each step once, and all of them work", async () => {
   await using at = await place();
@@ -65,9 +69,9 @@ test("identifiers appear in their order: a follower who goes on after the last o
   let isOver = false;
   const written = Promise.all(
     writers.flatMap(({ store }, w) =>
-      Array.from({ length: 8 }, async (_, lane) => {
+      Array.from({ length: 8 }, async (_, pool) => {
         for (let n = 0; n < 25; n++) {
-          const repeatable = { ...attempt, idempotencyKey: `${w} ${lane} ${n}` };
+          const repeatable = { ...idempotentRequest, idempotencyKey: `${w} ${pool} ${n}` };
           await (n % 3 === 0 ? store.createPet(rex, AT, repeatable) : store.createPet(rex, AT));
         }
       }),
@@ -83,11 +87,11 @@ test("identifiers appear in their order: a follower who goes on after the last o
   expect(seen).toHaveLength(3 * 8 * 25);
 });
 
-test("of a repeated attempt on four instances at once one is done; the rest are told so or get its answer", async () => {
+test("of a repeated idempotentRequest on four instances at once one is done; the rest are told so or get its answer", async () => {
   await using at = await emptyPlace();
   const instances = await Promise.all(Array.from({ length: 4 }, () => at.open()));
   for (let round = 0; round < 20; round++) {
-    const repeated = { ...attempt, idempotencyKey: `round ${round}` };
+    const repeated = { ...idempotentRequest, idempotencyKey: `round ${round}` };
     const answers = await Promise.all(instances.map(({ store }) => store.createPet(rex, AT, repeated)));
     const done = answers.filter((answer) => refusalOf(answer) === undefined).map(written);
     expect(done.filter(({ replayed }) => !replayed)).toHaveLength(1);
@@ -97,19 +101,21 @@ test("of a repeated attempt on four instances at once one is done; the rest are 
   expect((await instances[0]?.store.listPets({ limit: 100 }))?.items).toHaveLength(20);
 });
 
-test("idempotency_conflict: an attempt that runs on another instance is not waited for", async () => {
+test("idempotency_conflict: an idempotentRequest that runs on another instance is not waited for", async () => {
   await using at = await emptyPlace();
   const [first, second] = await Promise.all([at.open(), at.open()]);
   const petId = await addPet(first.store);
   const running = await at.sql.begin(async (tx) => {
     await tx`SELECT FROM pets WHERE id = ${petId} FOR UPDATE`;
-    const answer = first.store.placeOrder(petId, AT, attempt);
+    const answer = first.store.placeOrder(petId, AT, idempotentRequest);
     await someoneWaits(at.sql);
-    expect(refusalOf(await second.store.placeOrder(petId, AT, attempt))).toBe("idempotency_conflict");
+    expect(refusalOf(await second.store.placeOrder(petId, AT, idempotentRequest))).toBe(
+      "idempotency_conflict",
+    );
     return { answer };
   });
   const answer = written(await running.answer);
-  expect(await second.store.placeOrder(petId, AT, attempt)).toEqual({ ...answer, replayed: true });
+  expect(await second.store.placeOrder(petId, AT, idempotentRequest)).toEqual({ ...answer, replayed: true });
 });
 
 async function someoneWaits(sql: SQL): Promise<void> {
@@ -119,7 +125,7 @@ async function someoneWaits(sql: SQL): Promise<void> {
   }
 }
 
-test("one animal ordered on three instances at once is sold once, and its order ends once", async () => {
+test("one pet ordered on three instances at once is sold once, and its order ends once", async () => {
   await using at = await emptyPlace();
   const instances = await Promise.all([at.open(), at.open(), at.open()]);
   for (let round = 0; round < 10; round++) {
@@ -145,12 +151,14 @@ test("environments that share a database do not meet: each counts from 1, and ne
   await at.sql.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, 'production.pets'::regclass::oid::int)`;
     await tx`SELECT pg_advisory_xact_lock(hashtextextended(
-      ${nameOf("createPet", attempt)}, 'production.attempts'::regclass::oid::int8))`;
-    expect(refusalOf(await production.store.createPet(rex, AT, attempt))).toBe("idempotency_conflict");
+      ${nameOf("createPet", idempotentRequest)}, 'production.attempts'::regclass::oid::int8))`;
+    expect(refusalOf(await production.store.createPet(rex, AT, idempotentRequest))).toBe(
+      "idempotency_conflict",
+    );
     expect(await addPet(staging.store)).toBe(1n);
-    expect(written(await staging.store.createPet(rex, AT, attempt)).id).toBe(2n);
+    expect(written(await staging.store.createPet(rex, AT, idempotentRequest)).id).toBe(2n);
   });
-  expect(written(await production.store.createPet(rex, AT, attempt))).toMatchObject({
+  expect(written(await production.store.createPet(rex, AT, idempotentRequest))).toMatchObject({
     id: 1n,
     replayed: false,
   });
@@ -161,11 +169,12 @@ test("environments that share a database do not meet: each counts from 1, and ne
 test("answers that have expired are removed, and those that have not stay", async () => {
   await using at = await emptyPlace();
   const { store, close } = await at.open();
-  for (const key of ["old", "older"]) await store.createPet(rex, AT, { ...attempt, idempotencyKey: key });
-  await store.createPet(rex, AT + 1, { ...attempt, idempotencyKey: "young" });
+  for (const key of ["old", "older"])
+    await store.createPet(rex, AT, { ...idempotentRequest, idempotencyKey: key });
+  await store.createPet(rex, AT + 1, { ...idempotentRequest, idempotencyKey: "young" });
   await close();
   const later = await at.open();
-  await later.store.createPet(rex, AT + DAY_MS, { ...attempt, idempotencyKey: "new" });
+  await later.store.createPet(rex, AT + DAY_MS, { ...idempotentRequest, idempotencyKey: "new" });
   await later.close();
   const kept = await at.sql`SELECT idempotency_key AS key FROM attempts ORDER BY created_at`;
   expect([...kept]).toEqual([{ key: "young" }, { key: "new" }]);

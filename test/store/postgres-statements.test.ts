@@ -1,8 +1,8 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { connect } from "../../src/store/postgres/connect.ts";
-import { pageQueries } from "../../src/store/postgres/listing.ts";
-import { ORDERS, PETS } from "../../src/store/postgres/store.ts";
+import { pageQueries } from "../../src/store/postgres/page-query.ts";
+import { ORDERS, PETS } from "../../src/store/postgres/postgres-store.ts";
 import { AT, rex, written } from "../conformance/store-fixture.ts";
 import { emptyPlace } from "./postgres-database.ts";
 
@@ -43,14 +43,18 @@ test("Idempotency-Keys that look like SQL are keys", async () => {
   await using at = await emptyPlace();
   const { store } = await at.open();
   const attempts = HOSTILE.map((idempotencyKey) => ({ keyId: 1, idempotencyKey, fingerprint: "f" }));
-  const firsts = await Promise.all(attempts.map((attempt) => store.createPet(rex, AT, attempt)));
-  const repeats = await Promise.all(attempts.map((attempt) => store.createPet(rex, AT, attempt)));
+  const firsts = await Promise.all(
+    attempts.map((idempotentRequest) => store.createPet(rex, AT, idempotentRequest)),
+  );
+  const repeats = await Promise.all(
+    attempts.map((idempotentRequest) => store.createPet(rex, AT, idempotentRequest)),
+  );
   for (const [i, first] of firsts.entries()) {
     expect(repeats[i]).toEqual({ ...written(first), replayed: true });
   }
 });
 
-test("a write that the engine refuses fails alone: the others of its batch are done, once", async () => {
+test("a write that the pools refuses fails alone: the others of its batch are done, once", async () => {
   await using at = await emptyPlace();
   const { store } = await at.open();
   const names = Array.from({ length: 50 }, (_, i) => (i === 17 || i === 40 ? `N\0L ${i}` : `name ${i}`));
@@ -98,7 +102,7 @@ async function expectIndexes(sql: SQL): Promise<void> {
 /** As time makes them: the old ones sold, the new ones available, few in between. */
 async function fill(sql: SQL): Promise<void> {
   await sql`INSERT INTO pets (name, category_id, status)
-    SELECT 'animal ' || n, n, CASE WHEN n < 45000 THEN 'sold' WHEN n % 100 = 0 THEN 'pending' ELSE 'available' END
+    SELECT 'pet ' || n, n, CASE WHEN n < 45000 THEN 'sold' WHEN n % 100 = 0 THEN 'pending' ELSE 'available' END
     FROM generate_series(1, 50000) AS n`;
   await sql`INSERT INTO orders (pet_id, status, created_at)
     SELECT id, CASE WHEN id < 45000 THEN 'completed' ELSE 'placed' END, 0 FROM pets`;

@@ -1,3 +1,4 @@
+import { petJsonOf } from "../../src/http/pet-json.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { emptyPlace } from "./postgres-database.ts";
@@ -7,6 +8,7 @@ storeConformance("PostgreSQL", async () => {
   const first = await place.open();
   return {
     store: first.store,
+    petJson: petJsonOf(first.store),
     async reopen() {
       await first.close();
       return (await place.open()).store;

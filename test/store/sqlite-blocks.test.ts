@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { encodePet } from "../../src/contract/schemas.ts";
-import type { PetStatus } from "../../src/contract/schemas.ts";
-import type { Store } from "../../src/domain/ports.ts";
+import { encodePet } from "../../src/contract/resources.ts";
+import type { PetStatus } from "../../src/contract/resources.ts";
 import { tagged } from "../../src/etag.ts";
-import { openStore } from "../../src/store/sqlite/index.ts";
+import { type OpenedStore, openStore } from "../../src/store/sqlite/index.ts";
 import { temporaryFolder } from "./folder.ts";
 
 /** Three whole blocks and the beginning of a fourth. */
@@ -42,9 +41,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("get"), id }) },
 ) as fc.Arbitrary<Step>;
 
-test("animals out of blocks are what the table holds, after any sequence of reads and writes", async () => {
+test("pets out of blocks are what the table holds, after any sequence of reads and writes", async () => {
   const folder = temporaryFolder();
-  const { store, close } = openStore(folder.path("store.db"));
+  const opened = openStore(folder.path("store.db"));
+  const { store, close } = opened;
   await Promise.all(
     Array.from({ length: ANIMALS }, (_, i) =>
       store.createPet(
@@ -55,7 +55,7 @@ test("animals out of blocks are what the table holds, after any sequence of read
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      for (const each of steps) await take(store, each);
+      for (const each of steps) await take(opened, each);
     }),
     { numRuns: 60 },
   );
@@ -63,7 +63,7 @@ test("animals out of blocks are what the table holds, after any sequence of read
   folder.remove();
 }, 30_000);
 
-async function take(store: Store, step: Step): Promise<void> {
+async function take({ store, petJson }: OpenedStore, step: Step): Promise<void> {
   switch (step.kind) {
     case "create":
       await store.createPet({ name: step.name, categoryId: 1n }, 0);
@@ -77,14 +77,14 @@ async function take(store: Store, step: Step): Promise<void> {
     case "get": {
       const pet = await store.getPet(BigInt(step.id));
       const id = step.id % 2 ? step.id : BigInt(step.id);
-      expect(await store.written?.get(id)).toEqual(pet && tagged(encodePet(pet)));
+      expect(await petJson.get(id)).toEqual(pet && tagged(encodePet(pet)));
       return;
     }
     case "list": {
       const { status, limit } = step;
       const query = { after: BigInt(step.after), limit, ...(status && { status }) };
       const { items, more } = await store.listPets(query);
-      expect(await store.written?.list(query)).toMatchObject({
+      expect(await petJson.list(query)).toMatchObject({
         json: `[${items.map(encodePet).join(",")}]`,
         last: items.at(-1)?.id,
         more,
@@ -93,7 +93,7 @@ async function take(store: Store, step: Step): Promise<void> {
   }
 }
 
-test("a block that lacks an animal is read from the table", async () => {
+test("a block that lacks a pet is read from the table", async () => {
   const folder = temporaryFolder();
   const { store, close } = openStore(folder.path("store.db"));
   const add = () => store.createPet({ name: "Rex", categoryId: 1n }, 0);
@@ -105,12 +105,12 @@ test("a block that lacks an animal is read from the table", async () => {
   database.close();
 
   const again = openStore(folder.path("store.db"));
-  const { written } = again.store;
+  const { petJson } = again;
   for (let i = 0; i < 4; i++) {
-    const page = await written?.list({ after: 20n, limit: 20 });
+    const page = await petJson.list({ after: 20n, limit: 20 });
     expect(page?.last).toBe(41n);
-    expect(await written?.get(30)).toBeUndefined();
-    expect((await written?.get(31))?.json).toStartWith('{"id":31,');
+    expect(await petJson.get(30)).toBeUndefined();
+    expect((await petJson.get(31))?.json).toStartWith('{"id":31,');
   }
   await again.close();
   folder.remove();

@@ -19,12 +19,12 @@ async function open(): Promise<void> {
   await close();
 }
 
-/** Thirty-two writers that never pause, each saying an identifier after it was answered. */
+/** Thirty-two writers that never pause, each framing an identifier after it was answered. */
 async function write(): Promise<void> {
   const { store } = openStore(path);
   const writer = async (n: number) => {
     for (let i = 0; ; i++) {
-      const answer = await store.createPet({ name: `writer ${n}, animal ${i}`, categoryId: BigInt(i) }, 0);
+      const answer = await store.createPet({ name: `writer ${n}, pet ${i}`, categoryId: BigInt(i) }, 0);
       if ("id" in answer) say(String(answer.id));
     }
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Commits } from "../../src/store/sqlite/commits.ts";
+import { GroupCommit } from "../../src/store/sqlite/group-commit.ts";
 import type { Connection } from "../../src/store/sqlite/connection.ts";
 import { temporaryDatabase, whileAnotherWrites } from "./database.ts";
 
@@ -17,7 +17,7 @@ describe("writes that arrive together", () => {
   test("share one transaction, and are answered in their order", async () => {
     using db = temporaryDatabase();
     const batches: number[] = [];
-    const commits = new Commits(db.connection, { housekeep: (writes) => batches.push(writes) });
+    const commits = new GroupCommit(db.connection, { housekeep: (writes) => batches.push(writes) });
     const insert = insertInto(db.connection);
     const ids = await Promise.all(
       Array.from({ length: 32 }, (_, i) => commits.submit(() => insert(`pet ${i}`))),
@@ -30,7 +30,7 @@ describe("writes that arrive together", () => {
   test("share one also when they come in different microtasks of a turn", async () => {
     using db = temporaryDatabase();
     const batches: number[] = [];
-    const commits = new Commits(db.connection, { housekeep: (writes) => batches.push(writes) });
+    const commits = new GroupCommit(db.connection, { housekeep: (writes) => batches.push(writes) });
     const later = async (ticks: number) => {
       for (let i = 0; i < ticks; i++) await undefined;
       return commits.submit(() => ticks);
@@ -43,7 +43,7 @@ describe("writes that arrive together", () => {
   test("are divided when they are very many, so that no transaction holds up the rest of the program", async () => {
     using db = temporaryDatabase();
     const batches: number[] = [];
-    const commits = new Commits(db.connection, { housekeep: (writes) => batches.push(writes) });
+    const commits = new GroupCommit(db.connection, { housekeep: (writes) => batches.push(writes) });
     await Promise.all(Array.from({ length: 2_500 }, () => commits.submit(() => {})));
     expect(batches).toEqual([1_000, 1_000, 500]);
     db.connection.close();
@@ -51,7 +51,7 @@ describe("writes that arrive together", () => {
 
   test("fail one by one: what a write that throws has done is undone, and the others are kept", async () => {
     using db = temporaryDatabase();
-    const commits = new Commits(db.connection);
+    const commits = new GroupCommit(db.connection);
     const insert = insertInto(db.connection);
     const failing = new Set([3, 4, 17, 31]);
     const settled = await Promise.allSettled(
@@ -74,7 +74,7 @@ describe("writes that arrive together", () => {
 
   test("fail one by one also when it is the commit that fails: nothing is answered before it", async () => {
     using db = temporaryDatabase();
-    const commits = new Commits(db.connection);
+    const commits = new GroupCommit(db.connection);
     const insert = insertInto(db.connection);
     const orphan = () => {
       db.connection.run("PRAGMA defer_foreign_keys = ON");
@@ -93,7 +93,7 @@ describe("writes that arrive together", () => {
 
   test("are turned away beyond the bound, at once, and those accepted are not harmed", async () => {
     using db = temporaryDatabase();
-    const commits = new Commits(db.connection, { maxWaiting: 3 });
+    const commits = new GroupCommit(db.connection, { maxWaiting: 3 });
     const settled = await Promise.allSettled(Array.from({ length: 5 }, (_, i) => commits.submit(() => i)));
     const full = "3 writes are waiting already";
     expect(outcomes(settled)).toEqual([0, 1, 2, full, full]);
@@ -105,7 +105,7 @@ describe("writes that arrive together", () => {
 describe("while another process writes", () => {
   test("writes wait for it, unanswered, and are committed after it", async () => {
     using db = temporaryDatabase();
-    const commits = new Commits(db.connection);
+    const commits = new GroupCommit(db.connection);
     const insert = insertInto(db.connection);
     let isAnswered = false;
     let write: Promise<unknown> | undefined;
@@ -123,7 +123,7 @@ describe("while another process writes", () => {
 
   test("writes are given up after a while, and the next ones work", async () => {
     using db = temporaryDatabase();
-    const commits = new Commits(db.connection, { maxBusyMs: 30 });
+    const commits = new GroupCommit(db.connection, { maxBusyMs: 30 });
     const insert = insertInto(db.connection);
     await whileAnotherWrites(db.path, async () => {
       const settled = await Promise.allSettled([1, 2, 3].map(() => commits.submit(() => insert("unlucky"))));
@@ -137,7 +137,7 @@ describe("while another process writes", () => {
 
   test("close waits for what was accepted", async () => {
     using db = temporaryDatabase();
-    const commits = new Commits(db.connection);
+    const commits = new GroupCommit(db.connection);
     const insert = insertInto(db.connection);
     let closing: Promise<void> | undefined;
     let write: Promise<unknown> | undefined;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { Attempt, Written } from "../../src/domain/ports.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/keys.ts";
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import type { IdempotentRequest, WriteResult } from "../../src/domain/ports.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileAnotherWrites } from "./database.ts";
 
-const attempt: Attempt = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
-const numbered = (n: number): Attempt => ({ ...attempt, idempotencyKey: `k${n}` });
+const idempotentRequest: IdempotentRequest = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
+const numbered = (n: number): IdempotentRequest => ({ ...idempotentRequest, idempotencyKey: `k${n}` });
 const big = { name: "x".repeat(1000), categoryId: 1n };
 
 describe("a full disk", () => {
@@ -19,7 +19,7 @@ describe("a full disk", () => {
     db.connection.run(`PRAGMA max_page_count = ${String(pages)}`);
 
     const writes = Array.from({ length: 50 }, (_, i) =>
-      store.createPet(big, 0, i === 0 ? attempt : undefined),
+      store.createPet(big, 0, i === 0 ? idempotentRequest : undefined),
     );
     for (const each of await Promise.allSettled(writes)) {
       expect(each).toMatchObject({
@@ -32,7 +32,7 @@ describe("a full disk", () => {
     expect(db.connection.value("PRAGMA integrity_check")).toBe("ok");
 
     db.connection.run("PRAGMA max_page_count = 1000000");
-    const retried = await store.createPet(big, 0, attempt);
+    const retried = await store.createPet(big, 0, idempotentRequest);
     expect(retried).toMatchObject({ id: 2n, replayed: false });
     await store.close();
   });
@@ -68,26 +68,29 @@ describe("attempts", () => {
     using db = temporaryDatabase();
     const store = new SqliteStore(db.connection);
     const [first, second, third] = await Promise.all([
-      store.createPet(big, 0, attempt),
-      store.createPet(big, 0, attempt),
-      store.createPet(big, 0, { ...attempt, fingerprint: "other" }),
+      store.createPet(big, 0, idempotentRequest),
+      store.createPet(big, 0, idempotentRequest),
+      store.createPet(big, 0, { ...idempotentRequest, fingerprint: "other" }),
     ]);
     expect(first).toMatchObject({ id: 1n, replayed: false });
     expect([second, third]).toMatchObject([
       { refused: "idempotency_conflict" },
       { refused: "idempotency_conflict" },
     ]);
-    expect(await store.createPet(big, 0, attempt)).toEqual({ ...(first as Written), replayed: true });
+    expect(await store.createPet(big, 0, idempotentRequest)).toEqual({
+      ...(first as WriteResult),
+      replayed: true,
+    });
     await store.close();
   });
 
-  test("that failed are not under way for ever: the same attempt can be made again", async () => {
+  test("that failed are not under way for ever: the same idempotentRequest can be made again", async () => {
     using db = temporaryDatabase();
     const store = new SqliteStore(db.connection, { maxBusyMs: 0 });
     await whileAnotherWrites(db.path, async () => {
-      await expect(store.createPet(big, 0, attempt)).rejects.toMatchObject({ name: "Unavailable" });
+      await expect(store.createPet(big, 0, idempotentRequest)).rejects.toMatchObject({ name: "Unavailable" });
     });
-    expect(await store.createPet(big, 0, attempt)).toMatchObject({ replayed: false });
+    expect(await store.createPet(big, 0, idempotentRequest)).toMatchObject({ replayed: false });
     await store.close();
   });
 
@@ -117,9 +120,9 @@ describe("what the contract refuses, the tables refuse too", () => {
     ["a status that does not exist", "INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'lost')"],
     ["a category that is no integer", "INSERT INTO pets (name, category_id) VALUES ('x', 1.5)"],
     ["an identifier below 1", "INSERT INTO pets (id, name, category_id) VALUES (0, 'x', 1)"],
-    ["an order for no animal", "INSERT INTO orders (pet_id, status, created_at) VALUES (9, 'placed', 0)"],
+    ["an order for no pet", "INSERT INTO orders (pet_id, status, created_at) VALUES (9, 'placed', 0)"],
     [
-      "two orders placed for one animal",
+      "two orders placed for one pet",
       `INSERT INTO pets (name, category_id) VALUES ('x', 1);
        INSERT INTO orders (pet_id, status, created_at) VALUES (1, 'cancelled', 0), (1, 'placed', 0), (1, 'placed', 0)`,
     ],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { existsSync, writeFileSync } from "node:fs";
-import { openLedger, openStore } from "../../src/store/sqlite/index.ts";
+import { openUsageStore, openStore } from "../../src/store/sqlite/index.ts";
 import { isAtLeast, openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migration.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
@@ -161,7 +161,7 @@ describe("opening", () => {
     for (const [openIt, sql] of [
       [openStore, "ALTER TABLE orders RENAME COLUMN created_at TO made_at"],
       [openStore, "ALTER TABLE api_keys RENAME COLUMN plan TO tariff"],
-      [openLedger, "ALTER TABLE standings RENAME COLUMN subject TO who"],
+      [openUsageStore, "ALTER TABLE standings RENAME COLUMN subject TO who"],
     ] as const) {
       const path = folder.path(`${sql.length}.db`);
       await openIt(path).close();
@@ -204,29 +204,29 @@ describe("opening", () => {
   }
 });
 
-describe("the ledger", () => {
+describe("the usageStore", () => {
   test("a save while another process writes fails at once and is not lost on the next try", () => {
     using folder = temporaryFolder();
-    const ledger = openLedger(folder.path("limits.db"));
-    const standing = { minute: window(), day: window(), bannedAt: -1, bannedUntil: -1 };
+    const usageStore = openUsageStore(folder.path("limits.db"));
+    const usage = { minute: window(), day: window(), bannedAt: -1, bannedUntil: -1 };
     using other = new Database(folder.path("limits.db"));
     other.run("BEGIN IMMEDIATE");
     const before = performance.now();
-    expect(() => ledger.save([["key:1", standing]])).toThrow("locked");
+    expect(() => usageStore.save([["key:1", usage]])).toThrow("locked");
     expect(performance.now() - before).toBeLessThan(20);
     other.run("COMMIT");
-    ledger.save([["key:1", standing]]);
-    expect(ledger.find("key:1")).toEqual(standing);
-    ledger.close();
+    usageStore.save([["key:1", usage]]);
+    expect(usageStore.find("key:1")).toEqual(usage);
+    usageStore.close();
   });
 
   test("a command reads what a running server has saved", () => {
     using folder = temporaryFolder();
-    const server = openLedger(folder.path("limits.db"));
-    const standing = { minute: window(), day: window(), bannedAt: 5, bannedUntil: 10 };
-    server.save([["key:1", standing]]);
-    const command = openLedger(folder.path("limits.db"));
-    expect(command.find("key:1")).toEqual(standing);
+    const server = openUsageStore(folder.path("limits.db"));
+    const usage = { minute: window(), day: window(), bannedAt: 5, bannedUntil: 10 };
+    server.save([["key:1", usage]]);
+    const command = openUsageStore(folder.path("limits.db"));
+    expect(command.find("key:1")).toEqual(usage);
     command.close();
     server.close();
   });

@@ -2,9 +2,9 @@ import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/keys.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { temporaryFolder } from "./folder.ts";
 
 class Recording extends Connection {
@@ -37,7 +37,7 @@ function planOf(connection: Connection, sql: string): string {
 }
 
 /**
- * These read their table from the front on purpose: all keys, the one revision, the newest animal, and the oldest
+ * These read their table from the front on purpose: all keys, the one revision, the newest pet, and the oldest
  * attempts up to a limit.
  */
 const FROM_THE_FRONT = [
@@ -81,7 +81,7 @@ test("the last of 10,000 pages costs what the first costs, filtered or not", () 
   });
   connection.run(`INSERT INTO pets (name, category_id, status)
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
-    SELECT 'animal ' || i, i, iif(i % 2, 'sold', 'available') FROM n`);
+    SELECT 'pet ' || i, i, iif(i % 2, 'sold', 'available') FROM n`);
   const store = new SqliteStore(connection);
   for (const query of [{ limit: 20 }, { limit: 20, status: "sold" as const }]) {
     const first = fastest(() => store.listPets(query));

@@ -23,7 +23,7 @@ test("ten processes that open an empty file at once all succeed, and each step i
   await close();
 }, 30_000);
 
-test("a process killed while it writes as fast as it can has kept every animal that it answered", async () => {
+test("a process killed while it writes as fast as it can has kept every pet that it answered", async () => {
   using folder = temporaryFolder();
   const path = folder.path("store.db");
   const { process, lines } = spawnChild("write", path);

@@ -1,6 +1,6 @@
-import { openLedger, openStore } from "../../src/store/sqlite/index.ts";
+import { openUsageStore, openStore } from "../../src/store/sqlite/index.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
-import { ledgerConformance } from "../conformance/ledger.ts";
+import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { temporaryFolder } from "./folder.ts";
 
@@ -9,6 +9,7 @@ storeConformance("SQLite", async () => {
   let opened = openStore(folder.path("store.db"));
   return {
     store: opened.store,
+    petJson: opened.petJson,
     async reopen() {
       await opened.close();
       opened = openStore(folder.path("store.db"));
@@ -39,18 +40,18 @@ keyStoreConformance("SQLite", async () => {
   };
 });
 
-ledgerConformance("SQLite", () => {
+usageStoreConformance("SQLite", () => {
   const folder = temporaryFolder();
-  let ledger = openLedger(folder.path("limits.db"));
+  let usageStore = openUsageStore(folder.path("limits.db"));
   return {
-    ledger,
+    usageStore,
     reopen() {
-      ledger.close();
-      ledger = openLedger(folder.path("limits.db"));
-      return ledger;
+      usageStore.close();
+      usageStore = openUsageStore(folder.path("limits.db"));
+      return usageStore;
     },
     close() {
-      ledger.close();
+      usageStore.close();
       folder.remove();
     },
   };

@@ -1,33 +1,33 @@
 import type { SQL } from "bun";
-import { encodePet, type NewPet } from "../../contract/schemas.ts";
-import type { Attempt, Written } from "../../domain/ports.ts";
-import type { Retried } from "../attempts.ts";
-import type { Attempts } from "./attempts.ts";
-import type { Lane } from "./lane.ts";
-import { turnFor } from "./locks.ts";
+import { encodePet, type NewPet } from "../../contract/resources.ts";
+import type { IdempotentRequest, WriteResult } from "../../domain/ports.ts";
+import type { IdempotencyRejection } from "../idempotency.ts";
+import type { IdempotencyRecords } from "./idempotency-records.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+import { turnFor } from "./advisory-locks.ts";
 
 export interface Create {
   readonly pet: NewPet;
   readonly at: number;
-  readonly attempt: Attempt | undefined;
+  readonly idempotentRequest: IdempotentRequest | undefined;
 }
 
-export type Created = Written | Retried;
+export type Created = WriteResult | IdempotencyRejection;
 
-/** Adds animals, all of them in one transaction and one statement. */
+/** Adds pets, all of them in one transaction and one statement. */
 export class Creates {
   constructor(
-    private readonly lane: Lane,
-    private readonly attempts: Attempts,
+    private readonly pool: ConnectionPool,
+    private readonly attempts: IdempotencyRecords,
   ) {}
 
   async run(creates: readonly Create[]): Promise<Map<Create, Created>> {
-    if (creates.every(({ attempt }) => attempt === undefined)) {
+    if (creates.every(({ idempotentRequest }) => idempotentRequest === undefined)) {
       // A statement alone is a transaction: one message there, one back. What comes back is waited for to its end,
       // which the server sends after the commit.
-      return new Map(await this.lane.run((sql) => insert(sql, creates)));
+      return new Map(await this.pool.run((sql) => insert(sql, creates)));
     }
-    const answers = await this.lane.transaction(async (tx) => {
+    const answers = await this.pool.transaction(async (tx) => {
       const answers: Map<Create, Created> = await this.attempts.begin(tx, creates);
       const added = await insert(
         tx,
@@ -51,7 +51,7 @@ const INSERT = `
   ORDER BY place
   RETURNING id`;
 
-async function insert(sql: SQL, creates: readonly Create[]): Promise<[Create, Written][]> {
+async function insert(sql: SQL, creates: readonly Create[]): Promise<[Create, WriteResult][]> {
   if (creates.length === 0) return [];
   const rows = await sql.unsafe<{ id: bigint }[]>(INSERT, [
     creates.map(({ pet }) => pet.name),
@@ -61,7 +61,7 @@ async function insert(sql: SQL, creates: readonly Create[]): Promise<[Create, Wr
   return creates.map((create, i) => [create, answer(create.pet, rows[i])]);
 }
 
-function answer(pet: NewPet, row: { id: bigint } | undefined): Written {
-  if (row === undefined) throw new Error("an animal was added without an identifier");
+function answer(pet: NewPet, row: { id: bigint } | undefined): WriteResult {
+  if (row === undefined) throw new Error("a pet was added without an identifier");
   return { id: row.id, body: encodePet({ ...pet, id: row.id }), replayed: false };
 }

@@ -1,3 +1,3 @@
-export type { Turn } from "./breaker.ts";
-export type { EngineOptions } from "./engine.ts";
+export type { Turn } from "./circuit-breaker.ts";
+export type { PoolsOptions } from "./pools.ts";
 export { type OpenedStore, openPostgres } from "./open.ts";

@@ -1,6 +1,6 @@
 import type { SQL } from "bun";
 import { type Migration, newestOf, refuseNewer } from "../migration.ts";
-import { LOCK_SPACE, MIGRATIONS_LOCK } from "./locks.ts";
+import { LOCK_SPACE, MIGRATIONS_LOCK } from "./advisory-locks.ts";
 
 const RECORD = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version integer PRIMARY KEY,

@@ -1,12 +1,12 @@
 import type { SQL } from "bun";
 import type { KeyStore, Store } from "../../domain/ports.ts";
 import { connect, addressOf } from "./connect.ts";
-import { Deadline } from "./deadline.ts";
-import { Engine, type EngineOptions } from "./engine.ts";
-import { PostgresKeyStore } from "./keys.ts";
+import { QueryTimeout } from "./query-timeout.ts";
+import { Pools, type PoolsOptions } from "./pools.ts";
+import { PostgresKeyStore } from "./api-keys.ts";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { PostgresStore } from "./store.ts";
+import { PostgresStore } from "./postgres-store.ts";
 
 export interface OpenedStore {
   readonly store: Store;
@@ -28,9 +28,9 @@ const OPEN_OPTIONS = {
 };
 
 /** Connects, brings the tables up to date, and gives the two stores that share the connections. */
-export async function openPostgres(url: string, options: EngineOptions = {}): Promise<OpenedStore> {
+export async function openPostgres(url: string, options: PoolsOptions = {}): Promise<OpenedStore> {
   const sql = connect(url, { ...OPEN_OPTIONS, schema: options.schema });
-  const deadline = new Deadline(OPEN_WITHIN_MS);
+  const deadline = new QueryTimeout(OPEN_WITHIN_MS);
   try {
     await deadline.race(prepare(sql, options.schema));
   } catch (error) {
@@ -40,9 +40,9 @@ export async function openPostgres(url: string, options: EngineOptions = {}): Pr
     deadline.end();
     await sql.close({ timeout: 0 });
   }
-  const engine = new Engine(url, options);
-  const store = new PostgresStore(engine);
-  return { store, keys: new PostgresKeyStore(engine), close: () => store.close() };
+  const pools = new Pools(url, options);
+  const store = new PostgresStore(pools);
+  return { store, keys: new PostgresKeyStore(pools), close: () => store.close() };
 }
 
 async function prepare(sql: SQL, schema: string | undefined): Promise<void> {

@@ -1,25 +1,25 @@
 import type { SQL } from "bun";
-import type { Refusal } from "../../contract/errors.ts";
-import { encodeOrder, type Order, type OrderUpdate, type PetStatus } from "../../contract/schemas.ts";
+import type { Rejection } from "../../contract/errors.ts";
+import { encodeOrder, type Order, type OrderUpdate, type PetStatus } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
-import type { Written } from "../../domain/ports.ts";
-import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../refusals.ts";
+import type { WriteResult } from "../../domain/ports.ts";
+import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../rejections.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
-import { turnFor } from "./locks.ts";
+import { turnFor } from "./advisory-locks.ts";
 
 const INSERT = `
   WITH ${turnFor("orders")}
   INSERT INTO orders (pet_id, status, created_at) SELECT $1, 'placed', $2 FROM turn RETURNING id`;
 
 /**
- * Both are to be called in a transaction, and lock in one order (order, animal, turn to take an identifier), so that
+ * Both are to be called in a transaction, and lock in one order (order, pet, turn to take an identifier), so that
  * two of them never wait for each other.
  */
 export async function placeOrder(
   tx: SQL,
   petId: bigint,
   at: number,
-): Promise<Written | Refusal<"pet_not_found" | "pet_not_available">> {
+): Promise<WriteResult | Rejection<"pet_not_found" | "pet_not_available">> {
   const [pet] = await tx<{ status: PetStatus | null }[]>`
     SELECT status FROM pets WHERE id = ${petId} FOR NO KEY UPDATE`;
   if (pet === undefined) return petNotFound(petId);
@@ -35,7 +35,7 @@ export async function updateOrder(
   tx: SQL,
   id: bigint,
   status: OrderUpdate["status"],
-): Promise<Order | Refusal<"order_not_found" | "order_closed">> {
+): Promise<Order | Rejection<"order_not_found" | "order_closed">> {
   const [row] = await tx.unsafe<OrderRow[]>(`SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1 FOR UPDATE`, [
     id,
   ]);

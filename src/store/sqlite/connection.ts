@@ -1,5 +1,5 @@
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
-import { asFault, isBusy } from "./faults.ts";
+import { asFault, isBusy } from "./sqlite-errors.ts";
 
 /** A database, the statements prepared on it, and transactions. */
 export class Connection {

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { Connection } from "./connection.ts";
-import { isBusy } from "./faults.ts";
+import { isBusy } from "./sqlite-errors.ts";
 import type { Migration } from "../migration.ts";
 import { migrate } from "./migrate.ts";
 import { refuseForeign } from "./ownership.ts";

@@ -1,3 +1,3 @@
-export { openLedger } from "./ledger.ts";
-export { acquireLock, type Lock } from "./lock.ts";
+export { openUsageStore } from "./usage-store.ts";
+export { acquireLock, type Lock } from "./process-lock.ts";
 export { type OpenedStore, openStore } from "./open.ts";

@@ -1,17 +1,19 @@
 import type { KeyStore, Store } from "../../domain/ports.ts";
 import { openFor } from "./database.ts";
-import { SqliteKeyStore } from "./keys.ts";
+import { SqliteKeyStore } from "./api-keys.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { SqliteStore } from "./store.ts";
+import type { SqlitePetJson } from "./pet-json.ts";
+import { SqliteStore } from "./sqlite-store.ts";
 
 export interface OpenedStore {
   readonly store: Store;
   readonly keys: KeyStore;
+  readonly petJson: SqlitePetJson;
   /** Finishes what was accepted, then lets go of the file. */
   close(): Promise<void>;
 }
 
-/** Short, because it blocks the event loop; `Commits` goes on trying without blocking it. */
+/** Short, because it blocks the event loop; `GroupCommit` goes on trying without blocking it. */
 const BUSY_TIMEOUT_MS = 25;
 /** Keys are changed by commands, which have nothing else to do than to wait for a server at work. */
 const KEY_WAIT_MS = 5_000;
@@ -26,6 +28,7 @@ export function openStore(path: string): OpenedStore {
   return {
     store,
     keys,
+    petJson: store.petJson,
     async close() {
       keys.close();
       await store.close();

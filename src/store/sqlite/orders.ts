@@ -1,9 +1,9 @@
 import type { Statement } from "bun:sqlite";
-import type { Order, OrderStatus } from "../../contract/schemas.ts";
-import type { Page, Query } from "../../domain/ports.ts";
+import type { Order, OrderStatus } from "../../contract/resources.ts";
+import type { Page, PageQuery } from "../../domain/ports.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
 import type { Connection } from "./connection.ts";
-import { Listing } from "./listing.ts";
+import { Listing } from "./page-query.ts";
 
 const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
 
@@ -20,7 +20,7 @@ export class Orders {
     this.#setStatus = connection.prepare("UPDATE orders SET status = ? WHERE id = ?");
   }
 
-  list(query: Query<OrderStatus>): Page<Order> {
+  list(query: PageQuery<OrderStatus>): Page<Order> {
     return this.#listing.page(query, orderOf);
   }
 

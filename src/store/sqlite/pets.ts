@@ -1,11 +1,11 @@
 import type { Statement } from "bun:sqlite";
-import type { NewPet, Pet, PetStatus } from "../../contract/schemas.ts";
-import type { Page, Query } from "../../domain/ports.ts";
+import type { NewPet, Pet, PetStatus } from "../../contract/resources.ts";
+import type { Page, PageQuery } from "../../domain/ports.ts";
 import { PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import type { Connection } from "./connection.ts";
-import { asFault } from "./faults.ts";
-import type { ChangeCounts } from "./freshness.ts";
-import { Listing } from "./listing.ts";
+import { asFault } from "./sqlite-errors.ts";
+import type { ChangeCounters } from "./change-counters.ts";
+import { Listing } from "./page-query.ts";
 
 const SELECT = `SELECT ${PET_COLUMNS} FROM pets`;
 
@@ -18,7 +18,7 @@ export class Pets {
 
   constructor(
     connection: Connection,
-    private readonly changes: ChangeCounts,
+    private readonly changes: ChangeCounters,
   ) {
     this.#listing = new Listing(connection, SELECT);
     this.#one = connection.prepare(`${SELECT} WHERE id = ?`);
@@ -26,7 +26,7 @@ export class Pets {
     this.#setStatus = connection.prepare("UPDATE pets SET status = ? WHERE id = ?");
   }
 
-  list(query: Query<PetStatus>): Page<Pet> {
+  list(query: PageQuery<PetStatus>): Page<Pet> {
     return this.#listing.page(query, petOf);
   }
 
@@ -40,12 +40,12 @@ export class Pets {
   }
 
   insert({ name, categoryId, status }: NewPet): bigint {
-    this.changes.animalAdded();
+    this.changes.petAdded();
     return BigInt(this.#insert.run(name, categoryId, status ?? null).lastInsertRowid);
   }
 
   setStatus(id: bigint, status: PetStatus): void {
-    this.changes.animalChanged(id);
+    this.changes.petChanged(id);
     this.#setStatus.run(status, id);
   }
 }

@@ -1,0 +1,1 @@
+export { createValkeyRateLimiter, type ValkeyRateLimiterOptions } from "./valkey-rate-limiter.ts";

@@ -1,0 +1,48 @@
+import { type Rejection, rejection } from "../contract/errors.ts";
+import type { IdempotentRequest, WriteResult } from "../domain/ports.ts";
+
+/** The rules of repeated writes that hold on every engine. */
+export type IdempotentOperation = "createPet" | "placeOrder";
+
+/** An answer is kept this long. */
+export const KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** What is kept of the first successful answer. */
+export interface Kept {
+  readonly fingerprint: string;
+  readonly id: bigint;
+  readonly body: string;
+}
+
+export type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
+
+export const STILL_RUNNING: IdempotencyRejection = rejection(
+  "idempotency_conflict",
+  "The first request with this Idempotency-Key is still running.",
+);
+
+const USED_BEFORE: IdempotencyRejection = rejection(
+  "idempotency_key_reused",
+  "This Idempotency-Key was used with another body; take a new one.",
+);
+
+export function replay({ fingerprint }: IdempotentRequest, kept: Kept): WriteResult | IdempotencyRejection {
+  return kept.fingerprint === fingerprint ? { id: kept.id, body: kept.body, replayed: true } : USED_BEFORE;
+}
+
+export function nameOf(operation: IdempotentOperation, { keyId, idempotencyKey }: IdempotentRequest): string {
+  return `${keyId} ${operation} ${idempotencyKey}`;
+}
+
+/** IdempotencyRecords that this process has taken on and not yet answered. */
+export class Claims {
+  readonly #running = new Set<string>();
+
+  /** Gives the way to let go of the claim, or undefined when the same idempotentRequest is under way. */
+  take(operation: IdempotentOperation, idempotentRequest: IdempotentRequest): (() => void) | undefined {
+    const name = nameOf(operation, idempotentRequest);
+    if (this.#running.has(name)) return undefined;
+    this.#running.add(name);
+    return () => this.#running.delete(name);
+  }
+}
