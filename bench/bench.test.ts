@@ -9,7 +9,7 @@ import { chartOf } from "./chart.ts";
 import { checkRound, checkRows, WrongResponse } from "./checks.ts";
 import { readOptions } from "./options.ts";
 import { nginxConfig } from "./replay/nginx-config.ts";
-import { conditionsOf, detailTables } from "./report.ts";
+import { conditionsOf, detailTables } from "./tables.ts";
 import { requestValues } from "./request-values.ts";
 import type { Results, Sample } from "./results.ts";
 import { measureRounds, rotate } from "./rounds.ts";

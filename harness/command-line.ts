@@ -15,11 +15,11 @@ export function parseFlags<const T extends ParseArgsOptionsConfig>(args: readonl
 export function namesIn<const N extends string>(
   flag: string,
   value: string,
-  known: readonly N[],
+  allowed: readonly N[],
 ): readonly N[] {
   return value.split(",").map((part) => {
-    const found = known.find((name) => name === part.trim());
-    if (found === undefined) throw new UsageError(`${flag}: "${part}" is none of ${known.join(", ")}`);
+    const found = allowed.find((name) => name === part.trim());
+    if (found === undefined) throw new UsageError(`${flag}: "${part}" is none of ${allowed.join(", ")}`);
     return found;
   });
 }

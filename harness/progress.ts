@@ -1,5 +1,5 @@
 const BAR_WIDTH = 24;
-/** Some terminals do not tell their width. */
+/** Some terminals do not report their width. */
 const DEFAULT_COLUMNS = 80;
 
 /** The progress of a run: one line that is rewritten on a terminal, plain lines elsewhere. */

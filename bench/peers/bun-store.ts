@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { createStore, PRAGMAS, type Statement, type Value } from "./store.ts";
+import { createStore, PRAGMAS, type Statement, type Value } from "./peer-store.ts";
 
 export function openStore(path: string) {
   const database = new Database(path, { readwrite: true });

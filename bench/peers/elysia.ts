@@ -1,7 +1,7 @@
 import { Elysia, t } from "elysia";
 import { DefaultContext, rateLimit } from "elysia-rate-limit";
 import { openStore } from "./bun-store.ts";
-import { ERRORS, type Key, nextLink, readArguments, STATUSES } from "./store.ts";
+import { ERRORS, type Key, nextLink, readArguments, STATUSES } from "./peer-store.ts";
 
 const { port, database } = readArguments();
 const store = openStore(database);
@@ -18,7 +18,7 @@ const ListQuery = t.Object({
   cursor: t.Optional(t.Integer({ minimum: 0 })),
 });
 
-/** The rate limiter asks for the limit of a key by its id, after the key was found. */
+/** By the id of the key: all that the rate limiter passes to `max`. */
 const perMinute = new Map<string, number>();
 
 new Elysia({ precompile: true })

@@ -1,7 +1,7 @@
 import express, { type NextFunction, type Request, type Response } from "express";
 import { rateLimit } from "express-rate-limit";
 import { openStore } from "./node-store.ts";
-import { ERRORS, nextLink, readArguments } from "./store.ts";
+import { ERRORS, nextLink, readArguments } from "./peer-store.ts";
 import { ListQuery, NewPet, PetId } from "./zod-schemas.ts";
 
 const { port, database } = readArguments();

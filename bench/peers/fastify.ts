@@ -1,7 +1,15 @@
 import rateLimit from "@fastify/rate-limit";
 import fastify from "fastify";
 import { openStore } from "./node-store.ts";
-import { ERRORS, type Key, type NewPet, nextLink, readArguments, type Query, STATUSES } from "./store.ts";
+import {
+  ERRORS,
+  type Key,
+  type NewPet,
+  nextLink,
+  readArguments,
+  type Query,
+  STATUSES,
+} from "./peer-store.ts";
 
 declare module "fastify" {
   interface FastifyRequest {

@@ -3,7 +3,7 @@ import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
 import { z } from "zod";
 import { openStore } from "./bun-store.ts";
-import { ERRORS, type Key, nextLink, readArguments } from "./store.ts";
+import { ERRORS, type Key, nextLink, readArguments } from "./peer-store.ts";
 import { ListQuery, NewPet, PetId } from "./zod-schemas.ts";
 
 const { port, database } = readArguments();

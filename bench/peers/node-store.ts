@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import Database from "better-sqlite3";
-import { createStore, PRAGMAS, type Statement, type Value } from "./store.ts";
+import { createStore, PRAGMAS, type Statement, type Value } from "./peer-store.ts";
 
 export function openStore(path: string) {
   const database = new Database(path);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { STATUSES } from "./store.ts";
+import { STATUSES } from "./peer-store.ts";
 
 export const NewPet = z.object({
   name: z.string().min(1).max(1024),

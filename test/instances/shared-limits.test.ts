@@ -85,10 +85,10 @@ test("four servers: a revoked key is rejected by all within a second", async () 
 test("keys list and keys show give the usage that Valkey stores", async () => {
   const { id, key } = await fleet.createKey("free");
   for (const url of fleet.urls) await rateLimitStatus(url, key);
-  const spent = { minute: { used: 4, limit: 60 }, day: { used: 4, limit: 1_000 } };
-  expect(await fleet.keys("show", id)).toMatchObject({ use: spent, strikes: 0, bannedUntil: null });
+  const use = { minute: { used: 4, limit: 60 }, day: { used: 4, limit: 1_000 } };
+  expect(await fleet.keys("show", id)).toMatchObject({ use, strikes: 0, bannedUntil: null });
   const all = Object.values(await fleet.keys("list"));
-  expect(all.find((each) => String(idOf(each)) === id)).toMatchObject({ use: spent });
+  expect(all.find((each) => String(idOf(each)) === id)).toMatchObject({ use });
 }, 20_000);
 
 function idOf(view: unknown): unknown {

@@ -12,15 +12,15 @@ const warnings = (log: readonly LogLine[]) =>
   log.filter(({ level }) => level !== "info").map(({ event }) => event);
 const longTimeout = ["--limits-timeout", "1s"];
 
-test("ten servers started at once on an empty database all serve, take each step once and print one key", async () => {
+test("ten servers that start at the same time on an empty database all serve, migrate it once and print one key", async () => {
   const database = await postgresUrl();
   const storage = ["--database-url", database, "--limits-url", await valkeyUrl()];
   const fleet = await Fleet.start({ size: 10, storage, flags: longTimeout });
   const [key, ...others] = fleet.servers.flatMap(({ key }) => key ?? []);
   expect([key, others]).toEqual([expect.stringMatching(/^pet_live_/), []]);
-  const answers = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key ?? "")));
-  expect(answers.map(({ status }) => status)).toEqual(fleet.urls.map(() => 200));
-  expect(answers.map(({ remaining }) => remaining).toSorted((a, b) => b - a)).toEqual(
+  const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key ?? "")));
+  expect(statuses.map(({ status }) => status)).toEqual(fleet.urls.map(() => 200));
+  expect(statuses.map(({ remaining }) => remaining).toSorted((a, b) => b - a)).toEqual(
     fleet.urls.map((_, i) => 59 - i),
   );
   expect(fleet.logs.flatMap(warnings)).toEqual([]);
@@ -35,7 +35,7 @@ test("ten servers started at once on an empty database all serve, take each step
   expect(keys).toBe(1);
 }, 30_000);
 
-test("PostgreSQL without Valkey: servers share the data and say at the start that limits are each one's own", async () => {
+test("PostgreSQL without Valkey: servers share the data and log at the start that each applies rate limits alone", async () => {
   const storage = ["--database-url", await postgresUrl(), "--data", temporaryFolder("servers")];
   const fleet = await Fleet.start({ size: 2, storage });
   const { key } = await fleet.createKey("free");
@@ -44,12 +44,12 @@ test("PostgreSQL without Valkey: servers share the data and say at the start tha
       "limits are counted by each server on its own; give --limits-url to share them",
     );
   }
-  const answers = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key)));
-  expect(answers.map(({ remaining }) => remaining)).toEqual([59, 59]);
+  const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key)));
+  expect(statuses.map(({ remaining }) => remaining)).toEqual([59, 59]);
   await fleet.stop();
 }, 20_000);
 
-test("Valkey without PostgreSQL: not one request is forgotten when the server is killed", async () => {
+test("Valkey without PostgreSQL: no usage is lost when the server is killed", async () => {
   const storage = ["--limits-url", await valkeyUrl(), "--data", temporaryFolder("servers")];
   const fleet = await Fleet.start({ size: 1, storage, flags: longTimeout });
   const [url = ""] = fleet.urls;

@@ -14,7 +14,7 @@ import { type CandidateId, describeVersions } from "./candidates.ts";
 import { chartOf } from "./chart.ts";
 import { compare, comparisonSteps } from "./comparison.ts";
 import { HELP, type Options, readOptions, type Section } from "./options.ts";
-import { conditionsOf, detailTables, targetsTable } from "./report.ts";
+import { conditionsOf, detailTables, targetsTable } from "./tables.ts";
 import type { Results } from "./results.ts";
 import { measureGrowth, growthSteps } from "./growth.ts";
 import { judge } from "./targets.ts";
@@ -73,7 +73,7 @@ async function measure(options: Options): Promise<Results> {
   };
 }
 
-/** Its exit code says whether its own targets are reached, which is not asked here. */
+/** Its exit code only says whether it reaches its own targets. */
 async function measureLimiter(progress: Progress): Promise<NonNullable<Results["limiter"]>> {
   progress.step("authentication and rate limit alone, with 1, 1,000 and 1,000,000 keys");
   const child = new Child([process.execPath, join(import.meta.dir, "rate-limiter.ts"), "--json"]);
