@@ -5,9 +5,10 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DEADLINE_MS } from "../src/app.ts";
-import { COMMANDS } from "../src/cli/commands.ts";
-import { DEFAULT_URL, KEY_OPTIONS, SETTINGS } from "../src/config.ts";
-import { defaultOf, type Option, variableOf } from "../src/config/option.ts";
+import { COMMANDS } from "../src/cli/program.ts";
+import { DEFAULT_URL } from "../src/config/config.ts";
+import { KEY_OPTIONS, SETTINGS } from "../src/config/options.ts";
+import { describeDefault, flagUsage, type Option, variableOf } from "../src/config/parse-options.ts";
 import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
 import { PARAMETERS } from "../src/contract/openapi/parameters.ts";
 import { type Operation, OPERATIONS, PAGE_LIMIT } from "../src/contract/operations.ts";
@@ -166,11 +167,10 @@ function settingRow([flag, option]: [string, Option]): string[] {
 }
 
 function keyOptionRow([flag, option]: [string, Option]): string[] {
-  const { placeholder, range } = option.kind;
-  const usage = placeholder === undefined ? `--${flag}` : `--${flag} ${placeholder}`;
+  const { range } = option.type;
   return [
-    code(usage),
-    defaultOf(option) ?? "",
+    code(flagUsage(flag, option)),
+    describeDefault(option) ?? "",
     range === undefined ? option.help : `${option.help} (${range})`,
   ];
 }

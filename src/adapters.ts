@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { type Config, pathsOf, type Place } from "./config.ts";
+import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
 import type { BanRules } from "./domain/rate-limit.ts";
 import type { Clock, KeyStore, RateLimiter, Store } from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
@@ -59,15 +59,15 @@ async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult
 }
 
 /** Pets, orders and keys: in PostgreSQL where an address is given, in a file otherwise. */
-export async function openStores(place: Place, log?: Log): Promise<Stores> {
-  if (place.databaseUrl === undefined) {
-    makeFolder(place.dataDir);
+export async function openStores(storage: StorageConfig, log?: Log): Promise<Stores> {
+  if (storage.databaseUrl === undefined) {
+    makeFolder(storage.dataDir);
     const { openStore } = await import("./store/sqlite/index.ts");
-    return openStore(pathsOf(place).store);
+    return openStore(pathsOf(storage).store);
   }
   const { openPostgres } = await import("./store/postgres/index.ts");
-  const opened = await openPostgres(place.databaseUrl, {
-    schema: place.environment,
+  const opened = await openPostgres(storage.databaseUrl, {
+    schema: storage.environment,
     onTurn: (turn) =>
       turn.state === "down"
         ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: messageOf(turn.cause) })
@@ -114,8 +114,7 @@ async function ownLimiter(
 
 function sharedLimiter(config: Config, urls: readonly string[], { clock, log }: { clock: Clock; log: Log }) {
   const { environment, limitsTimeoutMs, ban } = config;
-  const timeout = limitsTimeoutMs === undefined ? {} : { commandTimeoutMs: limitsTimeoutMs };
-  return openValkey({ environment, urls, ban, clock, ...timeout }, (state, cause) =>
+  return openValkey({ environment, urls, ban, clock, commandTimeoutMs: limitsTimeoutMs }, (state, cause) =>
     state === "lost"
       ? log.warn(...lossOf(messageOf(cause)))
       : log.info("Valkey is back; limits are shared again"),
@@ -141,7 +140,7 @@ export interface ValkeyOptions {
   readonly urls: readonly string[];
   readonly ban: BanRules;
   readonly clock: Clock;
-  readonly commandTimeoutMs?: number;
+  readonly commandTimeoutMs: number;
 }
 
 /** One address is a server, several are hosts of a cluster. */

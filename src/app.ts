@@ -1,5 +1,5 @@
 import { steadyClock } from "./clock.ts";
-import { type Config, listenUrl, serversOf } from "./config.ts";
+import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";

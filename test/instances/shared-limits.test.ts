@@ -49,9 +49,9 @@ test("four servers: a ban on one is a ban on all, and keys unban lifts it on all
     expect({ code, remaining }).toEqual({ code: "key_banned", remaining: 0 });
     expect(retryAfter).toBeWithin(290, 301);
   }
-  const { bannedUntil, use } = await fleet.keys("show", id);
+  const { bannedUntil, usage } = await fleet.keys("show", id);
   expect(Date.parse(String(bannedUntil))).toBeWithin(Date.now() + 280_000, Date.now() + 301_000);
-  expect(use).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
+  expect(usage).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
 
   await fleet.keys("unban", id);
   await everyServer(key, ({ code }) => code === "rate_limited");
@@ -62,9 +62,9 @@ test("four servers: a change of plan reaches all within a second, and usage is u
   for (const url of fleet.urls) await rateLimitStatus(url, key);
   await fleet.keys("set-plan", id, "pro");
   await everyServer(key, ({ limit }) => limit === 300);
-  const { use } = await fleet.keys("show", id);
+  const { usage } = await fleet.keys("show", id);
   const { remaining } = await rateLimitStatus(fleet.urls[0] ?? "", key);
-  expect(use).toMatchObject({ minute: { used: 299 - remaining } });
+  expect(usage).toMatchObject({ minute: { used: 299 - remaining } });
 }, 20_000);
 
 test("four servers: a new secret works on all at once, and the old one stops on all within a second", async () => {
@@ -85,10 +85,10 @@ test("four servers: a revoked key is rejected by all within a second", async () 
 test("keys list and keys show give the usage that Valkey stores", async () => {
   const { id, key } = await fleet.createKey("free");
   for (const url of fleet.urls) await rateLimitStatus(url, key);
-  const use = { minute: { used: 4, limit: 60 }, day: { used: 4, limit: 1_000 } };
-  expect(await fleet.keys("show", id)).toMatchObject({ use, strikes: 0, bannedUntil: null });
+  const usage = { minute: { used: 4, limit: 60 }, day: { used: 4, limit: 1_000 } };
+  expect(await fleet.keys("show", id)).toMatchObject({ usage, strikes: 0, bannedUntil: null });
   const all = Object.values(await fleet.keys("list"));
-  expect(all.find((each) => String(idOf(each)) === id)).toMatchObject({ use });
+  expect(all.find((each) => String(idOf(each)) === id)).toMatchObject({ usage });
 }, 20_000);
 
 function idOf(view: unknown): unknown {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { explain } from "../../src/cli/explain.ts";
+import { errorMessage } from "../../src/cli/error-message.ts";
 
 const systemError = (code: string, path?: string) => Object.assign(new Error(`${code}: raw`), { code, path });
 
@@ -10,8 +10,8 @@ test.each([
   ["first", new Error("first\nsecond\n    at somewhere")],
   ["cannot lock a: a: permission denied", new Error("cannot lock a", { cause: systemError("EACCES", "a") })],
   ["cannot open x: locked", new Error("cannot open x: locked", { cause: new Error("locked") })],
-  ["this is a fault in petstore itself: x is undefined", new TypeError("x is undefined")],
+  ["this is a bug in petstore: x is undefined", new TypeError("x is undefined")],
   ["a bare\\u{a}string", "a bare\nstring"],
-])("an error is told as one line: %s", (line, error) => {
-  expect(explain(error)).toBe(line);
+])("an error is one line: %s", (line, error) => {
+  expect(errorMessage(error)).toBe(line);
 });

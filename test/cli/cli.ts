@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Failure } from "../../src/cli/command.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { Variables } from "../../src/config/option.ts";
-import { Problem } from "../../src/config/problem.ts";
+import type { Variables } from "../../src/config/parse-options.ts";
+import { UsageError } from "../../src/config/usage-error.ts";
 import { TestClock } from "../service.ts";
 
 export interface Result {
@@ -13,29 +13,29 @@ export interface Result {
   readonly err: string;
 }
 
-const folders: string[] = [];
+const directories: string[] = [];
 const children: Bun.Subprocess[] = [];
 
-/** For each test file to call at its end: a hook here would be run for the first file only that loads this one. */
+/** Each test file calls this in afterAll: a hook here would run for the first file only. */
 export async function cleanUp(): Promise<void> {
-  // Those that a failed test left behind; the others have ended, and a kill is nothing to them.
+  // A failed test leaves its processes behind; the others have ended.
   for (const child of children.splice(0)) {
     child.kill("SIGKILL");
     await child.exited;
   }
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 }
 
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "petstore-cli-"));
-  folders.push(folder);
-  return folder;
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "petstore-cli-"));
+  directories.push(directory);
+  return directory;
 }
 
-/** The program in this process, with a clock that stands still and a folder of its own. */
-export class Workbench {
+/** Runs commands in this process, with a test clock and a data directory that does not exist yet. */
+export class InProcessCli {
   readonly clock = new TestClock();
-  readonly dataDir = join(temporaryFolder(), "data");
+  readonly dataDir = join(temporaryDirectory(), "data");
 
   async run(argv: readonly string[], variables: Variables = {}): Promise<Result> {
     let out = "";
@@ -44,17 +44,17 @@ export class Workbench {
       clock: this.clock,
       print: async (text) => void (out += text),
       warn: (line) => void (out += `warning: ${line}\n`),
-      stopAsked: () => Promise.reject(new Error("nothing is served here")),
+      stopSignal: () => Promise.reject(new Error("no server runs in this process")),
     });
     if (outcome === undefined) return { code: 0, out, err: "" };
     return {
-      code: outcome instanceof Problem ? 2 : outcome instanceof Failure ? 1 : NaN,
+      code: outcome instanceof UsageError ? 2 : outcome instanceof Failure ? 1 : NaN,
       out,
       err: outcome.message,
     };
   }
 
-  /** Runs what must succeed, with --json, and gives what it printed. */
+  /** Runs a command with --json that must succeed, and parses its output. */
   async json<T = Record<string, unknown>>(...argv: string[]): Promise<T> {
     const { code, out, err } = await this.run([...argv, "--json"]);
     if (code !== 0) throw new Error(err);
@@ -65,15 +65,14 @@ export class Workbench {
 const ROOT = join(import.meta.dir, "..", "..");
 export const EXECUTABLE = join(ROOT, "petstore");
 
-/** Starts the real command in a process of its own. Nothing of this machine's settings reaches it. */
+/** The real executable in a process of its own, without this machine's PETSTORE_ variables. */
 export function spawnPetstore(
   argv: readonly string[],
   options: { cwd?: string; variables?: Variables } = {},
 ) {
-  return spawnTracked([process.execPath, EXECUTABLE, ...argv], { cwd: temporaryFolder(), ...options });
+  return spawnTracked([process.execPath, EXECUTABLE, ...argv], { cwd: temporaryDirectory(), ...options });
 }
 
-/** As a newcomer does it, with npm in between. */
 export function spawnNpm(...argv: string[]) {
   return spawnTracked(["npm", ...argv], { cwd: ROOT });
 }
