@@ -10,7 +10,7 @@ import { Progress } from "../harness/progress.ts";
 import { bulletList, markdownTable, plainTable } from "../harness/table.ts";
 import { requireWrk } from "../harness/wrk.ts";
 import { installPeers } from "./candidate-servers.ts";
-import { type CandidateId, describeVersions } from "./candidates.ts";
+import { CANDIDATES, type CandidateId, describeVersions, isPeer } from "./candidates.ts";
 import { chartOf } from "./chart.ts";
 import { compare, comparisonSteps } from "./comparison.ts";
 import { HELP, type Options, readOptions, type Section } from "./options.ts";
@@ -36,13 +36,9 @@ async function measure(options: Options): Promise<Results> {
     : NGINX.find() === undefined
       ? "nginx is not installed (Debian, Ubuntu: apt-get install nginx-light)"
       : undefined;
-  const ids: CandidateId[] = [
-    "bare",
-    "ours",
-    "socket",
-    ...(omittedNginx ? [] : (["nginx"] as const)),
-    ...peers,
-  ];
+  const ids = (Object.keys(CANDIDATES) as CandidateId[]).filter(
+    (id) => !(id === "nginx" && omittedNginx) && (!isPeer(id) || peers.includes(id)),
+  );
   const compares = workloads.length > 0 || measures("start");
   const comparison = { ids, workloads, pets: PETS, isPaced: measures("paced") };
   const steps =

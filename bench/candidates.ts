@@ -25,6 +25,10 @@ export const CANDIDATES: Readonly<Record<CandidateId, Candidate>> = {
   prism: { title: "Prism, mocking our OpenAPI document", kind: "mock" },
 };
 
+export function isPeer(id: CandidateId): id is PeerId {
+  return PEERS.some((peer) => peer === id);
+}
+
 const MOCKED = new Set<WorkloadId>(["list", "get", "create-32", "mix", "401"]);
 
 export function supports(id: CandidateId, workload: WorkloadId): boolean {
@@ -32,7 +36,7 @@ export function supports(id: CandidateId, workload: WorkloadId): boolean {
 }
 
 export function describeVersions(ids: readonly CandidateId[]): Record<string, string> {
-  const peers = PEERS.filter((id) => ids.includes(id));
+  const peers = ids.filter(isPeer);
   // A package without the name of a peer in its own is shared by several.
   const isUsed = (name: string) =>
     peers.some((id) => name.includes(id)) || !PEERS.some((id) => name.includes(id));
