@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { postgresUrl } from "../engines/postgres.ts";
-import type { Server } from "../engines/server.ts";
-import { startValkey } from "../engines/valkey.ts";
+import { postgresUrl } from "../../harness/postgres.ts";
+import type { Server } from "../../harness/server.ts";
+import { startValkey } from "../../harness/valkey.ts";
 import { serve } from "./server-process.ts";
 import { cleanUp, petstore, temporaryDirectory } from "./cli.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { freePort } from "../engines/port.ts";
+import { freePort } from "../../harness/ports.ts";
 import { serve, started } from "./server-process.ts";
 import { cleanUp, EXECUTABLE, petstore, spawnNpm, temporaryDirectory } from "./cli.ts";
 

@@ -4,7 +4,7 @@ import type { StateChange } from "../../src/store/postgres/circuit-breaker.ts";
 import { Pools } from "../../src/store/postgres/pools.ts";
 import { openPostgres, type PostgresStores } from "../../src/store/postgres/postgres-store.ts";
 import { AT, addPet, rex, resultOf } from "../conformance/store-fixture.ts";
-import { startPostgres } from "../engines/postgres.ts";
+import { startPostgres } from "../../harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";
 
 const TIMEOUT_MS = 600;

@@ -6,7 +6,7 @@ import { openPostgres } from "../../src/store/postgres/postgres-store.ts";
 import { LOCK_SPACE } from "../../src/store/postgres/advisory-locks.ts";
 import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { AT, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../conformance/store-fixture.ts";
-import { postgresUrl } from "../engines/postgres.ts";
+import { postgresUrl } from "../../harness/postgres.ts";
 import { createDatabase, emptyDatabase } from "./postgres-database.ts";
 
 const request: IdempotentRequest = {
