@@ -1,21 +1,21 @@
-import { readFileSync } from "node:fs";
 import { steadyClock } from "./clock.ts";
-import { type Config, listenUrl, serversOf } from "./config.ts";
-import { openApiJson } from "./contract/openapi.ts";
-import type { Clock, KeyStore, Limiter } from "./domain/ports.ts";
-import { type Engines, openEngines } from "./engines.ts";
-import { Addresses } from "./http/addresses.ts";
-import { Callers } from "./http/callers.ts";
-import { Deadlines } from "./http/deadline.ts";
-import { FaultLog } from "./http/faults.ts";
+import { type Config, listenUrl, serversOf } from "./config/config.ts";
+import { openApiJson } from "./contract/openapi/document.ts";
+import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
+import { type Adapters, openAdapters } from "./adapters.ts";
+import { Addresses } from "./auth/client-address.ts";
+import { Authenticator } from "./auth/authenticator.ts";
+import { apiDocs } from "./http/api-docs.ts";
+import { Deadlines } from "./http/request-timeout.ts";
+import { ErrorLog } from "./http/error-log.ts";
 import { createHandlers } from "./http/handlers.ts";
-import { KeptAnswers } from "./http/kept.ts";
+import { ResponseCache } from "./http/response-cache.ts";
 import { createLog, type Log } from "./log.ts";
-import { createOperate } from "./http/operate.ts";
-import { createPages } from "./http/pages.ts";
+import { createOperate } from "./http/dispatch.ts";
+import { createPages } from "./http/static-routes.ts";
 import { createPipeline } from "./http/pipeline.ts";
-import { createSite, STARTING } from "./http/site.ts";
-import { Listener } from "./wire/listener.ts";
+import { createSite, STARTING } from "./http/app.ts";
+import { HttpServer } from "./http1/server.ts";
 
 export interface App {
   /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */
@@ -33,7 +33,7 @@ export interface AppOptions {
 }
 
 /** Shorter than the time a stop is given. */
-const DEADLINE_MS = 7_000;
+export const DEADLINE_MS = 7_000;
 /** A changed key is known everywhere within a second; four looks leave room for a slow one. */
 const FOLLOW_EVERY_MS = 250;
 /** A ban that began up to this much after it was lifted was lifted all the same, by a clock that is behind. */
@@ -43,7 +43,7 @@ const CLOCKS_APART_MS = 60_000;
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   const log = options.log ?? createLog();
   const clock = options.clock ?? systemClock(log);
-  const engines = await openEngines(config, clock, log);
+  const engines = await openAdapters(config, clock, log);
   try {
     return await serveOn(engines, config, { ...options, clock, log });
   } catch (error) {
@@ -54,36 +54,36 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
 /** The service on engines that are open already; closing it closes them. */
 export async function serveOn(
-  engines: Engines,
+  engines: Adapters,
   config: Config,
   { clock, log, deadlineMs = DEADLINE_MS }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, limiter } = engines;
+  const { store, keys, petJson, rateLimiter } = engines;
   const { environment, plans } = config;
-  const callers = await Callers.open({ keys, environment, plans, clock });
+  const authenticator = await Authenticator.open({ keys, environment, plans, clock });
   const { host, port, drainDelayMs } = config;
-  const listener = new Listener({ host, port, log, site: STARTING });
+  const listener = new HttpServer({ host, port, log, site: STARTING });
   const baseUrl = config.publicUrl ?? listenUrl(host, listener.port);
 
-  const handlers = createHandlers({ store, clock, baseUrl });
-  const faults = new FaultLog(log);
+  const handlers = createHandlers({ store, petJson, clock, baseUrl });
+  const faults = new ErrorLog(log);
   const operate = createOperate({
     handlers,
-    kept: store.freshness ? { listPets: new KeptAnswers(store.freshness) } : {},
+    kept: petJson.changes ? { listPets: new ResponseCache(petJson.changes) } : {},
     deadlines: new Deadlines(deadlineMs),
     clock,
     faults,
     baseUrl,
   });
   const addresses = new Addresses(config.trustedProxies);
-  const pipeline = createPipeline({ callers, limiter, plans, addresses, clock, faults }, operate);
+  const pipeline = createPipeline({ authenticator, rateLimiter, plans, addresses, clock, faults }, operate);
   const pages = createPages({
     openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
-    docs: interfaceDocs,
+    docs: apiDocs,
     isLeaving: () => listener.isLeaving,
   });
   listener.serve(createSite({ pipeline, pages, log }));
-  const stopFollowing = followKeys({ callers, limiter, clock, log });
+  const stopFollowing = followKeys({ authenticator, rateLimiter, clock, log });
 
   return {
     url: baseUrl,
@@ -100,17 +100,25 @@ export async function serveOn(
  * Takes over what other processes change: plans, secrets, revocations, lifted bans. The next look begins after the
  * one before has ended, or a slow answer would take back what a quicker one has told since.
  */
-function followKeys(options: { callers: Callers; limiter: Limiter; clock: Clock; log: Log }): () => void {
-  const { callers, limiter, clock, log } = options;
+function followKeys(options: {
+  authenticator: Authenticator;
+  rateLimiter: RateLimiter;
+  clock: Clock;
+  log: Log;
+}): () => void {
+  const { authenticator, rateLimiter, clock, log } = options;
   let failing = false;
   let timer = setTimeout(look, FOLLOW_EVERY_MS);
   let stopped = false;
 
   async function look(): Promise<void> {
     try {
-      for (const key of await callers.follow()) {
-        if (key.pardonedAt !== undefined) {
-          await limiter.pardon(`key:${key.id}`, Math.min(clock.now(), key.pardonedAt + CLOCKS_APART_MS));
+      for (const key of await authenticator.followChanges()) {
+        if (key.unbannedAt !== undefined) {
+          await rateLimiter.unban(
+            { kind: "key", id: key.id },
+            Math.min(clock.now(), key.unbannedAt + CLOCKS_APART_MS),
+          );
         }
       }
       if (failing) log.info("key changes are being followed again");
@@ -133,8 +141,4 @@ function systemClock(log: Log): Clock {
     onStep: (byMs) =>
       log.warn("the machine's clock was set; it is followed from the next start on", { byMs }),
   });
-}
-
-function interfaceDocs(): string {
-  return readFileSync(new URL("../docs/interface.md", import.meta.url), "utf8");
 }

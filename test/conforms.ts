@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
-import { openApiJson } from "../src/contract/openapi.ts";
+import { openApiJson } from "../src/contract/openapi/document.ts";
 import { OPERATIONS, type OperationId } from "../src/contract/operations.ts";
 
 /**

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
-import type { Config } from "../src/config.ts";
+import type { Config } from "../src/config/config.ts";
 import { parseJson } from "../src/contract/json.ts";
-import { hashSecret, mintSecret, type NewKey } from "../src/domain/keys.ts";
-import { DEFAULT_BAN } from "../src/domain/limits.ts";
+import { hashSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
+import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import type { Clock } from "../src/domain/ports.ts";
 import { silentLog } from "../src/log.ts";
@@ -66,6 +66,7 @@ export function configIn(dataDir: string): Config {
     dataDir,
     trustedProxies: [],
     drainDelayMs: 0,
+    limitsTimeoutMs: 25,
     plans: DEFAULT_PLANS,
     ban: DEFAULT_BAN,
   };
@@ -78,7 +79,7 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
   let app = await startApp(settings, { clock, log: silentLog });
 
   async function newKey(key: Partial<NewKey> = {}) {
-    const secret = mintSecret(settings.environment);
+    const secret = generateSecret(settings.environment);
     const draft = {
       name: "test",
       plan: "enterprise",

@@ -29,7 +29,7 @@ function check(listing: Listing, after: number | bigint): number {
   return crc32(`${listing}:${after}`);
 }
 
-/** Ten digits fit into a double; a store with more animals than that takes its time. */
+/** Ten digits fit into a double; a store with more pets than that takes its time. */
 function fromBase36(digits: string): number | bigint {
   if (digits.length <= 10) return Number.parseInt(digits, 36);
   let value = 0n;

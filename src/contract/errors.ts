@@ -9,13 +9,13 @@ export const ERRORS = {
     meaning: "The API key is wrong, revoked, expired or of another environment.",
   },
   not_found: { status: 404, meaning: "No resource lives at this path." },
-  pet_not_found: { status: 404, meaning: "No animal has this identifier." },
+  pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "No order has this identifier." },
   method_not_allowed: {
     status: 405,
     meaning: "The path exists, but not with this method; `Allow` lists those it has.",
   },
-  pet_not_available: { status: 409, meaning: "The animal is pending or sold." },
+  pet_not_available: { status: 409, meaning: "The pet is pending or sold." },
   order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
   idempotency_conflict: {
     status: 409,
@@ -37,14 +37,14 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 
 /** An expected "no": a value that handlers return, never something they throw. */
-export interface Refusal<C extends ErrorCode = ErrorCode> {
-  readonly refused: C;
+export interface Rejection<C extends ErrorCode = ErrorCode> {
+  readonly code: C;
   /** For the client. Names what is at fault and what it should be. */
   readonly message: string;
 }
 
-export function refuse<C extends ErrorCode>(refused: C, message: string): Refusal<C> {
-  return { refused, message };
+export function rejection<C extends ErrorCode>(code: C, message: string): Rejection<C> {
+  return { code, message };
 }
 
 /**

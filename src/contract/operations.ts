@@ -1,8 +1,11 @@
 import { cursorOf } from "./cursor.ts";
-import type { ErrorCode, Refusal } from "./errors.ts";
+import type { ErrorCode, Rejection } from "./errors.ts";
 import type { Identifier } from "./json.ts";
 import { queryInteger, type Infer, type Schema } from "./schema.ts";
-import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./schemas.ts";
+import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
+
+/** In front of every path of the API. */
+export const BASE_PATH = "/v1";
 
 /**
  * The table of operations. The router, the validation, the OpenAPI document and the handlers' types all come from it:
@@ -12,7 +15,7 @@ export interface Operation {
   readonly method: "GET" | "POST" | "PATCH";
   /** Relative to the base address; at most one `{parameter}`, the identifier. */
   readonly path: string;
-  readonly tag: "Animals" | "Orders";
+  readonly tag: "Pets" | "Orders";
   readonly summary: string;
   readonly description: string;
   /** The path's identifier, and the 404 that answers one that names nothing. */
@@ -56,14 +59,14 @@ export const OPERATIONS = {
   listPets: {
     method: "GET",
     path: "/pets",
-    tag: "Animals",
-    summary: "List animals",
+    tag: "Pets",
+    summary: "List pets",
     description:
-      'Animals in the order of their identifiers, oldest first. When there are more, `Link` carries the address of the next page as `rel="next"`; follow it until an answer comes without one.',
+      'Pets in the order of their identifiers, oldest first. When there are more, `Link` carries the address of the next page as `rel="next"`; follow it until an answer comes without one.',
     query: { limit, status: PetStatus, cursor: cursorOf("pets") },
     success: {
       status: 200,
-      description: "A page of animals",
+      description: "A page of pets",
       body: "list",
       of: Pet,
       headers: ["ETag", "Link"],
@@ -73,15 +76,15 @@ export const OPERATIONS = {
   createPet: {
     method: "POST",
     path: "/pets",
-    tag: "Animals",
-    summary: "Add an animal",
+    tag: "Pets",
+    summary: "Add a pet",
     description:
-      "Adds an animal and answers with it, identifier included. The answer is written after the animal is safely on disk. Send an `Idempotency-Key` to make a retry safe.",
+      "Adds a pet and answers with it, identifier included. The answer is written after the pet is safely on disk. Send an `Idempotency-Key` to make a retry safe.",
     body: NewPet,
     retriable: true,
     success: {
       status: 201,
-      description: "The animal as added",
+      description: "The pet as added",
       body: "one",
       of: Pet,
       headers: ["Location", "Idempotent-Replayed"],
@@ -91,14 +94,14 @@ export const OPERATIONS = {
   getPet: {
     method: "GET",
     path: "/pets/{petId}",
-    tag: "Animals",
-    summary: "Fetch one animal",
+    tag: "Pets",
+    summary: "Fetch one pet",
     description:
       "Deprecated, and removed on 5 December 2030: from that instant it answers 410. Use the listing with its `status` filter instead.",
-    identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the animal" },
+    identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
     success: {
       status: 200,
-      description: "The animal",
+      description: "The pet",
       body: "one",
       of: Pet,
       headers: ["ETag", "Deprecation", "Sunset", "Link"],
@@ -115,7 +118,7 @@ export const OPERATIONS = {
     path: "/store/orders",
     tag: "Orders",
     summary: "List orders",
-    description: "Orders in the order of their identifiers, oldest first; paged as the animals are.",
+    description: "Orders in the order of their identifiers, oldest first; paged as the pets are.",
     query: { limit, status: OrderStatus, cursor: cursorOf("orders") },
     success: {
       status: 200,
@@ -132,7 +135,7 @@ export const OPERATIONS = {
     tag: "Orders",
     summary: "Place an order",
     description:
-      "Orders one animal. It must not be `pending` or `sold`, and becomes `pending` together with the order. Send an `Idempotency-Key` to make a retry safe.",
+      "Orders one pet. It must not be `pending` or `sold`, and becomes `pending` together with the order. Send an `Idempotency-Key` to make a retry safe.",
     body: NewOrder,
     retriable: true,
     success: {
@@ -149,8 +152,7 @@ export const OPERATIONS = {
     path: "/store/orders/{orderId}",
     tag: "Orders",
     summary: "Complete or cancel an order",
-    description:
-      "`completed` makes the animal `sold`; `cancelled` makes it `available` again. Either is final.",
+    description: "`completed` makes the pet `sold`; `cancelled` makes it `available` again. Either is final.",
     identifier: { name: "orderId", notFound: "order_not_found", description: "Identifier of the order" },
     body: OrderUpdate,
     success: { status: 200, description: "The order as it now stands", body: "one", of: Order, headers: [] },
@@ -178,4 +180,4 @@ export interface Answer<Id extends OperationId> {
   readonly body: string;
   readonly headers?: { readonly [H in Operations[Id]["success"]["headers"][number]]?: string };
 }
-export type RefusalOf<Id extends OperationId> = Refusal<Operations[Id]["errors"][number]>;
+export type RejectionOf<Id extends OperationId> = Rejection<Operations[Id]["errors"][number]>;

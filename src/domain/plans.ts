@@ -1,5 +1,5 @@
-import type { ApiKey } from "./keys.ts";
-import type { Limits } from "./limits.ts";
+import type { ApiKey } from "./api-keys.ts";
+import type { Limits } from "./rate-limit.ts";
 
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;
 export type PlanName = (typeof PLANS)[number];

@@ -1,104 +1,115 @@
 import { type ErrorCode, ERRORS, Unavailable } from "../contract/errors.ts";
-import type { Limits, Subject, Verdict } from "../domain/limits.ts";
+import type { Limits, Subject, Decision } from "../domain/rate-limit.ts";
 import type { Plans } from "../domain/plans.ts";
-import type { Awaitable, Clock, Limiter } from "../domain/ports.ts";
-import type { Incoming } from "../wire/incoming.ts";
-import type { Reply } from "../wire/reply.ts";
-import type { Addresses } from "./addresses.ts";
-import type { Caller, Callers, Stranger } from "./callers.ts";
-import type { FaultLog } from "./faults.ts";
-import type { Operate } from "./operate.ts";
+import type { Awaitable } from "../domain/awaitable.ts";
+import type { Clock, RateLimiter } from "../domain/ports.ts";
+import type { Request } from "../http1/request.ts";
+import type { Response } from "../http1/response.ts";
+import type { Addresses } from "../auth/client-address.ts";
+import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
+import type { ErrorLog } from "./error-log.ts";
+import type { Operate } from "./dispatch.ts";
 import {
   errorBody,
-  faultReply,
+  internalErrorResponse,
   type HeaderFields,
-  jsonReply,
-  limitLines,
-  linesOf,
-  unavailableReply,
-} from "./replies.ts";
+  jsonResponse,
+  rateLimitLines,
+  headerLinesOf,
+  unavailableResponse,
+} from "./responses.ts";
 import type { Route } from "./router.ts";
 
 export interface Admission {
-  readonly callers: Pick<Callers, "find">;
-  readonly limiter: Pick<Limiter, "admit">;
+  readonly authenticator: Pick<Authenticator, "authenticate">;
+  readonly rateLimiter: Pick<RateLimiter, "decide">;
   readonly plans: Plans;
   readonly addresses: Addresses;
   readonly clock: Clock;
-  readonly faults: FaultLog;
+  readonly faults: ErrorLog;
 }
 
 /** `route` is the path's, if the path exists. */
-export type Pipeline = (incoming: Incoming, route: Route | undefined) => Awaitable<Reply>;
+export type Pipeline = (request: Request, route: Route | undefined) => Awaitable<Response>;
 
 /**
  * The way of a request under /v1:
  * find the caller → charge the limits → find the operation → read the input → do the work.
  */
 export function createPipeline(admission: Admission, operate: Operate): Pipeline {
-  const { callers, limiter, faults } = admission;
+  const { authenticator, rateLimiter, faults } = admission;
 
-  return (incoming, route) => {
+  return (request, route) => {
     try {
-      const caller = callers.find(incoming.fields.get("authorization"));
-      return caller instanceof Promise
-        ? caller.then((found) => charge(incoming, route, found)).catch(fault)
-        : charge(incoming, route, caller);
+      const principal = authenticator.authenticate(request.headers.get("authorization"));
+      return principal instanceof Promise
+        ? principal.then((found) => charge(request, route, found)).catch(fault)
+        : charge(request, route, principal);
     } catch (error) {
       return fault(error);
     }
   };
 
-  function charge(incoming: Incoming, route: Route | undefined, caller: Caller | Stranger): Awaitable<Reply> {
-    const { subject, limits } = isCaller(caller) ? caller : anonymous(incoming);
-    const verdict = limiter.admit(subject, limits);
-    return verdict instanceof Promise
-      ? verdict.then((given) => answer(incoming, route, caller, given)).catch(fault)
-      : answer(incoming, route, caller, verdict);
+  function charge(
+    request: Request,
+    route: Route | undefined,
+    principal: ApiKeyPrincipal | AuthFailure,
+  ): Awaitable<Response> {
+    const { subject, limits } = isCaller(principal) ? principal : anonymous(request);
+    const decision = rateLimiter.decide(subject, limits);
+    return decision instanceof Promise
+      ? decision.then((given) => answer(request, route, principal, given)).catch(fault)
+      : answer(request, route, principal, decision);
   }
 
   /** `operate` answers for its own faults. */
   function answer(
-    incoming: Incoming,
+    request: Request,
     route: Route | undefined,
-    caller: Caller | Stranger,
-    verdict: Verdict,
-  ): Awaitable<Reply> {
-    if (verdict.outcome !== "admitted") return REFUSED[verdict.outcome](verdict);
-    if (!isCaller(caller)) return unknown(caller, verdict);
-    return operate(incoming, route, caller, verdict);
+    principal: ApiKeyPrincipal | AuthFailure,
+    decision: Decision,
+  ): Awaitable<Response> {
+    if (decision.outcome !== "allowed") return REFUSED[decision.outcome](decision);
+    if (!isCaller(principal)) return unknown(principal, decision);
+    return operate(request, route, principal, decision);
   }
 
-  function anonymous(incoming: Incoming): { subject: Subject; limits: Limits } {
+  function anonymous(request: Request): { subject: Subject; limits: Limits } {
     const { addresses, plans } = admission;
-    const subject = addresses.subjectOf(incoming.peer, () => incoming.fields.get("x-forwarded-for"));
+    const subject = addresses.subjectOf(request.remoteAddress, () => request.headers.get("x-forwarded-for"));
     return { subject, limits: plans.anonymous };
   }
 
-  function fault(error: unknown): Reply {
+  function fault(error: unknown): Response {
     faults.report("admission", error);
     const limit = admission.plans.anonymous.perMinute;
     const resetAt = Math.ceil(admission.clock.now() / 1000) + 60;
-    return faultReply(limitLines({ outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 }));
+    return internalErrorResponse(
+      rateLimitLines({ outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 }),
+    );
   }
 }
 
-function isCaller(caller: Caller | Stranger): caller is Caller {
-  return typeof caller === "object" && !(caller instanceof Unavailable);
+function isCaller(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
+  return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
-function unknown(stranger: Stranger, verdict: Verdict): Reply {
-  if (!(stranger instanceof Unavailable)) return UNKNOWN[stranger](verdict);
+function unknown(stranger: AuthFailure, decision: Decision): Response {
+  if (!(stranger instanceof Unavailable)) return UNKNOWN[stranger](decision);
   const message = "The API key cannot be checked right now; try again soon.";
-  return unavailableReply(message, limitLines(verdict), stranger.retryAfterSeconds);
+  return unavailableResponse(message, rateLimitLines(decision), stranger.retryAfterSeconds);
 }
 
 /** The same words each time, to whoever it may be. */
-function error(code: ErrorCode, message: string, fields: HeaderFields = {}): (verdict: Verdict) => Reply {
+function error(
+  code: ErrorCode,
+  message: string,
+  fields: HeaderFields = {},
+): (decision: Decision) => Response {
   const { status } = ERRORS[code];
-  const lines = linesOf(fields);
+  const lines = headerLinesOf(fields);
   const body = errorBody(code, message);
-  return (verdict) => jsonReply(status, lines + limitLines(verdict), body);
+  return (decision) => jsonResponse(status, lines + rateLimitLines(decision), body);
 }
 
 const REFUSED = {

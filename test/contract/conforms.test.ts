@@ -19,7 +19,7 @@ interface Given {
   readonly body?: string;
 }
 
-/** A good page of animals, but for what is given. */
+/** A good page of pets, but for what is given. */
 function faults(given: Given): string[] {
   const { method = "GET", status = 200, headers = LIST_HEADERS, body = `[${REX}]` } = given;
   const operation = "operation" in given ? given.operation : "listPets";
@@ -29,7 +29,7 @@ function faults(given: Given): string[] {
 const error = (code: string, status: number) => JSON.stringify({ code, message: "No.", status });
 
 describe("answers that conform", () => {
-  test("a page of animals", () => expect(faults({})).toEqual([]));
+  test("a page of pets", () => expect(faults({})).toEqual([]));
   test("an empty page", () => expect(faults({ body: "[]" })).toEqual([]));
   test("HEAD, without a body", () => expect(faults({ method: "HEAD", body: "" })).toEqual([]));
   test("304", () => {
@@ -72,7 +72,7 @@ describe("answers that do not", () => {
       "content-type is text",
     ],
     ["no JSON", { body: "[" }, "the body is not JSON"],
-    ["one animal in place of a list", { body: REX }, "the body data must be array"],
+    ["one pet in place of a list", { body: REX }, "the body data must be array"],
     [
       "an unknown field",
       { body: '[{"id":1,"name":"Rex","categoryId":7,"secret":1}]' },

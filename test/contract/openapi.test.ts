@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, ERRORS } from "../../src/contract/errors.ts";
 import { parseJson } from "../../src/contract/json.ts";
-import { openApiDocument, openApiJson } from "../../src/contract/openapi.ts";
+import { openApiDocument, openApiJson } from "../../src/contract/openapi/document.ts";
 import {
   COMMON_ERRORS,
   OPERATIONS,
@@ -66,7 +66,7 @@ describe("the document as a whole", () => {
 
   test("the lint does find faults: an operation without a summary", async () => {
     const config = await createConfig({ extends: ["recommended"] });
-    const problems = await lintFromString({ source: text.replace('"summary": "List animals",', ""), config });
+    const problems = await lintFromString({ source: text.replace('"summary": "List pets",', ""), config });
     expect(problems.map(({ ruleId }) => ruleId as string)).toEqual(["operation-summary"]);
   });
 
@@ -107,10 +107,10 @@ describe("the document as a whole", () => {
   });
 
   test("holds the schemas of the interface by name", () => {
-    const animals = ["Pet", "NewPet", "PetStatus", "Pets"];
+    const pets = ["Pet", "NewPet", "PetStatus", "Pets"];
     const orders = ["Order", "NewOrder", "OrderUpdate", "OrderStatus", "Orders"];
     const found = Object.keys(document["components"]?.["schemas"] ?? {});
-    expect(found.toSorted()).toEqual([...animals, ...orders, "Error"].toSorted());
+    expect(found.toSorted()).toEqual([...pets, ...orders, "Error"].toSorted());
   });
 
   test("has exactly the operations of the table", () => {

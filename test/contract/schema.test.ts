@@ -12,7 +12,7 @@ import {
   Order,
   OrderUpdate,
   Pet,
-} from "../../src/contract/schemas.ts";
+} from "../../src/contract/resources.ts";
 
 const faultsOf = (schema: Schema<unknown>, value: unknown) => {
   const result = schema.read(value);
@@ -192,7 +192,7 @@ describe("the JSON Schema and the check say the same", () => {
 describe("encoding", () => {
   const id = fc.bigInt({ min: INT64_MIN, max: INT64_MAX });
 
-  test("any animal is read back from its JSON as it was", () => {
+  test("any pet is read back from its JSON as it was", () => {
     const status = fc.constantFrom("available", "pending", "sold", undefined);
     const name = fc
       .string({ unit: "binary", minLength: 1, maxLength: 30 })

@@ -28,7 +28,7 @@ test("createPet 201: a repeat gets the first answer byte for byte and adds nothi
   expect(await count()).toBe(before);
 });
 
-test("createPet 201: a repeat gets the first answer also after the animal has changed", async () => {
+test("createPet 201: a repeat gets the first answer also after the pet has changed", async () => {
   const first = await create("changes");
   await service.call({
     method: "POST",
@@ -67,13 +67,13 @@ test("placeOrder 201: the same key for another operation is another key", async 
   expect(order.json).toMatchObject({ status: "placed" });
 });
 
-test("createPet 201: a failed attempt keeps nothing, so a repeat tries again", async () => {
+test("createPet 201: a failed idempotentRequest keeps nothing, so a repeat tries again", async () => {
   expect((await create("later", { body: { name: "" } })).status).toBe(400);
   expect((await create("later")).status).toBe(201);
 });
 
-test("placeOrder 201: an attempt that was refused can succeed later under the same key", async () => {
-  const pet = (await create("busy-animal")).json as { id: number };
+test("placeOrder 201: an idempotentRequest that was refused can succeed later under the same key", async () => {
+  const pet = (await create("busy-pet")).json as { id: number };
   const place = (key: string) =>
     service.call({
       method: "POST",
@@ -87,7 +87,7 @@ test("placeOrder 201: an attempt that was refused can succeed later under the sa
   expect((await place("b")).status).toBe(201);
 });
 
-test("createPet: of many repeats at once exactly one adds an animal; the others wait their turn or get its answer", async () => {
+test("createPet: of many repeats at once exactly one adds a pet; the others wait their turn or get its answer", async () => {
   const before = await count();
   const replies = await Promise.all(Array.from({ length: 20 }, () => create("at-once")));
   expect(await count()).toBe(before + 1);

@@ -26,7 +26,7 @@ function storm(key: string, count: number): Promise<Reply[]> {
 }
 
 describe("plans", () => {
-  test("Free: of 2,000 requests at once exactly 60 are admitted", async () => {
+  test("Free: of 2,000 requests at once exactly 60 are allowed", async () => {
     const key = await newKey("free");
     const replies = await storm(key, 2_000);
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(60);
@@ -37,14 +37,14 @@ describe("plans", () => {
 
   for (const plan of ["pro", "business"] as const) {
     const [perMinute] = isWithin[plan];
-    test(`${plan}: of 2,000 requests at once exactly ${perMinute} are admitted`, async () => {
+    test(`${plan}: of 2,000 requests at once exactly ${perMinute} are allowed`, async () => {
       const replies = await storm(await newKey(plan), 2_000);
       expect(replies.filter(({ status }) => status === 200)).toHaveLength(perMinute);
       expect(replies.filter(({ status }) => status === 429)).toHaveLength(2_000 - perMinute);
     }, 20_000);
   }
 
-  test("Enterprise: of 2,000 requests at once exactly the key's own number are admitted", async () => {
+  test("Enterprise: of 2,000 requests at once exactly the key's own number are allowed", async () => {
     const replies = await storm(await newKey("enterprise", { perMinute: 777, perDay: 900 }), 2_000);
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(777);
   }, 20_000);
@@ -202,7 +202,7 @@ describe("the temporary ban", () => {
     for (let strike = 1; strike <= 10; strike++) await list(key);
     service.clock.advance(60_000);
     expect((await list(key)).json).toMatchObject({ code: "key_banned" });
-    await service.app.keys.updateKey(id, { pardonedAt: service.clock.now() });
+    await service.app.keys.updateKey(id, { unbannedAt: service.clock.now() });
     await eventually(
       () => list(key),
       ({ status }) => status === 200,

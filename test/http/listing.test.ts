@@ -33,7 +33,7 @@ async function walk(path: string): Promise<Pet[]> {
 }
 
 describe("listPets", () => {
-  test("listPets 200: 20 animals by default, by identifier, from 1 on", async () => {
+  test("listPets 200: 20 pets by default, by identifier, from 1 on", async () => {
     const reply = await get("/pets");
     expect(pets(reply).map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
     expect(nextOf(reply)).toStartWith(`${service.url}/pets?cursor=`);
@@ -59,13 +59,13 @@ describe("listPets", () => {
     });
   }
 
-  test("listPets 200: following next meets every animal once", async () => {
+  test("listPets 200: following next meets every pet once", async () => {
     expect((await walk("/pets?limit=9")).map(({ id }) => id)).toEqual(
       Array.from({ length: 130 }, (_, i) => i + 1),
     );
   });
 
-  test("listPets 200: a page that ends exactly at the last animal has no next", async () => {
+  test("listPets 200: a page that ends exactly at the last pet has no next", async () => {
     expect(nextOf(await get("/pets?limit=65"))).toBeDefined();
     const second = await get((nextOf(await get("/pets?limit=65")) ?? "").slice(service.url.length));
     expect(pets(second)).toHaveLength(65);
@@ -144,7 +144,7 @@ describe("ETag", () => {
     expect((await get("/pets?limit=3", { "If-None-Match": '"other"' })).status).toBe(200);
   });
 
-  test("getPet 304: until the animal changes", async () => {
+  test("getPet 304: until the pet changes", async () => {
     const { headers } = await get("/pets/1");
     const etag = headers.get("etag") ?? "";
     expect((await get("/pets/1", { "If-None-Match": etag })).status).toBe(304);

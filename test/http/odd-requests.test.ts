@@ -119,7 +119,7 @@ test("a client that leaves in the middle of a body adds nothing", async () => {
   const headers = ["Content-Type: application/json", "Content-Length: 100"];
   const { hostname, port } = new URL(service.url);
   const socket = await Bun.connect({ hostname, port: Number(port), socket: { data() {} } });
-  socket.write(request("POST /v1/pets HTTP/1.1", headers, '{"name":"Gone","categoryId":1'));
+  socket.write(request("POST /v1/pets HTTP/1.1", headers, '{"name":"RequestAborted","categoryId":1'));
   socket.flush();
   socket.terminate();
   await isHealthy();

@@ -22,7 +22,7 @@ const idOf = ({ json }: { json: unknown }) => (json as { id: number }).id;
 
 describe("placeOrder", () => {
   for (const status of ["available", undefined]) {
-    test(`placeOrder 201: an animal whose status is ${status ?? "absent"} becomes pending`, async () => {
+    test(`placeOrder 201: a pet whose status is ${status ?? "absent"} becomes pending`, async () => {
       const petId = await newPet(status);
       const reply = await order(petId);
       expect(reply.status).toBe(201);
@@ -38,21 +38,21 @@ describe("placeOrder", () => {
   }
 
   for (const status of ["pending", "sold"]) {
-    test(`placeOrder 409: the animal is ${status}`, async () => {
+    test(`placeOrder 409: the pet is ${status}`, async () => {
       const petId = await newPet(status);
       expect((await order(petId)).json).toMatchObject({ code: "pet_not_available", status: 409 });
       expect(await statusOf(petId)).toBe(status);
     });
   }
 
-  test("placeOrder 409: of fifty orders at once for one animal, one is placed", async () => {
+  test("placeOrder 409: of fifty orders at once for one pet, one is placed", async () => {
     const petId = await newPet("available");
     const replies = await Promise.all(Array.from({ length: 50 }, () => order(petId)));
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(1);
     expect(replies.filter(({ status }) => status === 409)).toHaveLength(49);
   });
 
-  test("placeOrder 404: no such animal", async () => {
+  test("placeOrder 404: no such pet", async () => {
     expect((await order(987_654_321)).json).toMatchObject({ code: "pet_not_found", status: 404 });
   });
 
@@ -71,7 +71,7 @@ describe("updateOrder", () => {
     ["completed", "sold"],
     ["cancelled", "available"],
   ] as const) {
-    test(`updateOrder 200: ${how} makes the animal ${becomes}, and is final`, async () => {
+    test(`updateOrder 200: ${how} makes the pet ${becomes}, and is final`, async () => {
       const petId = await newPet();
       const id = idOf(await order(petId));
       const reply = await end(id, how);
@@ -85,7 +85,7 @@ describe("updateOrder", () => {
     });
   }
 
-  test("updateOrder 200: an animal whose order was cancelled can be ordered again", async () => {
+  test("updateOrder 200: a pet whose order was cancelled can be ordered again", async () => {
     const petId = await newPet();
     await end(idOf(await order(petId)), "cancelled");
     expect((await order(petId)).status).toBe(201);
@@ -109,7 +109,7 @@ describe("updateOrder", () => {
 });
 
 describe("listOrders", () => {
-  test("listOrders 200: by identifier, filtered, paged as the animals are", async () => {
+  test("listOrders 200: by identifier, filtered, paged as the pets are", async () => {
     const all = (await service.call({ path: "/store/orders?limit=100" })).json as {
       id: number;
       status: string;

@@ -11,7 +11,7 @@ const create = (body: unknown, headers: Record<string, string> = {}) =>
 const errorOf = ({ json }: { json: unknown }) => json as { code: string; message: string; status: number };
 
 describe("createPet", () => {
-  test("createPet 201: the animal with its identifier, and where it lives", async () => {
+  test("createPet 201: the pet with its identifier, and where it lives", async () => {
     const reply = await create({ name: "Rex", categoryId: 7, status: "available" });
     expect(reply.status).toBe(201);
     expect(reply.json).toEqual({ id: expect.any(Number), name: "Rex", categoryId: 7, status: "available" });
@@ -218,7 +218,7 @@ describe("getPet", () => {
     "0x1",
     "999999999",
   ]) {
-    test(`getPet 404: ${id} names no animal`, async () => {
+    test(`getPet 404: ${id} names no pet`, async () => {
       const reply = await service.call({ path: `/pets/${id}` });
       expect(errorOf(reply)).toMatchObject({ code: "pet_not_found", status: 404 });
     });

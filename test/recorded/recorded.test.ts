@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { postgresUrl } from "../engines/postgres.ts";
-import { valkeyUrl } from "../engines/valkey.ts";
+import { postgresUrl } from "../../harness/postgres.ts";
+import { valkeyUrl } from "../../harness/valkey.ts";
 import { merged, playAll, type Scenario } from "./play.ts";
 import { onAnyEngine, scenarios } from "./requests.ts";
 import { read, RECORD } from "./responses.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { join, resolve } from "node:path";
-import { charge, chargedFolder } from "../engines/charges.ts";
-import { freePort } from "../engines/port.ts";
+import { cleanUpAtExit, temporaryFolder } from "../../harness/cleanup.ts";
+import { freePort } from "../../harness/ports.ts";
 
 /** The program is used by its command line alone, so that another version of it can be played to as well. */
 const ENTRY = resolve(process.env.RECORDED_ENTRY ?? join(import.meta.dir, "../../src/cli/main.ts"));
@@ -30,7 +30,7 @@ export class Server {
   readonly speed: number;
   readonly #startedAt = Date.now();
   readonly #offsetMs: number;
-  readonly #data = chargedFolder("recorded");
+  readonly #data = temporaryFolder("recorded");
   #place: readonly string[] = ["--data", this.#data];
   readonly #secrets = new Map<string, string>();
   readonly #ids = new Map<string, string>();
@@ -94,7 +94,7 @@ export class Server {
   async stop(): Promise<void> {
     this.#process?.kill("SIGKILL");
     await this.#process?.exited;
-    if (this.#process) charge({ gone: this.#process.pid });
+    if (this.#process) cleanUpAtExit({ ended: this.#process.pid });
   }
 
   /** The public address hides the port that the server listens on, so one is chosen; another program may take it. */
@@ -102,11 +102,11 @@ export class Server {
     this.port = freePort();
     const clock = { offsetMs: this.#offsetMs, speed: this.speed };
     const child = this.#spawn(["serve", "--port", `${this.port}`, ...flags, ...this.#place], clock);
-    charge({ server: child.pid, quit: "SIGKILL" });
+    cleanUpAtExit({ process: child.pid, quit: "SIGKILL" });
     this.#process = child;
     const { value } = await child.stdout.getReader().read();
     if (value !== undefined) return;
-    charge({ gone: child.pid });
+    cleanUpAtExit({ ended: child.pid });
     if (attempts === 1) throw new Error(`the server does not start: ${await child.stderr.text()}`);
     await this.#serve(flags, attempts - 1);
   }

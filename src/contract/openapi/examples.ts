@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../errors.ts";
 import type { Input, OPERATIONS, OperationId } from "../operations.ts";
 import type { Infer } from "../schema.ts";
-import type { Order, Pet } from "../schemas.ts";
+import type { Order, Pet } from "../resources.ts";
 
 interface Example<T> {
   readonly summary: string;
@@ -30,14 +30,14 @@ const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11
 export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   listPets: {
     success: {
-      page: { summary: "Two animals, the second without a status", value: [rex, mia] },
-      empty: { summary: "No animal fits the filter", value: [] },
+      page: { summary: "Two pets, the second without a status", value: [rex, mia] },
+      empty: { summary: "No pet fits the filter", value: [] },
     },
   },
   createPet: {
     request: {
       available: {
-        summary: "An animal that can be ordered",
+        summary: "A pet that can be ordered",
         value: { name: "Rex", categoryId: 7n, status: "available" },
       },
       minimal: {
@@ -46,12 +46,12 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
       },
     },
     success: {
-      available: { summary: "The animal with its identifier", value: rex },
+      available: { summary: "The pet with its identifier", value: rex },
       minimal: { summary: "No status was given, so none is answered", value: mia },
     },
   },
   getPet: {
-    success: { animal: { summary: "An available animal", value: rex } },
+    success: { pet: { summary: "An available pet", value: rex } },
   },
   listOrders: {
     success: {
@@ -60,17 +60,17 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
     },
   },
   placeOrder: {
-    request: { order: { summary: "Order animal 1", value: { petId: 1n } } },
-    success: { placed: { summary: "The order; animal 1 is now pending", value: placed } },
+    request: { order: { summary: "Order pet 1", value: { petId: 1n } } },
+    success: { placed: { summary: "The order; pet 1 is now pending", value: placed } },
   },
   updateOrder: {
     request: {
-      complete: { summary: "The animal is handed over", value: { status: "completed" } },
-      cancel: { summary: "The animal goes back on offer", value: { status: "cancelled" } },
+      complete: { summary: "The pet is handed over", value: { status: "completed" } },
+      cancel: { summary: "The pet goes back on offer", value: { status: "cancelled" } },
     },
     success: {
-      completed: { summary: "Animal 1 is now sold", value: { ...placed, status: "completed" } },
-      cancelled: { summary: "Animal 1 is available again", value: { ...placed, status: "cancelled" } },
+      completed: { summary: "Pet 1 is now sold", value: { ...placed, status: "completed" } },
+      cancelled: { summary: "Pet 1 is available again", value: { ...placed, status: "cancelled" } },
     },
   },
 };
@@ -83,10 +83,10 @@ export const ERROR_MESSAGES: Readonly<Record<ErrorCode, string>> = {
   missing_api_key: "Send an API key: Authorization: Bearer <key>.",
   invalid_api_key: "This API key is wrong, revoked, expired or of another environment.",
   not_found: "No resource lives at this path.",
-  pet_not_found: "There is no animal 42.",
+  pet_not_found: "There is no pet 42.",
   order_not_found: "There is no order 42.",
   method_not_allowed: "This path allows GET, HEAD, POST, OPTIONS, not DELETE.",
-  pet_not_available: "Animal 1 is pending.",
+  pet_not_available: "Pet 1 is pending.",
   order_closed: "Order 1 is completed.",
   idempotency_conflict: "The first request with this Idempotency-Key is still running.",
   operation_removed: "This operation has been removed; Link names its successor.",

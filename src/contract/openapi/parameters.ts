@@ -1,7 +1,7 @@
 import { encodeCursor } from "../cursor.ts";
 import { OPERATIONS, type Operation } from "../operations.ts";
 import { int64, type JsonSchema, type Schema } from "../schema.ts";
-import { schemaRef } from "./schemas.ts";
+import { schemaRef } from "./component-schemas.ts";
 
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` });
 

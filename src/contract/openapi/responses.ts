@@ -3,7 +3,7 @@ import { COMMON_ERRORS, OPERATIONS, type Operation, type OperationId } from "../
 import type { JsonSchema } from "../schema.ts";
 import { ERROR_MESSAGES, EXAMPLES } from "./examples.ts";
 import { ALLOW, headersOf, REMOVAL_HEADERS, removalIfKnown, type ResponseHeader } from "./headers.ts";
-import { errorSchema, successSchema } from "./schemas.ts";
+import { errorSchema, successSchema } from "./component-schemas.ts";
 
 const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
   401: ["WWW-Authenticate"],

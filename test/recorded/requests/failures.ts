@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { startPostgres } from "../../engines/postgres.ts";
+import { startPostgres } from "../../../harness/postgres.ts";
 import { clientOf, HOST, message, ORIGIN } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";
 

@@ -1,0 +1,143 @@
+import { Unavailable } from "../contract/errors.ts";
+import { copyOf } from "../copy-string.ts";
+import {
+  type ApiKey,
+  type Environment,
+  hashSecret,
+  isWellFormedSecret,
+  SECRET_PREFIX,
+  validUntil,
+} from "../domain/api-keys.ts";
+import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import { limitsOf, type Plans } from "../domain/plans.ts";
+import type { Clock, KeyStore } from "../domain/ports.ts";
+import type { Limits, Subject } from "../domain/rate-limit.ts";
+import { KeyCache, SECRET_LENGTH, type VerifiedKey } from "./key-cache.ts";
+
+/** The API key that a request is made with. */
+export interface ApiKeyPrincipal {
+  readonly keyId: number;
+  readonly subject: Subject;
+  readonly limits: Limits;
+}
+
+/** Why a request has no principal. */
+export type AuthFailure = "missing_api_key" | "invalid_api_key" | Unavailable;
+
+export interface AuthenticatorOptions {
+  readonly keys: Pick<KeyStore, "findCredential" | "changesSince">;
+  readonly environment: Environment;
+  readonly plans: Plans;
+  readonly clock: Clock;
+  /** How many verified keys are cached. */
+  readonly maxVerified?: number;
+}
+
+const BEARER = /^bearer(?: +(.*))?$/i;
+const MAX_VERIFIED = 1_000_000;
+const MAX_REJECTED = 10_000;
+/** The scheme, a space and a secret take 52 characters. More spaces are allowed, and would take memory. */
+const MAX_REJECTED_LENGTH = 60;
+
+/**
+ * From the Authorization header to the principal. Verified keys and rejected headers are cached; `followChanges` brings
+ * the changes that others made to keys.
+ */
+export class Authenticator {
+  readonly #options: AuthenticatorOptions;
+  readonly #verified: KeyCache;
+  /** The start of nearly every header. Every other spelling works too, and takes longer. */
+  readonly #usualStart: string;
+  readonly #usualLength: number;
+  /** Headers with a secret that no key has. */
+  readonly #rejected = new Set<string>();
+  #revision: number;
+
+  private constructor(options: AuthenticatorOptions, revision: number) {
+    this.#options = options;
+    this.#verified = new KeyCache(options.maxVerified ?? MAX_VERIFIED);
+    this.#usualStart = `Bearer ${SECRET_PREFIX[options.environment]}`;
+    this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
+    this.#revision = revision;
+  }
+
+  static async open(options: AuthenticatorOptions): Promise<Authenticator> {
+    const { revision } = await options.keys.changesSince(Number.MAX_SAFE_INTEGER);
+    return new Authenticator(options, revision);
+  }
+
+  authenticate(authorization: string | null): Awaitable<ApiKeyPrincipal | AuthFailure> {
+    if (authorization === null) return "missing_api_key";
+    if (authorization.length === this.#usualLength && authorization.startsWith(this.#usualStart)) {
+      const key = this.#verified.get(authorization);
+      if (key) return this.#checkValidity(key);
+    }
+    if (this.#rejected.has(authorization)) return "invalid_api_key";
+    const secret = BEARER.exec(authorization)?.[1];
+    if (secret === undefined || secret === "") return "missing_api_key";
+    if (!isWellFormedSecret(secret, this.#options.environment)) return "invalid_api_key";
+    const key = this.#verified.get(secret);
+    return key ? this.#checkValidity(key) : this.#lookUp(secret, authorization);
+  }
+
+  #checkValidity({ keyId, limits, validUntil }: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+    // Most keys are valid for ever, and reading the clock takes as long as the look-up.
+    if (validUntil !== Infinity && this.#options.clock.now() >= validUntil) return "invalid_api_key";
+    return principalOf(keyId, limits);
+  }
+
+  /** Caches nothing when a change came in meanwhile: it may be a change of this key. */
+  #lookUp(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
+    const { keys, plans, clock } = this.#options;
+    const revision = this.#revision;
+    const found = orUnavailable(() => keys.findCredential(hashSecret(secret)));
+    return andThen(found, (credential) => {
+      if (credential instanceof Unavailable) return credential;
+      const isCurrent = revision === this.#revision;
+      if (credential === undefined || clock.now() >= validUntil(credential)) {
+        this.#verified.invalidate(secret);
+        if (isCurrent) this.#cacheRejected(authorization);
+        return "invalid_api_key";
+      }
+      const keyId = credential.key.id;
+      const limits = limitsOf(credential.key, plans);
+      if (isCurrent)
+        this.#verified.set(secret, { keyId, limits, validUntil: validUntil(credential) }, revision);
+      return principalOf(keyId, limits);
+    });
+  }
+
+  #cacheRejected(authorization: string): void {
+    if (this.#rejected.size < MAX_REJECTED && authorization.length <= MAX_REJECTED_LENGTH)
+      this.#rejected.add(copyOf(authorization));
+  }
+
+  /** Takes over the changes since the last call, and returns the keys that changed. */
+  async followChanges(): Promise<readonly ApiKey[]> {
+    const { revision, changed } = await this.#options.keys.changesSince(this.#revision);
+    for (const { id } of changed) this.#verified.keyChanged(id, revision);
+    // A rejected secret may be that of a new key.
+    if (revision !== this.#revision) this.#rejected.clear();
+    this.#revision = revision;
+    return changed;
+  }
+}
+
+function principalOf(keyId: number, limits: Limits): ApiKeyPrincipal {
+  return { keyId, subject: { kind: "key", id: keyId }, limits };
+}
+
+/** A key that cannot be looked up is a result and no error: the request still counts against a rate limit. */
+function orUnavailable<T>(work: () => Awaitable<T>): Awaitable<T | Unavailable> {
+  try {
+    const result = work();
+    return result instanceof Promise ? result.catch(unavailableOnly) : result;
+  } catch (error) {
+    return unavailableOnly(error);
+  }
+}
+
+function unavailableOnly(error: unknown): Unavailable {
+  if (error instanceof Unavailable) return error;
+  throw error;
+}

@@ -1,0 +1,62 @@
+import { ERRORS } from "../errors.ts";
+import type { Operation } from "../operations.ts";
+import type { JsonSchema, Schema } from "../schema.ts";
+import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../resources.ts";
+
+const NAMED = { Pet, NewPet, PetStatus, Order, NewOrder, OrderUpdate, OrderStatus };
+const NAMES = new Map<unknown, string>(Object.entries(NAMED).map(([name, schema]) => [schema.json, name]));
+
+const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+
+/** A schema that has a name is always referred to by it, also where another schema embeds it. */
+export function schemaRef({ json }: Schema<unknown>): JsonSchema {
+  const name = NAMES.get(json);
+  return name === undefined ? json : ref(name);
+}
+
+export function successSchema({ body, of }: Operation["success"]): JsonSchema {
+  if (body === "one") return schemaRef(of);
+  return ref(of === Pet ? "Pets" : "Orders");
+}
+
+function withRefs(schema: JsonSchema): JsonSchema {
+  if (typeof schema["properties"] !== "object" || schema["properties"] === null) return schema;
+  const properties = Object.entries(schema["properties"]).map(([field, json]) => {
+    const name = NAMES.get(json);
+    return [field, name === undefined ? json : ref(name)];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+const codes = Object.keys(ERRORS);
+const statuses = [...new Set(Object.values(ERRORS).map(({ status }) => status))];
+
+const ErrorSchema: JsonSchema = {
+  type: "object",
+  description: "What went wrong. Decide on `code`; show `message` to people.",
+  required: ["code", "message", "status"],
+  properties: {
+    code: { type: "string", enum: codes, description: "Machine-readable error code, one of a closed set" },
+    message: { type: "string", minLength: 1, description: "Human-readable description" },
+    status: { type: "integer", enum: statuses, description: "The HTTP status code" },
+  },
+  additionalProperties: false,
+};
+
+export const SCHEMAS: JsonSchema = {
+  ...Object.fromEntries(Object.entries(NAMED).map(([name, { json }]) => [name, withRefs(json)])),
+  Pets: { type: "array", items: ref("Pet"), maxItems: 100, description: "A page of pets, by identifier." },
+  Orders: {
+    type: "array",
+    items: ref("Order"),
+    maxItems: 100,
+    description: "A page of orders, by identifier.",
+  },
+  Error: ErrorSchema,
+};
+
+/** The Error of one status: the same shape, with the codes it can have there. */
+export function errorSchema(status: number, allowed: readonly string[]): JsonSchema {
+  const restriction = { properties: { code: { enum: allowed }, status: { const: status } } };
+  return { allOf: [ref("Error"), restriction] };
+}

@@ -1,0 +1,81 @@
+import { hash } from "node:crypto";
+import { crc32 } from "../contract/crc32.ts";
+import type { Limits } from "./rate-limit.ts";
+import type { PlanName } from "./plans.ts";
+
+export const ENVIRONMENTS = ["production", "staging"] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
+
+/** What an operator sees of a key: everything but its secrets. Times are milliseconds since the epoch. */
+export interface ApiKey {
+  readonly id: number;
+  readonly name: string;
+  readonly plan: PlanName;
+  /** Enterprise only: the key's own numbers. */
+  readonly limits?: Limits;
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  readonly revokedAt?: number;
+  /** Bans that began at or before this were lifted by an operator. */
+  readonly unbannedAt?: number;
+}
+
+export type NewKey = Pick<ApiKey, "name" | "plan" | "limits" | "createdAt" | "expiresAt">;
+
+/** A secret that was found, and the key it opens. */
+export interface Credential {
+  readonly key: ApiKey;
+  /** Set on a secret that was rolled: from then on only its successor works. */
+  readonly validUntil?: number;
+}
+
+export const SECRET_PREFIX: Readonly<Record<Environment, string>> = {
+  production: "pet_live_",
+  staging: "pet_test_",
+};
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const RANDOM_LENGTH = 30;
+const CHECK_LENGTH = 6;
+const SECRET = /^pet_(?:live|test)_[0-9A-Za-z]{36}$/;
+/** The greatest multiple of 62 in a byte; bytes above it are thrown away so that every character is equally likely. */
+const FAIR_BYTES = 248;
+
+/** A new secret: prefix, 30 random base62 characters (178 bits), six characters of checksum. */
+export function generateSecret(environment: Environment): string {
+  let secret = SECRET_PREFIX[environment];
+  const length = secret.length + RANDOM_LENGTH;
+  while (secret.length < length) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(RANDOM_LENGTH * 2))) {
+      if (byte < FAIR_BYTES && secret.length < length) secret += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return secret + checksum(secret);
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = "";
+  for (let i = 0; i < CHECK_LENGTH; i++) {
+    digits = ALPHABET[rest % ALPHABET.length] + digits;
+    rest = Math.floor(rest / ALPHABET.length);
+  }
+  return digits;
+}
+
+/** Turns typing errors, and keys of the other environment, away before any look-up. */
+export function isWellFormedSecret(text: string, environment: Environment): boolean {
+  if (!SECRET.test(text) || !text.startsWith(SECRET_PREFIX[environment])) return false;
+  return checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
+}
+
+export function hashSecret(secret: string): string {
+  return hash("sha256", secret, "hex");
+}
+
+/**
+ * The instant from which a credential no longer opens anything. A key that is revoked is so now, whatever the clock of
+ * the machine said on which that was done.
+ */
+export function validUntil({ key, validUntil: rolled = Infinity }: Credential): number {
+  return key.revokedAt === undefined ? Math.min(rolled, key.expiresAt ?? Infinity) : -Infinity;
+}

@@ -1,0 +1,7 @@
+/** A value now or later: embedded databases return at once, and nothing on their path waits for a promise. */
+export type Awaitable<T> = T | Promise<T>;
+
+/** Continues with a value that may not be there yet; a value that is there costs no promise and no turn of the loop. */
+export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}

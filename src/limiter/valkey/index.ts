@@ -1,1 +1,0 @@
-export { createValkeyLimiter, type ValkeyLimiterOptions } from "./limiter.ts";

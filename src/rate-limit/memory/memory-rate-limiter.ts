@@ -1,0 +1,150 @@
+import type { Clock, RateLimiter, UsageStore } from "../../domain/ports.ts";
+import {
+  type BanRules,
+  decide,
+  type Decision,
+  expire,
+  isExhausted,
+  isExpired,
+  type Limits,
+  newUsage,
+  type Subject,
+  unban,
+  type Usage,
+} from "../../domain/rate-limit.ts";
+import { Eviction } from "./eviction.ts";
+import { DAY_EXHAUSTED, MINUTE_EXHAUSTED, NONE, SAVED, UsageTable } from "./usage-table.ts";
+import { WriteBehind } from "./write-behind.ts";
+
+export interface MemoryRateLimiterOptions {
+  readonly clock: Clock;
+  readonly ban: BanRules;
+  /** Where counts and bans survive a restart; the rate limiter closes it. */
+  readonly usageStore?: UsageStore;
+  readonly maxSubjects?: number;
+  readonly flushEveryMs?: number;
+  /** Called once each time that the usage store begins to fail. */
+  readonly onUsageStoreError?: (error: unknown) => void;
+}
+
+const EXHAUSTED = MINUTE_EXHAUSTED | DAY_EXHAUSTED;
+
+export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): MemoryRateLimiter {
+  return new MemoryRateLimiter(options);
+}
+
+/** The rate limiter of a single process. It is exact, because nothing runs between reading a usage and writing it. */
+class MemoryRateLimiter implements RateLimiter {
+  readonly #clock: Clock;
+  readonly #ban: BanRules;
+  readonly #maxSubjects: number;
+  readonly #table = new UsageTable();
+  readonly #writeBehind: WriteBehind | undefined;
+  readonly #eviction = new Eviction(this.#table, (slot) => this.#remove(slot));
+  readonly #timer: Timer;
+  /** One for all requests: each is finished with it before the next begins. */
+  readonly #scratch = newUsage();
+  #isClosed = false;
+
+  constructor(options: MemoryRateLimiterOptions) {
+    const { clock, ban, usageStore, maxSubjects = 1_000_000, flushEveryMs = 500 } = options;
+    this.#clock = clock;
+    this.#ban = ban;
+    this.#maxSubjects = maxSubjects;
+    this.#writeBehind =
+      usageStore &&
+      new WriteBehind({ table: this.#table, store: usageStore, onError: options.onUsageStoreError });
+    for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
+    this.#timer = setInterval(() => this.#tick(), flushEveryMs);
+    this.#timer.unref();
+  }
+
+  decide(subject: Subject, limits: Limits): Decision {
+    const now = this.#clock.now();
+    const table = this.#table;
+    const found = table.find(subject);
+    const slot = found === NONE ? this.#add(subject, now) : found;
+
+    const usage = this.#scratch;
+    table.load(slot, usage);
+    const { bannedAt } = usage;
+    const decision = decide(usage, limits, now, this.#rulesFor(subject));
+    table.store(slot, usage);
+
+    const flags = table.flags(slot);
+    const newFlags = (flags & ~EXHAUSTED) | exhaustedFlags(usage, limits);
+    if (newFlags !== flags) table.setFlags(slot, newFlags);
+    if (decision.outcome === "banned" && usage.bannedAt !== bannedAt)
+      this.#writeBehind?.changedUrgently(slot);
+    else this.#writeBehind?.changed(slot);
+    return decision;
+  }
+
+  usage(subject: Subject): Usage | undefined {
+    const slot = this.#table.find(subject);
+    if (slot === NONE) return undefined;
+    const now = this.#clock.now();
+    const usage = newUsage();
+    this.#table.load(slot, usage);
+    expire(usage, now, this.#rulesFor(subject));
+    return isExpired(usage, now) ? undefined : usage;
+  }
+
+  unban(subject: Subject, at: number): void {
+    const slot = this.#table.find(subject);
+    if (slot === NONE) return;
+    const usage = this.#scratch;
+    this.#table.load(slot, usage);
+    expire(usage, this.#clock.now(), this.#rulesFor(subject));
+    unban(usage, at);
+    this.#table.store(slot, usage);
+    this.#writeBehind?.changedUrgently(slot);
+  }
+
+  /** Resolves when the usage store has every count and ban, and rejects when it did not take them. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#writeBehind?.close();
+  }
+
+  /** Only keys can be banned: an address may stand for many clients. */
+  #rulesFor({ kind }: Subject): BanRules | undefined {
+    return kind === "key" ? this.#ban : undefined;
+  }
+
+  #add(subject: Subject, now: number): number {
+    this.#eviction.makeRoom(this.#maxSubjects, now);
+    const slot = this.#table.add(subject);
+    this.#writeBehind?.added(slot);
+    return slot;
+  }
+
+  #remove(slot: number): void {
+    this.#writeBehind?.removing(slot);
+    this.#table.remove(slot);
+  }
+
+  /** The store does not have the limits, so both windows of a key count as exhausted until its next request. */
+  #restore(subject: Subject, usage: Usage): void {
+    const now = this.#clock.now();
+    if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
+    const slot = this.#add(subject, now);
+    this.#table.store(slot, usage);
+    this.#table.setFlags(slot, this.#table.flags(slot) | SAVED | EXHAUSTED);
+  }
+
+  #tick(): void {
+    this.#eviction.sweep(this.#clock.now());
+    this.#writeBehind?.startPass();
+  }
+}
+
+function exhaustedFlags({ minute, day }: Usage, { perMinute, perDay }: Limits): number {
+  return (
+    (isExhausted(minute, perMinute) ? MINUTE_EXHAUSTED : 0) | (isExhausted(day, perDay) ? DAY_EXHAUSTED : 0)
+  );
+}
+
+export type { MemoryRateLimiter };

@@ -1,0 +1,180 @@
+import type { UsageStore } from "../../domain/ports.ts";
+import { newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
+import { QUEUED, SAVED, type UsageTable } from "./usage-table.ts";
+
+type Row = readonly [Subject, Usage | undefined];
+
+/** Rows written in one turn of the event loop, so that requests wait for a short time only. */
+const BATCH_ROWS = 256;
+/**
+ * A pass takes at most this many turns; with more rows to write, the batches grow. So a count is in the store within a
+ * second, half of which it waits for the pass, as long as a turn takes 7 ms on average.
+ */
+const TURNS_PER_PASS = 64;
+
+export interface WriteBehindOptions {
+  readonly table: UsageTable;
+  readonly store: UsageStore;
+  /** Called once each time that the store begins to fail. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** Writes changes of the table to the store, after the requests that made them. No request sees the store's errors. */
+export class WriteBehind {
+  readonly #options: WriteBehindOptions;
+  readonly #table: UsageTable;
+  /** Slots that changed since the current pass began, each once. */
+  #changed: number[] = [];
+  #pass: number[] = [];
+  #position = 0;
+  #turnsLeft = 0;
+  #batchRows = BATCH_ROWS;
+  #urgent: number[] = [];
+  /** Subjects without a slot whose rows are still in the store. */
+  readonly #deleted = new SubjectSet();
+  #isFailing = false;
+  #isClosed = false;
+  #lastError: unknown;
+
+  constructor(options: WriteBehindOptions) {
+    this.#options = options;
+    this.#table = options.table;
+  }
+
+  changed(slot: number): void {
+    const flags = this.#table.flags(slot);
+    if (flags & QUEUED) return;
+    this.#table.setFlags(slot, flags | QUEUED);
+    this.#changed.push(slot);
+  }
+
+  /** Writes the slot in the next turn of the event loop, before everything that waits for a pass. */
+  changedUrgently(slot: number): void {
+    this.changed(slot);
+    if (this.#urgent.push(slot) === 1) setImmediate(this.#writeUrgent);
+  }
+
+  /** Must be called for each new subject: the store may still have its row. */
+  added(slot: number): void {
+    if (this.#deleted.size === 0 || !this.#deleted.delete(this.#table.subjectAt(slot))) return;
+    this.#table.setFlags(slot, this.#table.flags(slot) | SAVED);
+  }
+
+  /** Must be called before a subject loses its slot. */
+  removing(slot: number): void {
+    if (this.#table.flags(slot) & SAVED) this.deleteRow(this.#table.subjectAt(slot));
+  }
+
+  deleteRow(subject: Subject): void {
+    this.#deleted.add(subject);
+  }
+
+  /** Starts a pass, unless one is running. */
+  startPass(): void {
+    if (this.#turnsLeft > 0) return;
+    this.#takeChanged();
+    if (!this.#hasMore()) return;
+    this.#turnsLeft = TURNS_PER_PASS;
+    this.#batchRows = Math.max(BATCH_ROWS, Math.ceil(this.#pass.length / TURNS_PER_PASS));
+    this.#runTurn();
+  }
+
+  /** Writes everything, closes the store, and throws when the store did not take all of it. */
+  close(): void {
+    this.#takeChanged();
+    let isSaved = true;
+    while (isSaved && this.#hasMore()) isSaved = this.#writeBatch();
+    this.#isClosed = true;
+    this.#options.store.close();
+    if (!isSaved) throw new Error("counts and bans could not be saved", { cause: this.#lastError });
+  }
+
+  /** The rest of an interrupted pass comes first. */
+  #takeChanged(): void {
+    this.#pass = this.#pass.slice(this.#position).concat(this.#changed);
+    this.#position = 0;
+    this.#changed = [];
+  }
+
+  readonly #runTurn = (): void => {
+    const isSaved = this.#writeBatch();
+    this.#turnsLeft = isSaved && this.#hasMore() ? this.#turnsLeft - 1 : 0;
+    if (this.#turnsLeft > 0) setImmediate(this.#runTurn);
+  };
+
+  #hasMore(): boolean {
+    return this.#position < this.#pass.length || this.#deleted.size > 0;
+  }
+
+  #writeBatch(): boolean {
+    const deleted = this.#deleted.first(BATCH_ROWS);
+    const slots = this.#pass.slice(this.#position, this.#position + this.#batchRows);
+    if (!this.#write(slots, deleted)) return false;
+    this.#position += slots.length;
+    for (const slot of slots) this.#table.setFlags(slot, this.#table.flags(slot) & ~QUEUED);
+    for (const subject of deleted) this.#deleted.delete(subject);
+    return true;
+  }
+
+  readonly #writeUrgent = (): void => {
+    const slots = this.#urgent.splice(0, BATCH_ROWS);
+    // After an error they wait for the next pass, like every other change.
+    if (this.#write(slots, []) && this.#urgent.length > 0) setImmediate(this.#writeUrgent);
+    else this.#urgent = [];
+  };
+
+  #write(slots: readonly number[], deleted: readonly Subject[]): boolean {
+    const live = slots.filter((slot) => this.#table.isLive(slot));
+    const rows = [
+      ...deleted.map((subject): Row => [subject, undefined]),
+      ...live.map((slot): Row => [this.#table.subjectAt(slot), this.#copyOf(slot)]),
+    ];
+    if (rows.length > 0 && !this.#save(rows)) return false;
+    for (const slot of live) this.#table.setFlags(slot, this.#table.flags(slot) | SAVED);
+    return true;
+  }
+
+  #save(rows: readonly Row[]): boolean {
+    if (this.#isClosed) return false;
+    try {
+      this.#options.store.save(rows);
+      this.#isFailing = false;
+      return true;
+    } catch (error) {
+      this.#lastError = error;
+      if (!this.#isFailing) this.#options.onError?.(error);
+      this.#isFailing = true;
+      return false;
+    }
+  }
+
+  #copyOf(slot: number): Usage {
+    const usage = newUsage();
+    this.#table.load(slot, usage);
+    return usage;
+  }
+}
+
+class SubjectSet {
+  readonly #keys = new Set<number>();
+  readonly #addresses = new Set<string>();
+
+  get size(): number {
+    return this.#keys.size + this.#addresses.size;
+  }
+
+  add(subject: Subject): void {
+    if (subject.kind === "key") this.#keys.add(subject.id);
+    else this.#addresses.add(subject.id);
+  }
+
+  delete(subject: Subject): boolean {
+    return subject.kind === "key" ? this.#keys.delete(subject.id) : this.#addresses.delete(subject.id);
+  }
+
+  first(count: number): Subject[] {
+    const keys = this.#keys.values().map((id): Subject => ({ kind: "key", id }));
+    const addresses = this.#addresses.values().map((id): Subject => ({ kind: "address", id }));
+    return [...keys.take(count), ...addresses.take(count)].slice(0, count);
+  }
+}

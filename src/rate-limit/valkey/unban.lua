@@ -1,0 +1,12 @@
+-- Ends the ban of KEYS[1] if it began at or before ARGV[5], and clears the strikes of windows that first rejected by then.
+local key, at = KEYS[1], tonumber(ARGV[5])
+if redis.call('EXISTS', key) == 0 then return 0 end
+
+local usage = load(key)
+expire(usage, rules_for(key))
+if usage.banned_at <= at then clear_ban(usage) end
+if usage.minute.first_rejected_at <= at then clear_strikes(usage.minute) end
+if usage.day.first_rejected_at <= at then clear_strikes(usage.day) end
+changed = true
+save(key, usage)
+return 1

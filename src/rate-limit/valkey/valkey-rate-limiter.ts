@@ -1,0 +1,166 @@
+import type { Awaitable } from "../../domain/awaitable.ts";
+import type { Clock, RateLimiter } from "../../domain/ports.ts";
+import {
+  type BanRules,
+  type Decision,
+  DEFAULT_DECISION_TIMEOUT_MS,
+  type Limits,
+  type Subject,
+  type Usage,
+} from "../../domain/rate-limit.ts";
+import { Batcher, type DecisionRequest } from "./batcher.ts";
+import { Connection, parseServers, type Servers } from "./connection.ts";
+import { type OnStateChange, Reconnector } from "./reconnector.ts";
+import { RejectionCache } from "./rejection-cache.ts";
+import { formatSubject } from "./scripts.ts";
+
+export interface ValkeyRateLimiterOptions {
+  /** `redis://` or `rediss://`; a list means a cluster, of which some hosts are enough. */
+  readonly url: string | readonly string[];
+  readonly clock: Clock;
+  readonly ban: BanRules;
+  /** Decides in this process while Valkey is unavailable; the rate limiter closes it. */
+  readonly fallback: RateLimiter;
+  /** Called at each change, and at the start when Valkey is unavailable. */
+  readonly onStateChange?: OnStateChange;
+  /** How long Valkey may take for a decision before it counts as unavailable. */
+  readonly timeoutMs?: number;
+  /** Starts the name of every key: environments that share a Valkey need one each. */
+  readonly prefix?: string;
+  /** Valkey counts by this clock instead of its own. */
+  readonly testClock?: Clock;
+}
+
+/**
+ * Valkey runs a batch as one step while every other client waits, so a batch takes about half a millisecond at most.
+ * Dozens of busy instances can wait for each other within the timeout.
+ */
+const SINGLE_SERVER = { maxBatchSize: 32, maxConcurrentBatches: 1 };
+/** In a cluster a script may touch one slot only; the client pipelines the commands to each node. */
+const CLUSTER = { maxBatchSize: 1, maxConcurrentBatches: 1_024 };
+const MAX_PENDING_UNBANS = 1_000;
+
+/** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
+export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<RateLimiter> {
+  const rateLimiter = new ValkeyRateLimiter(parseServers(options.url), options);
+  await rateLimiter.start();
+  return rateLimiter;
+}
+
+/**
+ * Rate limits shared by all instances: Valkey counts, by its own clock, exactly.
+ *
+ * While Valkey is unavailable, each instance counts in its own memory and starts at zero: meanwhile a key gets at most
+ * its limit once more from each instance, and nothing if Valkey last limited or banned it. When Valkey is available
+ * again, it goes on with its own counts. A request at the moment of the change may count in both.
+ *
+ * A cluster is available as a whole or not at all: it is unavailable until every node serves its keys.
+ */
+class ValkeyRateLimiter implements RateLimiter {
+  readonly #servers: Servers;
+  readonly #options: ValkeyRateLimiterOptions;
+  readonly #rejections: RejectionCache;
+  readonly #reconnector: Reconnector;
+  /** Unbans that Valkey does not know of yet. */
+  readonly #pendingUnbans = new Map<string, { readonly subject: Subject; readonly at: number }>();
+  #connection: Connection | undefined;
+  #batcher: Batcher | undefined;
+
+  constructor(servers: Servers, options: ValkeyRateLimiterOptions) {
+    const { prefix = "petstore:", ban, testClock, clock, onStateChange } = options;
+    this.#servers = servers;
+    this.#options = options;
+    this.#rejections = new RejectionCache(clock, ban);
+    this.#reconnector = new Reconnector({
+      connect: async (subject) => {
+        const connection = await Connection.open({ servers, prefix, ban, testClock }, subject);
+        await this.#sendPendingUnbans(connection);
+        return connection;
+      },
+      onConnection: (connection) => this.#use(connection),
+      onStateChange,
+    });
+  }
+
+  start(): Promise<void> {
+    return this.#reconnector.start();
+  }
+
+  decide(subject: Subject, limits: Limits): Awaitable<Decision> {
+    return this.#batcher ? this.#batcher.decide(subject, limits) : this.#decideHere({ subject, limits });
+  }
+
+  async usage(subject: Subject): Promise<Usage | undefined> {
+    const connection = this.#connection;
+    try {
+      if (connection) return await connection.usage(subject);
+    } catch (cause) {
+      if (connection) this.#reconnector.connectionFailed(connection, cause, subject);
+    }
+    return this.#options.fallback.usage(subject);
+  }
+
+  /** Bans begin by Valkey's clock, so it and the clock that gives `at` should agree to within a second or so. */
+  async unban(subject: Subject, at: number): Promise<void> {
+    this.#rejections.unban(subject, at);
+    await this.#options.fallback.unban(subject, at);
+    const connection = this.#connection;
+    try {
+      if (connection) return await connection.unban(subject, at);
+    } catch (cause) {
+      if (connection) this.#reconnector.connectionFailed(connection, cause, subject);
+    }
+    if (this.#pendingUnbans.size < MAX_PENDING_UNBANS) {
+      this.#pendingUnbans.set(formatSubject(subject), { subject, at });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#reconnector.close();
+    this.#batcher?.close();
+    this.#batcher = undefined;
+    this.#connection = undefined;
+    await this.#options.fallback.close();
+  }
+
+  #decideHere(request: DecisionRequest): Awaitable<Decision> {
+    return this.#rejections.find(request) ?? this.#options.fallback.decide(request.subject, request.limits);
+  }
+
+  #use(connection: Connection | undefined): void {
+    this.#batcher?.close();
+    this.#connection = connection;
+    this.#batcher = connection && this.#batcherOn(connection);
+  }
+
+  #batcherOn(connection: Connection): Batcher {
+    return new Batcher({
+      ...(this.#servers.isCluster ? CLUSTER : SINGLE_SERVER),
+      timeoutMs: this.#options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS,
+      send: async (requests) => {
+        const decisions = await connection.decide(requests);
+        decisions.forEach((decision, i) => this.#cacheRejection(requests[i], decision));
+        return decisions;
+      },
+      fallback: (request) => this.#decideHere(request),
+      onFailure: (cause, request) => this.#reconnector.connectionFailed(connection, cause, request?.subject),
+    });
+  }
+
+  #cacheRejection(request: DecisionRequest | undefined, decision: Decision): void {
+    if (request && decision.outcome !== "allowed") this.#rejections.add(request, decision);
+  }
+
+  /** Runs before requests use the connection: no key that was unbanned meanwhile is banned again. */
+  async #sendPendingUnbans(connection: Connection): Promise<void> {
+    try {
+      for (const [name, { subject, at }] of this.#pendingUnbans) {
+        await connection.unban(subject, at);
+        this.#pendingUnbans.delete(name);
+      }
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+}

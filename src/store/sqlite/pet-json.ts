@@ -1,0 +1,116 @@
+import type { Statement } from "bun:sqlite";
+import type { Identifier } from "../../contract/json.ts";
+import type { PetStatus } from "../../contract/resources.ts";
+import type { PageQuery } from "../../domain/ports.ts";
+import { type TaggedJson, withEtag } from "../../etag.ts";
+import { AdmissionFilter } from "../../bounded-cache.ts";
+import type { ChangeCounters } from "./change-counters.ts";
+import type { Connection } from "./connection.ts";
+import { PetBlockCache } from "./pet-block-cache.ts";
+import { translateErrors } from "./sqlite-errors.ts";
+
+interface PageJson {
+  readonly json: string;
+  readonly last: bigint | undefined;
+  readonly hasMore: boolean;
+  readonly next?: bigint;
+}
+
+interface PageRow {
+  readonly json: string;
+  readonly last: bigint | null;
+}
+
+/**
+ * Few, so that a block is cached when two requests for it come with few others in between. Of random requests to a
+ * million pets that is one in a hundred.
+ */
+const FILTER_PLACES = 128;
+
+const BY_ID = "id > ?";
+const BY_STATUS = "status = ? AND id > ?";
+
+/** The aggregate takes the rows in the order of the inner query. For `LIMIT +?` see PageReader. */
+function selectPage(condition: string): string {
+  return `SELECT '[' || coalesce(group_concat(entry), '') || ']' AS json, max(id) AS last
+    FROM (SELECT id, entry FROM pets WHERE ${condition} ORDER BY id LIMIT +?)`;
+}
+
+/**
+ * Pets as JSON: from the block cache, otherwise from the column `entry`, which SQLite computes when a pet is written.
+ * SQLite joins the pets of a page into one text (`bun bench/store.ts`: 14 µs a page; encoding 20 rows takes 24).
+ */
+export class SqlitePetJson {
+  readonly #selectById: Statement<{ entry: string }, [Identifier]>;
+  readonly #selectPage: Statement<PageRow, [bigint, number]>;
+  readonly #selectPageByStatus: Statement<PageRow, [PetStatus, bigint, number]>;
+  readonly #selectNextByStatus: Statement<{ id: bigint }, [PetStatus, bigint]>;
+  readonly #selectHighestId: Statement<{ id: bigint }, []>;
+
+  readonly #blocks: PetBlockCache;
+  #highestId = 0n;
+  #highestIdReadAt = -1;
+
+  constructor(
+    connection: Connection,
+    readonly changes: ChangeCounters,
+    filter: Pick<AdmissionFilter, "admits"> = new AdmissionFilter(FILTER_PLACES),
+  ) {
+    this.#selectById = connection.prepare("SELECT entry FROM pets WHERE id = ?");
+    this.#selectPage = connection.prepare(selectPage(BY_ID));
+    this.#selectPageByStatus = connection.prepare(selectPage(BY_STATUS));
+    this.#selectNextByStatus = connection.prepare(
+      `SELECT id FROM pets WHERE ${BY_STATUS} ORDER BY id LIMIT 1`,
+    );
+    this.#selectHighestId = connection.prepare("SELECT id FROM pets ORDER BY id DESC LIMIT 1");
+    this.#blocks = new PetBlockCache(connection, changes, {
+      highestId: () => Number(this.#readHighestId()),
+      filter,
+    });
+  }
+
+  get cachedBytes(): number {
+    return this.#blocks.bytes;
+  }
+
+  get(id: Identifier): TaggedJson | undefined {
+    return translateErrors(() => {
+      const cached = typeof id === "number" && id > 0 ? this.#blocks.slice(id, id) : undefined;
+      const json = cached ?? this.#selectById.get(id)?.entry;
+      return json === undefined ? undefined : withEtag(json);
+    });
+  }
+
+  list(query: PageQuery<PetStatus>): PageJson {
+    return translateErrors(() => this.#listCached(query) ?? this.#listStored(query));
+  }
+
+  #listCached({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson | undefined {
+    const last = after + BigInt(limit);
+    if (status !== undefined || last > Number.MAX_SAFE_INTEGER) return undefined;
+    const json = this.#blocks.slice(Number(after) + 1, Number(last));
+    return json === undefined
+      ? undefined
+      : { json: `[${json}]`, last, hasMore: last < this.#readHighestId() };
+  }
+
+  #listStored({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson {
+    const row =
+      status === undefined
+        ? this.#selectPage.get(after, limit)
+        : this.#selectPageByStatus.get(status, after, limit);
+    if (row === null || row.last === null) return { json: "[]", last: undefined, hasMore: false };
+    const { json, last } = row;
+    if (status === undefined) return { json, last, hasMore: last < this.#readHighestId() };
+    const next = this.#selectNextByStatus.get(status, last)?.id;
+    return next === undefined ? { json, last, hasMore: false } : { json, last, hasMore: true, next };
+  }
+
+  #readHighestId(): bigint {
+    if (this.#highestIdReadAt !== this.changes.added) {
+      this.#highestId = this.#selectHighestId.get()?.id ?? 0n;
+      this.#highestIdReadAt = this.changes.added;
+    }
+    return this.#highestId;
+  }
+}

@@ -1,0 +1,41 @@
+import { SQLiteError } from "bun:sqlite";
+import { Unavailable } from "../../contract/errors.ts";
+
+const BUSY = 5;
+
+/** The same call can succeed later: by itself, or after an operator has freed space. */
+const TRANSIENT_ERRORS: ReadonlySet<number> = new Set([
+  BUSY,
+  6, // LOCKED
+  7, // NOMEM
+  8, // READONLY: the disk was remounted after errors, or its permissions changed
+  10, // IOERR
+  13, // FULL
+  14, // CANTOPEN: no file descriptors left
+  15, // PROTOCOL: too many processes compete for a lock
+]);
+
+/** The low byte of the extended error code. */
+function primaryCode(error: unknown): number | undefined {
+  return error instanceof SQLiteError ? error.errno & 0xff : undefined;
+}
+
+/** Turns a transient error of SQLite into Unavailable; returns every other error as it is. */
+export function toUnavailable(error: unknown): unknown {
+  const code = primaryCode(error);
+  if (code === undefined || !TRANSIENT_ERRORS.has(code)) return error;
+  return new Unavailable(`SQLite: ${error instanceof Error ? error.message : error}`, { cause: error });
+}
+
+/** Whether another process held the lock. Nothing has been written in that case. */
+export function isBusy(error: unknown): boolean {
+  return primaryCode(error instanceof Unavailable ? error.cause : error) === BUSY;
+}
+
+export function translateErrors<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw toUnavailable(error);
+  }
+}

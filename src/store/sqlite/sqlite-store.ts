@@ -1,0 +1,175 @@
+import type { ErrorCode, Rejection } from "../../contract/errors.ts";
+import {
+  encodeOrder,
+  encodePet,
+  type NewPet,
+  type Order,
+  type OrderStatus,
+  type OrderUpdate,
+  type Pet,
+  type PetStatus,
+} from "../../contract/resources.ts";
+import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
+import type { IdempotentRequest, KeyStore, Page, PageQuery, Store, WriteResult } from "../../domain/ports.ts";
+import { GroupCommit } from "../group-commit.ts";
+import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
+import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../rejections.ts";
+import { SqliteKeyStore } from "./api-keys.ts";
+import { ChangeCounters } from "./change-counters.ts";
+import { type Connection, openDatabaseFor } from "./connection.ts";
+import { IdempotencyRecords } from "./idempotency-records.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { Orders } from "./orders.ts";
+import { SqlitePetJson } from "./pet-json.ts";
+import { Pets } from "./pets.ts";
+import { isBusy } from "./sqlite-errors.ts";
+
+export interface SqliteStores {
+  readonly store: Store;
+  readonly keys: KeyStore;
+  readonly petJson: SqlitePetJson;
+  close(): Promise<void>;
+}
+
+/** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
+const BUSY_TIMEOUT_MS = 25;
+/** Keys are changed by commands, which can wait for a busy server. */
+const KEY_WAIT_MS = 5_000;
+
+/** Opens the stores. One server and any number of commands can have the same file open at once. */
+export function openSqlite(path: string): SqliteStores {
+  const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
+  const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
+  const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
+  const keys = openDatabaseFor(path, keyOptions, (connection) => new SqliteKeyStore(connection));
+  return {
+    store,
+    keys,
+    petJson: store.petJson,
+    async close() {
+      keys.close();
+      await store.close();
+    },
+  };
+}
+
+export interface SqliteStoreOptions {
+  readonly maxQueuedWrites?: number;
+  /** How long a write is tried again while another process has the database locked. */
+  readonly maxBusyMs?: number;
+}
+
+/** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
+const MAX_WRITES_PER_TRANSACTION = 1_000;
+
+interface Write<Code extends ErrorCode> {
+  readonly operation: IdempotentOperation;
+  readonly at: number;
+  readonly request: IdempotentRequest | undefined;
+  readonly work: () => WriteResult | Rejection<Code>;
+}
+
+/** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
+export class SqliteStore implements Store {
+  readonly petJson: SqlitePetJson;
+  readonly #pets: Pets;
+  readonly #orders: Orders;
+  readonly #records: IdempotencyRecords;
+  readonly #inProgress = new InProgressRequests();
+  readonly #writes: GroupCommit<() => unknown, unknown>;
+  #lastWriteAt = 0;
+
+  constructor(
+    private readonly connection: Connection,
+    { maxQueuedWrites = 10_000, maxBusyMs = 2_000 }: SqliteStoreOptions = {},
+  ) {
+    const changes = new ChangeCounters();
+    this.#pets = new Pets(connection, changes);
+    this.petJson = new SqlitePetJson(connection, changes);
+    this.#orders = new Orders(connection);
+    this.#records = new IdempotencyRecords(connection);
+    this.#writes = new GroupCommit({
+      commit: (writes) => this.#commit(writes),
+      maxBatch: MAX_WRITES_PER_TRANSACTION,
+      maxQueued: maxQueuedWrites,
+      retry: { isBusy, maxMs: maxBusyMs },
+    });
+  }
+
+  listPets(query: PageQuery<PetStatus>): Page<Pet> {
+    return this.#pets.list(query);
+  }
+
+  getPet(id: bigint): Pet | undefined {
+    return this.#pets.get(id);
+  }
+
+  createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
+    const work = () => {
+      const id = this.#pets.insert(pet);
+      return { id, body: encodePet({ ...pet, id }), replayed: false };
+    };
+    return this.#write<never>({ operation: "createPet", at, request, work });
+  }
+
+  listOrders(query: PageQuery<OrderStatus>): Page<Order> {
+    return this.#orders.list(query);
+  }
+
+  placeOrder(petId: bigint, at: number, request?: IdempotentRequest) {
+    const work = () => {
+      const pet = this.#pets.get(petId);
+      if (pet === undefined) return petNotFound(petId);
+      if (!canBeOrdered(pet.status)) return petNotAvailable(petId, pet.status);
+      this.#pets.setStatus(petId, STATUS_WHEN_ORDERED);
+      const order = this.#orders.insert(petId, at);
+      return { id: order.id, body: encodeOrder(order), replayed: false };
+    };
+    return this.#write<"pet_not_found" | "pet_not_available">({ operation: "placeOrder", at, request, work });
+  }
+
+  updateOrder(id: bigint, status: OrderUpdate["status"]) {
+    return this.#submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
+      const order = this.#orders.get(id);
+      if (order === undefined) return orderNotFound(id);
+      if (order.status !== "placed") return orderClosed(id, order.status);
+      this.#orders.setStatus(id, status);
+      this.#pets.setStatus(order.petId, STATUS_AFTER[status]);
+      return { ...order, status };
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#writes.close();
+    this.connection.close();
+  }
+
+  #write<Code extends ErrorCode>({ operation, at, request, work }: Write<Code>) {
+    this.#lastWriteAt = at;
+    if (request === undefined) return this.#submit(work);
+    const write = { operation, at, request };
+    return this.#inProgress.run(operation, request, () =>
+      this.#submit(() => {
+        const earlier = this.#records.find(write);
+        if (earlier !== undefined) return earlier;
+        const result = work();
+        if (!("code" in result)) this.#records.save(write, result);
+        return result;
+      }),
+    );
+  }
+
+  /** The promise resolves with what `work` returns; the types of GroupCommit cannot express that. */
+  #submit<T>(work: () => T): Promise<T> {
+    return this.#writes.submit(work) as Promise<T>;
+  }
+
+  #commit(writes: readonly (() => unknown)[]): unknown[] {
+    return this.connection.transaction(() => {
+      const results = writes.map((write) => write());
+      this.#records.purge(this.#lastWriteAt, writes.length);
+      return results;
+    });
+  }
+}

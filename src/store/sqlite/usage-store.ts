@@ -1,0 +1,168 @@
+import type { Statement } from "bun:sqlite";
+import { Unavailable } from "../../contract/errors.ts";
+import type { Subject, Usage, Window } from "../../domain/rate-limit.ts";
+import type { UsageStore } from "../../domain/ports.ts";
+import { type Connection, openDatabaseFor } from "./connection.ts";
+import { toUnavailable } from "./sqlite-errors.ts";
+import type { Migration } from "../migrations.ts";
+
+const MIGRATIONS: readonly Migration[] = [
+  {
+    version: 1,
+    name: "standings",
+    sql: `
+      CREATE TABLE standings (
+        subject TEXT PRIMARY KEY,
+        minute_opened_at INTEGER NOT NULL,
+        minute_used INTEGER NOT NULL,
+        minute_refused_at INTEGER NOT NULL,
+        minute_strikes INTEGER NOT NULL,
+        day_opened_at INTEGER NOT NULL,
+        day_used INTEGER NOT NULL,
+        day_refused_at INTEGER NOT NULL,
+        day_strikes INTEGER NOT NULL,
+        banned_at INTEGER NOT NULL,
+        banned_until INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
+];
+
+/** Times and counts are far below 2^53 and read as numbers: a start reads up to a million rows. */
+interface Row {
+  subject: string;
+  minute_opened_at: number;
+  minute_used: number;
+  minute_refused_at: number;
+  minute_strikes: number;
+  day_opened_at: number;
+  day_used: number;
+  day_refused_at: number;
+  day_strikes: number;
+  banned_at: number;
+  banned_until: number;
+}
+
+/**
+ * Counts and bans, in a file of their own: saving them and writing pets do not wait for each other.
+ *
+ * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds.
+ */
+export function openUsageStore(path: string): UsageStore {
+  const options = {
+    migrations: MIGRATIONS,
+    synchronous: "NORMAL",
+    cacheKiB: 4 * 1024,
+    busyTimeoutMs: 0,
+  } as const;
+  try {
+    return openDatabaseFor(path, options, (connection) => new SqliteUsageStore(connection, path));
+  } catch (error) {
+    throw withHint(error);
+  }
+}
+
+/** Counts are worth less than a start, so the message says how to start without them. */
+function withHint(error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Error(`${reason}; counts start anew when that file is moved away`, { cause: error });
+}
+
+class SqliteUsageStore implements UsageStore {
+  readonly #selectAll: Statement<Row, []>;
+  readonly #selectOne: Statement<Row, [string]>;
+  readonly #insert: Statement<unknown, [string, ...number[]]>;
+  readonly #delete: Statement<unknown, [string]>;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly path: string,
+  ) {
+    this.#selectAll = connection.prepare<Row, []>("SELECT * FROM standings").safeIntegers(false);
+    this.#selectOne = connection
+      .prepare<Row, [string]>("SELECT * FROM standings WHERE subject = ?")
+      .safeIntegers(false);
+    this.#insert = connection.prepare(
+      "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.#delete = connection.prepare("DELETE FROM standings WHERE subject = ?");
+  }
+
+  *load(): Generator<readonly [Subject, Usage]> {
+    try {
+      for (const row of this.#selectAll.iterate()) yield [parseSubject(row.subject), usageOf(row)];
+    } catch (error) {
+      throw this.#readError(error);
+    }
+  }
+
+  save(changes: Iterable<readonly [Subject, Usage | undefined]>): void {
+    this.connection.transaction(() => {
+      for (const [subject, usage] of changes) {
+        if (usage === undefined) this.#delete.run(formatSubject(subject));
+        else this.#insert.run(formatSubject(subject), ...columnsOf(usage));
+      }
+    });
+  }
+
+  find(subject: Subject): Usage | undefined {
+    try {
+      const row = this.#selectOne.get(formatSubject(subject));
+      return row === null ? undefined : usageOf(row);
+    } catch (error) {
+      throw this.#readError(error);
+    }
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+
+  /** A damaged page shows when it is read, which may be long after the file was opened. */
+  #readError(error: unknown): unknown {
+    const fault = toUnavailable(error);
+    if (fault instanceof Unavailable) return fault;
+    const reason = error instanceof Error ? error.message : String(error);
+    return withHint(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));
+  }
+}
+
+/** The column `subject`, such as `key:7` or `address:192.0.2.1`. */
+function formatSubject({ kind, id }: Subject): string {
+  return `${kind}:${id}`;
+}
+
+const KEY = "key:";
+const ADDRESS = "address:";
+
+function parseSubject(text: string): Subject {
+  if (text.startsWith(KEY)) return { kind: "key", id: Number(text.slice(KEY.length)) };
+  return { kind: "address", id: text.slice(ADDRESS.length) };
+}
+
+function columnsOf({ minute, day, bannedAt, bannedUntil }: Usage): number[] {
+  return [...windowColumnsOf(minute), ...windowColumnsOf(day), bannedAt, bannedUntil];
+}
+
+function windowColumnsOf({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
+  return [openedAt, used, firstRejectedAt, strikes];
+}
+
+function usageOf(row: Row): Usage {
+  return {
+    minute: {
+      openedAt: row.minute_opened_at,
+      used: row.minute_used,
+      firstRejectedAt: row.minute_refused_at,
+      strikes: row.minute_strikes,
+    },
+    day: {
+      openedAt: row.day_opened_at,
+      used: row.day_used,
+      firstRejectedAt: row.day_refused_at,
+      strikes: row.day_strikes,
+    },
+    bannedAt: row.banned_at,
+    bannedUntil: row.banned_until,
+  };
+}

@@ -1,0 +1,106 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { crc32 } from "../../src/contract/crc32.ts";
+import {
+  type ApiKey,
+  ENVIRONMENTS,
+  hashSecret,
+  isWellFormedSecret,
+  generateSecret,
+  validUntil,
+} from "../../src/domain/api-keys.ts";
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const PREFIX = { production: "pet_live_", staging: "pet_test_" };
+
+describe.each(ENVIRONMENTS)("a secret for %s", (environment) => {
+  const other = environment === "production" ? "staging" : "production";
+
+  test("has its prefix, 30 random characters and 6 of checksum", () => {
+    const secret = generateSecret(environment);
+    expect(secret).toMatch(new RegExp(`^${PREFIX[environment]}[0-9A-Za-z]{36}$`));
+    const digits = secret.slice(-6).split("");
+    const check = digits.reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0);
+    expect(check).toBe(crc32(secret.slice(0, -6)));
+  });
+
+  test("is plausible in its own environment and in no other", () => {
+    for (let i = 0; i < 200; i++) {
+      const secret = generateSecret(environment);
+      expect(isWellFormedSecret(secret, environment)).toBe(true);
+      expect(isWellFormedSecret(secret, other)).toBe(false);
+    }
+  });
+
+  test("with any single character changed is always refused", () => {
+    const secret = generateSecret(environment);
+    const printable = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i));
+    for (let at = 0; at < secret.length; at++) {
+      for (const character of printable) {
+        if (character === secret[at]) continue;
+        const changed = secret.slice(0, at) + character + secret.slice(at + 1);
+        expect(isWellFormedSecret(changed, environment)).toBe(false);
+      }
+    }
+  });
+
+  test("with two neighbours swapped, a character lost or one added is refused", () => {
+    const secret = generateSecret(environment);
+    for (let at = 0; at < secret.length; at++) {
+      const [left = "", right = ""] = secret.slice(at, at + 2);
+      const swapped = secret.slice(0, at) + right + left + secret.slice(at + 2);
+      if (swapped !== secret) expect(isWellFormedSecret(swapped, environment)).toBe(false);
+      expect(isWellFormedSecret(secret.slice(0, at) + secret.slice(at + 1), environment)).toBe(false);
+      expect(isWellFormedSecret(`${secret.slice(0, at)}a${secret.slice(at)}`, environment)).toBe(false);
+    }
+  });
+
+  test("moved to the other environment by its prefix is refused: the checksum covers it", () => {
+    const moved = PREFIX[other] + generateSecret(environment).slice(PREFIX[environment].length);
+    expect(isWellFormedSecret(moved, other)).toBe(false);
+  });
+});
+
+test("no random text is a plausible secret", () => {
+  const lookalike = fc.string({ unit: fc.constantFrom(...BASE62), minLength: 36, maxLength: 36 });
+  const text = fc.oneof(
+    fc.string(),
+    lookalike,
+    lookalike.map((tail) => `pet_live_${tail}`),
+  );
+  // Fixed, because one lookalike in some billions is bound to be plausible.
+  fc.assert(
+    fc.property(text, (secret) => expect(isWellFormedSecret(secret, "production")).toBe(false)),
+    { seed: 7 },
+  );
+});
+
+test("a secret with a line break behind it is refused", () => {
+  expect(isWellFormedSecret(`${generateSecret("production")}\n`, "production")).toBe(false);
+});
+
+test("secrets do not repeat, and every character of the alphabet is about equally likely", () => {
+  const count = 2_000;
+  const secrets = new Set(Array.from({ length: count }, () => generateSecret("production")));
+  expect(secrets.size).toBe(count);
+  const random = [...secrets].map((secret) => secret.slice(9, 39)).join("");
+  const expected = (count * 30) / 62;
+  for (const character of BASE62) {
+    const seen = random.split(character).length - 1;
+    // Eight standard deviations: chance does not reach this far, a biased choice does.
+    expect(Math.abs(seen - expected)).toBeLessThan(8 * Math.sqrt(expected));
+  }
+});
+
+test("a secret is stored as its SHA-256 in hexadecimal", () => {
+  expect(hashSecret("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+});
+
+test("a credential is valid until the first of rolling and expiry, and not at all once it is revoked", () => {
+  const key: ApiKey = { id: 1, name: "n", plan: "free", createdAt: 0 };
+  expect(validUntil({ key })).toBe(Infinity);
+  expect(validUntil({ key, validUntil: 5 })).toBe(5);
+  expect(validUntil({ key: { ...key, expiresAt: 4 }, validUntil: 5 })).toBe(4);
+  // Whenever that was: the machine on which it was done may be ahead of this one.
+  expect(validUntil({ key: { ...key, revokedAt: 1e15 }, validUntil: 5 })).toBe(-Infinity);
+});
