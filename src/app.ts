@@ -126,10 +126,10 @@ function followKeys(options: {
           );
         }
       }
-      if (failing) log.info("key changes are being followed again");
+      if (failing) log.info("key changes can be read again");
       failing = false;
     } catch (error) {
-      if (!failing) log.warn("key changes cannot be followed; trying again", { error });
+      if (!failing) log.warn("key changes cannot be read; trying again", { error });
       failing = true;
     }
     if (!stopped) timer = setTimeout(look, FOLLOW_EVERY_MS);
