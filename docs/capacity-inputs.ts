@@ -5,60 +5,39 @@
  * figure is what a request costs and does not include waiting for a core.
  */
 import { RedisClient, SQL } from "bun";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describeMachine } from "../bench/machine.ts";
-import { cpuSeconds } from "../bench/proc.ts";
-import { startBalancer } from "../test/balancers/balancer.ts";
-import { haproxy, nginx } from "../test/balancers/kinds.ts";
-import { familyOf } from "../test/engines/family.ts";
-import { startPostgres } from "../test/engines/postgres.ts";
-import { startValkeyCluster } from "../test/engines/valkey-cluster.ts";
-import { startValkey } from "../test/engines/valkey.ts";
-import { startInstance } from "../test/instances/instance.ts";
-import { command } from "../test/process.ts";
+import { PET_BODY } from "../harness/api-client.ts";
+import { haproxy, nginx, startLoadBalancer } from "../harness/load-balancer.ts";
+import { describeMachine } from "../harness/machine.ts";
+import { createKey, startPetstore } from "../harness/petstore.ts";
+import { startPostgres } from "../harness/postgres.ts";
+import { cpuSeconds, processTree } from "../harness/processes.ts";
+import { median } from "../harness/statistics.ts";
+import { startValkeyCluster } from "../harness/valkey-cluster.ts";
+import { startValkey } from "../harness/valkey.ts";
+import { loadWith } from "../harness/wrk.ts";
 
 const SECONDS = 3;
 const CONNECTIONS = 64;
 const PETS = 100_000;
-const NO_LIMITS = ["--per-minute", "1000000000", "--per-day", "1000000000"];
 
-const folder = mkdtempSync(join(tmpdir(), "petstore-inputs-"));
-const createScript = join(folder, "create.lua");
-writeFileSync(
-  createScript,
-  `wrk.method = "POST"
-wrk.body = '{"name":"Rex","categoryId":7,"status":"available"}'
-wrk.headers["Content-Type"] = "application/json"
-`,
-);
-
-interface Work {
+interface Workload {
   readonly url: string;
   readonly key: string;
-  readonly script?: string;
+  readonly body?: string;
 }
 
-async function load({ url, key, script }: Work, seconds: number): Promise<number> {
-  const flags = ["-t1", `-c${CONNECTIONS}`, `-d${seconds}s`, "-H", `Authorization: Bearer ${key}`];
-  const scripted = script === undefined ? [] : ["-s", script];
-  const wrk = Bun.spawn(["wrk", ...flags, ...scripted, url], { stdout: "pipe" });
-  const output = await new Response(wrk.stdout).text();
-  const failed = /Non-2xx[^\n]*|Socket errors[^\n]*/.exec(output)?.[0];
-  if (failed !== undefined) throw new Error(`${url}: ${failed}`);
-  return Number(/(\d+) requests in/.exec(output)?.[1]);
-}
+const load = async (workload: Workload, seconds: number) =>
+  (await loadWith({ ...workload, connections: CONNECTIONS, seconds })).requests;
 
 const cpuOf = (pids: readonly number[]) =>
-  pids.flatMap(familyOf).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
+  pids.flatMap(processTree).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
 
 /** CPU time of each group of processes per request, in microseconds. */
-async function measure(work: Work, groups: Readonly<Record<string, readonly number[]>>) {
-  await load(work, 1);
+async function measure(workload: Workload, groups: Readonly<Record<string, readonly number[]>>) {
+  await load(workload, 1);
   const before = Object.values(groups).map(cpuOf);
-  const requests = await load(work, SECONDS);
+  const requests = await load(workload, SECONDS);
   const costs = Object.entries(groups).map(([name, pids], i) => {
     const micros = ((cpuOf(pids) - (before[i] ?? 0)) / requests) * 1e6;
     return [`${name} µs`, Math.round(micros * 10) / 10];
@@ -90,7 +69,7 @@ async function countBytes(key: string, engines: { postgres: string; valkey: stri
   const postgres = await meter(engines.postgres);
   const valkey = await meter(engines.valkey);
   const urls = ["--database-url", postgres.url, "--limits-url", valkey.url];
-  const server = await startInstance([...urls, "--port", "0"]);
+  const server = await startPetstore([...urls, "--port", "0"]);
   const clients = await meter(server.url);
   const ask = async () =>
     (await fetch(`${clients.url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).text();
@@ -135,15 +114,12 @@ async function commitAndSize(sql: SQL) {
   }
   const [size] = await sql<[{ each: number }]>`
     SELECT pg_total_relation_size('production.pets')::float8 / count(*) AS each FROM production.pets`;
-  const commit = took.toSorted((a, b) => a - b)[150] ?? 0;
-  return `A commit takes ${commit.toFixed(2)} ms, a pet ${Math.round(size.each)} bytes of PostgreSQL's disk.`;
+  return `A commit takes ${median(took).toFixed(2)} ms, a pet ${Math.round(size.each)} bytes of PostgreSQL's disk.`;
 }
 
 const [postgres, valkey] = [await startPostgres({ durable: true }), await startValkey()];
 const place = ["--database-url", postgres.url, "--limits-url", valkey.url];
-const plan = ["--plan", "enterprise", ...NO_LIMITS];
-const { out } = await command("keys", "create", "--name", "inputs", ...plan, "--json", ...place);
-const { key }: { key: string } = JSON.parse(out);
+const { key } = await createKey(place);
 const sql = new SQL(postgres.url, { max: 1 });
 await sql.unsafe(`INSERT INTO production.pets (name, category_id, status)
   SELECT 'Rex ' || n, n % 50, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]
@@ -152,25 +128,28 @@ await sql.unsafe("VACUUM ANALYZE production.pets");
 
 // A long timeout: this machine is so busy that a late response does not mean a failure.
 const patient = ["--limits-timeout", "1s", "--port", "0", "--trust-proxy", "127.0.0.1"];
-const server = await startInstance([...place, ...patient]);
+const server = await startPetstore([...place, ...patient]);
 const groups = { server: [server.pid], postgres: [postgres.pid], valkey: [valkey.pid] };
 const costs: Record<string, Record<string, number>> = {};
 costs["list, first page of 20"] = await measure({ url: `${server.url}/pets`, key }, groups);
 costs.get = await measure({ url: `${server.url}/pets/4711`, key }, groups);
-costs.create = await measure({ url: `${server.url}/pets`, key, script: createScript }, groups);
+costs.create = await measure({ url: `${server.url}/pets`, key, body: PET_BODY }, groups);
 
 const port = Number(new URL(server.url).port);
 for (const kind of [nginx, haproxy]) {
-  const balancer = await startBalancer(kind, [port, port, port]);
+  const balancer = await startLoadBalancer(kind, [port, port, port]);
   const url = `http://127.0.0.1:${balancer.port}/v1/pets/4711`;
-  costs[`get through ${kind.program}`] = await measure({ url, key }, { ...groups, balancer: [balancer.pid] });
+  costs[`get through ${kind.executable}`] = await measure(
+    { url, key },
+    { ...groups, balancer: [balancer.pid] },
+  );
   await balancer.stop();
 }
 await server.stop();
 
 const cluster = await startValkeyCluster();
 const nodes = ["--limits-url", cluster.nodes.map(({ url }) => url).join(",")];
-const clustered = await startInstance(["--database-url", postgres.url, ...nodes, ...patient]);
+const clustered = await startPetstore(["--database-url", postgres.url, ...nodes, ...patient]);
 costs["get, Valkey as a cluster"] = await measure(
   { url: `${clustered.url}/pets/4711`, key },
   { ...groups, server: [clustered.pid], valkey: cluster.nodes.map(({ pid }) => pid) },
@@ -184,5 +163,4 @@ process.stdout
 ${Bun.inspect.table(costs)}${Bun.inspect.table(connections)}A key or address takes ${await subjectBytes(valkey.url)} bytes of Valkey's memory.
 ${await commitAndSize(sql)}
 `);
-rmSync(folder, { recursive: true });
 process.exit(0);

@@ -5,9 +5,10 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DEADLINE_MS } from "../src/app.ts";
-import { COMMANDS } from "../src/cli/commands.ts";
-import { DEFAULT_URL, KEY_OPTIONS, SETTINGS } from "../src/config.ts";
-import { defaultOf, type Option, variableOf } from "../src/config/option.ts";
+import { COMMANDS } from "../src/cli/program.ts";
+import { DEFAULT_URL } from "../src/config/config.ts";
+import { KEY_OPTIONS, SETTINGS } from "../src/config/options.ts";
+import { describeDefault, flagUsage, type Option, variableOf } from "../src/config/parse-options.ts";
 import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
 import { PARAMETERS } from "../src/contract/openapi/parameters.ts";
 import { type Operation, OPERATIONS, PAGE_LIMIT } from "../src/contract/operations.ts";
@@ -20,7 +21,7 @@ import { MAX_BODY_BYTES } from "../src/http/request-body.ts";
 import { IDLE_SECONDS, PATIENCE_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES } from "../src/http1/request-head.ts";
-import { KEPT_MS } from "../src/store/idempotency.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -33,7 +34,7 @@ export const VALUES = {
   pageLimit: `${PAGE_LIMIT.min} to ${PAGE_LIMIT.max}, default ${PAGE_LIMIT.default}`,
   // The schema allows for two quotation marks.
   idempotencyKeyLength: `1 to ${PARAMETERS["Idempotency-Key"].schema.maxLength - 2} characters`,
-  idempotencyLifetime: hours(KEPT_MS),
+  idempotencyLifetime: hours(IDEMPOTENCY_LIFETIME_MS),
   requestTimeout: seconds(PATIENCE_SECONDS * 1000),
   responseTimeout: seconds(DEADLINE_MS),
   idleTimeout: seconds(IDLE_SECONDS * 1000),
@@ -166,11 +167,10 @@ function settingRow([flag, option]: [string, Option]): string[] {
 }
 
 function keyOptionRow([flag, option]: [string, Option]): string[] {
-  const { placeholder, range } = option.kind;
-  const usage = placeholder === undefined ? `--${flag}` : `--${flag} ${placeholder}`;
+  const { range } = option.type;
   return [
-    code(usage),
-    defaultOf(option) ?? "",
+    code(flagUsage(flag, option)),
+    describeDefault(option) ?? "",
     range === undefined ? option.help : `${option.help} (${range})`,
   ];
 }

@@ -34,6 +34,7 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
       dataDir,
       trustedProxies: [],
       drainDelayMs: 0,
+      limitsTimeoutMs: 25,
       plans: DEFAULT_PLANS,
       ban: DEFAULT_BAN,
     },

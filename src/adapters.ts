@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { type Config, pathsOf, type Place } from "./config.ts";
+import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
 import type { BanRules } from "./domain/rate-limit.ts";
 import type { Clock, KeyStore, RateLimiter, Store } from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
@@ -59,19 +59,19 @@ async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult
 }
 
 /** Pets, orders and keys: in PostgreSQL where an address is given, in a file otherwise. */
-export async function openStores(place: Place, log?: Log): Promise<Stores> {
-  if (place.databaseUrl === undefined) {
-    makeFolder(place.dataDir);
-    const { openStore } = await import("./store/sqlite/index.ts");
-    return openStore(pathsOf(place).store);
+export async function openStores(storage: StorageConfig, log?: Log): Promise<Stores> {
+  if (storage.databaseUrl === undefined) {
+    makeFolder(storage.dataDir);
+    const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
+    return openSqlite(pathsOf(storage).store);
   }
-  const { openPostgres } = await import("./store/postgres/index.ts");
-  const opened = await openPostgres(place.databaseUrl, {
-    schema: place.environment,
-    onTurn: (turn) =>
-      turn.state === "down"
-        ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: messageOf(turn.cause) })
-        : log?.info("PostgreSQL is back", { afterMs: Math.round(turn.afterMs) }),
+  const { openPostgres } = await import("./store/postgres/postgres-store.ts");
+  const opened = await openPostgres(storage.databaseUrl, {
+    schema: storage.environment,
+    onStateChange: (change) =>
+      change.state === "down"
+        ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: messageOf(change.cause) })
+        : log?.info("PostgreSQL is back", { afterMs: change.afterMs }),
   });
   return { ...opened, petJson: petJsonOf(opened.store) };
 }
@@ -84,7 +84,7 @@ function makeFolder(path: string): void {
 /** One server per folder: two would each give out the whole of every limit, and neither see what the other wrote. */
 async function lockFolder(config: Config): Promise<{ release(): void } | undefined> {
   makeFolder(config.dataDir);
-  const { acquireLock } = await import("./store/sqlite/index.ts");
+  const { acquireLock } = await import("./store/sqlite/process-lock.ts");
   return acquireLock(pathsOf(config).lock);
 }
 
@@ -103,7 +103,7 @@ async function ownLimiter(
     });
     return createMemoryRateLimiter({ clock, ban: config.ban });
   }
-  const { openUsageStore } = await import("./store/sqlite/index.ts");
+  const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
   return createMemoryRateLimiter({
     clock,
     ban: config.ban,
@@ -114,8 +114,7 @@ async function ownLimiter(
 
 function sharedLimiter(config: Config, urls: readonly string[], { clock, log }: { clock: Clock; log: Log }) {
   const { environment, limitsTimeoutMs, ban } = config;
-  const timeout = limitsTimeoutMs === undefined ? {} : { timeoutMs: limitsTimeoutMs };
-  return openValkey({ environment, urls, ban, clock, ...timeout }, (state, cause) =>
+  return openValkey({ environment, urls, ban, clock, timeoutMs: limitsTimeoutMs }, (state, cause) =>
     state === "unavailable"
       ? log.warn(...lossOf(messageOf(cause)))
       : log.info("Valkey is back; limits are shared again"),
@@ -141,7 +140,7 @@ export interface ValkeyOptions {
   readonly urls: readonly string[];
   readonly ban: BanRules;
   readonly clock: Clock;
-  readonly timeoutMs?: number;
+  readonly timeoutMs: number;
 }
 
 /** One address is a server, several are hosts of a cluster. */

@@ -1,5 +1,5 @@
 import { steadyClock } from "./clock.ts";
-import { type Config, listenUrl, serversOf } from "./config.ts";
+import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
@@ -115,7 +115,10 @@ function followKeys(options: {
     try {
       for (const key of await authenticator.followChanges()) {
         if (key.unbannedAt !== undefined) {
-          await rateLimiter.unban({ kind: "key", id: key.id }, Math.min(clock.now(), key.unbannedAt + CLOCKS_APART_MS));
+          await rateLimiter.unban(
+            { kind: "key", id: key.id },
+            Math.min(clock.now(), key.unbannedAt + CLOCKS_APART_MS),
+          );
         }
       }
       if (failing) log.info("key changes are being followed again");

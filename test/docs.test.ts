@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
-import { DEFAULT_URL } from "../src/config.ts";
+import { DEFAULT_URL } from "../src/config/config.ts";
 import { PAGE_LIMIT } from "../src/contract/operations.ts";
 import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
-const TREES = ["src", "test", "bench", "faults", "docs"];
+const TREES = ["src", "test", "harness", "bench", "faults", "docs"];
 const MAX_LINES = 300;
 const MAX_COLUMNS = 120;
 
@@ -68,17 +68,18 @@ const roomOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   domain: ["contract"],
-  auth: ["domain", "contract", "copy-string", "hash-index"],
+  auth: ["domain", "contract", "copy-string", "hash-index", "ip-address"],
   "rate-limit": ["domain", "contract", "hash-index"],
   store: ["domain", "contract", "etag", "bounded-cache"],
   http1: ["domain", "log"],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string"],
-  config: ["domain", "contract"],
+  config: ["domain", "contract", "ip-address"],
   clock: ["domain"],
   log: [],
   etag: [],
   "bounded-cache": [],
   "copy-string": [],
+  "ip-address": [],
   "hash-index": [],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log"],
@@ -121,14 +122,14 @@ describe("rooms", () => {
   });
 
   test("imports within src stay within src", () => {
-    expect(imports.filter(({ of }) => /^(?:test|bench|docs|\.\.)\b/.test(of))).toEqual([]);
+    expect(imports.filter(({ of }) => /^(?:test|harness|bench|faults|docs|\.\.)\b/.test(of))).toEqual([]);
   });
 
   test.each<[string, RegExp, RegExp]>([
     [
       "the environment is read in config alone",
       /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
-      /^src\/config\.ts$/,
+      /^src\/config\/config\.ts$/,
     ],
     [
       "sockets are listened on in http1 alone",

@@ -4,6 +4,9 @@ import type { Identifier } from "./json.ts";
 import { queryInteger, type Infer, type Schema } from "./schema.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 
+/** In front of every path of the API. */
+export const BASE_PATH = "/v1";
+
 /**
  * The table of operations. The router, the validation, the OpenAPI document and the handlers' types all come from it:
  * what is not here does not exist, and what is here must be handled.

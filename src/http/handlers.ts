@@ -92,17 +92,17 @@ function nextLink(options: { url: string; listing: Listing; query: ListQuery<str
   Link?: string;
 } {
   const { url, listing, query, page } = options;
-  if (!page.more || page.last === undefined) return {};
+  if (!page.hasMore || page.last === undefined) return {};
   const limit = query.limit === undefined ? "" : `limit=${query.limit}&`;
   const status = query.status === undefined ? "" : `status=${query.status}&`;
   return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(listing, page.last)}>; rel="next"` };
 }
 
 /** A page with more behind it ends with what shows that; one without is touched by every pet that is added. */
-function spanOf(after: bigint, { last, more, next }: PageJson): IdRange {
+function spanOf(after: bigint, { last, hasMore, next }: PageJson): IdRange {
   const from = after + 1n;
   const to = next ?? last;
-  return more && to !== undefined ? { from, to } : { from };
+  return hasMore && to !== undefined ? { from, to } : { from };
 }
 
 function created<R extends Rejection>(url: string, written: WriteResult | R) {

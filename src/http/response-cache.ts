@@ -50,7 +50,7 @@ export class ResponseCache {
 
   /** Whether this key was asked for before, and is from now on. */
   isWanted(key: string): boolean {
-    return key.length <= MAX_KEY_LENGTH && this.#admissionFilter.knows(Bun.hash.xxHash32(key));
+    return key.length <= MAX_KEY_LENGTH && this.#admissionFilter.admits(Bun.hash.xxHash32(key));
   }
 
   keep(key: string, answer: CachedResponse, span: IdRange): void {

@@ -2,7 +2,7 @@ import { afterAll, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openUsageStore } from "../../src/store/sqlite/index.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { rateLimiterConformance } from "../conformance/rate-limiter.ts";
 import { compareWithModel } from "./model-comparison.ts";
 import { openOn, openOnMaps } from "./open-memory.ts";

@@ -2,7 +2,7 @@ import { RedisClient } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { rateLimiterConformance } from "../conformance/rate-limiter.ts";
-import { startValkeyCluster, type ValkeyCluster } from "../engines/valkey-cluster.ts";
+import { startValkeyCluster, type ValkeyCluster } from "../../harness/valkey-cluster.ts";
 import { key } from "../subjects.ts";
 import { openWithFallback, openOnValkey, openWithoutFallback, StateChanges } from "./open-valkey.ts";
 

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { inspect } from "node:util";
 import type { Decision, Limits } from "../../src/domain/rate-limit.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
-import { freePort } from "../engines/port.ts";
-import type { Server } from "../engines/server.ts";
-import { startValkey } from "../engines/valkey.ts";
+import { freePort } from "../../harness/ports.ts";
+import type { Server } from "../../harness/server.ts";
+import { startValkey } from "../../harness/valkey.ts";
 import { key } from "../subjects.ts";
 import { openWithFallback, StateChanges } from "./open-valkey.ts";
 

@@ -2,7 +2,7 @@ import { RedisClient } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { DEFAULT_BAN, type Subject } from "../../src/domain/rate-limit.ts";
 import { rateLimiterConformance, type RateLimiterUnderTest, STARTS_AT } from "../conformance/rate-limiter.ts";
-import { valkeyUrl } from "../engines/valkey.ts";
+import { valkeyUrl } from "../../harness/valkey.ts";
 import { address, key, textOf } from "../subjects.ts";
 import { compareWithModel } from "./model-comparison.ts";
 import { openOnMaps } from "./open-memory.ts";

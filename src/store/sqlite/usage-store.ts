@@ -2,10 +2,9 @@ import type { Statement } from "bun:sqlite";
 import { Unavailable } from "../../contract/errors.ts";
 import type { Subject, Usage, Window } from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
-import type { Connection } from "./connection.ts";
-import { openFor } from "./database.ts";
-import { asFault } from "./sqlite-errors.ts";
-import type { Migration } from "../migration.ts";
+import { type Connection, openDatabaseFor } from "./connection.ts";
+import { toUnavailable } from "./sqlite-errors.ts";
+import type { Migration } from "../migrations.ts";
 
 const MIGRATIONS: readonly Migration[] = [
   {
@@ -57,7 +56,7 @@ export function openUsageStore(path: string): UsageStore {
     busyTimeoutMs: 0,
   } as const;
   try {
-    return openFor(path, options, (connection) => new SqliteUsageStore(connection, path));
+    return openDatabaseFor(path, options, (connection) => new SqliteUsageStore(connection, path));
   } catch (error) {
     throw withHint(error);
   }
@@ -121,7 +120,7 @@ class SqliteUsageStore implements UsageStore {
 
   /** A damaged page shows when it is read, which may be long after the file was opened. */
   #readError(error: unknown): unknown {
-    const fault = asFault(error);
+    const fault = toUnavailable(error);
     if (fault instanceof Unavailable) return fault;
     const reason = error instanceof Error ? error.message : String(error);
     return withHint(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));
