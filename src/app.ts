@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { steadyClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
@@ -6,15 +5,8 @@ import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
-import { Deadlines } from "./http/request-timeout.ts";
-import { ErrorLog } from "./http/error-log.ts";
-import { createHandlers } from "./http/handlers.ts";
-import { ResponseCache } from "./http/response-cache.ts";
 import { createLog, type Log } from "./log.ts";
-import { createOperate } from "./http/dispatch.ts";
-import { createPages } from "./http/static-routes.ts";
-import { createPipeline } from "./http/pipeline.ts";
-import { createSite, STARTING } from "./http/app.ts";
+import { createHttpApp, startupHandler } from "./http/app.ts";
 import { HttpServer } from "./http1/server.ts";
 
 export interface App {
@@ -28,12 +20,9 @@ export interface App {
 export interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
-  /** Longest that an answer may be waited for. */
-  readonly deadlineMs?: number;
+  readonly requestTimeoutMs?: number;
 }
 
-/** Shorter than the time a stop is given. */
-const DEADLINE_MS = 7_000;
 /** A changed key is known everywhere within a second; four looks leave room for a slow one. */
 const FOLLOW_EVERY_MS = 250;
 /** A ban that began up to this much after it was lifted was lifted all the same, by a clock that is behind. */
@@ -56,33 +45,32 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 export async function serveOn(
   engines: Adapters,
   config: Config,
-  { clock, log, deadlineMs = DEADLINE_MS }: AppOptions & { clock: Clock; log: Log },
+  { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
   const { store, keys, petJson, rateLimiter } = engines;
   const { environment, plans } = config;
   const authenticator = await Authenticator.open({ keys, environment, plans, clock });
   const { host, port, drainDelayMs } = config;
-  const listener = new HttpServer({ host, port, log, site: STARTING });
+  const listener = new HttpServer({ host, port, log, site: startupHandler });
   const baseUrl = config.publicUrl ?? listenUrl(host, listener.port);
 
-  const handlers = createHandlers({ store, petJson, clock, baseUrl });
-  const faults = new ErrorLog(log);
-  const operate = createOperate({
-    handlers,
-    kept: petJson.changes ? { listPets: new ResponseCache(petJson.changes) } : {},
-    deadlines: new Deadlines(deadlineMs),
-    clock,
-    faults,
-    baseUrl,
-  });
-  const addresses = new Addresses(config.trustedProxies);
-  const pipeline = createPipeline({ authenticator, rateLimiter, plans, addresses, clock, faults }, operate);
-  const pages = createPages({
-    openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
-    docs: interfaceDocs,
-    isLeaving: () => listener.isLeaving,
-  });
-  listener.serve(createSite({ pipeline, pages, log }));
+  const servers = serversOf(config, baseUrl);
+  listener.serve(
+    createHttpApp({
+      authenticator,
+      rateLimiter,
+      addresses: new Addresses(config.trustedProxies),
+      plans,
+      store,
+      petJson,
+      clock,
+      log,
+      baseUrl,
+      requestTimeoutMs,
+      openApi: () => openApiJson({ servers, current: environment, plans, ban: config.ban }),
+      isShuttingDown: () => listener.isLeaving,
+    }),
+  );
   const stopFollowing = followKeys({ authenticator, rateLimiter, clock, log });
 
   return {
@@ -138,8 +126,4 @@ function systemClock(log: Log): Clock {
     onStep: (byMs) =>
       log.warn("the machine's clock was set; it is followed from the next start on", { byMs }),
   });
-}
-
-function interfaceDocs(): string {
-  return readFileSync(new URL("../docs/interface.md", import.meta.url), "utf8");
 }

@@ -1,4 +1,6 @@
 import { ADDRESS, DEFAULT_URL, expectedUrl, PLACE, serversOf, TWIN } from "../config.ts";
+import { DEFAULT_PLANS } from "../domain/plans.ts";
+import { DEFAULT_BAN } from "../domain/rate-limit.ts";
 import { define } from "./define.ts";
 
 export const openapi = define({
@@ -19,7 +21,9 @@ export const openapi = define({
     const { env: environment, "twin-url": twinUrl } = values;
     const place = { environment, ...(twinUrl !== undefined && { twinUrl }) };
     const servers = serversOf(place, expectedUrl(values) ?? DEFAULT_URL[environment]);
-    await print(`${openApiJson({ servers, current: environment })}\n`);
+    await print(
+      `${openApiJson({ servers, current: environment, plans: DEFAULT_PLANS, ban: DEFAULT_BAN })}\n`,
+    );
     return undefined;
   },
 });

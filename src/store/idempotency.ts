@@ -1,11 +1,12 @@
-import { type Rejection, rejection } from "../contract/errors.ts";
+import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED, type Rejection } from "../contract/errors.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../contract/constants.ts";
 import type { IdempotentRequest, WriteResult } from "../domain/ports.ts";
 
 /** The rules of repeated writes that hold on every engine. */
 export type IdempotentOperation = "createPet" | "placeOrder";
 
 /** An answer is kept this long. */
-export const KEPT_MS = 24 * 60 * 60 * 1000;
+export const KEPT_MS = IDEMPOTENCY_LIFETIME_MS;
 
 /** What is kept of the first successful answer. */
 export interface Kept {
@@ -16,18 +17,12 @@ export interface Kept {
 
 export type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
 
-export const STILL_RUNNING: IdempotencyRejection = rejection(
-  "idempotency_conflict",
-  "The first request with this Idempotency-Key is still running.",
-);
-
-const USED_BEFORE: IdempotencyRejection = rejection(
-  "idempotency_key_reused",
-  "This Idempotency-Key was used with another body; take a new one.",
-);
+export const STILL_RUNNING: IdempotencyRejection = IDEMPOTENCY_CONFLICT;
 
 export function replay({ fingerprint }: IdempotentRequest, kept: Kept): WriteResult | IdempotencyRejection {
-  return kept.fingerprint === fingerprint ? { id: kept.id, body: kept.body, replayed: true } : USED_BEFORE;
+  return kept.fingerprint === fingerprint
+    ? { id: kept.id, body: kept.body, replayed: true }
+    : IDEMPOTENCY_KEY_REUSED;
 }
 
 export function nameOf(operation: IdempotentOperation, { keyId, idempotencyKey }: IdempotentRequest): string {

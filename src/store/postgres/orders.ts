@@ -1,9 +1,14 @@
 import type { SQL } from "bun";
-import type { Rejection } from "../../contract/errors.ts";
+import {
+  orderClosed,
+  orderNotFound,
+  petNotAvailable,
+  petNotFound,
+  type Rejection,
+} from "../../contract/errors.ts";
 import { encodeOrder, type Order, type OrderUpdate, type PetStatus } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type { WriteResult } from "../../domain/ports.ts";
-import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../rejections.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
 import { turnFor } from "./advisory-locks.ts";
 

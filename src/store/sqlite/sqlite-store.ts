@@ -1,4 +1,11 @@
-import type { ErrorCode, Rejection } from "../../contract/errors.ts";
+import {
+  type ErrorCode,
+  orderClosed,
+  orderNotFound,
+  petNotAvailable,
+  petNotFound,
+  type Rejection,
+} from "../../contract/errors.ts";
 import {
   encodeOrder,
   encodePet,
@@ -17,7 +24,6 @@ import {
   type IdempotencyRejection,
   STILL_RUNNING,
 } from "../idempotency.ts";
-import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../rejections.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { type GroupCommitOptions, GroupCommit } from "./group-commit.ts";
 import type { Connection } from "./connection.ts";
