@@ -1,20 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { BARS, judge } from "./bars.ts";
+import { UsageError } from "../harness/command-line.ts";
+import { Progress } from "../harness/progress.ts";
+import { plainTable } from "../harness/table.ts";
+import type { CandidateId } from "./candidates.ts";
 import { chartOf } from "./chart.ts";
-import type { ContestantId } from "./contestants.ts";
-import type { Sample } from "./measure.ts";
-import { nginxConfig } from "./nginx.ts";
-import { Misuse, readOptions } from "./options.ts";
-import { tablesOf } from "./report.ts";
-import type { Results } from "./results.ts";
-import { checkRound, checkRows, WrongAnswer } from "./sanity.ts";
-import type { Server } from "./servers.ts";
-import { median, ratioOf } from "./statistics.ts";
-import { plainTable } from "./table.ts";
-import { inTurn, Scores } from "./turns.ts";
-import { valuesFor } from "./values.ts";
-import { workOf, type WorkId } from "./work.ts";
-import { patternOf } from "./wrk.ts";
+import { checkRound, checkRows, WrongResponse } from "./checks.ts";
+import { readOptions } from "./options.ts";
+import { nginxConfig } from "./replay/nginx-config.ts";
+import { conditionsOf, detailTables } from "./tables.ts";
+import { requestValues } from "./request-values.ts";
+import type { Results, Sample } from "./results.ts";
+import { measureRounds, rotate } from "./rounds.ts";
+import { judge, TARGETS } from "./targets.ts";
+import { type WorkloadId, workloadOf } from "./workloads.ts";
 
 const sample = (perSecond: number): Sample => ({
   perSecond,
@@ -24,17 +22,17 @@ const sample = (perSecond: number): Sample => ({
   loadCpu: 0.5,
 });
 
-function resultsWith(cells: [WorkId, ContestantId, number[]][]): Results {
+function resultsWith(cells: [WorkloadId, CandidateId, number[]][]): Results {
   return {
-    format: 1,
+    format: 2,
     takenAt: "2026-11-15T00:00:00.000Z",
     machine: { cpu: "a processor", cores: 2, memoryGb: 8, kernel: "6", architecture: "arm64", load: "0 0 0" },
     versions: { Bun: "1.4.4" },
     pinned: true,
     seconds: 2,
     rounds: 3,
-    animals: 100_000,
-    cells: cells.map(([work, server, rates]) => ({ work, server, samples: rates.map(sample) })),
+    pets: 100_000,
+    cells: cells.map(([workload, server, rates]) => ({ workload, server, samples: rates.map(sample) })),
     paced: [],
     servers: [],
     growth: [],
@@ -42,103 +40,82 @@ function resultsWith(cells: [WorkId, ContestantId, number[]][]): Results {
   };
 }
 
-describe("statistics", () => {
-  test("the median of an even number of values lies between the middle two", () => {
-    expect(median([4, 1, 3, 2])).toBe(2.5);
-  });
-
-  test("a ratio is taken round by round, so that a disturbed round counts once", () => {
-    expect(ratioOf([90, 45, 90], [100, 50, 200])).toEqual({ median: 0.9, min: 0.45, max: 0.9 });
-  });
-});
-
-describe("turns", () => {
-  test("another entrant begins each round, and everyone has a turn", () => {
-    const rounds = [1, 2, 3].map((round) => inTurn(["a", "b", "c"], round).join(""));
+describe("rounds", () => {
+  test("each round begins with another server, and every server is measured", () => {
+    const rounds = [1, 2, 3].map((round) => rotate(["a", "b", "c"], round).join(""));
     expect(rounds).toEqual(["bca", "cab", "abc"]);
-    expect(inTurn([], 2)).toEqual([]);
+    expect(rotate([], 2)).toEqual([]);
   });
 
-  test("samples are kept by work and server, in the order of the tables", () => {
-    const scores = new Scores(["list", "get"], (work) => (work === "list" ? ["bare", "ours"] : ["ours"]));
-    scores.add("get", "ours", sample(3));
-    scores.add("list", "ours", sample(1));
-    scores.add("list", "ours", sample(2));
-    expect(
-      scores.cells.map(({ work, server, samples }) => [
-        work,
-        server,
-        samples.map(({ perSecond }) => perSecond),
-      ]),
-    ).toEqual([
-      ["list", "bare", []],
-      ["list", "ours", [1, 2]],
-      ["get", "ours", [3]],
+  test("samples are collected by workload and server, in the order of the tables", async () => {
+    const written: string[] = [];
+    const stream = { write: (line: string) => written.push(line) } as unknown as NodeJS.WriteStream;
+    const cells = await measureRounds({
+      run: { rounds: 2, progress: new Progress(6, stream) },
+      label: "",
+      workloads: ["list", "get"],
+      start: async () => [{ name: "a" }, { name: "b" }],
+      supports: ({ name }, workload) => name === "b" || workload === "list",
+      measure: async ({ name }, { id }) => sample(name === "b" ? 2 : id === "list" ? 1 : Number.NaN),
+    });
+    const rates = cells.map(({ workload, server, samples }) => {
+      return [workload, server.name, samples.map(({ perSecond }) => perSecond)];
+    });
+    expect(rates).toEqual([
+      ["list", "a", [1, 1]],
+      ["list", "b", [2, 2]],
+      ["get", "b", [2, 2]],
     ]);
+    expect(written).toHaveLength(6);
+    expect(written.at(0)).toBe("  0% round 1 of 2 · list, first page · b\n");
+    expect(written.at(-1)).toMatch(/^ 83% round 2 of 2 · get, random pets · b · \d:\d\d left\n$/);
   });
 });
 
-describe("load", () => {
-  test("a pattern keeps its proportions and spreads the rare ones evenly", () => {
-    const pattern = patternOf([90, 9, 1]);
-    expect(pattern.length).toBe(100);
-    expect([0, 1, 2].map((part) => pattern.filter((at) => at === part).length)).toEqual([90, 9, 1]);
-    const gets = pattern.flatMap((part, at) => (part === 1 ? [at] : []));
-    expect(Math.min(...gets.slice(1).map((at, i) => at - (gets[i] ?? 0)))).toBeGreaterThanOrEqual(8);
-  });
-
-  test("cursors are all different, reach through the whole table, and begin full pages only", () => {
-    const { plain, opaque, bodies } = valuesFor(1_000_000);
-    expect(new Set(plain).size).toBe(plain.length);
-    expect(new Set(opaque).size).toBe(opaque.length);
-    expect(Math.max(...plain.map(Number))).toBeLessThanOrEqual(1_000_000 - 21);
-    expect(Math.max(...plain.map(Number))).toBeGreaterThan(990_000);
-    expect(new Set(bodies.map(({ length }) => length)).size).toBe(1);
-  });
+test("cursors are all different, cover the whole table, and begin full pages only", () => {
+  const { plainCursors, opaqueCursors, bodies } = requestValues(1_000_000);
+  expect(new Set(plainCursors).size).toBe(plainCursors.length);
+  expect(new Set(opaqueCursors).size).toBe(opaqueCursors.length);
+  expect(Math.max(...plainCursors.map(Number))).toBeLessThanOrEqual(1_000_000 - 21);
+  expect(Math.max(...plainCursors.map(Number))).toBeGreaterThan(990_000);
+  expect(new Set(bodies.map(({ length }) => length)).size).toBe(1);
 });
 
 describe("a broken server never looks fast", () => {
-  const server = { id: "ours" } as Server;
-  const figures = {
-    requests: 1_000,
-    micros: 1e6,
-    bytes: 1_000_000,
-    p50: 1,
-    p99: 2,
-    max: 3,
-    refused: 0,
-    failed: 0,
-    loadCpu: 0.5,
-  };
+  const figures = { requests: 1_000, bytes: 1_000_000, rejected: 0, failed: 0 };
 
-  test("a round of right answers passes", () => {
-    expect(() => checkRound(server, workOf("list"), figures, 1_000)).not.toThrow();
-    expect(() => checkRound(server, workOf("429"), { ...figures, refused: 1_000 }, 1_000)).not.toThrow();
+  test("a round of correct responses passes", () => {
+    expect(() => checkRound("ours", workloadOf("list"), figures, 1_000)).not.toThrow();
+    expect(() => checkRound("ours", workloadOf("429"), { ...figures, rejected: 1_000 }, 1_000)).not.toThrow();
   });
 
   test.each([
-    ["one refused request among a thousand", "list", { refused: 1 }],
+    ["one rejected request among a thousand", "list", { rejected: 1 }],
     ["a broken connection", "list", { failed: 1 }],
-    ["answers that are too short", "list", { bytes: 500_000 }],
-    ["no answer at all", "list", { requests: 0 }],
-    ["requests let in that should be refused", "429", { refused: 900 }],
-  ] as const)("%s stops the run", (_what, work, fault) => {
-    expect(() => checkRound(server, workOf(work), { ...figures, ...fault }, 1_000)).toThrow(WrongAnswer);
+    ["responses that are too short", "list", { bytes: 500_000 }],
+    ["no response at all", "list", { requests: 0 }],
+    ["requests that should be rejected and are not", "429", { rejected: 900 }],
+  ] as const)("%s stops the run", (_what, workload, fault) => {
+    expect(() => checkRound("ours", workloadOf(workload), { ...figures, ...fault }, 1_000)).toThrow(
+      WrongResponse,
+    );
   });
 
-  test("creates that were answered but are no rows stop the run", () => {
-    expect(() => checkRows(server, workOf("create-32"), { rows: 1_010, requests: 1_000 })).not.toThrow();
-    expect(() => checkRows(server, workOf("create-32"), { rows: 990, requests: 1_000 })).toThrow(WrongAnswer);
-    expect(() => checkRows(server, workOf("mix"), { rows: 10, requests: 1_000 })).not.toThrow();
-    expect(() => checkRows(server, workOf("mix"), { rows: 5, requests: 1_000 })).toThrow(WrongAnswer);
+  test("acknowledged creates that are not in the database stop the run", () => {
+    const check = (id: WorkloadId, rows: number) => () =>
+      checkRows("ours", workloadOf(id), { rows, requests: 1_000, connections: 32 });
+    expect(check("create-32", 1_010)).not.toThrow();
+    expect(check("create-32", 990)).toThrow(WrongResponse);
+    expect(check("mix", 10)).not.toThrow();
+    expect(check("mix", 5)).toThrow(WrongResponse);
   });
 });
 
-describe("bars", () => {
+describe("targets", () => {
   const outcomeOf = (results: Results, what: string) =>
-    judge(results).find(({ bar }) => bar.what.startsWith(what));
+    judge(results).find(({ target }) => target.what.startsWith(what));
 
-  test("a bar is reached, missed, or not measured", () => {
+  test("a target is reached, missed, or not measured", () => {
     const results = resultsWith([
       ["list", "bare", [100, 100, 100]],
       ["list", "ours", [84, 86, 90]],
@@ -150,7 +127,7 @@ describe("bars", () => {
     expect(outcomeOf(results, "429")?.reached).toBeUndefined();
   });
 
-  test("the best peer is the one to beat", () => {
+  test("the fastest peer counts", () => {
     const results = resultsWith([
       ["list", "ours", [100]],
       ["list", "express", [10]],
@@ -169,8 +146,8 @@ describe("bars", () => {
     expect(outcomeOf(results, "list, against the best Node peer")?.reached).toBeUndefined();
   });
 
-  test("every bar has one bound", () => {
-    for (const { atLeast, atMost } of BARS)
+  test("every target has one bound", () => {
+    for (const { atLeast, atMost } of TARGETS)
       expect((atLeast === undefined) !== (atMost === undefined)).toBe(true);
   });
 });
@@ -181,14 +158,15 @@ describe("report", () => {
     ["list", "ours", [86, 86, 90]],
   ]);
 
-  test("names what was left out, and why", () => {
-    expect(tablesOf(results).map(plainTable).join("")).toContain("not installed");
+  test("says what was not measured, and why", () => {
+    expect(detailTables(results).map(plainTable).join("")).toContain("not installed");
+    expect(conditionsOf(results).join("")).toContain("Not measured: nginx, return: not installed.");
   });
 
-  test("marks a figure at which the load generator was at its limit", () => {
+  test("marks a figure that the load generator limited", () => {
     const bound = { ...sample(100), loadCpu: 1 };
-    const limited = { ...results, cells: [{ work: "list", server: "bare", samples: [bound] } as const] };
-    expect(tablesOf(limited).map(plainTable).join("")).toContain("≥ 100");
+    const limited = { ...results, cells: [{ workload: "list", server: "bare", samples: [bound] } as const] };
+    expect(detailTables(limited).map(plainTable).join("")).toContain("≥ 100");
   });
 
   test("the chart is well-formed and shows the ratio", () => {
@@ -202,21 +180,21 @@ describe("report", () => {
 describe("options", () => {
   test("by default everything is measured", () => {
     const options = readOptions([]);
-    if (options === "help") throw new Error("help was not asked for");
-    expect(options.works).toContain("create-256");
+    if (options === undefined) throw new Error("--help was not given");
+    expect(options.workloads).toContain("create-256");
     expect(options.sections).toEqual(["paced", "growth", "start", "limiter"]);
     expect(options.peers.length).toBe(5);
   });
 
   test.each(["--only lists", "--seconds 0", "--rounds five", "--peers koa", "--fast"])(
-    "%s is refused",
+    "%s is rejected",
     (line) => {
-      expect(() => readOptions(line.split(" "))).toThrow(Misuse);
+      expect(() => readOptions(line.split(" "))).toThrow(UsageError);
     },
   );
 });
 
-test("nginx is never given a variable to expand", () => {
-  const reply = { status: 200, headers: {}, body: "$host" };
-  expect(() => nginxConfig("", { list: { list: reply } }, { list: 1 })).toThrow("dollar");
+test("a response with a dollar sign, which nginx would expand, is rejected", () => {
+  const response = { status: 200, headers: {}, body: "$host" };
+  expect(() => nginxConfig("", { list: { list: response } }, { list: 1 })).toThrow("dollar");
 });

@@ -1,86 +1,76 @@
-import type { Arena } from "./arena.ts";
-import type { Sample } from "./measure.ts";
-import { type Cell, type PacedCell, throughputOf } from "./results.ts";
-import type { Progress } from "./progress.ts";
-import type { Server } from "./servers.ts";
-import { median } from "./statistics.ts";
-import { inTurn, Scores } from "./turns.ts";
-import { workOf, type WorkId } from "./work.ts";
+import { median } from "../harness/statistics.ts";
+import type { CandidateServer, ServerGroup } from "./candidate-servers.ts";
+import type { CandidateId } from "./candidates.ts";
+import { type Cell, figuresOf, type Results, type Sample } from "./results.ts";
+import { measureLoad, measureRounds, type Run } from "./rounds.ts";
+import { type Workload, type WorkloadId, workloadOf } from "./workloads.ts";
 
-const WORKS: readonly WorkId[] = ["list", "get", "mix"];
+const WORKLOADS: readonly WorkloadId[] = ["list", "get", "mix"];
 const PAIR = ["bare", "ours"] as const;
-/** Many connections that each pause some milliseconds make a steady stream; wrk's timers know no less than one. */
+/** Many connections that pause for some milliseconds make a steady load; wrk's timers have whole milliseconds. */
 const CONNECTIONS = 256;
 /**
- * Long enough for the compiler to be done, also with what one request in a hundred needs: it shares the server's core,
- * and a p99 would be the length of its work.
+ * Until the compiler has compiled even what one request in a hundred needs. It shares the server's core, and p99 would
+ * be the time that it takes.
  */
 const FIRST_WARM_UP_SECONDS = 30;
 const WARM_UP_SECONDS = 2;
 const TRIAL_SECONDS = 1;
 
-export interface PacedOptions {
-  readonly arena: Arena;
-  /** What the contest found: half of it is the rate. */
-  readonly cells: readonly Cell[];
-  readonly seconds: number;
-  readonly rounds: number;
-  readonly progress: Progress;
-}
-
-export function pacedSteps(works: readonly WorkId[], rounds: number): number {
-  return PAIR.length * (2 + WORKS.filter((work) => works.includes(work)).length) * rounds;
+/** In a round. */
+export function pacedSteps(workloads: readonly WorkloadId[]): number {
+  return PAIR.length * (2 + WORKLOADS.filter((workload) => workloads.includes(workload)).length);
 }
 
 /**
- * Latency at half the load that saturates Petstore. Each connection pauses between requests for a random time, so
- * that all together ask at that rate; the bare route is asked at the very same rate.
+ * Latency at half of the load that saturates Petstore. Each connection pauses for a random time between requests, so
+ * that together they reach that rate. The bare route gets the same rate.
  */
-export async function measurePaced(options: PacedOptions): Promise<PacedCell[]> {
-  const { arena, seconds, rounds, progress } = options;
-  const rates = new Map<WorkId, number>();
-  for (const work of WORKS) {
-    const saturating = throughputOf(options.cells, work, "ours");
-    if (saturating !== undefined) rates.set(work, median(saturating) / 2);
+export async function measurePaced(
+  run: Run,
+  cells: readonly Cell[],
+  groupOf: (ids: readonly CandidateId[]) => ServerGroup,
+): Promise<Results["paced"]> {
+  const rates = new Map<WorkloadId, number>();
+  for (const workload of WORKLOADS) {
+    const saturating = figuresOf(cells, workload, "ours");
+    if (saturating !== undefined) rates.set(workload, median(saturating) / 2);
   }
-  const scores = new Scores([...rates.keys()], () => PAIR);
-  for (let round = 1; round <= rounds; round++) {
-    const servers = await arena.start(PAIR);
-    for (const server of servers) {
-      progress.step(`half load · round ${round} of ${rounds} · warming up · ${server.id}`);
-      await arena.meter.round(server, workOf(broadestOf(rates)), { seconds: FIRST_WARM_UP_SECONDS });
-    }
-    for (const [work, rate] of rates) {
-      for (const server of inTurn(servers, round)) {
-        progress.step(`half load · round ${round} of ${rounds} · ${workOf(work).title} · ${server.id}`);
-        scores.add(work, server.id, await pace(arena, server, { work, rate, seconds }));
+  // The mix, if it is measured: it contains all kinds of requests.
+  const broadest = workloadOf([...rates.keys()].at(-1) ?? "mix");
+  const group = groupOf(PAIR);
+  const measured = await measureRounds({
+    run,
+    label: "paced · ",
+    workloads: [...rates.keys()],
+    async start() {
+      const servers = await group.start((title) => run.progress.step(`paced · starting ${title}`));
+      for (const server of servers) {
+        run.progress.step(`paced · warming up · ${server.name}`);
+        await measureLoad(server, broadest, { run, seconds: FIRST_WARM_UP_SECONDS });
       }
-    }
-  }
-  return scores.cells.map(({ work, server, samples }) => ({
-    work,
-    server,
-    samples,
-    targetPerSecond: rates.get(work) ?? 0,
-  }));
+      return servers;
+    },
+    measure: (server, workload) =>
+      measureAtRate(server, workload, { run, rate: rates.get(workload.id) ?? 0 }),
+  });
+  await group.stop();
+  return measured.map(({ workload, server, samples }) => {
+    return { workload, server: server.id, samples, targetPerSecond: rates.get(workload) ?? 0 };
+  });
 }
 
-/** The mix has everything in it. */
-function broadestOf(rates: ReadonlyMap<WorkId, number>): WorkId {
-  return [...rates.keys()].at(-1) ?? "mix";
-}
-
-/** How long answering takes is found out first, and comes off the pause. */
-async function pace(
-  { meter }: Arena,
-  server: Server,
-  { work, rate, seconds }: { work: WorkId; rate: number; seconds: number },
+/** A trial measures how long a response takes; the pause is shorter by that time. */
+async function measureAtRate(
+  server: CandidateServer,
+  workload: Workload,
+  { run, rate }: { run: Run; rate: number },
 ): Promise<Sample> {
   const cycleMs = (CONNECTIONS * 1_000) / rate;
-  const ask = (delayMs: number, length: number) =>
-    meter.round(server, workOf(work), { seconds: length, connections: CONNECTIONS, delayMs });
-  await meter.round(server, workOf(work), { seconds: WARM_UP_SECONDS });
-  const trial = await ask(cycleMs, TRIAL_SECONDS);
-  const answeringMs = (CONNECTIONS * 1_000) / trial.perSecond - cycleMs;
-  return ask(Math.min(cycleMs, Math.max(cycleMs / 2, cycleMs - answeringMs)), seconds);
+  const at = (delayMs: number) => ({ run, connections: CONNECTIONS, delayMs });
+  await measureLoad(server, workload, { run, seconds: WARM_UP_SECONDS });
+  const trial = await measureLoad(server, workload, { ...at(cycleMs), seconds: TRIAL_SECONDS });
+  const responseMs = (CONNECTIONS * 1_000) / trial.perSecond - cycleMs;
+  const delayMs = Math.min(cycleMs, Math.max(cycleMs / 2, cycleMs - responseMs));
+  return await measureLoad(server, workload, at(delayMs));
 }

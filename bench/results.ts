@@ -1,66 +1,56 @@
-import type { ContestantId } from "./contestants.ts";
-import type { Machine } from "./machine.ts";
-import type { Sample } from "./measure.ts";
-import type { WorkId } from "./work.ts";
+import type { Machine } from "../harness/machine.ts";
+import type { CandidateId } from "./candidates.ts";
+import type { WorkloadId } from "./workloads.ts";
 
-/** All that a run found out: the JSON file. Tables, bars and chart are made of it. */
+/** Everything that a run measured: the JSON file, from which tables, targets and chart are made. */
 export interface Results {
-  readonly format: 1;
+  readonly format: 2;
   readonly takenAt: string;
   readonly machine: Machine;
   readonly versions: Readonly<Record<string, string>>;
+  /** Server and load each had a core of their own. */
   readonly pinned: boolean;
   readonly seconds: number;
   readonly rounds: number;
-  readonly animals: number;
+  readonly pets: number;
   readonly cells: readonly Cell[];
-  readonly paced: readonly PacedCell[];
-  readonly servers: readonly ServerFacts[];
-  readonly growth: readonly GrowthStep[];
-  readonly limiter?: LimiterFigures;
-  /** What could not take part, and why. */
-  readonly omitted: readonly { readonly id: ContestantId; readonly reason: string }[];
+  readonly paced: readonly (Cell & { readonly targetPerSecond: number })[];
+  readonly servers: readonly (ServerFacts & { readonly id: CandidateId })[];
+  readonly growth: readonly (ServerFacts & { readonly pets: number; readonly cells: readonly Cell[] })[];
+  /** By the name of the measurement. */
+  readonly limiter?: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly omitted: readonly { readonly id: CandidateId; readonly reason: string }[];
+}
+
+/** One server with one workload, in one round. */
+export interface Sample {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** User and system time of the server for one request. */
+  readonly cpuMicros: number;
+  /** Share of a core that the load generator used; near 1 it was the bottleneck, and the server could do more. */
+  readonly loadCpu: number;
 }
 
 export interface Cell {
-  readonly work: WorkId;
-  readonly server: ContestantId;
+  readonly workload: WorkloadId;
+  readonly server: CandidateId;
   readonly samples: readonly Sample[];
 }
 
-/** At a rate that both servers are given alike. */
-export interface PacedCell extends Cell {
-  readonly targetPerSecond: number;
-}
-
-export interface ServerFacts {
-  readonly id: ContestantId;
-  readonly startMs: readonly number[];
-  readonly residentMb?: number;
-}
-
-export interface GrowthStep {
-  readonly animals: number;
+interface ServerFacts {
   readonly startMs: readonly number[];
   readonly residentMb: number;
-  readonly cells: readonly Cell[];
 }
 
-/** As bench/limiter.ts prints them, by the name of the measurement. */
-export type LimiterFigures = Readonly<Record<string, Readonly<Record<string, number>>>>;
-
-export function samplesOf(
+/** One figure of all rounds. */
+export function figuresOf(
   cells: readonly Cell[],
-  work: WorkId,
-  server: ContestantId,
-): readonly Sample[] | undefined {
-  return cells.find((cell) => cell.work === work && cell.server === server)?.samples;
-}
-
-export function throughputOf(
-  cells: readonly Cell[],
-  work: WorkId,
-  server: ContestantId,
+  workload: WorkloadId,
+  server: CandidateId,
+  figure: keyof Sample = "perSecond",
 ): readonly number[] | undefined {
-  return samplesOf(cells, work, server)?.map(({ perSecond }) => perSecond);
+  const cell = cells.find((each) => each.workload === workload && each.server === server);
+  return cell?.samples.map((sample) => sample[figure]);
 }

@@ -1,72 +1,72 @@
-import type { Engine, Expectation, Figures } from "./scenario.ts";
+import type { Database, Figures } from "./figures.ts";
 
-/** What the machine itself adds, twice over: a request goes on to an engine and back. A little is allowed always. */
-const SLACK_MS = 75;
-const slackOf = ({ longestOfControlMs }: Figures) => Math.max(SLACK_MS, 2 * longestOfControlMs);
+/** Says what is wrong, if anything is. */
+export type Expectation = (figures: Figures) => string | undefined;
 
-export const nothingLost: Expectation = ({ creates: { lost } }) =>
+/** What the machine itself may add to a response time: twice the control server's longest, and at least this. */
+const TOLERANCE_MS = 75;
+const toleranceOf = ({ longestControlMs }: Figures) => Math.max(TOLERANCE_MS, 2 * longestControlMs);
+
+const nothingLost: Expectation = ({ creates: { lost } }) =>
   lost === 0 ? undefined : `${lost} acknowledged creates are lost`;
 
-export const nothingDoubled: Expectation = ({ creates: { doubled } }) =>
-  doubled === 0 ? undefined : `${doubled} creates were done twice`;
+const nothingDuplicated: Expectation = ({ creates: { duplicated } }) =>
+  duplicated === 0 ? undefined : `${duplicated} creates were done twice`;
 
-export const allDone: Expectation = ({ failed: [first, ...others] }) =>
-  first === undefined ? undefined : `not done after all retries: ${first} and ${others.length} others`;
+const allSucceed: Expectation = ({ failed: [first, ...others] }) =>
+  first === undefined ? undefined : `failed after all retries: ${first} and ${others.length} others`;
 
-/** Only these errors, by status and code. */
+export const ALWAYS = [nothingLost, nothingDuplicated, allSucceed];
+
 export function onlyErrors(...allowed: readonly string[]): Expectation {
   return ({ errors, causes }) => {
     const others = Object.entries(errors).filter(([error]) => !allowed.includes(error));
     const why = causes.length === 0 ? "" : ` (${causes.join("; ")})`;
-    return others.length === 0
-      ? undefined
-      : `unexpected: ${others.map(([e, n]) => `${n} × ${e}`).join(", ")}${why}`;
+    const list = others.map(([error, count]) => `${count} × ${error}`).join(", ");
+    return others.length === 0 ? undefined : `unexpected errors: ${list}${why}`;
   };
 }
 
-export const refusalsSayWhen: Expectation = ({ withoutRetryAfter }) =>
-  withoutRetryAfter === 0 ? undefined : `${withoutRetryAfter} answers of 503 had no Retry-After`;
+export const retryAfterPresent: Expectation = ({ withoutRetryAfter }) =>
+  withoutRetryAfter === 0 ? undefined : `${withoutRetryAfter} responses of 503 had no Retry-After`;
 
-/** Nobody waits longer than that, but for what the machine itself adds. */
-export function waitsAtMost(ms: number): Expectation {
+export function respondsWithin(ms: number): Expectation {
   return (figures) => {
-    const bound = ms + slackOf(figures);
-    return figures.longestMs <= bound
+    const { longestMs } = figures;
+    const tolerance = toleranceOf(figures);
+    return longestMs <= ms + tolerance
       ? undefined
-      : `the longest wait was ${Math.round(figures.longestMs)} ms, more than ${ms} and ${Math.round(bound - ms)} of slack`;
+      : `the longest response took ${Math.round(longestMs)} ms, more than ${ms} with a tolerance of ${Math.round(tolerance)}`;
   };
 }
 
-/** As soon as a server knows, it says so at once. */
-export function refusesWithin(ms: number): Expectation {
+/** A server that knows that its database is unavailable responds at once. */
+export function failsFastWithin(ms: number): Expectation {
   return (figures) => {
-    const { longestKnownMs } = figures;
-    if (longestKnownMs === undefined) return "nobody was refused";
-    return longestKnownMs <= ms + slackOf(figures)
+    const { longestFailFastMs } = figures;
+    if (longestFailFastMs === undefined) return "no request was rejected";
+    return longestFailFastMs <= ms + toleranceOf(figures)
       ? undefined
-      : `refusing took ${Math.round(longestKnownMs)} ms, more than ${ms}`;
+      : `a 503 took ${Math.round(longestFailFastMs)} ms, more than ${ms}`;
   };
 }
 
-export function backWithin(ms: number): Expectation {
-  return ({ backAfterMs }) => {
-    if (backAfterMs === undefined) return "the fault was not noticed";
-    return backAfterMs <= ms ? undefined : `back only after ${Math.round(backAfterMs)} ms`;
+export function recoversWithin(ms: number): Expectation {
+  return ({ recoveryMs }) => {
+    if (recoveryMs === undefined) return "no server noticed the fault";
+    return recoveryMs <= ms ? undefined : `recovered only after ${Math.round(recoveryMs)} ms`;
   };
 }
 
-/** Every server says so in one line, and in no other while the fault lasts. */
-export function eachSaysSo(engine: Engine): Expectation {
-  return ({ turns, servers }) => {
-    const { atFault } = turns[engine];
-    return atFault === servers
+/** One log message of each server while the fault lasts. */
+export function loggedOnce(database: Database): Expectation {
+  return ({ outages, servers }) => {
+    const { expected } = outages[database];
+    return expected === servers
       ? undefined
-      : `${servers} servers said ${atFault} times that ${engine} is away`;
+      : `${servers} servers logged ${expected} times that ${database} is unavailable`;
   };
 }
 
-export const nobodyNotices: Expectation = ({ turns }) =>
-  turns.Valkey.atFault === 0 ? undefined : `servers said ${turns.Valkey.atFault} times that Valkey is away`;
-
-/** Of every scenario. */
-export const WHATEVER_HAPPENS = [nothingLost, nothingDoubled, allDone];
+export const notNoticed: Expectation = ({ outages: { Valkey } }) =>
+  Valkey.expected === 0 ? undefined : `servers logged ${Valkey.expected} times that Valkey is unavailable`;

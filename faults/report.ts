@@ -1,75 +1,54 @@
-import { markdownTable, plainTable, type Table } from "../bench/table.ts";
-import type { Figures, Result } from "./scenario.ts";
+import { bulletList, markdownTable, plainTable, type Table } from "../harness/table.ts";
+import type { Figures } from "./figures.ts";
+import type { Result } from "./scenario.ts";
 
-export function verdictOf({ unfit, problems }: Result): string {
-  if (unfit !== undefined) return `not played: ${unfit}`;
+export function resultText({ skipped, problems }: Result): string {
+  if (skipped !== undefined) return `not run: ${skipped}`;
   return problems.length === 0 ? "as promised" : problems.join("; ");
 }
 
-export function printed(results: readonly Result[], ground: readonly string[]): string {
-  const lists = sectionsOf(results).map(([title, lines]) => `\n${title}\n${bullets(lines)}\n`);
-  return `\n${ground.join("\n")}\n${plainTable(figuresOf(results))}${lists.join("")}`;
+export function plainReport(results: readonly Result[], environment: readonly string[]): string {
+  const lists = listsOf(results).map(([title, lines]) => `\n${title}\n${bulletList(lines)}\n`);
+  return `\n${environment.join("\n")}\n${plainTable(figuresTable(results))}${lists.join("")}`;
 }
 
-export function inMarkdown(results: readonly Result[], ground: readonly string[]): string {
-  const lists = sectionsOf(results).map(([title, lines]) => `### ${title}\n\n${bullets(lines)}\n`);
-  return `${bullets(ground)}\n\n${markdownTable(figuresOf(results))}\n${lists.join("\n")}`;
+export function markdownReport(results: readonly Result[], environment: readonly string[]): string {
+  const lists = listsOf(results).map(([title, lines]) => `### ${title}\n\n${bulletList(lines)}\n`);
+  return `${bulletList(environment)}\n\n${markdownTable(figuresTable(results))}\n${lists.join("\n")}`;
 }
 
-const bullets = (lines: readonly string[]) => lines.map((line) => `- ${line}`).join("\n");
-
-function sectionsOf(results: readonly Result[]): (readonly [string, readonly string[]])[] {
-  const sections = [
-    ["What the servers wrote to their logs", logOf(results)],
-    ["Seen besides", notesOf(results)],
+function listsOf(results: readonly Result[]): (readonly [title: string, lines: readonly string[]])[] {
+  const lists = [
+    ["Log messages", results.flatMap(logOf)],
+    ["Further checks", results.flatMap(notesOf)],
   ] as const;
-  return sections.filter(([, lines]) => lines.length > 0);
+  return lists.filter(([, lines]) => lines.length > 0);
 }
 
-const HEADER = [
-  "what goes wrong",
-  "requests",
-  "errors on the wire",
-  "failed for good",
-  "median wait",
-  "longest",
-  "bare server's longest",
-  "longest once known",
-  "back after",
-  "creates",
-  "lost",
-  "doubled",
-  "verdict",
-];
+const COLUMNS: Readonly<Record<string, (figures: Figures) => string>> = {
+  requests: ({ requests }) => String(requests),
+  errors: ({ errors }) => listOf(errors) || "none",
+  "failed after retries": ({ failed }) => String(failed.length),
+  median: ({ medianMs }) => inMs(medianMs),
+  longest: ({ longestMs }) => inMs(longestMs),
+  "control server's longest": ({ longestControlMs }) => inMs(longestControlMs),
+  "longest fail-fast 503": ({ longestFailFastMs }) => inMs(longestFailFastMs),
+  "recovery time": ({ recoveryMs }) => inMs(recoveryMs),
+  creates: ({ creates }) => String(creates.acknowledged),
+  lost: ({ creates }) => String(creates.lost),
+  duplicated: ({ creates }) => String(creates.duplicated),
+};
 
-function figuresOf(results: readonly Result[]): Table {
+function figuresTable(results: readonly Result[]): Table {
   return {
     title: "What clients noticed",
-    header: HEADER,
+    header: ["fault", ...Object.keys(COLUMNS), "result"],
     rows: results.map((result) => {
       const { title, figures } = result;
-      const cells = figures ? cellsOf(figures) : HEADER.slice(2).map(() => "–");
-      return [title, ...cells, verdictOf(result)];
+      const cells = Object.values(COLUMNS).map((format) => (figures ? format(figures) : "–"));
+      return [title, ...cells, resultText(result)];
     }),
   };
-}
-
-function cellsOf(figures: Figures): string[] {
-  const { requests, errors, failed, medianMs, longestMs, longestOfControlMs } = figures;
-  const { longestKnownMs, backAfterMs, creates } = figures;
-  return [
-    String(requests),
-    listOf(errors) || "none",
-    String(failed.length),
-    inMs(medianMs),
-    inMs(longestMs),
-    inMs(longestOfControlMs),
-    inMs(longestKnownMs),
-    inMs(backAfterMs),
-    String(creates.acknowledged),
-    String(creates.lost),
-    String(creates.doubled),
-  ];
 }
 
 function listOf(counts: Readonly<Record<string, number>>): string {
@@ -82,22 +61,18 @@ function inMs(ms: number | undefined): string {
   return ms === undefined ? "–" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
-function logOf(results: readonly Result[]): string[] {
-  return results.flatMap(({ title, figures }) => {
-    if (figures === undefined || Object.keys(figures.log).length === 0) return [];
-    const lines = Object.entries(figures.log).map(([line, count]) => `${count} × “${line}”`);
-    const servers = figures.servers === 1 ? "one server" : `${figures.servers} servers`;
-    return `${title}; ${servers}: ${lines.join(", ")}`;
-  });
+function logOf({ title, figures }: Result): string[] {
+  const lines = Object.entries(figures?.log ?? {}).map(([line, count]) => `${count} × “${line}”`);
+  const servers = figures?.servers === 1 ? "1 server" : `${figures?.servers} servers`;
+  return lines.length === 0 ? [] : [`${title}; ${servers}: ${lines.join(", ")}`];
 }
 
-function notesOf(results: readonly Result[]): string[] {
-  return results.flatMap(({ title, figures }) => {
-    if (figures === undefined) return [];
-    const { notes, turns } = figures;
-    const alarms = Object.entries(turns).flatMap(([engine, { elsewhere }]) =>
-      elsewhere === 0 ? [] : [`${engine} was taken for away ${elsewhere} × when it was not`],
-    );
-    return [...notes, ...alarms].map((note) => `${title}: ${note}`);
-  });
+function notesOf({ title, figures }: Result): string[] {
+  if (figures === undefined) return [];
+  const unexpected = Object.entries(figures.outages).flatMap(([database, outages]) =>
+    outages.unexpected === 0
+      ? []
+      : [`${database} was logged as unavailable ${outages.unexpected} × without a fault`],
+  );
+  return [...figures.notes, ...unexpected].map((note) => `${title}: ${note}`);
 }

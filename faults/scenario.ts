@@ -1,31 +1,34 @@
-import type { Fleet } from "../test/instances/fleet.ts";
+import { createPet } from "../harness/api-client.ts";
+import { audit } from "../harness/audit.ts";
+import type { Fleet } from "../harness/fleet.ts";
+import { SteadyLoad } from "../harness/steady-load.ts";
+import { type ControlServer, startControlServer } from "./control-server.ts";
+import type { Expectation } from "./expectations.ts";
+import { type Figures, measureFigures } from "./figures.ts";
 
-/** Servers under load, and the engines they run on. */
-export interface Ground {
-  readonly fleet: Fleet;
-  /** For the load; one is made where there is none. */
-  readonly key?: string;
-  stop(): Promise<void>;
+/** A fault that is injected under load, and what is expected then. */
+export interface Scenario {
+  readonly name: string;
+  readonly title: string;
+  /** How long the fault lasts; undefined if it is over once it is injected. */
+  readonly durationMs?: number;
+  /** Why this machine cannot run it, if so. */
+  unsupported?(): string | undefined;
+  prepare(): Promise<Experiment>;
+  readonly expectations: readonly Expectation[];
 }
 
-/** Something that goes wrong while clients are being served, and what is expected then. */
-export interface Scenario<G extends Ground = Ground> {
-  /** For `--only`. */
-  readonly name: string;
-  /** What goes wrong, in a few words. */
-  readonly title: string;
-  /** Why it cannot be played on this machine, if so. */
-  unfit?(): string | undefined;
-  prepare(): Promise<G>;
-  /** Over when the fault has begun. */
-  begin(ground: G): Promise<void>;
-  /** How long it is left like that; none when `begin` is all there is. */
-  readonly lastsMs?: number;
-  /** Looked at while the fault lasts: what was found, and what of it should not be. */
-  during?(ground: G, key: string): Promise<Findings>;
-  /** Over when the cause of the fault is gone; the servers have yet to find out. */
-  end?(ground: G): Promise<void>;
-  readonly expectations: readonly Expectation[];
+export interface Experiment {
+  readonly fleet: Fleet;
+  /** For the load; without it, a key is created. */
+  readonly key?: string;
+  /** Resolves when the fault has begun. */
+  inject(): Promise<unknown>;
+  /** Further checks while the fault lasts. */
+  check?(key: string): Promise<Findings>;
+  /** Resolves when the cause is gone; the servers have yet to notice. */
+  repair?(): Promise<unknown>;
+  stop(): Promise<void>;
 }
 
 export interface Findings {
@@ -33,52 +36,56 @@ export interface Findings {
   readonly problems: readonly string[];
 }
 
-export type Engine = "PostgreSQL" | "Valkey";
-
-export interface Turns {
-  /** At the time of the fault, or just after. */
-  readonly atFault: number;
-  readonly elsewhere: number;
-}
-
-/** What was measured, all times in milliseconds. */
-export interface Figures {
-  /** On the wire. */
-  readonly requests: number;
-  /** By status and code; none of those that were answered as asked. */
-  readonly errors: Readonly<Record<string, number>>;
-  /** Of the answers of 503. */
-  readonly withoutRetryAfter: number;
-  /** What clients wanted done and was not, after all their retries. */
-  readonly failed: readonly string[];
-  readonly medianMs: number;
-  /** From the beginning of the fault on. */
-  readonly longestMs: number;
-  /** Of a server beside them that does nothing but answer, in the same time: what the machine itself adds. */
-  readonly longestOfControlMs: number;
-  /** The longest of those refused by a server that had refused such a request before. */
-  readonly longestKnownMs: number | undefined;
-  /** From the end of the fault to the last sign of it. */
-  readonly backAfterMs: number | undefined;
-  readonly creates: { readonly acknowledged: number; readonly lost: number; readonly doubled: number };
-  /** What all servers together wrote to their logs, and how often. */
-  readonly log: Readonly<Record<string, number>>;
-  /** Lines that say an engine is away. */
-  readonly turns: Readonly<Record<Engine, Turns>>;
-  /** What the log says of answers of 503. */
-  readonly causes: readonly string[];
-  readonly notes: readonly string[];
-  readonly servers: number;
-}
-
-/** Says what is wrong, if anything is. */
-export type Expectation = (figures: Figures) => string | undefined;
-
 export interface Result {
   readonly name: string;
   readonly title: string;
   readonly figures?: Figures;
   readonly problems: readonly string[];
-  /** Why it was not played. */
-  readonly unfit?: string;
+  readonly skipped?: string;
+}
+
+/** Enough to meet every fault within milliseconds, and little enough for a small machine. */
+const PER_SECOND = 150;
+const BEFORE_MS = 3_000;
+const AFTER_MS = 3_000;
+/** Until every server has noticed the fault. */
+const NOTICE_MS = 1_000;
+
+export async function runScenario(scenario: Scenario): Promise<Result> {
+  const { name, title, durationMs = 0, expectations } = scenario;
+  const skipped = scenario.unsupported?.();
+  if (skipped !== undefined) return { name, title, skipped, problems: [] };
+  const experiment = await scenario.prepare();
+  const control = await startControlServer();
+  try {
+    const { figures, problems } = await measure(experiment, control, durationMs);
+    const broken = expectations.flatMap((expectation) => expectation(figures) ?? []);
+    return { name, title, figures, problems: [...problems, ...broken] };
+  } finally {
+    await control.stop();
+    await experiment.stop();
+  }
+}
+
+/** Some seconds without the fault, the fault, and some seconds without it again. */
+async function measure(experiment: Experiment, control: ControlServer, durationMs: number) {
+  const { fleet } = experiment;
+  const [url = ""] = fleet.urls;
+  const key = experiment.key ?? (await fleet.createKey()).key;
+  await createPet(url, key);
+  const load = new SteadyLoad({ urls: fleet.urls, key, perSecond: PER_SECOND });
+  await Bun.sleep(BEFORE_MS);
+
+  const beganAt = performance.now();
+  await experiment.inject();
+  await Bun.sleep(Math.min(NOTICE_MS, durationMs));
+  const { notes, problems } = (await experiment.check?.(key)) ?? { notes: [], problems: [] };
+  await Bun.sleep(Math.max(0, durationMs - (performance.now() - beganAt)));
+  await experiment.repair?.();
+  const endedAt = performance.now();
+
+  await Bun.sleep(AFTER_MS);
+  await load.stop();
+  const audited = await audit(url, key, load.acknowledged);
+  return { figures: measureFigures({ load, fleet, audited, notes, control, beganAt, endedAt }), problems };
 }

@@ -1,12 +1,6 @@
-/** With its quotes. */
-export const ETAG_LENGTH = 24;
-
-/**
- * A strong validator of a text, as `ETag` carries it: 132 bits of its SHA-256. (`hash` of node:crypto takes half as
- * long again, and `Bun.CryptoHasher.hash` four times as long.)
- */
+/** A strong ETag: 132 bits of the SHA-256 of a text, in base64 and quotes. */
 export function etagOf(text: string): string {
-  return `"${Bun.SHA256.hash(text, "base64").slice(0, ETAG_LENGTH - 2)}"`;
+  return `"${Bun.SHA256.hash(text, "base64").slice(0, 22)}"`;
 }
 
 export interface TaggedJson {
@@ -14,6 +8,6 @@ export interface TaggedJson {
   readonly etag: string;
 }
 
-export function tagged(json: string): TaggedJson {
+export function withEtag(json: string): TaggedJson {
   return { json, etag: etagOf(json) };
 }

@@ -1,9 +1,100 @@
-import { expect, test } from "bun:test";
-import { readme, withTables } from "../docs/tables.ts";
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
+import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
+import { DEFAULT_URL } from "../src/config/config.ts";
+import { PAGE_LIMIT } from "../src/contract/constants.ts";
+import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
+import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
+import { API_PAGES, apiDocs } from "../src/http/api-docs.ts";
+import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
 /** The formatter pads the cells of tables. */
 const unpadded = (text: string) => text.replace(/ +/g, " ").replace(/-{3,}/g, "---");
 
-test("the README's table of settings is the program's own; `bun docs/tables.ts` renews it", () => {
-  expect(unpadded(readme())).toBe(unpadded(withTables(readme())));
+describe("generated blocks", () => {
+  test.each([...pages()])("%s is up to date; `bun docs/generate.ts && bun fmt` updates it", (_path, text) => {
+    expect(unpadded(text)).toBe(unpadded(generate(text)));
+  });
+
+  test("each block is used once, and each marker names a block", () => {
+    const markers = [...pages().values()].join("\n").matchAll(/<!-- ([a-z-]+) -->/g);
+    const names = [...markers].map(([, name]) => name);
+    expect(names.toSorted()).toEqual(BLOCK_NAMES.toSorted());
+  });
+
+  test("docs/rate-limits.svg is up to date; `bun docs/rate-limit-figure.ts` updates it", async () => {
+    expect(read("docs/rate-limits.svg")).toBe(await rateLimitFigure());
+  });
+});
+
+/** Values that prose, examples and sample configurations repeat: every match must be the value in the code. */
+const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: string | number][] = [
+  ["docs/deprecation.md", "the removal date", /removed on (\d+ \w+ \d+)/g, VALUES.removalDate],
+  ["docs/idempotency.md", "the lifetime of a response", /for (\d+ hours)/g, VALUES.idempotencyLifetime],
+  ["docs/authentication.md", "the overlap of secrets", /by default (\d+ hours)/g, VALUES.rotationOverlap],
+  ["docs/authentication.md", "production keys", /`(pet_\w+_)` \(production\)/g, SECRET_PREFIX.production],
+  ["docs/authentication.md", "staging keys", /`(pet_\w+_)` \(staging\)/g, SECRET_PREFIX.staging],
+  ["docs/rate-limits.md", "the short window", /closes (\d+) seconds/g, MINUTE_MS / 1000],
+  ["docs/rate-limits.md", "the long window", /or (\d+) hours/g, DAY_MS / 3_600_000],
+  ["docs/api.md", "a limit in a response", /X-RateLimit-Limit: (\d+)/g, DEFAULT_PLANS.free.perMinute],
+  ["docs/api.md", "what is left of it", /X-RateLimit-Remaining: (\d+)/g, DEFAULT_PLANS.free.perMinute - 1],
+  ["docs/pagination.md", "the largest page", /\/pets\?limit=(\d+)"/g, PAGE_LIMIT.max],
+  ["docs/pagination.md", "the default page", /\/pets\?limit=(\d+)&/g, PAGE_LIMIT.default],
+  ["docs/capacity.md", "the Free plan", /330 × (\d+) =/g, DEFAULT_PLANS.free.perMinute],
+  ["docs/deployment.md", "the idle timeout", /\[after (\d+ seconds)\]/g, VALUES.idleTimeout],
+  ["docs/balancers/haproxy.cfg", "the idle timeout", /after (\d+) s\./g, IDLE_TIMEOUT_SECONDS],
+  ["docs/balancers/nginx.conf", "the idle timeout", /after (\d+) s,/g, IDLE_TIMEOUT_SECONDS],
+  ["docs/balancers/haproxy.cfg", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
+  ["docs/balancers/nginx.conf", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
+  ["docs/balancers/nginx.conf", "the largest body", /(\d+ KiB)/g, VALUES.maxBody],
+  ["README.md", "the base URL", /(http:\/\/127\.0\.0\.1:\d+\/v1)/g, DEFAULT_URL.production],
+  ["docs/api.md", "the base URL", /(http:\/\/127\.0\.0\.1:\d+\/v1)/g, DEFAULT_URL.production],
+  ["docs/pagination.md", "the base URL", /(http:\/\/127\.0\.0\.1:\d+\/v1)/g, DEFAULT_URL.production],
+];
+
+describe("repeated values", () => {
+  test.each(REPEATED)("%s: %s", (file, _what, pattern, value) => {
+    const found = [...read(file).replace(/\s+/g, " ").matchAll(pattern)].map(([, text]) => text);
+    expect(found).not.toEqual([]);
+    expect([...new Set(found)]).toEqual([String(value)]);
+  });
+});
+
+test("the README has the two commands", () => {
+  expect(read("README.md")).toContain("npm ci && npm start");
+  expect(read("README.md")).toContain("npm ci && npm test");
+});
+
+const headingIds = (markdown: string) =>
+  [...Bun.markdown.html(markdown, { headings: { ids: true } }).matchAll(/<h\d id="([^"]+)"/g)].map(
+    ([, id]) => id,
+  );
+
+describe("the pages that a server shows at /docs", () => {
+  const texts = Object.keys(API_PAGES).map((name) => read(`docs/${name}.md`));
+  const ids = texts.flatMap(headingIds);
+
+  test("each begins with its only heading of the first level", () => {
+    expect(texts.map((text) => headingIds(text)[0])).toEqual(Object.values(API_PAGES));
+    for (const text of texts) expect(Bun.markdown.html(text).match(/<h1/g)).toHaveLength(1);
+  });
+
+  test("heading ids are unique across them, and one is #deprecation", () => {
+    expect(ids.toSorted()).toEqual([...new Set(ids)].toSorted());
+    expect(ids).toContain("deprecation");
+  });
+
+  test("they become one text whose links lead to its own headings, with the figure in it", () => {
+    const text = apiDocs();
+    expect(headingIds(text)).toEqual(ids);
+    const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+    expect(targets.filter((target) => !target.startsWith("#") || !ids.includes(target.slice(1)))).toEqual([]);
+    expect(Bun.markdown.html(text)).toContain(read("docs/rate-limits.svg").trim());
+  });
 });

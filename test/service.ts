@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
-import type { Config } from "../src/config.ts";
+import type { Config } from "../src/config/config.ts";
 import { parseJson } from "../src/contract/json.ts";
 import { hashSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
@@ -66,6 +66,7 @@ export function configIn(dataDir: string): Config {
     dataDir,
     trustedProxies: [],
     drainDelayMs: 0,
+    limitsTimeoutMs: 25,
     plans: DEFAULT_PLANS,
     ban: DEFAULT_BAN,
   };

@@ -1,10 +1,9 @@
 import { Elysia, t } from "elysia";
 import { DefaultContext, rateLimit } from "elysia-rate-limit";
 import { openStore } from "./bun-store.ts";
-import type { Key } from "./keys.ts";
-import { ERRORS, nextLink, orders, STATUSES } from "./pets.ts";
+import { ERRORS, type Key, nextLink, readArguments, STATUSES } from "./peer-store.ts";
 
-const { port, database } = orders();
+const { port, database } = readArguments();
 const store = openStore(database);
 
 const status = t.Union(STATUSES.map((name) => t.Literal(name)));
@@ -19,7 +18,7 @@ const ListQuery = t.Object({
   cursor: t.Optional(t.Integer({ minimum: 0 })),
 });
 
-/** The limiter asks by name for the limit of a key that was found before. */
+/** By the id of the key: all that the rate limiter passes to `max`. */
 const perMinute = new Map<string, number>();
 
 new Elysia({ precompile: true })

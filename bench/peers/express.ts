@@ -1,27 +1,15 @@
 import express, { type NextFunction, type Request, type Response } from "express";
 import { rateLimit } from "express-rate-limit";
-import { z } from "zod";
 import { openStore } from "./node-store.ts";
-import { ERRORS, nextLink, orders, STATUSES } from "./pets.ts";
+import { ERRORS, nextLink, readArguments } from "./peer-store.ts";
+import { ListQuery, NewPet, PetId } from "./zod-schemas.ts";
 
-const { port, database } = orders();
+const { port, database } = readArguments();
 const store = openStore(database);
-
-const NewPet = z.object({
-  name: z.string().min(1).max(1024),
-  categoryId: z.int(),
-  status: z.enum(STATUSES).optional(),
-});
-const ListQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-  status: z.enum(STATUSES).optional(),
-  cursor: z.coerce.number().int().min(0).optional(),
-});
-const PetId = z.coerce.number().int();
 
 const app = express();
 app.disable("x-powered-by");
-// Its default ETag is a hash of every body, which nothing here asks of a peer.
+// By default it hashes every body for an ETag, which no peer has to send.
 app.disable("etag");
 app.set("query parser", "simple");
 

@@ -1,8 +1,15 @@
 import rateLimit from "@fastify/rate-limit";
 import fastify from "fastify";
-import type { Key } from "./keys.ts";
 import { openStore } from "./node-store.ts";
-import { ERRORS, type NewPet, nextLink, orders, type Query, STATUSES } from "./pets.ts";
+import {
+  ERRORS,
+  type Key,
+  type NewPet,
+  nextLink,
+  readArguments,
+  type Query,
+  STATUSES,
+} from "./peer-store.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -10,7 +17,7 @@ declare module "fastify" {
   }
 }
 
-const { port, database } = orders();
+const { port, database } = readArguments();
 const store = openStore(database);
 
 const status = { type: "string", enum: STATUSES } as const;

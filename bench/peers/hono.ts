@@ -3,23 +3,13 @@ import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
 import { z } from "zod";
 import { openStore } from "./bun-store.ts";
-import type { Key } from "./keys.ts";
-import { ERRORS, nextLink, orders, STATUSES } from "./pets.ts";
+import { ERRORS, type Key, nextLink, readArguments } from "./peer-store.ts";
+import { ListQuery, NewPet, PetId } from "./zod-schemas.ts";
 
-const { port, database } = orders();
+const { port, database } = readArguments();
 const store = openStore(database);
 
-const NewPet = z.object({
-  name: z.string().min(1).max(1024),
-  categoryId: z.int(),
-  status: z.enum(STATUSES).optional(),
-});
-const ListQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-  status: z.enum(STATUSES).optional(),
-  cursor: z.coerce.number().int().min(0).optional(),
-});
-const Params = z.object({ petId: z.coerce.number().int() });
+const Params = z.object({ petId: PetId });
 
 type Env = { Variables: { key: Key } };
 const app = new Hono<Env>();

@@ -1,108 +1,158 @@
-import { KnownLists, NONE } from "./hash-lists.ts";
-import { BY_KEY, BY_SECRET, firstWord, KnownRecords, type Opens, SECRET_LENGTH } from "./key-records.ts";
+import type { Limits } from "../domain/rate-limit.ts";
+import { HashIndex, hashInt32, NONE } from "../hash-index.ts";
+
+/** What the key store said of a secret. */
+export interface VerifiedKey {
+  readonly keyId: number;
+  readonly limits: Limits;
+  /** The secret is invalid from this time on. */
+  readonly validUntil: number;
+}
+
+/** What follows the prefix of a secret: 30 random characters and six of checksum. */
+export const SECRET_LENGTH = 36;
 
 /**
- * Secrets that open something, each with what it opens: a cache of a bounded number, 80 bytes each. Secrets are given
- * without their prefix.
+ * A record is 64 bytes, one cache line: with many keys, fetching a line from memory takes longer than all the rest.
  *
- * A secret is found by its first four characters. Long lists cannot be forced: only what the key store has confirmed
- * is ever filed, and those are secrets that we drew at random. Whoever holds many of them and would pick some that
- * share a bucket does not know the seed by which buckets are chosen.
+ *      0  the secret without its prefix   (a byte a character)
+ *     36  keyId, validUntil   (f64)
+ *     52  perMinute, perDay   (u32)
+ *     60  revision   (u32)
+ */
+const KEY_ID = 36;
+const VALID_UNTIL = 44;
+const PER_MINUTE = 52;
+const PER_DAY = 56;
+const REVISION = 60;
+const RECORD_BYTES = 64;
+
+const PAGE_SHIFT = 12;
+const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
+
+/** When this many keys have changed, the cache starts empty again instead of remembering more of them. */
+const MAX_CHANGED_KEYS = 100_000;
+
+/**
+ * Verified keys by their secrets, in memory that the garbage collector does not trace. When the cache is full, the
+ * oldest entry makes room. Methods take a secret as any text that ends with it, such as the Authorization header.
  *
- * Nor does the time of a look-up help to guess one. All characters are compared, whichever differ, so it tells no more
- * than how many records were looked at, and that depends on the first four characters alone. Who learned these from
- * it would have 26 random ones to go, 154 of the 178 bits.
+ * The time of a look-up tells nothing about a secret: the hash is seeded, and two secrets with the same hash are
+ * compared to the end.
  */
 export class KeyCache {
-  readonly #records = new KnownRecords();
-  readonly #bySecret = new KnownLists(this.#records, BY_SECRET);
-  readonly #byKey = new KnownLists(this.#records, BY_KEY);
-  readonly #maxRecords: number;
-  /** Records that exist. */
-  #end = 0;
-  /** Records to be used again, in a list. */
-  #free = NONE;
-  /** The record that is next to go when all are in use. */
-  #hand = 0;
+  readonly #maxKeys: number;
+  readonly #pages: DataView[] = [];
+  #index = this.#emptyIndex();
+  #count = 0;
+  /** The record that is written next; when the cache is full, it is the oldest one. */
+  #next = 0;
+  /** The revision at which a key last changed; what the cache learned before it is out of date. */
+  readonly #changedAt = new Map<number, number>();
 
-  constructor(maxRecords: number) {
-    this.#maxRecords = maxRecords;
+  constructor(maxKeys: number) {
+    this.#maxKeys = maxKeys;
   }
 
-  get size(): number {
-    return this.#bySecret.size;
+  get(text: string): VerifiedKey | undefined {
+    const record = this.#index.find(hashOf(text), text);
+    if (record === NONE) return undefined;
+    const page = this.#page(record);
+    const at = offset(record);
+    const keyId = page.getFloat64(at + KEY_ID, true);
+    if (page.getUint32(at + REVISION, true) < (this.#changedAt.get(keyId) ?? 0)) return undefined;
+    return {
+      keyId,
+      limits: {
+        perMinute: page.getUint32(at + PER_MINUTE, true),
+        perDay: page.getUint32(at + PER_DAY, true),
+      },
+      validUntil: page.getFloat64(at + VALID_UNTIL, true),
+    };
   }
 
-  /** The record of a secret that makes up the rest of a text, or NONE. */
-  find(text: string, from: number): number {
-    if (text.length !== from + SECRET_LENGTH) return NONE;
-    let record = this.#bySecret.first(firstWord(text, from));
-    while (record !== NONE && !this.#records.isOf(record, text, from)) record = this.#bySecret.next(record);
+  /** `revision` is the key store's at the time of the look-up. */
+  set(text: string, { keyId, limits, validUntil }: VerifiedKey, revision: number): void {
+    const found = this.#index.find(hashOf(text), text);
+    const record = found === NONE ? this.#addRecord(text) : found;
+    const page = this.#page(record);
+    const at = offset(record);
+    page.setFloat64(at + KEY_ID, keyId, true);
+    page.setFloat64(at + VALID_UNTIL, validUntil, true);
+    page.setUint32(at + PER_MINUTE, limits.perMinute, true);
+    page.setUint32(at + PER_DAY, limits.perDay, true);
+    page.setUint32(at + REVISION, revision, true);
+  }
+
+  /** Makes a cached secret invalid until its key changes. */
+  invalidate(text: string): void {
+    const record = this.#index.find(hashOf(text), text);
+    if (record !== NONE) this.#page(record).setFloat64(offset(record) + VALID_UNTIL, -Infinity, true);
+  }
+
+  /** Drops all secrets of a key. */
+  keyChanged(keyId: number, revision: number): void {
+    if (this.#changedAt.size >= MAX_CHANGED_KEYS) this.#clear();
+    this.#changedAt.set(keyId, revision);
+  }
+
+  #clear(): void {
+    this.#index = this.#emptyIndex();
+    this.#count = 0;
+    this.#next = 0;
+    this.#changedAt.clear();
+  }
+
+  #emptyIndex(): HashIndex<string> {
+    return new HashIndex((record, text) => this.#hasSecret(record, text));
+  }
+
+  #addRecord(text: string): number {
+    const record = this.#next;
+    this.#next = (record + 1) % this.#maxKeys;
+    if (record < this.#count) this.#index.remove(hashOf(this.#secretAt(record)), record);
+    else this.#count++;
+    const page = (this.#pages[record >>> PAGE_SHIFT] ??= new DataView(
+      new ArrayBuffer(RECORD_BYTES << PAGE_SHIFT),
+    ));
+    const start = text.length - SECRET_LENGTH;
+    for (let i = 0; i < SECRET_LENGTH; i++) page.setUint8(offset(record) + i, text.charCodeAt(start + i));
+    this.#index.add(hashOf(text), record);
     return record;
   }
 
-  keyId(record: number): number {
-    return this.#records.keyId(record);
+  /** Compares every character: the time does not tell how many were right. */
+  #hasSecret(record: number, text: string): boolean {
+    const page = this.#page(record);
+    const at = offset(record);
+    const start = text.length - SECRET_LENGTH;
+    let difference = 0;
+    for (let i = 0; i < SECRET_LENGTH; i++) difference |= page.getUint8(at + i) ^ text.charCodeAt(start + i);
+    return difference === 0;
   }
 
-  limits(record: number) {
-    return this.#records.limits(record);
+  #secretAt(record: number): string {
+    return Buffer.from(this.#page(record).buffer, offset(record), SECRET_LENGTH).toString("latin1");
   }
 
-  validUntil(record: number): number {
-    return this.#records.validUntil(record);
-  }
-
-  /** At the bound another goes for it: the one learned longest ago, save that records of forgotten ones come first. */
-  add(secret: string, opens: Opens): void {
-    this.forget(secret);
-    if (!fits(opens)) return;
-    const record = this.#takeRecord();
-    this.#records.write(record, secret, opens);
-    this.#bySecret.add(record);
-    this.#byKey.add(record);
-  }
-
-  forget(secret: string): void {
-    const record = this.find(secret, 0);
-    if (record !== NONE) this.#drop(record);
-  }
-
-  /** Forgets all secrets of a key. */
-  forgetKey(keyId: number): void {
-    let record = this.#byKey.first(keyId);
-    while (record !== NONE) {
-      const next = this.#byKey.next(record);
-      if (this.#records.keyId(record) === keyId) this.#drop(record);
-      record = next;
-    }
-  }
-
-  #drop(record: number): void {
-    this.#bySecret.remove(record);
-    this.#byKey.remove(record);
-    this.#records.setWord(record, BY_SECRET.next, this.#free + 1);
-    this.#free = record;
-  }
-
-  #takeRecord(): number {
-    if (this.#free === NONE && this.#end < this.#maxRecords) {
-      this.#records.open(this.#end);
-      return this.#end++;
-    }
-    if (this.#free === NONE) {
-      this.#drop(this.#hand);
-      this.#hand = (this.#hand + 1) % this.#maxRecords;
-    }
-    const record = this.#free;
-    this.#free = this.#bySecret.next(record);
-    return record;
+  #page(record: number): DataView {
+    const page = this.#pages[record >>> PAGE_SHIFT];
+    if (page === undefined) throw new RangeError(`record ${record} does not exist`);
+    return page;
   }
 }
 
-/** What a record has no room for is looked up in the key store each time; no key that we number comes near it. */
-function fits({ keyId, limits }: Opens): boolean {
-  return [keyId, limits.perMinute, limits.perDay].every((number) => number >>> 0 === number);
+function offset(record: number): number {
+  return (record & PAGE_MASK) * RECORD_BYTES;
 }
 
-export { NONE };
+/** Of the first four characters, which are random. */
+function hashOf(text: string): number {
+  const start = text.length - SECRET_LENGTH;
+  return hashInt32(
+    text.charCodeAt(start) |
+      (text.charCodeAt(start + 1) << 8) |
+      (text.charCodeAt(start + 2) << 16) |
+      (text.charCodeAt(start + 3) << 24),
+  );
+}

@@ -1,78 +1,129 @@
-import { type Given, type Options, variableOf } from "../config/option.ts";
-import { Problem, quoted } from "../config/problem.ts";
-import { nearest } from "./nearest.ts";
+import { parseArgs } from "node:util";
+import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
+import { quoted, UsageError } from "../config/usage-error.ts";
+import { boolean, type ValueType } from "../config/value-types.ts";
 
-/** A command line taken apart, whatever the command: flags may stand before, between and behind the words. */
+/** A command line, parsed before the command is known: flags may come before, between and after the positionals. */
 export interface Arguments {
-  readonly words: readonly string[];
-  readonly given: Given;
+  readonly positionals: readonly string[];
+  readonly flags: Flags;
   readonly help: boolean;
   readonly version: boolean;
-  /** The first flag that cannot be understood; `suggestions` are those that may have been meant. */
-  problem?(suggestions: Options): Problem;
+  /** The first error, if there is one. The suggestion for an unknown flag is one of `candidates`. */
+  error?(candidates: Options): UsageError;
 }
 
-/** `--flag value`, `--flag=value`, switches, `-h`, `-v`; behind `--` everything is a word. */
+const SWITCH: Option = { type: boolean, help: "" };
+
+/** `--flag value`, `--flag=value`, switches, `-h`, `-v`. Everything after `--` is a positional. */
 export function parseArguments(argv: readonly string[], options: Options): Arguments {
-  const words: string[] = [];
-  const given: Record<string, string[]> = {};
-  let [help, version] = [false, false];
-  let problem: Arguments["problem"];
-
-  for (let index = 0; index < argv.length; index++) {
-    const token = argv[index] ?? "";
-    if (token === "--") {
-      words.push(...argv.slice(index + 1));
-      break;
-    }
-    if (token === "--help" || token === "-h") help = true;
-    else if (token === "--version" || token === "-v") version = true;
-    else if (!token.startsWith("-") || token === "-") words.push(token);
-    else {
-      const read = readFlag(token, argv[index + 1], options);
-      if (read === undefined) problem ??= (suggestions) => unknownFlag(nameOf(token), suggestions);
-      else if (read instanceof Problem) problem ??= () => read;
-      else {
-        (given[read.flag] ??= []).push(read.value);
-        if (read.tookNext) index++;
-      }
-    }
+  const table: Options = { ...options, help: SWITCH, version: SWITCH };
+  const tokens = tokensOf(argv, table);
+  const flags: Record<string, string[]> = {};
+  let error: Arguments["error"];
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const typed = (argv[token.index] ?? "").replace(/=.*/s, "");
+    // parseArgs splits -port into -p -o -r -t; the flag that the user typed is unknown.
+    const isKnown = typed === token.rawName && Object.hasOwn(table, token.name);
+    const option = isKnown ? table[token.name] : undefined;
+    const value = option && valueOf(token, option.type);
+    if (value === undefined) error ??= (candidates) => unknownFlag(typed, candidates);
+    else if (value instanceof UsageError) error ??= () => value;
+    else (flags[token.name] ??= []).push(value);
   }
-  return { words, given, help, version, ...(problem && { problem }) };
+  const { help, version, ...others } = flags;
+  return {
+    positionals: tokens.flatMap((token) => (token.kind === "positional" ? token.value : [])),
+    flags: others,
+    help: help !== undefined || tokens.some(isHelpTakenAsValue),
+    version: version !== undefined,
+    ...(error && { error }),
+  };
 }
 
-function nameOf(token: string): string {
-  return token.replace(/=.*/s, "");
+function tokensOf(argv: readonly string[], table: Options) {
+  const entries = Object.entries(table).map(([flag, { type }]) => {
+    const short = flag === "help" ? { short: "h" } : flag === "version" ? { short: "v" } : {};
+    return [flag, { type: type.placeholder === undefined ? "boolean" : "string", ...short }] as const;
+  });
+  const options = Object.fromEntries(entries);
+  // Not strict: its errors know neither what a value must be nor what the user may have meant.
+  return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens;
 }
 
-/** Undefined when there is no such flag. */
-function readFlag(token: string, next: string | undefined, options: Options) {
-  const name = nameOf(token);
-  const flag = name.slice(2);
-  const option = name.startsWith("--") && Object.hasOwn(options, flag) ? options[flag] : undefined;
-  if (option === undefined) return undefined;
-
-  const inline = name === token ? undefined : token.slice(name.length + 1);
-  if (option.kind.placeholder === undefined) {
-    if (inline === undefined) return { flag, value: "true", tookNext: false };
-    return new Problem(`${name} is a switch and takes no value, but got ${quoted(inline)}`);
-  }
-  if (inline !== undefined) return { flag, value: inline, tookNext: false };
-  // A value that begins with two dashes is far rarer than a forgotten one; it can still be given with `=`.
-  if (next === undefined || next.startsWith("--")) {
-    return new Problem(`${name} needs a value: ${option.kind.expected}`);
-  }
-  return { flag, value: next, tookNext: true };
+/** In `--port --help`, parseArgs takes --help for the value of --port. */
+function isHelpTakenAsValue(token: ReturnType<typeof tokensOf>[number]): boolean {
+  return token.kind === "option" && token.value === "--help" && !token.inlineValue;
 }
 
-function unknownFlag(name: string, options: Options): Problem {
-  const flags = Object.keys(options);
-  const near =
-    flags.find((flag) => variableOf(flag) === variableOf(name.replace(/^-+/, ""))) ??
-    nearest(name.replace(/^-+/, ""), flags);
-  return new Problem(
-    near
-      ? `unknown flag ${quoted(name)}; did you mean --${near}?`
-      : `unknown flag ${quoted(name)}; see --help`,
+interface OptionToken {
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+}
+
+function valueOf(
+  { rawName, value, inlineValue }: OptionToken,
+  type: ValueType<unknown>,
+): string | UsageError {
+  if (type.placeholder === undefined) {
+    if (value === undefined) return "true";
+    return new UsageError(`${rawName} is a switch and takes no value, but got ${quoted(value)}`);
+  }
+  // A value that begins with two dashes needs `=`: most often the value was forgotten and the next flag follows.
+  const isMissing = value === undefined || (!inlineValue && value.startsWith("--"));
+  return isMissing ? new UsageError(`${rawName} needs a value: ${type.expected}`) : value;
+}
+
+function unknownFlag(typed: string, candidates: Options): UsageError {
+  const flags = Object.keys(candidates);
+  const name = typed.replace(/^-+/, "");
+  // --PORT and --per_minute differ from a flag in their spelling only.
+  const meant = flags.find((flag) => variableOf(flag) === variableOf(name)) ?? nearest(name, flags);
+  return new UsageError(
+    meant
+      ? `unknown flag ${quoted(typed)}; did you mean --${meant}?`
+      : `unknown flag ${quoted(typed)}; see --help`,
   );
+}
+
+/** The candidate with the smallest edit distance, if it is small enough to be a typing error. */
+export function nearest(typed: string, candidates: readonly string[]): string | undefined {
+  const maxDistance = Math.max(1, Math.floor(typed.length / 3));
+  let best: { candidate: string; distance: number } | undefined;
+  for (const candidate of candidates) {
+    const distance = editDistance(typed, candidate);
+    if (distance <= maxDistance && distance < (best?.distance ?? Infinity)) best = { candidate, distance };
+  }
+  return best?.candidate;
+}
+
+/**
+ * Damerau-Levenshtein (optimal string alignment). The small packages count a swap of neighbours as two edits, and then
+ * `--prot` is too far from `--port`.
+ */
+export function editDistance(from: string, to: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column++) {
+      const same = from[row - 1] === to[column - 1];
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      current[column] = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (same ? 0 : 1),
+        swapped ? at(beforeLast, column - 2) + 1 : Infinity,
+      );
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return at(last, to.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity;
 }

@@ -1,56 +1,125 @@
-import type { Kind } from "../config/kinds.ts";
-import type { Given, Options, Source, ValueOf, ValuesOf, Variables } from "../config/option.ts";
-import type { Problem } from "../config/problem.ts";
+import {
+  type Flags,
+  invalidValue,
+  type Options,
+  parseOptions,
+  type Source,
+  sourceOf,
+  type ValueOf,
+  type ValuesOf,
+  variableOf,
+  type Variables,
+} from "../config/parse-options.ts";
+import { quoted, UsageError } from "../config/usage-error.ts";
+import type { ValueType } from "../config/value-types.ts";
 import type { Clock } from "../domain/ports.ts";
+import { nearest } from "./arguments.ts";
 import type { StopSignal } from "./signals.ts";
 
-/** What a command needs from the process around it. */
+/** What a command uses of its process. */
 export interface Context {
   readonly variables: Variables;
   readonly clock: Clock;
-  /** To standard output; resolves when the text has left, so that a shown key was really shown. */
+  /** Writes to standard output. Resolves when the text has left the process. */
   print(text: string): Promise<void>;
-  /** A line on standard error about something that does not keep the command from being done. */
+  /** Writes a line to standard error. */
   warn(line: string): void;
-  /** Resolves with the first signal that asks the process to stop. */
-  stopAsked(): Promise<StopSignal>;
+  /** Resolves with the first signal that stops the process. */
+  stopSignal(): Promise<StopSignal>;
 }
 
-/** Something outside is in the way: no such key, a port that is taken. One line, and exit status 1. */
+/** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */
 export class Failure {
   constructor(readonly message: string) {}
 }
 
-/** Nothing when the thing was done. */
-export type Outcome = Problem | Failure | undefined;
+/** Undefined means success. */
+export type Outcome = UsageError | Failure | undefined;
 
-/** What stands behind a command's name, by the label that usage lines show. */
-export type Positionals = Readonly<Record<string, Kind<unknown>>>;
+/** By the label in usage lines. All are required. */
+export type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 
-/** What a command is given: read and checked. `Required` names the options that cannot be missing. */
-export interface Input<P extends Positionals, O extends Options, Required extends keyof O> {
-  readonly positionals: { readonly [N in keyof P]: P[N] extends Kind<infer T> ? T : never };
-  readonly values: ValuesOf<O> & { readonly [F in Required]: Exclude<ValueOf<O[F]>, undefined> };
-  /** Where an option's value comes from, for messages; undefined when it is the default. */
+/** The parsed command line and variables. `R` names the options that must have a value. */
+export interface Input<P extends Positionals, O extends Options, R extends keyof O> {
+  readonly positionals: { readonly [N in keyof P]: P[N] extends ValueType<infer T> ? T : never };
+  readonly values: ValuesOf<O> & { readonly [F in R]: Exclude<ValueOf<O[F]>, undefined> };
+  /** The flag or variable that sets an option; undefined for a default. */
   source(flag: keyof O & string): Source | undefined;
 }
 
-export interface Definition<P extends Positionals, O extends Options, Required extends keyof O & string> {
+export interface Definition<P extends Positionals, O extends Options, R extends keyof O & string> {
   /** Such as `keys create`. */
   readonly name: string;
   readonly summary: string;
   readonly description: string;
-  /** In order, none of which can be left out. */
-  readonly positionals: P;
+  readonly positionals?: P;
   readonly options: O;
-  readonly required: readonly Required[];
-  /** Those of the options that only repeat how the server was started, so that what is shown fits it. */
-  readonly asServed: Options;
+  readonly required?: readonly R[];
+  /** Those of `options` that must be the same as the server's, so that the output is right. */
+  readonly serverOptions?: Options;
   readonly examples: readonly string[];
-  run(input: Input<P, O, Required>, context: Context): Promise<Outcome>;
+  run(input: Input<P, O, R>, context: Context): Promise<Outcome>;
 }
 
-/** A command as the program sees it: its table for `--help`, and one way in. */
-export interface Command extends Omit<Definition<Positionals, Options, string>, "run"> {
-  execute(words: readonly string[], given: Given, context: Context): Promise<Outcome>;
+/** A command with its types erased: its definition for --help, and `execute`. */
+export interface Command extends Required<Omit<Definition<Positionals, Options, string>, "run">> {
+  execute(positionals: readonly string[], flags: Flags, context: Context): Promise<Outcome>;
+}
+
+export function defineCommand<
+  P extends Positionals,
+  O extends Options,
+  const R extends keyof O & string = never,
+>(definition: Definition<P, O, R>): Command {
+  const { name, options, run, required = [], serverOptions = {} } = definition;
+  const positionalTypes: Positionals = definition.positionals ?? {};
+  return {
+    ...definition,
+    positionals: positionalTypes,
+    required,
+    serverOptions,
+    async execute(texts, flags, context) {
+      const source = (flag: string) => sourceOf(flag, flags, context.variables);
+      const unsupported = unsupportedFlag(name, options, flags);
+      if (unsupported) return unsupported;
+      const positionals = parsePositionals(name, positionalTypes, texts);
+      if (positionals instanceof UsageError) return positionals;
+      const values = parseOptions(options, flags, context.variables);
+      if (values instanceof UsageError) return values;
+      const missing = required.find((flag) => source(flag) === undefined);
+      if (missing !== undefined) return missingOption(name, missing, options);
+      // Every positional and every required option has a value, which is what the type says.
+      return run({ positionals, values, source } as Input<P, O, R>, context);
+    },
+  };
+}
+
+function unsupportedFlag(name: string, options: Options, flags: Flags): UsageError | undefined {
+  const unsupported = Object.keys(flags).find((flag) => !Object.hasOwn(options, flag));
+  if (unsupported === undefined) return undefined;
+  const near = nearest(unsupported, Object.keys(options));
+  return new UsageError(
+    `${name} has no flag --${unsupported}; ${near ? `did you mean --${near}?` : `see petstore ${name} --help`}`,
+  );
+}
+
+function parsePositionals(
+  name: string,
+  positionals: Positionals,
+  texts: readonly string[],
+): Record<string, unknown> | UsageError {
+  const values: Record<string, unknown> = {};
+  for (const [index, [label, type]] of Object.entries(positionals).entries()) {
+    const text = texts[index];
+    if (text === undefined) return new UsageError(`${name} needs ${label}: ${type.expected}`);
+    values[label] = type.parse(text);
+    if (values[label] === undefined) return invalidValue(label, text, type);
+  }
+  const extra = texts[Object.keys(positionals).length];
+  if (extra === undefined) return values;
+  return new UsageError(`unexpected argument ${quoted(extra)}; see petstore ${name} --help`);
+}
+
+function missingOption(name: string, flag: string, options: Options): UsageError {
+  return new UsageError(`${name} needs --${flag} (or ${variableOf(flag)}): ${options[flag]?.type.expected}`);
 }

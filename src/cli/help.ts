@@ -1,33 +1,36 @@
-import { defaultOf, type Option, variableOf } from "../config/option.ts";
-import { joined } from "../config/problem.ts";
+import { describeDefault, flagUsage, type Option, variableOf } from "../config/parse-options.ts";
+import { joined } from "../config/usage-error.ts";
 import type { Command } from "./command.ts";
-import { columns } from "./table.ts";
+import { columns } from "./output.ts";
 
 const WIDTH = 100;
 const INDENT = "  ";
 
 export function overview(commands: readonly Command[]): string {
   const rows = commands.map((command) => [INDENT + usageOf(command), command.summary]);
-  return `Petstore: a pet store over HTTP.
+  return `Petstore: a pet store API over HTTP.
 
 Usage
   petstore COMMAND [options]
 
 Commands
 ${columns(rows)}
-Every command takes --help. Every option has a variable of its own: --port is PETSTORE_PORT.
-Flags win over variables, variables over defaults.
+Every command has --help. Every option has an environment variable: --port is PETSTORE_PORT.
+Flags override variables, and variables override defaults.
 
-Start here
+Get started
   petstore serve
 
-Exit status: 0 done, 1 could not be done, 2 wrongly asked for.
+Exit status: 0 success, 1 failure, 2 wrong usage.
 `;
 }
 
-/** The words that cannot be left out. */
+/** The command with its required arguments. */
 function usageOf({ name, positionals, required, options }: Command): string {
-  const flags = required.map((flag) => flagUsage(flag, options[flag]));
+  const flags = required.map((flag) => {
+    const option = options[flag];
+    return option ? flagUsage(flag, option) : `--${flag}`;
+  });
   return [name, ...Object.keys(positionals), ...flags].join(" ");
 }
 
@@ -41,7 +44,7 @@ ${paragraph(command.description)}
 
 Options
 ${optionLines(command)}
-${paragraph(asServedNote(command) + variableNote(command))}
+${paragraph(serverOptionsNote(command) + variableNote(command))}
 
 Examples
 ${command.examples.map((example) => `${INDENT}${example}\n`).join("")}`;
@@ -49,38 +52,36 @@ ${command.examples.map((example) => `${INDENT}${example}\n`).join("")}`;
 
 function variableNote({ options }: Command): string {
   const flag = Object.keys(options).find((flag) => flag.includes("-")) ?? "env";
-  return `Every option has a variable, which a flag overrides: --${flag} is ${variableOf(flag)}, and so on.`;
+  return `Every option has an environment variable: --${flag} is ${variableOf(flag)}. A flag overrides its variable.`;
 }
 
-function asServedNote({ asServed }: Command): string {
-  const flags = Object.keys(asServed).map((flag) => `--${flag}`);
+function serverOptionsNote({ serverOptions }: Command): string {
+  const flags = Object.keys(serverOptions).map((flag) => `--${flag}`);
   if (flags.length === 0) return "";
-  return `If the server was started with ${joined(flags)}, give them here as well: what is shown follows them. `;
+  return `If the server runs with ${joined(flags)}, use the same values here, because the output depends on them. `;
 }
 
-function optionLines({ options, asServed, required }: Command): string {
+function optionLines({ options, serverOptions, required }: Command): string {
   const rows = Object.entries(options)
-    .filter(([flag]) => !(flag in asServed))
+    .filter(([flag]) => !(flag in serverOptions))
     .map(
       ([flag, option]) =>
-        [INDENT + flagUsage(flag, option), meaning(option, required.includes(flag))] as const,
+        [INDENT + flagUsage(flag, option), describeOption(option, required.includes(flag))] as const,
     );
-  const gap = Math.max(...rows.map(([usage]) => usage.length)) + INDENT.length;
+  const indent = Math.max(...rows.map(([usage]) => usage.length)) + INDENT.length;
   return rows
     .flatMap(([usage, text]) =>
-      wrapped(text, WIDTH - gap).map((line, index) => `${(index === 0 ? usage : "").padEnd(gap)}${line}\n`),
+      wrapped(text, WIDTH - indent).map(
+        (line, index) => `${(index === 0 ? usage : "").padEnd(indent)}${line}\n`,
+      ),
     )
     .join("");
 }
 
-function flagUsage(flag: string, option: Option | undefined): string {
-  return option?.kind.placeholder === undefined ? `--${flag}` : `--${flag} ${option.kind.placeholder}`;
-}
-
-/** The help line with its bounds and its default. */
-function meaning(option: Option, required: boolean): string {
-  const value = defaultOf(option);
-  const notes = [option.kind.range, value && `default ${value}`, required && "required"].filter(Boolean);
+/** The help text with bounds and default. */
+function describeOption(option: Option, isRequired: boolean): string {
+  const value = describeDefault(option);
+  const notes = [option.type.range, value && `default: ${value}`, isRequired && "required"].filter(Boolean);
   return notes.length === 0 ? option.help : `${option.help} (${notes.join("; ")})`;
 }
 

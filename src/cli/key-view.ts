@@ -1,20 +1,27 @@
-import { grouped } from "../config/kinds.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
-import { type BanRules, DAY_MS, type Limits, MINUTE_MS, newUsage, settle } from "../domain/rate-limit.ts";
-import type { Window } from "../domain/rate-limit.ts";
 import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
-import type { Standings, Unknown } from "./standings.ts";
+import {
+  type BanRules,
+  DAY_MS,
+  type Limits,
+  MINUTE_MS,
+  newUsage,
+  expire,
+  type Window,
+} from "../domain/rate-limit.ts";
+import type { KeyUsage, UsageUnavailable } from "./key-usage.ts";
+import { formatTime } from "./output.ts";
 
-/** A key as commands print it: never a secret, nor anything made from one. Times are RFC 3339. */
+/** A key as `keys show` and `keys list` print it: without secrets and their hashes. Times are RFC 3339. */
 export interface KeyView {
   readonly id: number;
   readonly name: string;
   readonly plan: PlanName;
   readonly limits: Limits;
   readonly state: "active" | "expired" | "revoked" | "banned";
-  /** Null when it is not known right now; nor are strikes and bans then. */
-  readonly use: { readonly minute: WindowView; readonly day: WindowView } | null;
-  /** Of the window that is closer to a ban. */
+  /** Null while it cannot be read; strikes and bannedUntil are null then too. */
+  readonly usage: { readonly minute: WindowView; readonly day: WindowView } | null;
+  /** In the window with more of them. */
   readonly strikes: number | null;
   readonly bannedUntil: string | null;
   readonly createdAt: string;
@@ -32,13 +39,13 @@ export interface ViewOptions {
   readonly plans: Plans;
   readonly ban: BanRules;
   readonly now: number;
-  readonly standings: Standings | Unknown;
+  readonly usage: KeyUsage | UsageUnavailable;
 }
 
-export function viewOf(key: ApiKey, { plans, ban, now, standings }: ViewOptions): KeyView {
+export function keyView(key: ApiKey, { plans, ban, now, usage }: ViewOptions): KeyView {
   const limits = limitsOf(key, plans);
-  const current = "unknown" in standings ? undefined : (standings.get(key.id) ?? newUsage());
-  if (current) settle(current, now, ban);
+  const current = "reason" in usage ? undefined : (usage.get(key.id) ?? newUsage());
+  if (current) expire(current, now, ban);
   const bannedUntil = current && now < current.bannedUntil ? current.bannedUntil : undefined;
   return {
     id: key.id,
@@ -46,39 +53,26 @@ export function viewOf(key: ApiKey, { plans, ban, now, standings }: ViewOptions)
     plan: key.plan,
     limits,
     state: stateOf(key, bannedUntil !== undefined, now),
-    use: current
+    usage: current
       ? {
           minute: windowView(current.minute, limits.perMinute, MINUTE_MS),
           day: windowView(current.day, limits.perDay, DAY_MS),
         }
       : null,
     strikes: current ? Math.max(current.minute.strikes, current.day.strikes) : null,
-    bannedUntil: bannedUntil === undefined ? null : rfc3339(bannedUntil),
-    createdAt: rfc3339(key.createdAt),
-    expiresAt: key.expiresAt === undefined ? null : rfc3339(key.expiresAt),
-    revokedAt: key.revokedAt === undefined ? null : rfc3339(key.revokedAt),
+    bannedUntil: bannedUntil === undefined ? null : formatTime(bannedUntil),
+    createdAt: formatTime(key.createdAt),
+    expiresAt: key.expiresAt === undefined ? null : formatTime(key.expiresAt),
+    revokedAt: key.revokedAt === undefined ? null : formatTime(key.revokedAt),
   };
 }
 
-function stateOf(key: ApiKey, banned: boolean, now: number): KeyView["state"] {
+function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyView["state"] {
   if (key.revokedAt !== undefined && key.revokedAt <= now) return "revoked";
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
-  return banned ? "banned" : "active";
+  return isBanned ? "banned" : "active";
 }
 
 function windowView({ used, openedAt }: Window, limit: number, lengthMs: number): WindowView {
-  return { used, limit, resetsAt: used === 0 ? null : rfc3339(openedAt + lengthMs) };
-}
-
-export function rfc3339(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-/** As `60 a minute, 1,000 a day`. */
-export function limitsInWords({ perMinute, perDay }: Limits): string {
-  return `${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
-}
-
-export function json(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return { used, limit, resetsAt: used === 0 ? null : formatTime(openedAt + lengthMs) };
 }

@@ -1,24 +1,22 @@
-import { ADDRESS, expectedUrl, KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf } from "../config.ts";
-import { Problem, quoted } from "../config/problem.ts";
+import { expectedUrl, plansOf, storageOf } from "../config/config.ts";
+import { ADDRESS_OPTIONS, KEY_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { quoted, UsageError } from "../config/usage-error.ts";
+import { generateSecret, hashSecret } from "../domain/api-keys.ts";
 import { limitsOf } from "../domain/plans.ts";
-import { define } from "./define.ts";
-import { issueKey } from "./issue.ts";
-import { withKeys } from "./key-access.ts";
-import { json, limitsInWords, rfc3339 } from "./key-view.ts";
-import { ownLimits } from "./own-limits.ts";
-import { shownOnce } from "./secret.ts";
+import { defineCommand } from "./command.ts";
+import { enterpriseLimits, withKeyStore } from "./keys.ts";
+import { formatLimits, formatSecret, formatTime, json } from "./output.ts";
 
-const { overlap: _, json: asJson, ...ABOUT_THE_KEY } = KEY_OPTIONS;
+const { overlap: _, json: jsonOption, ...NEW_KEY_OPTIONS } = KEY_OPTIONS;
 
-export const keysCreate = define({
+export const keysCreate = defineCommand({
   name: "keys create",
-  summary: "Make a key and print it, once",
+  summary: "Create an API key and print it",
   description:
-    "Makes an API key and prints it. Only a hash is kept, so this is the one time that it can be seen. A running server knows the key at once. The folder and its databases are made when missing.",
-  positionals: {},
-  options: { ...ABOUT_THE_KEY, ...PLACE, json: asJson, ...ADDRESS, ...PLAN_LIMITS },
+    "Creates an API key and prints it. Petstore stores only a hash, so the key cannot be shown again. Running servers accept it at once. The data directory and its database are created if missing.",
+  options: { ...NEW_KEY_OPTIONS, ...STORAGE_OPTIONS, json: jsonOption, ...ADDRESS_OPTIONS, ...PLAN_OPTIONS },
   required: ["name", "plan"],
-  asServed: { ...ADDRESS, ...PLAN_LIMITS },
+  serverOptions: { ...ADDRESS_OPTIONS, ...PLAN_OPTIONS },
   examples: [
     "petstore keys create --name 'mobile app' --plan free",
     "petstore keys create --name partner --plan enterprise --per-minute 5000 --per-day 2000000",
@@ -26,24 +24,26 @@ export const keysCreate = define({
   ],
   async run(input, { clock, print }) {
     const { name, plan, env, expires, ...values } = input.values;
-    const own = ownLimits(plan, input);
-    if (own instanceof Problem) return own;
+    const enterprise = enterpriseLimits(plan, input);
+    if (enterprise instanceof UsageError) return enterprise;
 
-    const createdAt = clock.now();
-    const lifetime = expires === undefined ? {} : { expiresAt: createdAt + expires };
-    const { key, secret } = await withKeys(placeOf({ env, ...values }), (keys) =>
-      issueKey(keys, env, { name, plan, ...own, createdAt, ...lifetime }),
+    const now = clock.now();
+    const expiry = expires === undefined ? {} : { expiresAt: now + expires };
+    const newKey = { name, plan, ...enterprise, createdAt: now, ...expiry };
+    const secret = generateSecret(env);
+    const key = await withKeyStore(storageOf({ env, ...values }), (keys) =>
+      keys.createKey(newKey, hashSecret(secret)),
     );
 
     const limits = limitsOf(key, plansOf(values));
-    const expiresAt = key.expiresAt === undefined ? null : rfc3339(key.expiresAt);
+    const createdAt = formatTime(now);
+    const expiresAt = key.expiresAt === undefined ? null : formatTime(key.expiresAt);
     if (values.json) {
-      const shown = { id: key.id, key: secret, name, plan, limits, createdAt: rfc3339(createdAt), expiresAt };
-      await print(json(shown));
+      await print(json({ id: key.id, key: secret, name, plan, limits, createdAt, expiresAt }));
     } else {
-      const end = expiresAt === null ? "" : `, until ${expiresAt}`;
-      const about = `Key ${key.id} ${quoted(name)} for ${env}: ${plan}, ${limitsInWords(limits)}${end}`;
-      await print(`${about}\n${shownOnce(secret, expectedUrl({ env, ...values }))}`);
+      const expiration = expiresAt === null ? "" : `; expires at ${expiresAt}`;
+      const summary = `Created key ${key.id} ${quoted(name)} in ${env}: ${plan} plan, ${formatLimits(limits)}${expiration}`;
+      await print(`${summary}\n${formatSecret(secret, expectedUrl({ env, ...values }))}`);
     }
     return undefined;
   },

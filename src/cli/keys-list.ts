@@ -1,10 +1,11 @@
-import { BAN, banOf, KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf, whereIs } from "../config.ts";
-import { printable } from "../config/problem.ts";
-import { define } from "./define.ts";
-import { isInUse, withKeys } from "./key-access.ts";
-import { json, type KeyView, viewOf } from "./key-view.ts";
-import { standingsOf, useUnknown } from "./standings.ts";
-import { columns } from "./table.ts";
+import { banRulesOf, describeStorage, plansOf, storageOf } from "../config/config.ts";
+import { BAN_OPTIONS, KEY_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { printable } from "../config/usage-error.ts";
+import { defineCommand } from "./command.ts";
+import { readUsage, usageWarning } from "./key-usage.ts";
+import { type KeyView, keyView } from "./key-view.ts";
+import { databaseExists, withKeyStore } from "./keys.ts";
+import { columns, json } from "./output.ts";
 
 const HEADER = [
   "ID",
@@ -19,54 +20,52 @@ const HEADER = [
   "CREATED",
 ] as const;
 
-export const keysList = define({
+export const keysList = defineCommand({
   name: "keys list",
-  summary: "All keys, with their limits, use and bans",
+  summary: "List the API keys with their limits, usage and bans",
   description:
-    "Lists the keys of an environment, oldest first. MINUTE and DAY are the requests used of each limit in the windows that are open now; while a server runs they are at most a second old. Secrets are not kept and so cannot be shown.",
-  positionals: {},
-  options: { ...PLACE, json: KEY_OPTIONS.json, ...PLAN_LIMITS, ...BAN },
-  required: [],
-  asServed: { ...PLAN_LIMITS, ...BAN },
+    "Lists the API keys of an environment, oldest first. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
+  options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...PLAN_OPTIONS, ...BAN_OPTIONS },
+  serverOptions: { ...PLAN_OPTIONS, ...BAN_OPTIONS },
   examples: ["petstore keys list", "petstore keys list --env staging --json"],
   async run({ values }, { clock, print, warn }) {
-    const place = placeOf(values);
-    const keys = isInUse(place) ? await withKeys(place, async (keys) => keys.listKeys()) : [];
-    const standings = await standingsOf(place, keys, clock);
-    if ("unknown" in standings) warn(useUnknown(standings));
-    const [plans, ban, now] = [plansOf(values), banOf(values), clock.now()];
-    const views = keys.map((key) => viewOf(key, { plans, ban, now, standings }));
+    const storage = storageOf(values);
+    const keys = databaseExists(storage) ? await withKeyStore(storage, async (keys) => keys.listKeys()) : [];
+    const usage = await readUsage(storage, keys, clock);
+    if ("reason" in usage) warn(usageWarning(usage));
+    const options = { plans: plansOf(values), ban: banRulesOf(values), now: clock.now(), usage };
+    const views = keys.map((key) => keyView(key, options));
     if (values.json) await print(json(views));
     else if (views.length > 0) await print(columns([HEADER, ...views.map(row)]));
     else {
       await print(
-        `No keys yet in ${values.env} at ${whereIs(place).data}. Make one: petstore keys create --name NAME --plan free\n`,
+        `There are no keys in ${values.env} (data: ${describeStorage(storage).data}). Create one: petstore keys create --name NAME --plan free\n`,
       );
     }
     return undefined;
   },
 });
 
-function row({ id, name, plan, state, use, strikes, ...times }: KeyView): string[] {
+function row({ id, name, plan, state, usage, strikes, ...times }: KeyView): string[] {
   return [
     String(id),
     printable(name),
     plan,
     state,
-    ...(use === null
+    ...(usage === null
       ? ["?", "?", "?", "?"]
       : [
-          `${use.minute.used}/${use.minute.limit}`,
-          `${use.day.used}/${use.day.limit}`,
+          `${usage.minute.used}/${usage.minute.limit}`,
+          `${usage.day.used}/${usage.day.limit}`,
           String(strikes),
-          moment(times.bannedUntil),
+          toSecond(times.bannedUntil),
         ]),
-    moment(times.expiresAt),
-    moment(times.createdAt),
+    toSecond(times.expiresAt),
+    toSecond(times.createdAt),
   ];
 }
 
-/** To the second: `2026-11-15T09:30:00Z`. */
-function moment(time: string | null): string {
+/** `2026-11-15T09:30:00Z`. */
+function toSecond(time: string | null): string {
   return time === null ? "-" : time.replace(/\.\d+/, "");
 }

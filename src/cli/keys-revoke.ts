@@ -1,29 +1,26 @@
-import { KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
-import { define } from "./define.ts";
-import { withKey } from "./key-access.ts";
-import { keyId } from "./key-id.ts";
-import { json, rfc3339 } from "./key-view.ts";
+import { storageOf } from "../config/config.ts";
+import { KEY_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { defineCommand } from "./command.ts";
+import { keyId, withKey } from "./keys.ts";
+import { formatTime, json } from "./output.ts";
 
-export const keysRevoke = define({
+export const keysRevoke = defineCommand({
   name: "keys revoke",
-  summary: "End a key for good",
+  summary: "Revoke an API key permanently",
   description:
-    "Revokes a key: within a second no running server accepts it any more, and nothing brings it back. Revoking it again changes nothing.",
+    "Revokes a key: running servers reject it within a second. This cannot be undone. Revoking a key twice has no further effect.",
   positionals: { ID: keyId },
-  options: { ...PLACE, json: KEY_OPTIONS.json },
-  required: [],
-  asServed: {},
+  options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore keys revoke 3"],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
-    return withKey({ place: placeOf(values), id }, async (key, keys) => {
-      const before = key.revokedAt;
-      const revokedAt = before ?? clock.now();
-      if (before === undefined) await keys.updateKey(id, { revokedAt });
+    return withKey({ storage: storageOf(values), id }, async (key, keys) => {
+      const revokedAt = key.revokedAt ?? clock.now();
+      if (key.revokedAt === undefined) await keys.updateKey(id, { revokedAt });
       const line =
-        before === undefined
+        key.revokedAt === undefined
           ? `Key ${id} is revoked.`
-          : `Key ${id} was revoked already, at ${rfc3339(before)}.`;
-      await print(values.json ? json({ id, revokedAt: rfc3339(revokedAt) }) : `${line}\n`);
+          : `Key ${id} was already revoked at ${formatTime(revokedAt)}.`;
+      await print(values.json ? json({ id, revokedAt: formatTime(revokedAt) }) : `${line}\n`);
       return undefined;
     });
   },

@@ -1,39 +1,41 @@
-import { ADDRESS, expectedUrl, KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
-import { quoted } from "../config/problem.ts";
-import { hashSecret, generateSecret } from "../domain/api-keys.ts";
-import { define } from "./define.ts";
-import { endOf, withKey } from "./key-access.ts";
-import { keyId } from "./key-id.ts";
-import { json, rfc3339 } from "./key-view.ts";
-import { shownOnce } from "./secret.ts";
+import { expectedUrl, storageOf } from "../config/config.ts";
+import { ADDRESS_OPTIONS, KEY_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { quoted } from "../config/usage-error.ts";
+import { generateSecret, hashSecret } from "../domain/api-keys.ts";
+import { defineCommand } from "./command.ts";
+import { keyId, rejectInactive, withKey } from "./keys.ts";
+import { formatSecret, formatTime, json } from "./output.ts";
 
-export const keysRoll = define({
+export const keysRoll = defineCommand({
   name: "keys roll",
-  summary: "Give a key a new secret and print it, once",
+  summary: "Give an API key a new secret and print it",
   description:
-    "Gives a key a new secret. The secrets before it go on working for a while, so that clients can change over without a failed request. Plan, counts, strikes and bans belong to the key and stay.",
+    "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
   positionals: { ID: keyId },
-  options: { overlap: KEY_OPTIONS.overlap, ...PLACE, json: KEY_OPTIONS.json, ...ADDRESS },
-  required: [],
-  asServed: ADDRESS,
-  examples: ["petstore keys roll 3", "petstore keys roll 3 --overlap 0   # the old secret stops at once"],
+  options: { overlap: KEY_OPTIONS.overlap, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...ADDRESS_OPTIONS },
+  serverOptions: ADDRESS_OPTIONS,
+  examples: [
+    "petstore keys roll 3",
+    "petstore keys roll 3 --overlap 0   # the previous secrets stop working at once",
+  ],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
-    return withKey({ place: placeOf(values), id }, async (key, keys) => {
+    return withKey({ storage: storageOf(values), id }, async (key, keys) => {
       const now = clock.now();
-      const ended = endOf(key, now, "rolled");
-      if (ended) return ended;
+      const inactive = rejectInactive(key, now, "rolled");
+      if (inactive) return inactive;
       const secret = generateSecret(values.env);
-      // None at all ends before anybody's clock.
+      // 0 is in the past on every machine, also where the clock is behind.
       const overlapEndsAt = values.overlap === 0 ? 0 : now + values.overlap;
       await keys.addSecret(id, hashSecret(secret), overlapEndsAt);
 
-      const earlierWorkUntil = rfc3339(now + values.overlap);
-      if (values.json)
-        await print(json({ id, key: secret, name: key.name, plan: key.plan, earlierWorkUntil }));
-      else {
-        const earlier = values.overlap === 0 ? "stopped working" : `work until ${earlierWorkUntil}`;
-        const about = `Key ${id} ${quoted(key.name)} has a new secret; earlier ones ${earlier}.`;
-        await print(`${about}\n${shownOnce(secret, expectedUrl(values))}`);
+      const previousSecretsValidUntil = formatTime(now + values.overlap);
+      if (values.json) {
+        await print(json({ id, key: secret, name: key.name, plan: key.plan, previousSecretsValidUntil }));
+      } else {
+        const previous =
+          values.overlap === 0 ? "are no longer valid" : `stay valid until ${previousSecretsValidUntil}`;
+        const summary = `Key ${id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.`;
+        await print(`${summary}\n${formatSecret(secret, expectedUrl(values))}`);
       }
       return undefined;
     });

@@ -1,27 +1,25 @@
-import { KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf } from "../config.ts";
-import { Problem } from "../config/problem.ts";
+import { plansOf, storageOf } from "../config/config.ts";
+import { KEY_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { UsageError } from "../config/usage-error.ts";
 import { limitsOf } from "../domain/plans.ts";
-import { define } from "./define.ts";
-import { endOf, withKey } from "./key-access.ts";
-import { keyId } from "./key-id.ts";
-import { json, limitsInWords } from "./key-view.ts";
-import { ownLimits } from "./own-limits.ts";
+import { defineCommand } from "./command.ts";
+import { enterpriseLimits, keyId, rejectInactive, withKey } from "./keys.ts";
+import { formatLimits, json } from "./output.ts";
 
-export const keysSetPlan = define({
+export const keysSetPlan = defineCommand({
   name: "keys set-plan",
-  summary: "Move a key to another plan",
+  summary: "Move an API key to another plan",
   description:
-    "Moves a key to another plan, or an enterprise key to other numbers. Running servers follow within a second. What the key has used in its open windows still counts.",
-  positionals: { ID: keyId, PLAN: KEY_OPTIONS.plan.kind },
+    "Moves a key to another plan, or changes the limits of an Enterprise key. Running servers apply the change within a second. Usage in the current windows still counts.",
+  positionals: { ID: keyId, PLAN: KEY_OPTIONS.plan.type },
   options: {
     "per-minute": KEY_OPTIONS["per-minute"],
     "per-day": KEY_OPTIONS["per-day"],
-    ...PLACE,
+    ...STORAGE_OPTIONS,
     json: KEY_OPTIONS.json,
-    ...PLAN_LIMITS,
+    ...PLAN_OPTIONS,
   },
-  required: [],
-  asServed: PLAN_LIMITS,
+  serverOptions: PLAN_OPTIONS,
   examples: [
     "petstore keys set-plan 3 business",
     "petstore keys set-plan 3 enterprise --per-minute 5000 --per-day 2000000",
@@ -29,14 +27,14 @@ export const keysSetPlan = define({
   async run(input, { clock, print }) {
     const { positionals, values } = input;
     const { ID: id, PLAN: plan } = positionals;
-    const own = ownLimits(plan, input);
-    if (own instanceof Problem) return own;
-    return withKey({ place: placeOf(values), id }, async (key, keys) => {
-      const ended = endOf(key, clock.now(), "moved to another plan");
-      if (ended) return ended;
-      await keys.updateKey(id, { plan, ...own });
-      const limits = limitsOf({ plan, ...own }, plansOf(values));
-      const line = `Key ${id} is on the ${plan} plan now: ${limitsInWords(limits)}.`;
+    const enterprise = enterpriseLimits(plan, input);
+    if (enterprise instanceof UsageError) return enterprise;
+    return withKey({ storage: storageOf(values), id }, async (key, keys) => {
+      const inactive = rejectInactive(key, clock.now(), "moved to another plan");
+      if (inactive) return inactive;
+      await keys.updateKey(id, { plan, ...enterprise });
+      const limits = limitsOf({ plan, ...enterprise }, plansOf(values));
+      const line = `Key ${id} is now on the ${plan} plan: ${formatLimits(limits)}.`;
       await print(values.json ? json({ id, name: key.name, plan, limits }) : `${line}\n`);
       return undefined;
     });

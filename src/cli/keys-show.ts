@@ -1,43 +1,43 @@
-import { BAN, banOf, KEY_OPTIONS, PLACE, PLAN_LIMITS, placeOf, plansOf } from "../config.ts";
-import { grouped } from "../config/kinds.ts";
-import { printable } from "../config/problem.ts";
-import { define } from "./define.ts";
-import { withKey } from "./key-access.ts";
-import { keyId } from "./key-id.ts";
-import { json, type KeyView, limitsInWords, viewOf, type WindowView } from "./key-view.ts";
-import { standingsOf, useUnknown } from "./standings.ts";
-import { columns } from "./table.ts";
+import { banRulesOf, plansOf, storageOf } from "../config/config.ts";
+import { BAN_OPTIONS, KEY_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { printable } from "../config/usage-error.ts";
+import { grouped } from "../config/value-types.ts";
+import { defineCommand } from "./command.ts";
+import { readUsage, usageWarning } from "./key-usage.ts";
+import { type KeyView, keyView, type WindowView } from "./key-view.ts";
+import { keyId, withKey } from "./keys.ts";
+import { columns, formatLimits, json } from "./output.ts";
 
-export const keysShow = define({
+export const keysShow = defineCommand({
   name: "keys show",
-  summary: "One key, with its limits, use and ban",
+  summary: "Show one API key with its limits, usage and ban",
   description:
-    "Shows one key: its plan, what it has used of both limits, its strikes and its ban if it has one. While a server runs, use is at most a second old. The secret is not kept and so cannot be shown.",
+    "Shows one key: its plan, its usage of both limits, its strikes and its ban. While a server runs, usage is at most a second old. The secret is not stored and cannot be shown.",
   positionals: { ID: keyId },
-  options: { ...PLACE, json: KEY_OPTIONS.json, ...PLAN_LIMITS, ...BAN },
-  required: [],
-  asServed: { ...PLAN_LIMITS, ...BAN },
+  options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...PLAN_OPTIONS, ...BAN_OPTIONS },
+  serverOptions: { ...PLAN_OPTIONS, ...BAN_OPTIONS },
   examples: ["petstore keys show 3", "petstore keys show 3 --json"],
   async run({ positionals: { ID: id }, values }, { clock, print, warn }) {
-    const place = placeOf(values);
-    return withKey({ place, id }, async (key) => {
-      const standings = await standingsOf(place, [key], clock);
-      if ("unknown" in standings) warn(useUnknown(standings));
-      const view = viewOf(key, { plans: plansOf(values), ban: banOf(values), now: clock.now(), standings });
-      await print(values.json ? json(view) : columns(lines(view)));
+    const storage = storageOf(values);
+    return withKey({ storage, id }, async (key) => {
+      const usage = await readUsage(storage, [key], clock);
+      if ("reason" in usage) warn(usageWarning(usage));
+      const options = { plans: plansOf(values), ban: banRulesOf(values), now: clock.now(), usage };
+      const view = keyView(key, options);
+      await print(values.json ? json(view) : columns(rows(view)));
       return undefined;
     });
   },
 });
 
-function lines(view: KeyView): string[][] {
+function rows(view: KeyView): string[][] {
   return [
     ["Key", String(view.id)],
     ["Name", printable(view.name)],
-    ["Plan", `${view.plan}: ${limitsInWords(view.limits)}`],
-    ["State", stateInWords(view)],
-    ["This minute", windowInWords(view.use?.minute)],
-    ["This day", windowInWords(view.use?.day)],
+    ["Plan", `${view.plan}: ${formatLimits(view.limits)}`],
+    ["State", describeState(view)],
+    ["This minute", describeWindow(view.usage?.minute)],
+    ["This day", describeWindow(view.usage?.day)],
     ["Strikes", String(view.strikes ?? "?")],
     ["Created", view.createdAt],
     ["Expires", view.expiresAt ?? "never"],
@@ -45,14 +45,14 @@ function lines(view: KeyView): string[][] {
   ];
 }
 
-function stateInWords({ state, bannedUntil, use }: KeyView): string {
+function describeState({ state, bannedUntil, usage }: KeyView): string {
   if (state === "banned") return `banned until ${bannedUntil}`;
-  return state === "active" && use === null ? "active, unless it is banned" : state;
+  return state === "active" && usage === null ? "active, unless it is banned" : state;
 }
 
-function windowInWords(window: WindowView | undefined): string {
+function describeWindow(window: WindowView | undefined): string {
   if (window === undefined) return "?";
   const { used, limit, resetsAt } = window;
-  const use = `${grouped(used)} of ${grouped(limit)} used`;
-  return resetsAt === null ? use : `${use}, resets at ${resetsAt}`;
+  const usage = `${grouped(used)} of ${grouped(limit)} used`;
+  return resetsAt === null ? usage : `${usage}, resets at ${resetsAt}`;
 }

@@ -1,36 +1,32 @@
-import { KEY_OPTIONS, PLACE, placeOf } from "../config.ts";
-import { Failure } from "./command.ts";
-import { define } from "./define.ts";
-import { endOf, withKey } from "./key-access.ts";
-import { unbanKey } from "./standings.ts";
-import { keyId } from "./key-id.ts";
-import { json, rfc3339 } from "./key-view.ts";
+import { storageOf } from "../config/config.ts";
+import { KEY_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { defineCommand, Failure } from "./command.ts";
+import { unbanKey } from "./key-usage.ts";
+import { keyId, rejectInactive, withKey } from "./keys.ts";
+import { formatTime, json } from "./output.ts";
 
-/** What becomes of a unban that Valkey could not be told of. */
-const HANDED_OVER =
-  "servers that run now lift the ban on their own and tell Valkey when it is back; if none does, run this again then";
+const WITHOUT_VALKEY =
+  "running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then";
 
-export const keysUnban = define({
+export const keysUnban = defineCommand({
   name: "keys unban",
-  summary: "Lift a key's ban",
+  summary: "End the ban of an API key",
   description:
-    "Lifts the ban that a key has now and forgives its strikes; a running server follows within a second. What the key has used still counts, so it may find its limit exhausted. A later ban stands.",
+    "Ends the ban of a key and resets its strikes. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
   positionals: { ID: keyId },
-  options: { ...PLACE, json: KEY_OPTIONS.json },
-  required: [],
-  asServed: {},
+  options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore keys unban 3"],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
-    const place = placeOf(values);
-    return withKey({ place, id }, async (key, keys) => {
-      const unbannedAt = clock.now();
-      const ended = endOf(key, unbannedAt, "unbanned");
-      if (ended) return ended;
-      await keys.updateKey(id, { unbannedAt });
-      const failure = await unbanKey(place, id, { at: unbannedAt, clock });
-      if (failure) return new Failure(`${failure.unknown}; ${HANDED_OVER}`);
-      const shown = { id, unbannedAt: rfc3339(unbannedAt) };
-      await print(values.json ? json(shown) : `Key ${id}: bans and strikes up to now are lifted.\n`);
+    const storage = storageOf(values);
+    return withKey({ storage, id }, async (key, keys) => {
+      const now = clock.now();
+      const inactive = rejectInactive(key, now, "unbanned");
+      if (inactive) return inactive;
+      await keys.updateKey(id, { unbannedAt: now });
+      const unavailable = await unbanKey(storage, id, { at: now, clock });
+      if (unavailable) return new Failure(`${unavailable.reason}; ${WITHOUT_VALKEY}`);
+      const line = `Key ${id} is not banned and has no strikes.`;
+      await print(values.json ? json({ id, unbannedAt: formatTime(now) }) : `${line}\n`);
       return undefined;
     });
   },

@@ -1,69 +1,91 @@
-import { OPTIONS } from "../config.ts";
-import { joined, Problem, quoted } from "../config/problem.ts";
+import { OPTIONS } from "../config/options.ts";
+import { joined, quoted, UsageError } from "../config/usage-error.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { type Arguments, parseArguments } from "./arguments.ts";
+import { type Arguments, nearest, parseArguments } from "./arguments.ts";
 import type { Command, Context, Outcome } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
 import { commandHelp, overview } from "./help.ts";
-import { nearest } from "./nearest.ts";
+import { keysCreate } from "./keys-create.ts";
+import { keysList } from "./keys-list.ts";
+import { keysRevoke } from "./keys-revoke.ts";
+import { keysRoll } from "./keys-roll.ts";
+import { keysSetPlan } from "./keys-set-plan.ts";
+import { keysShow } from "./keys-show.ts";
+import { keysUnban } from "./keys-unban.ts";
+import { openapi } from "./openapi.ts";
+import { serve } from "./serve.ts";
 
-/** From the words of a command line to what came of it. */
+/** In the order of the overview. */
+export const COMMANDS: readonly Command[] = [
+  serve,
+  keysCreate,
+  keysList,
+  keysShow,
+  keysRevoke,
+  keysRoll,
+  keysSetPlan,
+  keysUnban,
+  openapi,
+];
+
 export async function runProgram(argv: readonly string[], context: Context): Promise<Outcome> {
   const parsed = parseArguments(argv, OPTIONS);
-  const words = parsed.words[0] === "help" ? parsed.words.slice(1) : parsed.words;
-  const asked = parsed.help || parsed.words[0] === "help";
-  const command = COMMANDS.find(({ name }) => startsWith(words, name.split(" ")));
+  const isHelpCommand = parsed.positionals[0] === "help";
+  const positionals = isHelpCommand ? parsed.positionals.slice(1) : parsed.positionals;
+  const command = COMMANDS.find(({ name }) => startsWith(positionals, name.split(" ")));
 
-  if (asked) return showHelp(words, command, context);
+  if (parsed.help || isHelpCommand) return showHelp(positionals, command, context);
   if (parsed.version) {
     await context.print(`petstore ${packageJson.version}\n`);
     return undefined;
   }
   if (command === undefined) return withoutCommand(argv, parsed, context);
-  if (parsed.problem) return parsed.problem(command.options);
-  return command.execute(words.slice(command.name.split(" ").length), parsed.given, context);
+  if (parsed.error) return parsed.error(command.options);
+  return command.execute(positionals.slice(command.name.split(" ").length), parsed.flags, context);
 }
 
-function startsWith(words: readonly string[], start: readonly string[]): boolean {
-  return start.every((word, index) => words[index] === word);
+function startsWith(texts: readonly string[], start: readonly string[]): boolean {
+  return start.every((text, index) => texts[index] === text);
 }
 
 async function showHelp(
-  words: readonly string[],
+  positionals: readonly string[],
   command: Command | undefined,
   context: Context,
 ): Promise<Outcome> {
-  const group = words.length === 0 || (words.length === 1 && groupOf(words).length > 0);
-  if (command === undefined && !group) return unknownCommand(words);
+  const isGroup = positionals.length === 1 && subcommandsOf(positionals).length > 0;
+  if (command === undefined && positionals.length > 0 && !isGroup) return unknownCommand(positionals);
   await context.print(command ? commandHelp(command) : overview(COMMANDS));
   return undefined;
 }
 
 async function withoutCommand(
   argv: readonly string[],
-  { words, problem }: Arguments,
+  { positionals, error }: Arguments,
   context: Context,
 ): Promise<Outcome> {
-  if (problem && argv[0]?.startsWith("-")) return problem(OPTIONS);
-  if (words.length > 0) return unknownCommand(words);
-  if (argv.length > 0) return new Problem("no command is given; see petstore --help");
+  if (error && argv[0]?.startsWith("-")) return error(OPTIONS);
+  if (positionals.length > 0) return unknownCommand(positionals);
+  if (argv.length > 0) return new UsageError("no command given; see petstore --help");
   await context.print(overview(COMMANDS));
   return undefined;
 }
 
-/** The second words of the commands that begin with this one: `keys` → create, list … */
-function groupOf([first]: readonly string[]): string[] {
-  return COMMANDS.flatMap(({ name }) => (name.startsWith(`${first} `) ? name.slice(`${first} `.length) : []));
+/** `keys` → create, list … */
+function subcommandsOf([group]: readonly string[]): string[] {
+  return COMMANDS.flatMap(({ name }) => (name.startsWith(`${group} `) ? name.slice(`${group} `.length) : []));
 }
 
-function unknownCommand(words: readonly string[]): Problem {
-  const group = groupOf(words);
-  if (words.length === 1 && group.length > 0) return new Problem(`${words[0]} needs one of ${joined(group)}`);
-  const typed = words.slice(0, 2).join(" ");
+function unknownCommand(positionals: readonly string[]): UsageError {
+  const [first = ""] = positionals;
+  const subcommands = subcommandsOf(positionals);
+  if (positionals.length === 1 && subcommands.length > 0) {
+    return new UsageError(`${first} needs a subcommand: ${joined(subcommands)}`);
+  }
+  const firstTwo = positionals.slice(0, 2).join(" ");
   const names = COMMANDS.map(({ name }) => name);
-  const near = nearest(typed, names) ?? nearest(words[0] ?? "", names);
-  const shown = near?.includes(" ") || group.length > 0 ? typed : (words[0] ?? "");
-  return new Problem(
+  const near = nearest(firstTwo, names) ?? nearest(first, names);
+  const shown = near?.includes(" ") || subcommands.length > 0 ? firstTwo : first;
+  return new UsageError(
     `unknown command ${quoted(shown)}; ${near ? `did you mean ${near}?` : "see petstore --help"}`,
   );
 }

@@ -1,49 +1,46 @@
 const EXIT_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 export type StopSignal = keyof typeof EXIT_CODE;
 
-/** What is asked of the process, so that tests can stand in for it. */
+/** The process, or a fake one in tests. */
 export interface SignalSource {
   on(signal: StopSignal, listener: () => void): unknown;
   exit(code: number): void;
-  complain(line: string): void;
-  /** Milliseconds, of a clock that never goes back. */
+  writeError(line: string): void;
+  /** Milliseconds on a monotonic clock. */
   elapsed(): number;
-  /** Whether the process was started so that a hangup does not concern it, as `nohup` does. */
-  isHangupIgnored(): boolean;
+  /** Whether the process was started to ignore SIGHUP, as `nohup` does. */
+  ignoresHangup(): boolean;
 }
 
-/** `npm start` passes a Ctrl-C on that the terminal has already sent to everyone: one wish, two signals. */
-const ECHO_MS = 300;
-const DEADLINE_MS = 9_500;
+/** Ctrl-C reaches npm and the server, and npm forwards it: the server receives it twice. */
+const DUPLICATE_MS = 300;
+const STOP_TIMEOUT_MS = 9_500;
 
-/**
- * Resolves with the first signal; from then on a clean stop has a deadline, and a second signal ends the process at
- * once.
- */
+/** Resolves with the first signal. A second signal, or the timeout after the first, exits at once. */
 export function stopOnSignals(source: SignalSource): Promise<StopSignal> {
   return new Promise((resolve) => {
-    let askedAt: number | undefined;
-    const ask = (signal: StopSignal) => {
-      if (askedAt !== undefined) {
-        if (source.elapsed() - askedAt >= ECHO_MS) source.exit(EXIT_CODE[signal]);
+    let firstAt: number | undefined;
+    const stop = (signal: StopSignal) => {
+      if (firstAt !== undefined) {
+        if (source.elapsed() - firstAt >= DUPLICATE_MS) source.exit(EXIT_CODE[signal]);
         return;
       }
-      askedAt = source.elapsed();
+      firstAt = source.elapsed();
       setTimeout(() => {
-        source.complain("what was under way did not end in time; stopping without it");
+        source.writeError("requests in progress did not finish in time; stopping without them");
         source.exit(1);
-      }, DEADLINE_MS).unref();
+      }, STOP_TIMEOUT_MS).unref();
       resolve(signal);
     };
-    source.on("SIGINT", () => ask("SIGINT"));
-    source.on("SIGTERM", () => ask("SIGTERM"));
-    // To listen would be to stop ignoring it.
-    if (!source.isHangupIgnored()) source.on("SIGHUP", () => ask("SIGHUP"));
+    source.on("SIGINT", () => stop("SIGINT"));
+    source.on("SIGTERM", () => stop("SIGTERM"));
+    // A listener would end the ignoring.
+    if (!source.ignoresHangup()) source.on("SIGHUP", () => stop("SIGHUP"));
   });
 }
 
-/** From what Linux tells of a process, in /proc/self/status: a set of signals, of which SIGHUP is the first. */
-export function ignoresHangup(status: string): boolean {
-  const [, last = "0"] = /^SigIgn:\s*[\da-f]*([\da-f])$/m.exec(status) ?? [];
-  return Number.parseInt(last, 16) % 2 === 1;
+/** `status` is /proc/self/status on Linux. SigIgn is a hexadecimal bit set, and SIGHUP is its first bit. */
+export function hangupIsIgnored(status: string): boolean {
+  const [, lastDigit = "0"] = /^SigIgn:\s*[\da-f]*([\da-f])$/m.exec(status) ?? [];
+  return Number.parseInt(lastDigit, 16) % 2 === 1;
 }

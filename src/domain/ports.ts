@@ -10,7 +10,7 @@ export interface Clock {
 }
 
 export interface PageQuery<Status> {
-  /** Entries with a greater identifier only. */
+  /** Only items with a greater identifier. */
   readonly after?: bigint;
   readonly status?: Status;
   readonly limit: number;
@@ -18,33 +18,35 @@ export interface PageQuery<Status> {
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Whether another entry that fits the query stood behind the last one. */
-  readonly more: boolean;
+  /** Whether another item matches the query after the last one. */
+  readonly hasMore: boolean;
 }
 
-/** A write that the client may repeat. Two requests are the same when API key, operation and Idempotency-Key are. */
+/** A write with an Idempotency-Key. Requests with the same API key, operation and Idempotency-Key are one request. */
 export interface IdempotentRequest {
   readonly keyId: number;
   readonly idempotencyKey: string;
-  /** SHA-256 of the body; another body under the same key is refused. */
+  /** SHA-256 of the request body. The same Idempotency-Key with a different body is rejected. */
   readonly fingerprint: string;
 }
 
-/** The answer to a write: the bytes that a repeated idempotentRequest gets again. */
 export interface WriteResult {
   readonly id: bigint;
+  /** The response body; a repeated request gets it again, byte for byte. */
   readonly body: string;
+  /** True when the write was done before and this is its stored result. */
   readonly replayed: boolean;
 }
 
-type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
+export type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
 
 /**
- * Pets and orders. Every write is one transaction, and its promise resolves only after that transaction is durable.
- * Identifiers start at 1, grow, and are never given twice. An engine that cannot answer throws Unavailable.
+ * Pets and orders. Every write is one transaction, and its promise resolves after that transaction is durable.
+ * Identifiers start at 1, grow, and are never used twice. Every method throws Unavailable while the database cannot be
+ * used. Times are milliseconds since the epoch.
  */
 export interface Store {
-  /** By identifier, ascending; the cost does not depend on how deep the page lies. */
+  /** In ascending order of identifiers. The first page and the last cost the same. */
   listPets(query: PageQuery<PetStatus>): Awaitable<Page<Pet>>;
   getPet(id: bigint): Awaitable<Pet | undefined>;
   createPet(
@@ -53,60 +55,63 @@ export interface Store {
     idempotentRequest?: IdempotentRequest,
   ): Promise<WriteResult | IdempotencyRejection>;
 
+  /** In ascending order of identifiers. */
   listOrders(query: PageQuery<OrderStatus>): Awaitable<Page<Order>>;
-  /** The pet becomes pending in the same transaction. */
+  /** Creates an order and makes its pet pending. */
   placeOrder(
     petId: bigint,
     at: number,
     idempotentRequest?: IdempotentRequest,
   ): Promise<WriteResult | IdempotencyRejection | Rejection<"pet_not_found" | "pet_not_available">>;
-  /** The pet becomes sold or available in the same transaction. */
+  /** Completes or cancels an order and makes its pet sold or available. */
   updateOrder(
     id: bigint,
     status: OrderUpdate["status"],
   ): Promise<Order | Rejection<"order_not_found" | "order_closed">>;
 
-  /** Finishes what was accepted, then lets go of the engine. */
+  /** Rejects new writes, finishes those already accepted, then closes the database. */
   close(): Promise<void>;
 }
 
-/** API keys. Every change moves the revision on, in the order of the commits, so that no follower misses one. */
+/**
+ * API keys. Every change increments the revision. Revisions become visible in ascending order, so a reader that asks
+ * for the changes since the last revision it saw misses none.
+ */
 export interface KeyStore {
-  /** By the SHA-256 (hex) of a secret; the secret is never stored. Expiry and revocation are the caller's to judge. */
+  /** Looks up the SHA-256 (hex) of a secret; secrets are not stored. Expired and revoked keys are returned as well. */
   findCredential(secretHash: string): Awaitable<Credential | undefined>;
-  /** What changed after a revision; a follower asks several times a second. */
+  /** The current revision, and every key that changed after the given one. Servers poll it several times a second. */
   changesSince(revision: number): Awaitable<{ revision: number; changed: readonly ApiKey[] }>;
 
   createKey(key: NewKey, secretHash: string): Promise<ApiKey>;
-  /** As createKey, but only where no key was ever made; of many that try at once, one makes it. */
+  /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
   createFirstKey(key: NewKey, secretHash: string): Promise<ApiKey | undefined>;
   /** Oldest first. */
   listKeys(): Awaitable<readonly ApiKey[]>;
   getKey(id: number): Awaitable<ApiKey | undefined>;
-  /** Adds a secret; the ones before it stop working at `overlapEndsAt`. */
+  /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */
   addSecret(id: number, secretHash: string, overlapEndsAt: number): Promise<void>;
-  /** Changes what is given and leaves the rest; own limits go when the plan is Enterprise no longer. */
-  updateKey(
-    id: number,
-    change: Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>,
-  ): Promise<void>;
+  /** Changes the given fields. A change to a plan other than Enterprise removes the key's own limits. */
+  updateKey(id: number, change: KeyChange): Promise<void>;
 }
 
-/** Two windows per subject, charged together or not at all. */
+export type KeyChange = Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>;
+
+/** Limits the requests of each subject, by the rules in rate-limit.ts. */
 export interface RateLimiter {
-  /** One atomic intent: decide this subject under these limits, now. In process it answers without a promise. */
+  /** Allows or rejects one request, atomically. A rate limiter in process decides without a promise. */
   decide(subject: Subject, limits: Limits): Awaitable<Decision>;
-  /** Where a subject stands, without charging it. */
+  /** Reads the usage and counts nothing; undefined when nothing of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
-  /** Lifts a ban that began at or before `at`, with its strikes. */
+  /** Ends a ban that began at or before `at`, and clears strikes from before. */
   unban(subject: Subject, at: number): Awaitable<void>;
   close(): Promise<void>;
 }
 
-/** Keeps the usage of an in-process rate limiter across restarts. It is written behind the requests. */
+/** Stores the usage of an in-process rate limiter, so that it survives a restart. */
 export interface UsageStore {
   load(): Iterable<readonly [Subject, Usage]>;
-  /** Standings that changed since the last call; undefined means forgotten. */
+  /** Saves all of the changes or none; undefined deletes a subject. */
   save(changes: Iterable<readonly [Subject, Usage | undefined]>): void;
   find(subject: Subject): Usage | undefined;
   close(): void;

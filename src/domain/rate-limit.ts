@@ -1,44 +1,48 @@
 /**
- * The arithmetic of limits and bans. No clock, no I/O: every function takes `now`, in milliseconds since the epoch.
+ * The arithmetic of rate limits and bans. No clock, no I/O: functions take `now`, in milliseconds since the epoch.
  *
- * A subject has two windows. Each opens with the first allowed request that finds none open and closes its length
- * later. A request is charged to both or to neither, so a refused one costs nothing and opens nothing.
+ * A subject has two windows. Each opens with the first allowed request that finds it closed, and closes its length
+ * later. A request counts in both windows or in neither: a rejected request costs no quota and opens no window.
  */
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 86_400_000;
 
-/** Who is counted: a key by its number, or a caller without one by address (IPv6: by /64). */
-export type Subject = `key:${number}` | `address:${string}`;
+/** Who is counted: an API key, or the address (IPv6: the /64) of a client without a valid key. */
+export type Subject =
+  { readonly kind: "key"; readonly id: number } | { readonly kind: "address"; readonly id: string };
 
-/** Whole numbers from 1, since a limit of nothing would have no end to wait for, to a thousand million. */
+/** Integers from 1 to 1,000,000,000. */
 export interface Limits {
   readonly perMinute: number;
   readonly perDay: number;
 }
 
 export interface BanRules {
-  /** RejectionCache that earn a ban. */
+  /** The number of strikes that leads to a ban. */
   readonly strikes: number;
-  /** RejectionCache this soon after the first are forgiven: those requests may have been under way already. */
+  /** Requests rejected this soon after the first rejection are no strikes: they may have been in flight already. */
   readonly graceMs: number;
   readonly lengthMs: number;
 }
 
 export const DEFAULT_BAN: BanRules = { strikes: 10, graceMs: 1_000, lengthMs: 300_000 };
 
+/** How long a request waits for a decision of a shared rate limiter before its own process decides. */
+export const DEFAULT_DECISION_TIMEOUT_MS = 25;
+
 export interface Window {
-  /** Meaningless while `used` is 0: no window is open then. */
+  /** Meaningless while `used` is 0: the window is closed then. */
   openedAt: number;
   used: number;
-  /** When a request was first refused because this window was exhausted, or NEVER. */
-  refusedAt: number;
+  /** When a request was first rejected because this window was exhausted, or NEVER. */
+  firstRejectedAt: number;
   strikes: number;
 }
 
 export interface Usage {
   readonly minute: Window;
   readonly day: Window;
-  /** When the ban that stands began and ends, or NEVER. */
+  /** When the current ban began and ends, or NEVER. */
   bannedAt: number;
   bannedUntil: number;
 }
@@ -47,14 +51,14 @@ export const NEVER = -1;
 
 export type Outcome = "allowed" | "limited" | "banned";
 
-/** The outcome, and what the headers say of it. */
+/** The outcome, and the values of its response headers. */
 export interface Decision {
   readonly outcome: Outcome;
   readonly limit: number;
   readonly remaining: number;
   /** Unix second, rounded up. */
   readonly resetAt: number;
-  /** Whole seconds, at least 1, to the end of what refused this request; 0 when it was allowed. */
+  /** Whole seconds, at least 1, until a request can be allowed again; 0 when this one was allowed. */
   readonly retryAfter: number;
 }
 
@@ -63,27 +67,27 @@ export function newUsage(): Usage {
 }
 
 function newWindow(): Window {
-  return { openedAt: 0, used: 0, refusedAt: NEVER, strikes: 0 };
+  return { openedAt: 0, used: 0, firstRejectedAt: NEVER, strikes: 0 };
 }
 
-/** Admits or refuses one request, and updates the usage accordingly. Without rules nothing is ever banned. */
+/** Allows or rejects one request, and updates the usage. Without ban rules the subject is never banned. */
 export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
-  settle(usage, now, rules);
+  expire(usage, now, rules);
   if (now < usage.bannedUntil) return bannedDecision(usage, limits, now);
 
   const { minute, day } = usage;
-  const minuteSpent = isSpent(minute, limits.perMinute);
-  const daySpent = isSpent(day, limits.perDay);
-  if (!minuteSpent && !daySpent) {
-    charge(minute, now);
-    charge(day, now);
+  const minuteExhausted = isExhausted(minute, limits.perMinute);
+  const dayExhausted = isExhausted(day, limits.perDay);
+  if (!minuteExhausted && !dayExhausted) {
+    count(minute, now);
+    count(day, now);
     return decision("allowed", usage, limits, 0);
   }
 
-  const minuteEnds = minuteSpent ? minute.openedAt + MINUTE_MS : NEVER;
-  const dayEnds = daySpent ? day.openedAt + DAY_MS : NEVER;
-  // The refusal counts against the window that will go on refusing the longest.
-  if (rules && strike(dayEnds >= minuteEnds ? day : minute, now, rules)) {
+  const minuteEnds = minuteExhausted ? minute.openedAt + MINUTE_MS : NEVER;
+  const dayEnds = dayExhausted ? day.openedAt + DAY_MS : NEVER;
+  // The strike goes to the exhausted window that closes last.
+  if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
     usage.bannedAt = now;
     usage.bannedUntil = now + rules.lengthMs;
     return bannedDecision(usage, limits, now);
@@ -91,84 +95,91 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
   return decision("limited", usage, limits, secondsUntil(Math.max(dayEnds, minuteEnds), now));
 }
 
-/** Whether a window that was settled has nothing left. */
-export function isSpent(window: Window, limit: number): boolean {
+/** Whether a window, after `expire`, has no requests remaining. */
+export function isExhausted(window: Window, limit: number): boolean {
   return window.used >= limit;
 }
 
 /**
- * Closes what has ended, for good: it does not return if the clock does. A clock that went backwards never stretches
- * anything either: what seems to have begun in the future is taken to begin now, its counts kept.
+ * Closes windows and ends the ban when their time is over, for good: setting the clock back does not open them again.
+ * When the clock was set back, windows and bans that began in the future begin now, so that they last no longer.
  */
-export function settle(usage: Usage, now: number, rules?: BanRules): void {
-  settleWindow(usage.minute, MINUTE_MS, now);
-  settleWindow(usage.day, DAY_MS, now);
+export function expire(usage: Usage, now: number, rules?: BanRules): void {
+  expireWindow(usage.minute, MINUTE_MS, now);
+  expireWindow(usage.day, DAY_MS, now);
   if (usage.bannedAt > now) {
     usage.bannedUntil -= usage.bannedAt - now;
     usage.bannedAt = now;
   }
   if (rules) usage.bannedUntil = Math.min(usage.bannedUntil, usage.bannedAt + rules.lengthMs);
-  if (now >= usage.bannedUntil) liftBan(usage);
+  if (now >= usage.bannedUntil) clearBan(usage);
 }
 
-function settleWindow(window: Window, lengthMs: number, now: number): void {
+function expireWindow(window: Window, lengthMs: number, now: number): void {
   if (window.openedAt > now) window.openedAt = now;
-  if (window.refusedAt > now) window.refusedAt = now;
+  if (window.firstRejectedAt > now) window.firstRejectedAt = now;
   if (now < window.openedAt + lengthMs) return;
   window.used = 0;
-  forgiveStrikes(window);
+  clearStrikes(window);
 }
 
-function liftBan(usage: Usage): void {
+function clearBan(usage: Usage): void {
   usage.bannedAt = NEVER;
   usage.bannedUntil = NEVER;
 }
 
-function forgiveStrikes(window: Window): void {
-  window.refusedAt = NEVER;
+function clearStrikes(window: Window): void {
+  window.firstRejectedAt = NEVER;
   window.strikes = 0;
 }
 
-function charge(window: Window, now: number): void {
+function count(window: Window, now: number): void {
   if (window.used === 0) window.openedAt = now;
   window.used++;
 }
 
-/** Counts a refusal; true when it is the one that earns the ban. The ban wipes the strikes that led to it. */
-function strike(window: Window, now: number, rules: BanRules): boolean {
-  if (window.refusedAt === NEVER) window.refusedAt = now;
-  else if (now - window.refusedAt > rules.graceMs) window.strikes++;
-  if (window.strikes < rules.strikes) return false;
+/** Records a rejection, which is a strike after the grace period. A ban clears the strikes that led to it. */
+function reject(window: Window, now: number, rules: BanRules): "limit" | "ban" {
+  if (window.firstRejectedAt === NEVER) window.firstRejectedAt = now;
+  else if (now - window.firstRejectedAt > rules.graceMs) window.strikes++;
+  if (window.strikes < rules.strikes) return "limit";
   window.strikes = 0;
-  return true;
+  return "ban";
 }
 
-/** Describes the window with the fewest requests left; on a tie, the longer one. */
+/** Describes the window with the fewest requests remaining; on a tie, the longer one. */
 function decision(outcome: Outcome, { minute, day }: Usage, limits: Limits, retryAfter: number): Decision {
   const { perMinute, perDay } = limits;
-  const minuteLeft = left(minute, perMinute);
-  const dayLeft = left(day, perDay);
-  return minuteLeft < dayLeft
-    ? { outcome, limit: perMinute, remaining: minuteLeft, resetAt: closing(minute, MINUTE_MS), retryAfter }
-    : { outcome, limit: perDay, remaining: dayLeft, resetAt: closing(day, DAY_MS), retryAfter };
+  const minuteRemaining = remainingIn(minute, perMinute);
+  const dayRemaining = remainingIn(day, perDay);
+  return minuteRemaining < dayRemaining
+    ? {
+        outcome,
+        limit: perMinute,
+        remaining: minuteRemaining,
+        resetAt: resetOf(minute, MINUTE_MS),
+        retryAfter,
+      }
+    : { outcome, limit: perDay, remaining: dayRemaining, resetAt: resetOf(day, DAY_MS), retryAfter };
 }
 
 function bannedDecision({ minute, day, bannedUntil }: Usage, limits: Limits, now: number): Decision {
   const { perMinute, perDay } = limits;
   return {
     outcome: "banned",
-    limit: left(minute, perMinute) < left(day, perDay) ? perMinute : perDay,
+    limit: remainingIn(minute, perMinute) < remainingIn(day, perDay) ? perMinute : perDay,
     remaining: 0,
     resetAt: Math.ceil(bannedUntil / 1000),
     retryAfter: secondsUntil(bannedUntil, now),
   };
 }
 
-function left(window: Window, limit: number): number {
+function remainingIn(window: Window, limit: number): number {
   return Math.max(0, limit - window.used);
 }
 
-function closing(window: Window, lengthMs: number): number {
+/** The Unix second at which the window closes, rounded up. */
+function resetOf(window: Window, lengthMs: number): number {
   return Math.ceil((window.openedAt + lengthMs) / 1000);
 }
 
@@ -176,18 +187,18 @@ function secondsUntil(end: number, now: number): number {
   return Math.max(1, Math.ceil((end - now) / 1000));
 }
 
-/** Lifts a ban that began at or before `at`, and forgives strikes from before; what came later stands. */
+/** Ends a ban that began at or before `at`, and clears the strikes of windows that first rejected by then. */
 export function unban(usage: Usage, at: number): void {
-  if (usage.bannedAt <= at) liftBan(usage);
-  if (usage.minute.refusedAt <= at) forgiveStrikes(usage.minute);
-  if (usage.day.refusedAt <= at) forgiveStrikes(usage.day);
+  if (usage.bannedAt <= at) clearBan(usage);
+  if (usage.minute.firstRejectedAt <= at) clearStrikes(usage.minute);
+  if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
 }
 
-/** Whether forgetting this usage would change no answer. */
-export function isForgettable({ minute, day, bannedUntil }: Usage, now: number): boolean {
-  return hasClosed(minute, MINUTE_MS, now) && hasClosed(day, DAY_MS, now) && now >= bannedUntil;
+/** Whether both windows and the ban are over: no decision changes when this usage is deleted. */
+export function isExpired({ minute, day, bannedUntil }: Usage, now: number): boolean {
+  return isClosed(minute, MINUTE_MS, now) && isClosed(day, DAY_MS, now) && now >= bannedUntil;
 }
 
-function hasClosed(window: Window, lengthMs: number, now: number): boolean {
+function isClosed(window: Window, lengthMs: number, now: number): boolean {
   return window.used === 0 || now >= window.openedAt + lengthMs;
 }

@@ -5,9 +5,9 @@ import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import type { RequestHandler } from "../http1/request-handler.ts";
-import type { Request } from "../http1/request.ts";
-import type { Response } from "../http1/response.ts";
+import type { RequestHandler } from "../http1/index.ts";
+import type { Request } from "../http1/index.ts";
+import type { Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
@@ -24,7 +24,7 @@ import { isApiPath, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
 
 export interface HttpAppOptions extends EndpointOptions, StaticRouteOptions {
-  readonly authenticator: Pick<Authenticator, "find">;
+  readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide">;
   readonly plans: Plans;
   readonly addresses: Addresses;
@@ -41,7 +41,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
   function handleApiRequest(request: Request): Awaitable<Response> {
-    return andThen(authenticator.find(request.headers.get("authorization")), (principal) =>
+    return andThen(authenticator.authenticate(request.headers.get("authorization")), (principal) =>
       andThen(decide(request, principal), (decision) => {
         if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
         if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);

@@ -1,5 +1,5 @@
 import { Unavailable } from "../contract/errors.ts";
-import { RequestAborted } from "../http1/request.ts";
+import { RequestAborted } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 
 const INTERVAL_MS = 1_000;

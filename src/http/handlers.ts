@@ -84,17 +84,17 @@ function nextLink(options: { url: string; list: ListName; query: ListQuery<strin
   Link?: string;
 } {
   const { url, list, query, page } = options;
-  if (!page.more || page.last === undefined) return {};
+  if (!page.hasMore || page.last === undefined) return {};
   const limit = query.limit === undefined ? "" : `limit=${query.limit}&`;
   const status = query.status === undefined ? "" : `status=${query.status}&`;
   return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(list, page.last)}>; rel="next"` };
 }
 
 /** The last page depends on every pet that is added later. Another page depends on the pet that follows it, too. */
-function rangeOf(after: bigint, { last, more, next }: PageJson): IdRange {
+function rangeOf(after: bigint, { last, hasMore, next }: PageJson): IdRange {
   const from = after + 1n;
   const to = next ?? last;
-  return more && to !== undefined ? { from, to } : { from };
+  return hasMore && to !== undefined ? { from, to } : { from };
 }
 
 function created<R extends Rejection>(url: string, result: WriteResult | R) {

@@ -2,7 +2,7 @@ import type { Identifier } from "../contract/json.ts";
 import { encodePet, type PetStatus } from "../contract/resources.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { Page, PageQuery, Store } from "../domain/ports.ts";
-import { type TaggedJson, tagged } from "../etag.ts";
+import { type TaggedJson, withEtag } from "../etag.ts";
 
 /** Pets as JSON text. A store that can produce the text itself is faster than one whose rows are encoded here. */
 export interface PetJsonSource {
@@ -17,8 +17,8 @@ export interface PageJson {
   readonly json: string;
   /** The identifier of the last item; undefined on an empty page. */
   readonly last: bigint | undefined;
-  readonly more: boolean;
-  /** The next item that matches a status filter: when it changes, `more` may no longer hold. */
+  readonly hasMore: boolean;
+  /** The next item that matches a status filter: when it changes, `hasMore` may no longer hold. */
   readonly next?: bigint;
 }
 
@@ -37,13 +37,13 @@ export interface ChangeTracker {
 export function petJsonOf(store: Store): PetJsonSource {
   return {
     list: (query) => andThen(store.listPets(query), (page) => encodePage(page, encodePet)),
-    get: (id) => andThen(store.getPet(BigInt(id)), (pet) => pet && tagged(encodePet(pet))),
+    get: (id) => andThen(store.getPet(BigInt(id)), (pet) => pet && withEtag(encodePet(pet))),
   };
 }
 
 export function encodePage<T extends { id: bigint }>(
-  { items, more }: Page<T>,
+  { items, hasMore }: Page<T>,
   encode: (item: T) => string,
 ): PageJson {
-  return { json: `[${items.map(encode).join(",")}]`, last: items.at(-1)?.id, more };
+  return { json: `[${items.map(encode).join(",")}]`, last: items.at(-1)?.id, hasMore };
 }

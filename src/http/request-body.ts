@@ -9,7 +9,7 @@ import {
 } from "../contract/errors.ts";
 import { parseJson } from "../contract/json.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
-import type { Request } from "../http1/request.ts";
+import type { Request } from "../http1/index.ts";
 
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 

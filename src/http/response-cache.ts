@@ -42,7 +42,7 @@ export class ResponseCache {
 
   /** The representation stays in the cache until a pet in the range changes. */
   add(key: string, representation: Representation, dependsOn: IdRange): void {
-    if (key.length > MAX_KEY_LENGTH || !this.#admissionFilter.knows(Bun.hash.xxHash32(key))) return;
+    if (key.length > MAX_KEY_LENGTH || !this.#admissionFilter.admits(Bun.hash.xxHash32(key))) return;
     const bytes = ENTRY_BYTES + bytesOf(representation.body);
     this.#entries.set(copyOf(key), { representation, isCurrent: this.changes.watch(dependsOn), bytes });
   }

@@ -14,7 +14,7 @@ import {
 } from "../contract/errors.ts";
 import { plural } from "../contract/formatting.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import { headerLine, type Response, type Status } from "../http1/response.ts";
+import { headerLine, type Response, type Status } from "../http1/index.ts";
 
 export type Headers = Readonly<Record<string, string>>;
 
@@ -33,12 +33,12 @@ export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decisi
 }
 
 export function jsonResponse(status: Status, headerLines: string, body: string): Response {
-  return { status, lines: CONTENT_TYPE + headerLines, body };
+  return { status, headerLines: CONTENT_TYPE + headerLines, body };
 }
 
 /** A response without a body has no Content-Type. */
 export function emptyResponse(status: 204 | 304, headerLines: string): Response {
-  return { status, lines: headerLines, body: null };
+  return { status, headerLines, body: null };
 }
 
 export function errorResponse(rejection: Rejection, headerLines = ""): Response {

@@ -1,8 +1,8 @@
 import { methodNotAllowed } from "../contract/errors.ts";
 import { allowedMethods, BASE_PATH } from "../contract/operations.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import type { Request } from "../http1/request.ts";
-import { headerLine, type Response } from "../http1/response.ts";
+import type { Request } from "../http1/index.ts";
+import { headerLine, type Response } from "../http1/index.ts";
 import type { Endpoint } from "./dispatch.ts";
 import { emptyResponse, errorResponse, rateLimitLines } from "./responses.ts";
 

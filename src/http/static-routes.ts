@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { DOCS_PATH } from "../contract/constants.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
-import type { Request } from "../http1/request.ts";
-import type { Response } from "../http1/response.ts";
+import type { Request } from "../http1/index.ts";
+import type { Response } from "../http1/index.ts";
+import { apiDocs } from "./api-docs.ts";
 import { errorResponse, headerLinesOf, jsonResponse, unavailableResponse } from "./responses.ts";
 
 export interface StaticRouteOptions {
@@ -23,8 +23,8 @@ export function createStaticRoutes({
   const health = () =>
     isShuttingDown() ? unavailableResponse(1) : jsonResponse(200, NO_STORE, '{"status":"ok"}');
   return new Map([
-    ["/", route(() => ({ status: 302, lines: headerLinesOf({ Location: DOCS_PATH }), body: "" }))],
-    [DOCS_PATH, route(() => ({ status: 200, lines: HTML, body: docs() }))],
+    ["/", route(() => ({ status: 302, headerLines: headerLinesOf({ Location: DOCS_PATH }), body: "" }))],
+    [DOCS_PATH, route(() => ({ status: 200, headerLines: HTML, body: docs() }))],
     ["/openapi.json", route(() => jsonResponse(200, "", openApiJson()))],
     ["/healthz", route(health)],
   ]);
@@ -46,35 +46,6 @@ function once(build: () => string): () => string {
   return () => (built ??= build());
 }
 
-/** The pages of the documentation for clients, in this order. */
-const DOCS_PAGES = ["interface.md"];
-const DOCS_FOLDER = new URL("../../docs/", import.meta.url);
-
-/** One document: links between the pages become anchors, and images become data URLs. */
-function docsHtml(): string {
-  const pages = new Map(DOCS_PAGES.map((page) => [page, readDocs(page)]));
-  const markdown = [...pages.values()].join("\n\n");
-  return htmlOf(markdown)
-    .replace(/(?<= href=")([\w-]+\.md)(#[^"]+)?(?=")/g, (link, page: string, anchor?: string) => {
-      const linked = pages.get(page);
-      return linked === undefined ? link : (anchor ?? anchorOf(linked));
-    })
-    .replace(/(?<= src=")[\w-]+\.svg(?=")/g, (file) => `data:image/svg+xml;base64,${btoa(readDocs(file))}`);
-}
-
-function readDocs(file: string): string {
-  return readFileSync(new URL(file, DOCS_FOLDER), "utf8");
-}
-
-function htmlOf(markdown: string): string {
-  return Bun.markdown.html(markdown, { headings: { ids: true } });
-}
-
-/** The anchor of the first heading of a page. */
-function anchorOf(markdown: string): string {
-  return `#${/ id="([^"]+)"/.exec(htmlOf(markdown))?.[1]}`;
-}
-
 function docsPage(): string {
   return `<!doctype html>
 <html lang="en">
@@ -92,7 +63,7 @@ function docsPage(): string {
   th, td { padding: 0.35rem 0.9rem 0.35rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent) }
 </style>
 <body>
-${docsHtml()}
+${Bun.markdown.html(apiDocs(), { headings: { ids: true } })}
 </body>
 </html>
 `;

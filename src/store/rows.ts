@@ -1,7 +1,13 @@
 import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
-import type { Page } from "../domain/ports.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
+import type { PlanName } from "../domain/plans.ts";
+import type { KeyChange, Page } from "../domain/ports.ts";
 
-/** Rows as both engines give them. The quotes keep capital letters, which PostgreSQL would make small. */
+/*
+ * Rows as both databases return them, and the domain objects they become. Aliases are quoted because PostgreSQL folds
+ * unquoted names to lower case.
+ */
+
 export interface PetRow {
   readonly id: bigint;
   readonly name: string;
@@ -11,7 +17,7 @@ export interface PetRow {
 
 export const PET_COLUMNS = `id, name, category_id AS "categoryId", status`;
 
-/** An absent status is absent, not null. A row that has one is a pet as it is, and is not made again. */
+/** A status that is null in the row is absent from the pet. */
 export function petOf(row: PetRow): Pet {
   return hasStatus(row) ? row : { id: row.id, name: row.name, categoryId: row.categoryId };
 }
@@ -33,9 +39,48 @@ export function orderOf({ id, petId, status, createdAt }: OrderRow): Order {
   return { id, petId, status, createdAt: new Date(Number(createdAt)).toISOString() };
 }
 
-/** The rows are one more than asked for, where there are: that one tells whether there is more. */
-export function pageOf<Row, T>(rows: Row[], limit: number, entry: (row: Row) => T): Page<T> {
-  const more = rows.length > limit;
-  if (more) rows.length = limit;
-  return { items: rows.map(entry), more };
+/** Every number is far below 2^53. */
+export interface KeyRow {
+  readonly id: bigint;
+  readonly name: string;
+  readonly plan: PlanName;
+  readonly perMinute: bigint | null;
+  readonly perDay: bigint | null;
+  readonly createdAt: bigint;
+  readonly expiresAt: bigint | null;
+  readonly revokedAt: bigint | null;
+  readonly unbannedAt: bigint | null;
+}
+
+export const KEY_COLUMNS = `api_keys.id, name, plan, per_minute AS "perMinute", per_day AS "perDay",
+  created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt"`;
+
+/** Columns that are null in the row are absent from the key. */
+export function keyOf(row: KeyRow): ApiKey {
+  const { perMinute, perDay, expiresAt, revokedAt, unbannedAt } = row;
+  const hasLimits = perMinute !== null && perDay !== null;
+  return {
+    id: Number(row.id),
+    name: row.name,
+    plan: row.plan,
+    ...(hasLimits && { limits: { perMinute: Number(perMinute), perDay: Number(perDay) } }),
+    createdAt: Number(row.createdAt),
+    ...(expiresAt !== null && { expiresAt: Number(expiresAt) }),
+    ...(revokedAt !== null && { revokedAt: Number(revokedAt) }),
+    ...(unbannedAt !== null && { unbannedAt: Number(unbannedAt) }),
+  };
+}
+
+/** Only Enterprise keys have limits of their own; on another plan the limits of the plan apply. */
+export function applyChange(key: ApiKey, change: KeyChange): ApiKey {
+  const { limits, ...changed } = { ...key, ...change };
+  const ownLimits = change.limits ?? (changed.plan === "enterprise" ? limits : undefined);
+  return ownLimits === undefined ? changed : { ...changed, limits: ownLimits };
+}
+
+/** Takes one row more than the limit where there is one: it shows that the page has a successor. */
+export function pageOf<Row, T>(rows: Row[], limit: number, itemOf: (row: Row) => T): Page<T> {
+  const hasMore = rows.length > limit;
+  if (hasMore) rows.length = limit;
+  return { items: rows.map(itemOf), hasMore };
 }

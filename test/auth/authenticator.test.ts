@@ -4,257 +4,269 @@ import { type Credential, generateSecret } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { Authenticator } from "../../src/auth/authenticator.ts";
 import { TestClock } from "../service.ts";
-import { MapKeys } from "./map-keys.ts";
+import { MapKeyStore } from "./map-key-store.ts";
 
-async function setUp({ maxKnown = 1_000 } = {}) {
-  const keys = new MapKeys();
+async function setUp({ maxVerified = 1_000 } = {}) {
+  const keys = new MapKeyStore();
   const clock = new TestClock();
   const authenticator = await Authenticator.open({
     keys,
     environment: "production",
     plans: DEFAULT_PLANS,
     clock,
-    maxKnown,
+    maxVerified,
   });
-  const find = (secret: string) => authenticator.find(`Bearer ${secret}`);
-  /** How often the store is asked while something is done. */
-  const readsOf = async (work: () => unknown) => {
-    const before = keys.reads;
+  const authenticate = (secret: string) => authenticator.authenticate(`Bearer ${secret}`);
+  /** How often the work asks the store. */
+  const lookUpsOf = async (work: () => unknown) => {
+    const before = keys.lookUps;
     await work();
-    return keys.reads - before;
+    return keys.lookUps - before;
   };
-  return { keys, clock, authenticator, find, readsOf };
+  return { keys, clock, authenticator, authenticate, lookUpsOf };
 }
 
-/** Holds answers of the store back until they are told to arrive. */
-function holdBack(keys: MapKeys) {
-  const held: (() => void)[] = [];
-  keys.deliver = (found) => new Promise<Credential | undefined>((resolve) => held.push(() => resolve(found)));
+/** Delays the responses of the store until `release` is called. */
+function delay(keys: MapKeyStore) {
+  const delayed: (() => void)[] = [];
+  keys.respond = (found) =>
+    new Promise<Credential | undefined>((resolve) => delayed.push(() => resolve(found)));
   return {
-    arrive() {
-      for (const release of held.splice(0)) release();
+    release() {
+      for (const resolve of delayed.splice(0)) resolve();
     },
   };
 }
 
-describe("a key", () => {
-  test("is the principal with its number, its subject and its plan's limits", async () => {
-    const { keys, find } = await setUp();
+describe("a valid key", () => {
+  test("is the principal, with its id, its subject and the limits of its plan", async () => {
+    const { keys, authenticate } = await setUp();
     const { id, secret } = keys.create({ plan: "pro" });
-    const expected = { keyId: id, subject: `key:${id}` as const, limits: DEFAULT_PLANS.pro };
-    expect(find(secret)).toEqual(expected);
-    expect(find(secret)).toEqual(expected);
+    const expected = { keyId: id, subject: { kind: "key" as const, id }, limits: DEFAULT_PLANS.pro };
+    expect(authenticate(secret)).toEqual(expected);
+    expect(authenticate(secret)).toEqual(expected);
   });
 
-  test("is the principal with its own limits on the Enterprise plan", async () => {
-    const { keys, find } = await setUp();
+  test("is the principal with its own limits on the enterprise plan", async () => {
+    const { keys, authenticate } = await setUp();
     const limits = { perMinute: 1_000_000_000, perDay: 1 };
     const { secret } = keys.create({ plan: "enterprise", limits });
-    expect(find(secret)).toMatchObject({ limits });
-    expect(find(secret)).toMatchObject({ limits });
+    expect(authenticate(secret)).toMatchObject({ limits });
+    expect(authenticate(secret)).toMatchObject({ limits });
   });
 
-  test("is looked up in the store once, however its scheme is written", async () => {
-    const { keys, authenticator, readsOf } = await setUp();
+  test("is looked up once, however the scheme is spelled", async () => {
+    const { keys, authenticator, lookUpsOf } = await setUp();
     const { id, secret } = keys.create();
-    const reads = await readsOf(() => {
+    const lookUps = await lookUpsOf(() => {
       for (const start of ["Bearer ", "bearer ", "BEARER  ", `Bearer${" ".repeat(50)}`, "Bearer "]) {
-        expect(authenticator.find(start + secret)).toMatchObject({ keyId: id });
+        expect(authenticator.authenticate(start + secret)).toMatchObject({ keyId: id });
       }
     });
-    expect(reads).toBe(1);
+    expect(lookUps).toBe(1);
   });
 
-  test("with a number beyond what is remembered is looked up each time", async () => {
-    const { keys, find, readsOf } = await setUp();
+  test("with a great id is looked up once", async () => {
+    const { keys, authenticate, lookUpsOf } = await setUp();
     const { id, secret } = keys.create({ id: 2 ** 40 });
-    const reads = await readsOf(() => {
-      expect(find(secret)).toMatchObject({ keyId: id, subject: `key:${id}` });
-      expect(find(secret)).toMatchObject({ keyId: id, subject: `key:${id}` });
+    const lookUps = await lookUpsOf(() => {
+      expect(authenticate(secret)).toMatchObject({ keyId: id, subject: { kind: "key", id } });
+      expect(authenticate(secret)).toMatchObject({ keyId: id, subject: { kind: "key", id } });
     });
-    expect(reads).toBe(2);
+    expect(lookUps).toBe(1);
+  });
+
+  test("is invalid with anything between the prefix and the secret", async () => {
+    const { keys, authenticator, authenticate } = await setUp();
+    const { secret } = keys.create();
+    authenticate(secret);
+    const tail = secret.slice(9);
+    for (const inserted of ["x", " ", secret, "x".repeat(300)]) {
+      expect(authenticator.authenticate(`Bearer pet_live_${inserted}${tail}`)).toBe("invalid_api_key");
+    }
+    expect(authenticator.authenticate(`Bearer pet_live_${tail.slice(1)}`)).toBe("invalid_api_key");
+    expect(authenticator.authenticate("Bearer pet_live_")).toBe("invalid_api_key");
   });
 
   test("of the other environment is invalid without a look-up", async () => {
-    const { keys, find, readsOf } = await setUp();
+    const { keys, authenticate, lookUpsOf } = await setUp();
     const { secret } = keys.create({ environment: "staging" });
-    expect(await readsOf(() => expect(find(secret)).toBe("invalid_api_key"))).toBe(0);
+    expect(await lookUpsOf(() => expect(authenticate(secret)).toBe("invalid_api_key"))).toBe(0);
   });
 
   test("is invalid from the instant it expires, before and after it was seen", async () => {
-    const { keys, clock, find } = await setUp();
+    const { keys, clock, authenticate } = await setUp();
     const { secret } = keys.create({ expiresAt: clock.now() + 1_000 });
     const { secret: unseen } = keys.create({ expiresAt: clock.now() + 1_000 });
     clock.advance(999);
-    expect(find(secret)).toMatchObject({ keyId: 1 });
+    expect(authenticate(secret)).toMatchObject({ keyId: 1 });
     clock.advance(1);
-    expect(find(secret)).toBe("invalid_api_key");
-    expect(find(unseen)).toBe("invalid_api_key");
+    expect(authenticate(secret)).toBe("invalid_api_key");
+    expect(authenticate(unseen)).toBe("invalid_api_key");
   });
 
-  test("is what it was until its change is followed, and then what it became", async () => {
-    const { keys, clock, authenticator, find } = await setUp();
+  test("keeps its limits until its change is followed", async () => {
+    const { keys, clock, authenticator, authenticate } = await setUp();
     const { id, secret } = keys.create();
-    find(secret);
+    authenticate(secret);
     keys.update(id, { plan: "business" });
-    expect(find(secret)).toMatchObject({ limits: DEFAULT_PLANS.free });
-    expect((await authenticator.follow()).map((key) => key.id)).toEqual([id]);
-    expect(find(secret)).toMatchObject({ limits: DEFAULT_PLANS.business });
+    expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.free });
+    expect((await authenticator.followChanges()).map((key) => key.id)).toEqual([id]);
+    expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.business });
     keys.update(id, { revokedAt: clock.now() });
-    await authenticator.follow();
-    expect(find(secret)).toBe("invalid_api_key");
+    await authenticator.followChanges();
+    expect(authenticate(secret)).toBe("invalid_api_key");
   });
 
-  test("is looked up again after its change, and no other key is", async () => {
-    const { keys, authenticator, find, readsOf } = await setUp();
+  test("is looked up again after its change; other keys are not", async () => {
+    const { keys, authenticator, authenticate, lookUpsOf } = await setUp();
     const [changed, other] = [keys.create(), keys.create()];
-    await authenticator.follow();
-    find(changed.secret);
-    find(other.secret);
+    await authenticator.followChanges();
+    authenticate(changed.secret);
+    authenticate(other.secret);
     keys.update(changed.id, { plan: "pro" });
-    await authenticator.follow();
-    expect(await readsOf(() => find(other.secret))).toBe(0);
-    expect(await readsOf(() => find(changed.secret))).toBe(1);
-    expect(await readsOf(() => find(changed.secret))).toBe(0);
+    await authenticator.followChanges();
+    expect(await lookUpsOf(() => authenticate(other.secret))).toBe(0);
+    expect(await lookUpsOf(() => authenticate(changed.secret))).toBe(1);
+    expect(await lookUpsOf(() => authenticate(changed.secret))).toBe(0);
   });
 
-  test("works by both its secrets while they overlap, and then by the new one", async () => {
-    const { keys, clock, authenticator, find } = await setUp();
+  test("works with both secrets during the overlap of a rotation, then with the new one", async () => {
+    const { keys, clock, authenticator, authenticate } = await setUp();
     const { id, secret } = keys.create();
-    find(secret);
-    const successor = keys.roll(id, clock.now() + 1_000);
-    await authenticator.follow();
-    expect(find(secret)).toMatchObject({ keyId: id });
-    expect(find(successor)).toMatchObject({ keyId: id });
+    authenticate(secret);
+    const successor = keys.rotate(id, clock.now() + 1_000);
+    await authenticator.followChanges();
+    expect(authenticate(secret)).toMatchObject({ keyId: id });
+    expect(authenticate(successor)).toMatchObject({ keyId: id });
     clock.advance(1_000);
-    expect(find(secret)).toBe("invalid_api_key");
-    expect(find(successor)).toMatchObject({ keyId: id });
+    expect(authenticate(secret)).toBe("invalid_api_key");
+    expect(authenticate(successor)).toMatchObject({ keyId: id });
   });
 
-  test("is looked up again when more keys are in use than are remembered", async () => {
-    const { keys, find, readsOf } = await setUp({ maxKnown: 3 });
+  test("is looked up again when more keys are in use than the cache holds", async () => {
+    const { keys, authenticate, lookUpsOf } = await setUp({ maxVerified: 3 });
     const secrets = Array.from({ length: 4 }, () => keys.create().secret);
-    expect(await readsOf(() => secrets.forEach(find))).toBe(4);
-    expect(await readsOf(() => secrets.slice(1).forEach(find))).toBe(0);
-    expect(await readsOf(() => secrets.slice(0, 1).forEach(find))).toBe(1);
+    expect(await lookUpsOf(() => secrets.forEach(authenticate))).toBe(4);
+    expect(await lookUpsOf(() => secrets.slice(1).forEach(authenticate))).toBe(0);
+    expect(await lookUpsOf(() => secrets.slice(0, 1).forEach(authenticate))).toBe(1);
   });
 });
 
-describe("a stranger", () => {
+describe("a rejected key", () => {
   test("is looked up once, and again when any key has changed", async () => {
-    const { keys, authenticator, find, readsOf } = await setUp();
+    const { keys, authenticator, authenticate, lookUpsOf } = await setUp();
     const secret = generateSecret("production");
-    expect(await readsOf(() => [find(secret), find(secret)])).toBe(1);
+    expect(await lookUpsOf(() => [authenticate(secret), authenticate(secret)])).toBe(1);
     keys.create();
-    await authenticator.follow();
-    expect(await readsOf(() => [find(secret), find(secret)])).toBe(1);
-    expect(find(secret)).toBe("invalid_api_key");
+    await authenticator.followChanges();
+    expect(await lookUpsOf(() => [authenticate(secret), authenticate(secret)])).toBe(1);
+    expect(authenticate(secret)).toBe("invalid_api_key");
   });
 
-  test("is remembered in one spelling, and never in a long one", async () => {
-    const { authenticator, readsOf } = await setUp();
+  test("is cached in a header of up to 60 characters", async () => {
+    const { authenticator, lookUpsOf } = await setUp();
     const secret = generateSecret("production");
-    const find = (blanks: number) => authenticator.find(`Bearer${" ".repeat(blanks)}${secret}`);
-    expect(await readsOf(() => [find(9), find(9)])).toBe(1);
-    expect(await readsOf(() => [find(10), find(10)])).toBe(2);
+    const authenticate = (blanks: number) =>
+      authenticator.authenticate(`Bearer${" ".repeat(blanks)}${secret}`);
+    expect(await lookUpsOf(() => [authenticate(9), authenticate(9)])).toBe(1);
+    expect(await lookUpsOf(() => [authenticate(10), authenticate(10)])).toBe(2);
   });
 
-  test("is one of 10,000 that are remembered at most", async () => {
-    const { find, readsOf } = await setUp();
+  test("is cached with at most 9,999 others", async () => {
+    const { authenticate, lookUpsOf } = await setUp();
     const secrets = Array.from({ length: 10_007 }, () => generateSecret("production"));
-    expect(await readsOf(() => secrets.forEach(find))).toBe(10_007);
-    expect(await readsOf(() => secrets.forEach(find))).toBe(7);
+    expect(await lookUpsOf(() => secrets.forEach(authenticate))).toBe(10_007);
+    expect(await lookUpsOf(() => secrets.forEach(authenticate))).toBe(7);
   });
 });
 
-describe("an answer that comes late", () => {
-  test("is given but not remembered when its key has changed meanwhile", async () => {
-    const { keys, authenticator, find, readsOf } = await setUp();
+describe("a late response of the store", () => {
+  test("is used and not cached when the key changed meanwhile", async () => {
+    const { keys, authenticator, authenticate, lookUpsOf } = await setUp();
     const { id, secret } = keys.create();
-    const held = holdBack(keys);
-    const answer = find(secret);
+    const delayed = delay(keys);
+    const result = authenticate(secret);
     keys.update(id, { plan: "pro" });
-    await authenticator.follow();
-    held.arrive();
-    expect(await answer).toMatchObject({ limits: DEFAULT_PLANS.free });
+    await authenticator.followChanges();
+    delayed.release();
+    expect(await result).toMatchObject({ limits: DEFAULT_PLANS.free });
 
-    keys.deliver = (found) => found;
-    expect(await readsOf(() => find(secret))).toBe(1);
-    expect(find(secret)).toMatchObject({ limits: DEFAULT_PLANS.pro });
+    keys.respond = (found) => found;
+    expect(await lookUpsOf(() => authenticate(secret))).toBe(1);
+    expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.pro });
   });
 
-  test("makes no stranger of a key that was made meanwhile", async () => {
-    const { keys, authenticator, find } = await setUp();
-    const held = holdBack(keys);
+  test("does not reject a key that was created meanwhile", async () => {
+    const { keys, authenticator, authenticate } = await setUp();
+    const delayed = delay(keys);
     const secret = generateSecret("production");
-    const answer = find(secret);
+    const result = authenticate(secret);
     keys.create();
-    await authenticator.follow();
-    // With the first look after a change the strangers from before it are gone.
-    void find(generateSecret("production"));
-    held.arrive();
-    expect(await answer).toBe("invalid_api_key");
-    keys.deliver = () => ({ key: { id: 9, name: "made", plan: "free", createdAt: 0 } });
-    expect(find(secret)).toMatchObject({ keyId: 9 });
+    await authenticator.followChanges();
+    delayed.release();
+    expect(await result).toBe("invalid_api_key");
+    keys.respond = () => ({ key: { id: 9, name: "made", plan: "free", createdAt: 0 } });
+    expect(authenticate(secret)).toMatchObject({ keyId: 9 });
   });
 
-  test("twice is remembered once", async () => {
-    const { keys, find, readsOf } = await setUp({ maxKnown: 2 });
+  test("is cached once when several requests wait for it", async () => {
+    const { keys, authenticate, lookUpsOf } = await setUp({ maxVerified: 2 });
     const [one, other] = [keys.create(), keys.create()];
-    find(other.secret);
-    const held = holdBack(keys);
-    const answers = [find(one.secret), find(one.secret), find(one.secret)];
-    held.arrive();
-    for (const answer of answers) expect(await answer).toMatchObject({ keyId: one.id });
-    expect(await readsOf(() => [find(one.secret), find(other.secret)])).toBe(0);
+    authenticate(other.secret);
+    const delayed = delay(keys);
+    const results = [authenticate(one.secret), authenticate(one.secret), authenticate(one.secret)];
+    delayed.release();
+    for (const result of results) expect(await result).toMatchObject({ keyId: one.id });
+    expect(await lookUpsOf(() => [authenticate(one.secret), authenticate(other.secret)])).toBe(0);
   });
 
-  test("that a key is gone outweighs an earlier one that it is there", async () => {
-    const { keys, clock, find, readsOf } = await setUp();
+  test("that rejects a key replaces an earlier one that verified it", async () => {
+    const { keys, clock, authenticate, lookUpsOf } = await setUp();
     const { id, secret } = keys.create();
-    const held = holdBack(keys);
-    const early = find(secret);
+    const delayed = delay(keys);
+    const early = authenticate(secret);
     keys.update(id, { revokedAt: clock.now() });
-    const late = find(secret);
-    held.arrive();
+    const late = authenticate(secret);
+    delayed.release();
     expect(await early).toMatchObject({ keyId: id });
     expect(await late).toBe("invalid_api_key");
-    expect(await readsOf(() => expect(find(secret)).toBe("invalid_api_key"))).toBe(0);
+    expect(await lookUpsOf(() => expect(authenticate(secret)).toBe("invalid_api_key"))).toBe(0);
   });
 });
 
-describe("without the store", () => {
-  const away = new Unavailable("the store is away");
+describe("a store that is unavailable", () => {
+  const unavailable = new Unavailable("the store is unavailable");
 
   for (const [how, deliver] of [
     [
       "throws",
       () => {
-        throw away;
+        throw unavailable;
       },
     ],
-    ["rejects", () => Promise.reject(away)],
+    ["rejects", () => Promise.reject(unavailable)],
   ] as const) {
-    test(`one that ${how}: known keys are recognised, others are told so and not taken for strangers`, async () => {
-      const { keys, find } = await setUp();
-      const [known, unknown] = [keys.create(), keys.create()];
-      find(known.secret);
-      keys.deliver = deliver;
-      expect(find(known.secret)).toMatchObject({ keyId: known.id });
-      expect(await find(unknown.secret)).toBe(away);
-      keys.deliver = (found) => found;
-      expect(find(unknown.secret)).toMatchObject({ keyId: unknown.id });
+    test(`one that ${how}: cached keys work, and others are looked up again later`, async () => {
+      const { keys, authenticate } = await setUp();
+      const [cached, other] = [keys.create(), keys.create()];
+      authenticate(cached.secret);
+      keys.respond = deliver;
+      expect(authenticate(cached.secret)).toMatchObject({ keyId: cached.id });
+      expect(await authenticate(other.secret)).toBe(unavailable);
+      keys.respond = (found) => found;
+      expect(authenticate(other.secret)).toMatchObject({ keyId: other.id });
     });
   }
 
-  test("a fault of any other kind is thrown", async () => {
-    const { keys, find } = await setUp();
+  test("another error is thrown", async () => {
+    const { keys, authenticate } = await setUp();
     const { secret } = keys.create();
-    keys.deliver = () => {
+    keys.respond = () => {
       throw new TypeError("a mistake");
     };
-    expect(() => find(secret)).toThrow("a mistake");
-    keys.deliver = () => Promise.reject(new TypeError("a mistake"));
-    await expect(find(secret)).rejects.toThrow("a mistake");
+    expect(() => authenticate(secret)).toThrow("a mistake");
+    keys.respond = () => Promise.reject(new TypeError("a mistake"));
+    await expect(authenticate(secret)).rejects.toThrow("a mistake");
   });
 });

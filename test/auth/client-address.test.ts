@@ -1,43 +1,88 @@
 import { describe, expect, test } from "bun:test";
 import { Addresses } from "../../src/auth/client-address.ts";
+import { parseIpNetwork } from "../../src/ip-address.ts";
+
+const trusting = (...cidrs: string[]) => new Addresses(cidrs.flatMap((cidr) => parseIpNetwork(cidr) ?? []));
 
 describe("client address", () => {
-  const addresses = new Addresses(["10.0.0.0/8", "192.0.2.1", "2001:db8::/32"]);
+  const addresses = trusting("10.0.0.0/8", "192.0.2.1", "2001:db8::/32");
 
-  for (const [what, peer, forwarded, client] of [
-    ["a peer that is no proxy is the client, whatever it writes", "203.0.113.9", "1.2.3.4", "203.0.113.9"],
-    ["a proxy without the header is the client", "10.0.0.1", null, "10.0.0.1"],
-    ["the address that the proxy saw", "10.0.0.1", "203.0.113.9", "203.0.113.9"],
-    [
-      "what the client wrote itself is left of what the proxy saw",
-      "10.0.0.1",
-      "6.6.6.6, 203.0.113.9",
-      "203.0.113.9",
-    ],
+  for (const [name, peer, forwarded, client] of [
+    ["a peer that is not a proxy is the client", "203.0.113.9", "1.2.3.4", "203.0.113.9"],
+    ["a proxy that sends no header is the client", "10.0.0.1", null, "10.0.0.1"],
+    ["the address that the proxy appended", "10.0.0.1", "203.0.113.9", "203.0.113.9"],
+    ["what the client sent itself is ignored", "10.0.0.1", "6.6.6.6, 203.0.113.9", "203.0.113.9"],
     ["through two proxies", "10.0.0.1", "6.6.6.6, 203.0.113.9, 192.0.2.1", "203.0.113.9"],
     ["only proxies: the leftmost", "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
-    ["rubbish stops the walk at the proxy that wrote it", "10.0.0.1", "203.0.113.9, nonsense", "10.0.0.1"],
+    ["not an address: the proxy that sent it", "10.0.0.1", "203.0.113.9, nonsense", "10.0.0.1"],
+    ["a lenient form of an address: the proxy that sent it", "10.0.0.1", "203.0.9", "10.0.0.1"],
     ["an empty header", "10.0.0.1", "", "10.0.0.1"],
-    ["IPv4 dressed as IPv6", "::ffff:10.0.0.1", "203.0.113.9", "203.0.113.9"],
+    ["IPv4 as IPv6", "::ffff:10.0.0.1", "203.0.113.9", "203.0.113.9"],
+    ["IPv4 as IPv6 in the header", "10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"],
     ["IPv4 with a port", "10.0.0.1", "203.0.113.9:5555", "203.0.113.9"],
     ["IPv6 with a port", "10.0.0.1", "[2001:470::5]:443", "2001:470:0:0::/64"],
     ["IPv6 in brackets", "2001:db8::1", "[2001:470::5]", "2001:470:0:0::/64"],
+    ["IPv6 with a zone", "fe80::1%br-lan", null, "fe80:0:0:0::/64"],
+    ["a peer without an IP address", "unix", null, "unix"],
   ] as const) {
-    test(what, () => expect(addresses.subjectOf(peer, () => forwarded)).toBe(`address:${client}`));
+    test(name, () =>
+      expect(addresses.subjectOf(peer, () => forwarded)).toEqual({ kind: "address", id: client }),
+    );
   }
 });
 
-describe("counted address", () => {
-  for (const [address, counted] of [
+test("the header of a peer that is not a proxy is not read", () => {
+  const read = () => {
+    throw new Error("the header was read");
+  };
+  expect(trusting("10.0.0.0/8").subjectOf("203.0.113.9", read)).toEqual({
+    kind: "address",
+    id: "203.0.113.9",
+  });
+});
+
+describe("rate-limit subject", () => {
+  for (const [address, id] of [
     ["203.0.113.9", "203.0.113.9"],
     ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
     ["2001:0DB8:0001:0002::9", "2001:db8:1:2::/64"],
     ["::1", "0:0:0:0::/64"],
+    ["::1.2.3.4", "0:0:0:0::/64"],
     ["2001:db8::", "2001:db8:0:0::/64"],
     ["1::2:3:4:5:6:7", "1:0:2:3::/64"],
     ["64:ff9b::192.0.2.1", "64:ff9b:0:0::/64"],
   ] as const) {
-    test(`${address} counts as ${counted}`, () =>
-      expect(new Addresses([]).subjectOf(address, () => null)).toBe(`address:${counted}`));
+    test(`${address} counts as ${id}`, () =>
+      expect(trusting().subjectOf(address, () => null)).toEqual({ kind: "address", id }));
   }
+});
+
+describe("cache of parsed addresses", () => {
+  const find = (addresses: Addresses, peer: string) => addresses.subjectOf(peer, () => null);
+
+  test("a repeated address is parsed once", () => {
+    const addresses = trusting();
+    for (let i = 0; i < 3; i++) find(addresses, "203.0.113.9");
+    expect(addresses.cacheSize).toBe(1);
+  });
+
+  test("it never has more than 10,000 entries, and later addresses are still right", () => {
+    const addresses = trusting();
+    let largest = 0;
+    for (let i = 0; i < 25_000; i++) {
+      const address = `10.0.${i >> 8}.${i & 255}`;
+      expect(find(addresses, address)).toEqual({ kind: "address", id: address });
+      largest = Math.max(largest, addresses.cacheSize);
+    }
+    expect(largest).toBe(10_000);
+  });
+
+  test("it has no entry for a text that is not an address, nor for one longer than 64 characters", () => {
+    const addresses = trusting();
+    find(addresses, "nonsense");
+    expect(find(addresses, `fe80::1%${"z".repeat(57)}`)).toEqual({ kind: "address", id: "fe80:0:0:0::/64" });
+    expect(addresses.cacheSize).toBe(0);
+    find(addresses, `fe80::1%${"z".repeat(56)}`);
+    expect(addresses.cacheSize).toBe(1);
+  });
 });

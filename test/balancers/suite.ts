@@ -1,75 +1,86 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Balancer, type Kind, startBalancer } from "./balancer.ts";
-import { type Fleet, startFleet } from "./fleet.ts";
-import { startImpostor } from "./impostor.ts";
-import { passageTests } from "./passage.ts";
-import { listeningPorts } from "./ports.ts";
-import { repeatTests } from "./repeats.ts";
-import { createPet, listPets } from "./requests.ts";
-import { askOnce } from "./wire.ts";
+import { Fleet } from "../../harness/fleet.ts";
+import { sendOnce } from "../../harness/http-connection.ts";
+import { type LoadBalancer, type LoadBalancerKind, startLoadBalancer } from "../../harness/load-balancer.ts";
+import { freePorts } from "../../harness/ports.ts";
+import { postgresUrl } from "../../harness/postgres.ts";
+import { valkeyUrl } from "../../harness/valkey.ts";
+import { startFakeServer } from "./fake-server.ts";
+import { createPet, listPets, PUBLIC_URL } from "./requests.ts";
+import { retryTests } from "./retries.ts";
+import { unchangedResponseTests } from "./unchanged-responses.ts";
 
 const START_TIMEOUT_MS = 60_000;
 
-export interface Scene {
+/** Three servers on one PostgreSQL and one Valkey, behind a load balancer. */
+export interface Setup {
   readonly fleet: Fleet;
-  readonly balancer: Balancer;
+  readonly balancer: LoadBalancer;
+  /** An API key whose limits are never reached. */
+  readonly key: string;
 }
 
-/** What a balancer with its documented configuration does, whichever it is. `own` are the tests of one kind alone. */
-export function balancerSuite(kind: Kind, own: (scene: () => Scene) => void): void {
-  describe(kind.program, () => {
-    let current: Scene | undefined;
-    const scene = () => {
+async function start(kind: LoadBalancerKind): Promise<Setup> {
+  const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
+  // Only the load balancer's address is trusted: clients in these tests have others of 127.0.0.0/8.
+  const flags = ["--public-url", PUBLIC_URL, "--trust-proxy", "127.0.0.1", "--limits-timeout", "1s"];
+  const fleet = await Fleet.start({ size: 3, storage, flags });
+  const { key } = await fleet.createKey();
+  return { fleet, balancer: await startLoadBalancer(kind, fleet.ports), key };
+}
+
+/** What a load balancer does with its documented configuration. `ownTests` are those of one kind. */
+export function loadBalancerSuite(kind: LoadBalancerKind, ownTests: (setup: () => Setup) => void): void {
+  describe(kind.executable, () => {
+    let current: Setup | undefined;
+    const setup = () => {
       if (current === undefined) throw new Error("nothing was started");
       return current;
     };
-    beforeAll(async () => {
-      const fleet = await startFleet(3);
-      current = { fleet, balancer: await startBalancer(kind, fleet.ports) };
-    }, START_TIMEOUT_MS);
+    beforeAll(async () => void (current = await start(kind)), START_TIMEOUT_MS);
     afterAll(async () => {
       await current?.balancer.stop();
-      await current?.fleet.end();
+      await current?.fleet.stop();
     });
 
-    passageTests(scene);
-    addressTests(scene);
+    unchangedResponseTests(setup);
+    addressTests(setup);
     connectionTests(kind);
-    repeatTests(kind, scene);
-    own(scene);
+    retryTests(kind, setup);
+    ownTests(setup);
   });
 }
 
-function addressTests(scene: () => Scene): void {
-  test("callers without a key are counted by their own address, whatever they write into X-Forwarded-For", async () => {
-    const left = async (from: string, ...forwardedFor: string[]) => {
+function addressTests(setup: () => Setup): void {
+  test("clients without a key are limited by their own address, whatever X-Forwarded-For they send", async () => {
+    const remaining = async (from: string, ...forwardedFor: string[]) => {
       const headers = forwardedFor.map((value) => ["X-Forwarded-For", value] as const);
-      const answer = await askOnce(scene().balancer.port, { path: "/v1/pets", headers }, from);
-      return Number(answer.headers["x-ratelimit-remaining"]);
+      const response = await sendOnce(setup().balancer.port, { path: "/v1/pets", headers }, from);
+      return Number(response.headers["x-ratelimit-remaining"]);
     };
-    expect(await left("127.0.0.9")).toBe(299);
-    expect(await left("127.0.0.9", "203.0.113.7")).toBe(298);
-    expect(await left("127.0.0.9", "203.0.113.8, 127.0.0.1")).toBe(297);
-    expect(await left("127.0.0.9", "203.0.113.9", "127.0.0.1")).toBe(296);
-    expect(await left("127.0.0.10", "127.0.0.9")).toBe(299);
+    expect(await remaining("127.0.0.9")).toBe(299);
+    expect(await remaining("127.0.0.9", "203.0.113.7")).toBe(298);
+    expect(await remaining("127.0.0.9", "203.0.113.8, 127.0.0.1")).toBe(297);
+    expect(await remaining("127.0.0.9", "203.0.113.9", "127.0.0.1")).toBe(296);
+    expect(await remaining("127.0.0.10", "127.0.0.9")).toBe(299);
   });
 }
 
-function connectionTests(kind: Kind): void {
-  test("connections to the instances are kept, also where clients keep none", async () => {
-    const impostor = await startImpostor("answers");
-    const balancer = await startBalancer(kind, [impostor.port, impostor.port, impostor.port]);
-    for (let i = 0; i < 100; i++) await askOnce(balancer.port, { path: "/v1/pets" });
-    expect(impostor.taken).toHaveLength(100);
-    expect(impostor.connections).toBeLessThan(25);
+function connectionTests(kind: LoadBalancerKind): void {
+  test("connections to the servers are reused, even if clients reuse none", async () => {
+    const server = await startFakeServer("responds");
+    const balancer = await startLoadBalancer(kind, [server.port, server.port, server.port]);
+    for (let i = 0; i < 100; i++) await sendOnce(balancer.port, { path: "/v1/pets" });
+    expect(server.received).toHaveLength(100);
+    expect(server.connections).toBeLessThan(25);
     await balancer.stop();
-    impostor.end();
+    server.stop();
   });
 
-  test("with no instance left: 503 in the interface's words, with Retry-After", async () => {
-    const balancer = await startBalancer(kind, listeningPorts(3));
-    for (const asking of [listPets("key"), createPet("key", "Rex"), createPet("key", "Rex", "once")]) {
-      const { status, headers, body } = await askOnce(balancer.port, asking);
+  test("without any server: 503 in the API's format, with Retry-After", async () => {
+    const balancer = await startLoadBalancer(kind, freePorts(3));
+    for (const request of [listPets("key"), createPet("key", "Rex"), createPet("key", "Rex", "once")]) {
+      const { status, headers, body } = await sendOnce(balancer.port, request);
       const error = JSON.parse(body) as Record<string, unknown>;
       expect(Object.keys(error)).toEqual(["code", "message", "status"]);
       expect({ status, ...error }).toMatchObject({ status: 503, code: "unavailable" });

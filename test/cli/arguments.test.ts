@@ -1,54 +1,65 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { parseArguments } from "../../src/cli/arguments.ts";
-import { editDistance, nearest } from "../../src/cli/nearest.ts";
-import { OPTIONS } from "../../src/config.ts";
+import { editDistance, nearest, parseArguments } from "../../src/cli/arguments.ts";
+import { OPTIONS } from "../../src/config/options.ts";
 
 const parse = (...argv: string[]) => parseArguments(argv, OPTIONS);
-const problem = (...argv: string[]) => parse(...argv).problem?.(OPTIONS).message;
+const error = (...argv: string[]) => parse(...argv).error?.(OPTIONS).message;
 
 describe("a command line", () => {
-  test("a flag takes its value after a space or an equals sign", () => {
-    const given = { port: ["9000"], data: ["/srv"] };
-    expect(parse("serve", "--port", "9000", "--data=/srv")).toMatchObject({ words: ["serve"], given });
-    expect(parse("--port=9000", "serve", "--data", "/srv")).toMatchObject({ words: ["serve"], given });
+  test("a flag has its value after a space or an equals sign", () => {
+    const flags = { port: ["9000"], data: ["/srv"] };
+    const positionals = ["serve"];
+    expect(parse("serve", "--port", "9000", "--data=/srv")).toMatchObject({ positionals, flags });
+    expect(parse("--port=9000", "serve", "--data", "/srv")).toMatchObject({ positionals, flags });
   });
 
-  test("only the first equals sign divides, and a value may be empty", () => {
-    expect(parse("--name=a=b").given).toEqual({ name: ["a=b"] });
-    expect(parse("--name=").given).toEqual({ name: [""] });
-    expect(parse("--name", "").given).toEqual({ name: [""] });
+  test("only the first equals sign separates, and a value may be empty", () => {
+    expect(parse("--name=a=b").flags).toEqual({ name: ["a=b"] });
+    expect(parse("--name=").flags).toEqual({ name: [""] });
+    expect(parse("--name", "").flags).toEqual({ name: [""] });
   });
 
-  test("a repeated flag keeps every value in order", () => {
-    expect(parse("--trust-proxy", "a", "--trust-proxy=b").given).toEqual({ "trust-proxy": ["a", "b"] });
+  test("a repeated flag has every value in order", () => {
+    expect(parse("--trust-proxy", "a", "--trust-proxy=b").flags).toEqual({ "trust-proxy": ["a", "b"] });
   });
 
   test("a switch takes no value", () => {
     expect(parse("keys", "list", "--json", "3")).toMatchObject({
-      words: ["keys", "list", "3"],
-      given: { json: ["true"] },
+      positionals: ["keys", "list", "3"],
+      flags: { json: ["true"] },
     });
-    expect(problem("--json=no")).toBe('--json is a switch and takes no value, but got "no"');
+    expect(error("--json=no")).toBe('--json is a switch and takes no value, but got "no"');
+    expect(error("--help=no")).toBe('--help is a switch and takes no value, but got "no"');
   });
 
-  test("a value may begin with one dash, with two only behind an equals sign", () => {
-    expect(parse("--port", "-1").given).toEqual({ port: ["-1"] });
-    expect(problem("--name", "--plan", "free")).toStartWith("--name needs a value: ");
-    expect(parse("--name=--plan").given).toEqual({ name: ["--plan"] });
+  test("a value may begin with one dash; with two dashes it needs an equals sign", () => {
+    expect(parse("--port", "-1").flags).toEqual({ port: ["-1"] });
+    expect(parse("--name", "-h")).toMatchObject({ flags: { name: ["-h"] }, help: false });
+    expect(error("--name", "--plan", "free")).toStartWith("--name needs a value: ");
+    expect(error("--name", "--", "free")).toStartWith("--name needs a value: ");
+    expect(error("--name")).toStartWith("--name needs a value: ");
+    expect(parse("--name=--plan").flags).toEqual({ name: ["--plan"] });
   });
 
-  test("behind two dashes everything is a word", () => {
-    expect(parse("keys", "--", "--port", "-h")).toMatchObject({
-      words: ["keys", "--port", "-h"],
+  test("after two dashes everything is a positional", () => {
+    expect(parse("keys", "--", "--port", "-h", "--")).toMatchObject({
+      positionals: ["keys", "--port", "-h", "--"],
       help: false,
     });
   });
 
-  test("help and version are seen anywhere", () => {
+  test("a single dash is a positional", () => {
+    expect(parse("-")).toMatchObject({ positionals: ["-"] });
+  });
+
+  test("help and version are recognised anywhere", () => {
     expect(parse("serve", "--port", "1", "-h").help).toBeTrue();
     expect(parse("--help", "--nonsense").help).toBeTrue();
+    expect(parse("--port", "--help").help).toBeTrue();
+    expect(parse("--name=--help").help).toBeFalse();
     expect(parse("-v").version).toBeTrue();
+    expect(parse("serve", "--version")).toMatchObject({ version: true, help: false });
   });
 
   test.each([
@@ -58,55 +69,70 @@ describe("a command line", () => {
     ["-port", "--port"],
     ["--truts-proxy=x", "--trust-proxy"],
     ["--nmae", "--name"],
-  ])("%s is unknown, and %s is proposed", (typed, meant) => {
-    expect(problem(typed)).toEndWith(`; did you mean ${meant}?`);
+  ])("%s is unknown, and %s is suggested", (typed, meant) => {
+    expect(error(typed)).toEndWith(`; did you mean ${meant}?`);
   });
 
-  test.each(["--frobnicate", "-x", "--__proto__", "--toString", "---"])("%s is unknown", (typed) => {
-    expect(problem(typed)).toBe(`unknown flag "${typed}"; see --help`);
+  test.each(["--frobnicate", "-x", "-hx", "-hv", "--__proto__", "--toString", "---", "--no-json"])(
+    "%s is unknown",
+    (typed) => {
+      expect(error(typed)).toBe(`unknown flag "${typed}"; see --help`);
+    },
+  );
+
+  test("the first error is reported", () => {
+    expect(error("--nmae", "x", "--port")).toContain("--nmae");
+    expect(error("--port", "--nmae")).toContain("--port needs");
   });
 
-  test("the first thing wrong is the one that is told", () => {
-    expect(problem("--nmae", "x", "--port")).toContain("--nmae");
-    expect(problem("--port", "--nmae")).toContain("--port needs");
-  });
-
-  test("however flags are written and wherever they stand, the same is understood", () => {
+  test("the form and the place of a flag do not matter", () => {
     const flag = fc.constantFrom(...Object.keys(OPTIONS).filter((flag) => flag !== "json"));
     const value = fc.string().filter((value) => !value.startsWith("--"));
     const part = fc.oneof(
-      fc.record({ word: fc.stringMatching(/^[a-z0-9]+$/) }),
+      fc.record({ positional: fc.stringMatching(/^[a-z0-9]+$/) }),
       fc.record({ flag, value, inline: fc.boolean() }),
     );
     fc.assert(
       fc.property(fc.array(part), (parts) => {
-        const given: Record<string, string[]> = {};
-        const words: string[] = [];
+        const flags: Record<string, string[]> = {};
+        const positionals: string[] = [];
         const argv: string[] = [];
         for (const part of parts) {
-          if ("word" in part) {
-            words.push(part.word);
-            argv.push(part.word);
+          if ("positional" in part) {
+            positionals.push(part.positional);
+            argv.push(part.positional);
           } else {
-            (given[part.flag] ??= []).push(part.value);
+            (flags[part.flag] ??= []).push(part.value);
             argv.push(...(part.inline ? [`--${part.flag}=${part.value}`] : [`--${part.flag}`, part.value]));
           }
         }
-        expect(parse(...argv)).toEqual({ words, given, help: false, version: false });
+        expect(parse(...argv)).toEqual({ positionals, flags, help: false, version: false });
+      }),
+    );
+  });
+
+  test("no command line throws", () => {
+    const argument = fc.oneof(
+      fc.string(),
+      fc.constantFrom("--", "-", "--port", "--json", "-h", "--=", "--port="),
+    );
+    fc.assert(
+      fc.property(fc.array(argument), (argv) => {
+        expect(parse(...argv).positionals.length).toBeLessThanOrEqual(argv.length);
       }),
     );
   });
 });
 
 describe("typing errors", () => {
-  test("a swap, a lost, an added and a wrong letter count one each", () => {
+  test("a swapped, a missing, an extra and a wrong letter are one edit each", () => {
     expect(["prot", "por", "porrt", "pert"].map((typed) => editDistance(typed, "port"))).toEqual([
       1, 1, 1, 1,
     ]);
     expect(editDistance("", "port")).toBe(4);
   });
 
-  test("the distance is the same both ways, and zero only for the same word", () => {
+  test("the distance is symmetric, and zero only for equal texts", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         expect(editDistance(a, b)).toBe(editDistance(b, a));
@@ -116,7 +142,7 @@ describe("typing errors", () => {
     );
   });
 
-  test("the closest is proposed, and nothing that is far", () => {
+  test("the nearest candidate is suggested, and nothing that is far away", () => {
     expect(nearest("serv", ["openapi", "serve"])).toBe("serve");
     expect(nearest("frobnicate", ["openapi", "serve"])).toBeUndefined();
     expect(nearest("x", ["openapi", "serve"])).toBeUndefined();

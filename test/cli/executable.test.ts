@@ -1,16 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { cleanUp, EXECUTABLE, petstore, spawnNpm, spawnPetstore, temporaryFolder } from "./workbench.ts";
+import { cleanUp, EXECUTABLE, petstore, spawnNpm, spawnPetstore, temporaryDirectory } from "./cli.ts";
 
 afterAll(cleanUp);
 
 describe("the executable", () => {
-  test("runs by itself from any folder, through a link as well, where Bun is on the path", async () => {
-    const folder = temporaryFolder();
-    symlinkSync(EXECUTABLE, join(folder, "pets"));
+  test("runs from any directory, also through a symbolic link", async () => {
+    const directory = temporaryDirectory();
+    symlinkSync(EXECUTABLE, join(directory, "pets"));
     const child = Bun.spawn(["./pets", "--version"], {
-      cwd: folder,
+      cwd: directory,
       env: { PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` },
     });
     expect(await child.stdout.text()).toMatch(/^petstore \d+\.\d+\.\d+\n$/);
@@ -19,12 +19,12 @@ describe("the executable", () => {
 
   test("npm run -s petstore -- ARGS is the same command", async () => {
     const child = spawnNpm("run", "-s", "petstore", "--", "keys", "show", "x");
-    expect(await child.stderr.text()).toContain('petstore: ID is "x"; it should be the number of a key');
+    expect(await child.stderr.text()).toContain('petstore: ID is "x"; it must be the ID of a key');
     expect(await child.exited).toBe(2);
   });
 
   test.each(["serve --port many", "keys show", "frobnicate", "keys create --plan free --name a\u0007\nb"])(
-    "wrongly asked (%p) is one line on standard error and exit status 2",
+    "wrong usage (%p) is one line on standard error and exit status 2",
     async (line) => {
       const { code, out, err } = await petstore(...line.split(" "));
       expect({ code, out }).toEqual({ code: 2, out: "" });
@@ -33,7 +33,7 @@ describe("the executable", () => {
   );
 
   test("a failure is one line on standard error and exit status 1", async () => {
-    const file = join(temporaryFolder(), "file");
+    const file = join(temporaryDirectory(), "file");
     writeFileSync(file, "");
     const { code, out, err } = await petstore(
       "keys",
@@ -48,28 +48,28 @@ describe("the executable", () => {
     expect({ code, out, err }).toEqual({
       code: 1,
       out: "",
-      err: `petstore: ${file}: a part of the path is a file, not a folder\n`,
+      err: `petstore: ${file}: a part of the path is a file, not a directory\n`,
     });
   });
 
-  test("a database that is none is a failure that names the file", async () => {
-    const folder = temporaryFolder();
-    writeFileSync(join(folder, "production.db"), "plain text, ".repeat(1_000));
-    const { code, err } = await petstore("keys", "list", "--data", folder);
+  test("a file that is no database is a failure with its path", async () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, "production.db"), "plain text, ".repeat(1_000));
+    const { code, err } = await petstore("keys", "list", "--data", directory);
     expect(code).toBe(1);
     expect(err).toMatch(/^petstore: [^\n]*production\.db[^\n]*\n$/);
   });
 
-  test("data goes to ./data of the folder it is called in", async () => {
-    const cwd = temporaryFolder();
+  test("the default data directory is ./data in the working directory", async () => {
+    const cwd = temporaryDirectory();
     const child = spawnPetstore(["keys", "create", "--name", "x", "--plan", "free", "--json"], { cwd });
     expect(await child.stdout.json()).toMatchObject({ id: 1, name: "x" });
     expect(await child.exited).toBe(0);
     expect(existsSync(join(cwd, "data", "production.db"))).toBeTrue();
   });
 
-  test("commands at the same time on an empty folder all succeed", async () => {
-    const data = join(temporaryFolder(), "data");
+  test("concurrent commands on a new data directory all succeed", async () => {
+    const data = join(temporaryDirectory(), "data");
     const create = () =>
       petstore("keys", "create", "--name", "x", "--plan", "free", "--json", "--data", data);
     const results = await Promise.all([create(), create(), create(), create()]);
@@ -78,19 +78,24 @@ describe("the executable", () => {
     expect(ids.toSorted()).toEqual([1, 2, 3, 4]);
   });
 
-  test("a long output reaches a slow pipe whole", async () => {
+  test("a long output is complete on a pipe", async () => {
     const { code, out } = await petstore("openapi");
     expect(code).toBe(0);
     expect(JSON.parse(out)).toHaveProperty("paths");
   });
 
   test.each([
-    ["a reader that stops early is no failure", "| head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 0, ""],
-    ["output that cannot be written is one", "> /dev/full", 1, "petstore: no space is left on the device\n"],
-  ])("%s", async (_name, redirection, code, complaint) => {
+    ["a reader that stops early is not a failure", "| head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 0, ""],
+    [
+      "output that cannot be written is a failure",
+      "> /dev/full",
+      1,
+      "petstore: no space is left on the device\n",
+    ],
+  ])("%s", async (_name, redirection, code, error) => {
     const line = `"$0" "$1" openapi ${redirection}`;
     const child = Bun.spawn(["bash", "-c", line, process.execPath, EXECUTABLE], { stderr: "pipe" });
-    expect(await child.stderr.text()).toBe(complaint);
+    expect(await child.stderr.text()).toBe(error);
     expect(await child.exited).toBe(code);
   });
 });

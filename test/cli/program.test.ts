@@ -1,19 +1,19 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { parseArguments } from "../../src/cli/arguments.ts";
-import { COMMANDS } from "../../src/cli/commands.ts";
-import { OPTIONS } from "../../src/config.ts";
-import { readOptions } from "../../src/config/option.ts";
-import { Problem } from "../../src/config/problem.ts";
+import { COMMANDS } from "../../src/cli/program.ts";
+import { OPTIONS } from "../../src/config/options.ts";
+import { parseOptions } from "../../src/config/parse-options.ts";
+import { UsageError } from "../../src/config/usage-error.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { cleanUp, Workbench } from "./workbench.ts";
+import { cleanUp, InProcessCli } from "./cli.ts";
 
 afterAll(cleanUp);
 
-const bench = new Workbench();
-const run = (line: string, variables = {}) => bench.run(line === "" ? [] : line.split(" "), variables);
+const cli = new InProcessCli();
+const run = (line: string, variables = {}) => cli.run(line === "" ? [] : line.split(" "), variables);
 
 describe("help", () => {
-  test("the overview is shown for nothing, --help, help and a group", async () => {
+  test("the overview is shown for no arguments, --help, help and a group", async () => {
     const { out, code } = await run("");
     expect(code).toBe(0);
     for (const line of ["--help", "-h", "help", "keys --help", "help keys", "--help keys"]) {
@@ -35,48 +35,50 @@ describe("help", () => {
     },
   );
 
-  test.each(COMMANDS.flatMap(({ examples }) => [...examples]))("the example %s is understood", (example) => {
+  test.each(COMMANDS.flatMap(({ examples }) => [...examples]))("the example %s is valid", (example) => {
     const argv = shellWords(example);
     expect(argv.shift()).toBe("petstore");
-    const { words, given, problem } = parseArguments(argv, OPTIONS);
-    expect(problem).toBeUndefined();
-    const command = COMMANDS.find(({ name }) => words.join(" ").startsWith(name));
-    expect(Object.keys(given).filter((flag) => !(flag in (command?.options ?? {})))).toEqual([]);
-    expect(readOptions(OPTIONS, given, {})).not.toBeInstanceOf(Problem);
+    const { positionals, flags, error } = parseArguments(argv, OPTIONS);
+    expect(error).toBeUndefined();
+    const command = COMMANDS.find(({ name }) => positionals.join(" ").startsWith(name));
+    expect(Object.keys(flags).filter((flag) => !(flag in (command?.options ?? {})))).toEqual([]);
+    expect(parseOptions(OPTIONS, flags, {})).not.toBeInstanceOf(UsageError);
   });
 
   test("defaults and bounds are visible", async () => {
     const { out } = await run("serve --help");
-    expect(out.replaceAll(/\s+/g, " ")).toContain("(0 to 65535; default 8080, or 8081 in staging)");
-    expect(out).toContain("(1s to 30d; default 5m)");
+    expect(out.replaceAll(/\s+/g, " ")).toContain("(0 to 65535; default: 8080, or 8081 in staging)");
+    expect(out).toContain("(1s to 30d; default: 5m)");
   });
 
-  test("--help wins over anything that is wrong", async () => {
-    expect((await run("serve --port nonsense --nonsense --help")).code).toBe(0);
+  test("--help comes before any error", async () => {
+    for (const line of ["serve --port nonsense --nonsense --help", "serve --port --help"]) {
+      expect((await run(line)).code).toBe(0);
+    }
   });
 
-  test("--version tells the package's version", async () => {
+  test("--version prints the version of the package", async () => {
     expect(await run("--version")).toEqual({ code: 0, out: `petstore ${packageJson.version}\n`, err: "" });
   });
 });
 
-describe("wrongly asked", () => {
+describe("wrong usage", () => {
   test.each([
     ["serv", 'unknown command "serv"; did you mean serve?'],
     ["frobnicate now", 'unknown command "frobnicate"; see petstore --help'],
     ["help frobnicate", 'unknown command "frobnicate"; see petstore --help'],
-    ["keys", "keys needs one of create, list, show, revoke, roll, set-plan or unban"],
+    ["keys", "keys needs a subcommand: create, list, show, revoke, roll, set-plan or unban"],
     ["keys craete --name x", 'unknown command "keys craete"; did you mean keys create?'],
     ["key list", 'unknown command "key list"; did you mean keys list?'],
-    ["--port 1", "no command is given; see petstore --help"],
+    ["--port 1", "no command given; see petstore --help"],
     ["--prot 1 serve", 'unknown flag "--prot"; did you mean --port?'],
-    ["serve now", 'serve does not know what to do with "now"; see petstore serve --help'],
+    ["serve now", 'unexpected argument "now"; see petstore serve --help'],
     ["serve --prot 1", 'unknown flag "--prot"; did you mean --port?'],
     ["keys list --nmae x", 'unknown flag "--nmae"; see --help'],
-    ["keys list --port 1", "keys list takes no --port; see petstore keys list --help"],
-    ["serve --port", "--port needs a value: a whole number from 0 to 65535"],
-    ["serve --port=99999", '--port is "99999"; it should be a whole number from 0 to 65535'],
-    ["serve --env test", '--env is "test"; it should be production or staging'],
+    ["keys list --port 1", "keys list has no flag --port; see petstore keys list --help"],
+    ["serve --port", "--port needs a value: an integer from 0 to 65535"],
+    ["serve --port=99999", '--port is "99999"; it must be an integer from 0 to 65535'],
+    ["serve --env test", '--env is "test"; it must be production or staging'],
     [
       "keys create --plan free",
       "keys create needs --name (or PETSTORE_NAME): 1 to 100 characters on one line, not all of them blank",
@@ -85,51 +87,55 @@ describe("wrongly asked", () => {
       "keys create --name x",
       "keys create needs --plan (or PETSTORE_PLAN): free, pro, business or enterprise",
     ],
-    ["keys create --name x --plan gold", '--plan is "gold"; it should be free, pro, business or enterprise'],
+    ["keys create --name x --plan gold", '--plan is "gold"; it must be free, pro, business or enterprise'],
     [
       "keys create --name x --plan pro --per-day 5",
-      "--per-day is for the enterprise plan only, and the plan is pro",
+      "--per-day is only for the enterprise plan; the plan is pro",
     ],
     [
       "keys create --name x --plan enterprise",
-      "the enterprise plan needs --per-minute: its numbers are each key's own",
+      "the enterprise plan needs --per-minute: each key has its own limits",
     ],
     [
       "keys create --name x --plan enterprise --per-minute 5",
-      "the enterprise plan needs --per-day: its numbers are each key's own",
+      "the enterprise plan needs --per-day: each key has its own limits",
     ],
     ["keys set-plan 1", "keys set-plan needs PLAN: free, pro, business or enterprise"],
-    ["keys set-plan 1 gold", 'PLAN is "gold"; it should be free, pro, business or enterprise'],
-    ["keys set-plan 1 pro --per-day 5", "--per-day is for the enterprise plan only, and the plan is pro"],
-    ["keys show", "keys show needs ID: the number of a key, as petstore keys list shows it"],
-    ["keys revoke 0", 'ID is "0"; it should be the number of a key, as petstore keys list shows it'],
-    ["keys unban 1 2", 'keys unban does not know what to do with "2"; see petstore keys unban --help'],
+    ["keys set-plan 1 gold", 'PLAN is "gold"; it must be free, pro, business or enterprise'],
+    ["keys set-plan 1 pro --per-day 5", "--per-day is only for the enterprise plan; the plan is pro"],
+    ["keys show", "keys show needs ID: the ID of a key, as petstore keys list shows it"],
+    ["keys revoke 0", 'ID is "0"; it must be the ID of a key, as petstore keys list shows it'],
+    ["keys unban 1 2", 'unexpected argument "2"; see petstore keys unban --help'],
+    [
+      "keys create --name x --plan free --expires 3651d",
+      '--expires is "3651d"; it must be a duration from 1s to 3650d, such as 90s, 15m, 24h or 30d',
+    ],
     [
       "keys roll 1 --overlap 31d",
-      '--overlap is "31d"; it should be a time from 0 to 30d, such as 25ms, 500ms, 90s, 15m, 24h or 30d',
+      '--overlap is "31d"; it must be a duration from 0 to 30d, such as 25ms, 500ms, 90s, 15m, 24h or 30d',
     ],
   ])("%s", async (line, err) => {
     expect(await run(line)).toEqual({ code: 2, out: "", err });
   });
 
-  test("a wrong variable is named as such", async () => {
+  test("a wrong variable is reported by its name", async () => {
     expect((await run("keys list", { PETSTORE_JSON: "maybe" })).err).toBe(
-      'PETSTORE_JSON is "maybe"; it should be true or false',
+      'PETSTORE_JSON is "maybe"; it must be true or false',
     );
     expect((await run("keys create --name x --plan free", { PETSTORE_PER_DAY: "5" })).err).toBe(
-      "PETSTORE_PER_DAY is for the enterprise plan only, and the plan is free",
+      "PETSTORE_PER_DAY is only for the enterprise plan; the plan is free",
     );
   });
 
-  test("a variable of another command is not looked at", async () => {
+  test("a variable of another command is ignored", async () => {
     expect((await run("keys list", { PETSTORE_PORT: "nonsense" })).code).toBe(0);
   });
 
-  test("a secret given in place of a number is not repeated", async () => {
+  test("a secret given instead of an ID is masked", async () => {
     const { code, err } = await run("keys show pet_live_0123456789abcdefghijklmnopqrstuvwxyz");
     expect({ code, err }).toEqual({
       code: 2,
-      err: 'ID is "pet_live_…"; it should be the number of a key, as petstore keys list shows it',
+      err: 'ID is "pet_live_…"; it must be the ID of a key, as petstore keys list shows it',
     });
   });
 });
@@ -140,30 +146,30 @@ const urls = async (line: string, variables = {}) => {
 };
 
 describe("openapi", () => {
-  test("prints the document with both addresses, this environment's first", async () => {
+  test("prints the document with both URLs, this environment's first", async () => {
     expect(await urls("openapi")).toEqual(["http://127.0.0.1:8080/v1", "http://127.0.0.1:8081/v1"]);
     expect(
       await urls("openapi --env staging --port 9000", { PETSTORE_TWIN_URL: "https://a.example" }),
     ).toEqual(["http://127.0.0.1:9000/v1", "https://a.example/v1"]);
   });
 
-  test("takes the flags that say where everything is, as every other command does", async () => {
-    const engines = "--data elsewhere --database-url postgres://h/d --limits-url redis://h";
-    expect(await run(`openapi ${engines}`)).toEqual(await run("openapi"));
+  test("takes the storage options like every other command, and ignores them", async () => {
+    const storage = "--data elsewhere --database-url postgres://h/d --limits-url redis://h";
+    expect(await run(`openapi ${storage}`)).toEqual(await run("openapi"));
   });
 
-  test("a port that is found at the start is not in the document", async () => {
+  test("with --port 0 the document has the default URL", async () => {
     expect(await urls("openapi --port 0")).toEqual(await urls("openapi"));
   });
 
-  test("is indented and ends its last line", async () => {
+  test("is indented and ends with a line break", async () => {
     const { out } = await run("openapi");
     expect(out).toStartWith('{\n  "openapi": "3.1');
     expect(out).toEndWith("}\n");
   });
 });
 
-/** Enough of a shell for our own examples: words, single quotes, comments. */
+/** A shell for the examples: words, single quotes, comments, redirections. */
 function shellWords(line: string): string[] {
   const words = line.replace(/ (?:#|>).*$/, "").match(/'[^']*'|\S+/g) ?? [];
   return words.map((word) => word.replaceAll("'", ""));

@@ -2,42 +2,42 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { freePort } from "../engines/port.ts";
-import { serve, served } from "./serving.ts";
-import { cleanUp, EXECUTABLE, petstore, spawnNpm, temporaryFolder } from "./workbench.ts";
+import { freePort } from "../../harness/ports.ts";
+import { serve, started } from "./server-process.ts";
+import { cleanUp, EXECUTABLE, petstore, spawnNpm, temporaryDirectory } from "./cli.ts";
 
 afterAll(cleanUp);
 
 const status = async (url: string, secret: string | undefined) =>
   (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${secret}` } })).status;
 
-/** Asks until the answer is the one awaited; a change that never comes fails by the test's own timeout. */
-async function untilStatus(url: string, secret: string, awaited: number): Promise<number> {
+/** Repeats a request until the response has this status, and returns the milliseconds that took. */
+async function untilStatus(url: string, secret: string, expected: number): Promise<number> {
   const since = performance.now();
-  while ((await status(url, secret)) !== awaited);
+  while ((await status(url, secret)) !== expected);
   return performance.now() - since;
 }
 
 const NO_LIMITS = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
 
 describe("serve", () => {
-  test("an empty machine gets a key that works when its line is pasted; later starts print none", async () => {
-    const data = join(temporaryFolder(), "new", "data");
+  test("the first start prints a key that works; later starts print none", async () => {
+    const data = join(temporaryDirectory(), "new", "data");
     const first = await serve(data);
     const origin = first.url.slice(0, -"/v1".length);
-    expect(first.greeting).toBe(`Petstore is serving production. Stop it with Ctrl-C.
+    expect(first.startMessage).toBe(`Petstore is serving production. Stop it with Ctrl-C.
 
-  Interface  ${origin}/v1
-  Docs       ${origin}/docs
-  OpenAPI    ${origin}/openapi.json
-  Data       ${data}
-  Limits     in process
+  API          ${origin}/v1
+  Docs         ${origin}/docs
+  OpenAPI      ${origin}/openapi.json
+  Data         ${data}
+  Rate limits  in the server process
 
-No key existed yet, so here is one (free: 60 a minute, 1,000 a day):
+Created the first API key (free plan, 60 requests per minute, 1,000 per day):
 
   ${first.secret}
 
-It will not be shown again: only a hash of it is kept. Try it:
+This is the only time it is shown: Petstore stores only its hash. Try it:
 
   curl -i -H 'Authorization: Bearer ${first.secret}' ${origin}/v1/pets
 
@@ -52,20 +52,20 @@ It will not be shown again: only a hash of it is kept. Try it:
     expect(await status(second.url, first.secret)).toBe(200);
     expect(await second.stop("SIGINT")).toBe(0);
     expect(JSON.parse((await petstore("keys", "list", "--data", data, "--json")).out)).toMatchObject([
-      { id: 1, name: "first key", plan: "free", use: { day: { used: 2 } } },
+      { id: 1, name: "first key", plan: "free", usage: { day: { used: 2 } } },
     ]);
   });
 
-  test("npm start takes flags, and a signal to npm stops the server behind it", async () => {
-    const data = temporaryFolder();
-    const { url, secret, stop } = await served(spawnNpm("start", "-s", "--", "--port", "0", "--data", data));
+  test("npm start takes flags, and a signal to npm stops the server", async () => {
+    const data = temporaryDirectory();
+    const { url, secret, stop } = await started(spawnNpm("start", "-s", "--", "--port", "0", "--data", data));
     expect(await status(url, secret)).toBe(200);
     expect(await stop("SIGTERM")).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  test("staging and production share a folder, and neither takes the other's key", async () => {
-    const data = temporaryFolder();
+  test("staging and production share a data directory, and neither accepts the other's key", async () => {
+    const data = temporaryDirectory();
     const [production, staging] = await Promise.all([serve(data), serve(data, "--env", "staging")]);
     expect(staging.secret).toStartWith("pet_test_");
     expect(await status(staging.url, staging.secret)).toBe(200);
@@ -74,8 +74,8 @@ It will not be shown again: only a hash of it is kept. Try it:
     expect(await Promise.all([production.stop("SIGTERM"), staging.stop("SIGTERM")])).toEqual([0, 0]);
   });
 
-  test("keys made, rolled and revoked beside a running server count there within a second", async () => {
-    const data = temporaryFolder();
+  test("a running server follows keys create, roll and revoke within a second", async () => {
+    const data = temporaryDirectory();
     const { url, stop } = await serve(data);
     const keys = async (...argv: string[]) => {
       const { code, out, err } = await petstore("keys", ...argv, "--data", data, "--json");
@@ -94,8 +94,8 @@ It will not be shown again: only a hash of it is kept. Try it:
     expect(await stop("SIGTERM")).toBe(0);
   });
 
-  test("limits and bans are settings, and unban lifts one on a running server", async () => {
-    const data = temporaryFolder();
+  test("rate limits and bans are settings, and keys unban works on a running server", async () => {
+    const data = temporaryDirectory();
     const bans = ["--ban-strikes", "1", "--ban-grace", "0", "--ban-length", "1h"];
     const { url, secret = "", stop } = await serve(data, "--free-limits", "1/10", ...bans);
     const code = async () => {
@@ -105,7 +105,7 @@ It will not be shown again: only a hash of it is kept. Try it:
     expect(await code()).toBe("ok");
     let last = await code();
     expect(last).toBe("rate_limited");
-    // Without grace the next refusal is a strike, once a millisecond has passed since the first.
+    // With a grace period of 0, a rejected request is a strike from the next millisecond on.
     while (last === "rate_limited") last = await code();
     expect(last).toBe("key_banned");
 
@@ -115,8 +115,8 @@ It will not be shown again: only a hash of it is kept. Try it:
     expect(await stop("SIGTERM")).toBe(0);
   });
 
-  test("a second server on the same folder is refused", async () => {
-    const data = temporaryFolder();
+  test("a second server on the same data directory fails", async () => {
+    const data = temporaryDirectory();
     const { stop } = await serve(data);
     const { code, out, err } = await petstore("serve", "--port", "0", "--data", data);
     expect({ code, out }).toEqual({ code: 1, out: "" });
@@ -124,32 +124,32 @@ It will not be shown again: only a hash of it is kept. Try it:
     expect(await stop("SIGTERM")).toBe(0);
   });
 
-  test("a port that is taken is named, and left to the server that has it", async () => {
-    const data = temporaryFolder();
+  test("a port in use is an error, and the server on it keeps working", async () => {
+    const data = temporaryDirectory();
     const first = await serve(data, "--port", String(freePort()));
     const { port } = new URL(first.url);
-    const { code, out, err } = await petstore("serve", "--port", port, "--data", temporaryFolder());
+    const { code, out, err } = await petstore("serve", "--port", port, "--data", temporaryDirectory());
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toBe(
-      `petstore: cannot listen on 127.0.0.1 port ${port}: another program does so already; stop it or choose another --port\n`,
+      `petstore: cannot listen on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --port\n`,
     );
     expect(await status(first.url, first.secret)).toBe(200);
     expect(await first.stop("SIGTERM")).toBe(0);
   });
 
   test.each([
-    ["nosuch.invalid", "no such host"],
-    ["203.0.113.1", "this machine has no such address"],
-  ])("a host that cannot be listened on is named: %s", async (host, reason) => {
-    const { code, out, err } = await petstore("serve", "--host", host, "--data", temporaryFolder());
+    ["nosuch.invalid", "there is no such host"],
+    ["203.0.113.1", "this machine does not have that address"],
+  ])("--host %s cannot be listened on", async (host, reason) => {
+    const { code, out, err } = await petstore("serve", "--host", host, "--data", temporaryDirectory());
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toBe(`petstore: cannot listen on ${host} port 8080: ${reason}; see --host\n`);
   });
 
   test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
-    "the log says what was started, and how it ended: %s",
+    "the log has the start and the stop: %s",
     async (signal) => {
-      const data = join(temporaryFolder(), "data");
+      const data = join(temporaryDirectory(), "data");
       const { url, child, stop, log } = await serve(data);
       expect(await stop(signal)).toBe(0);
       const lines = (await log()).map((line) => /^\S+Z (\w+) (\w+) (.*)$/.exec(line)?.slice(1) ?? [line]);
@@ -160,9 +160,9 @@ It will not be shown again: only a hash of it is kept. Try it:
           {
             version: packageJson.version,
             environment: "production",
-            address: url,
-            store: `SQLite in ${data}`,
-            limits: "in process",
+            url,
+            data: `SQLite in ${data}`,
+            rateLimits: "in the server process",
             pid: child.pid,
           },
         ],
@@ -172,12 +172,12 @@ It will not be shown again: only a hash of it is kept. Try it:
     },
   );
 
-  test("a first key that cannot be shown is revoked, and how to get another is said", async () => {
-    const data = join(temporaryFolder(), "data");
+  test("a first key that cannot be printed is revoked", async () => {
+    const data = join(temporaryDirectory(), "data");
     const line = '"$0" "$1" serve --port 0 --data "$2" > /dev/full';
     const child = Bun.spawn(["bash", "-c", line, process.execPath, EXECUTABLE, data], { stderr: "pipe" });
     expect(await child.stderr.text()).toBe(
-      "petstore: no space is left on the device, so the first key could not be shown and is revoked; make another with petstore keys create\n",
+      "petstore: no space is left on the device; the first key could not be printed and is revoked; create another with petstore keys create\n",
     );
     expect(await child.exited).toBe(1);
     expect(JSON.parse((await petstore("keys", "list", "--data", data, "--json")).out)).toMatchObject([
@@ -185,29 +185,31 @@ It will not be shown again: only a hash of it is kept. Try it:
     ]);
   });
 
-  test("counts that cannot be read are in the way of a start, which says what to do", async () => {
-    const data = temporaryFolder();
+  test("a damaged usage store prevents the start", async () => {
+    const data = temporaryDirectory();
     const path = join(data, "production-limits.db");
     writeFileSync(path, "no database, ".repeat(100));
     const { code, out, err } = await petstore("serve", "--port", "0", "--data", data);
     expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toBe(
-      `petstore: cannot open the database ${path}: file is not a database; counts start anew when that file is moved away\n`,
-    );
+    expect(err).toStartWith(`petstore: cannot open the database ${path}: file is not a database; `);
   });
 
-  test("the data is for the owner of the server alone", async () => {
-    const data = join(temporaryFolder(), "new", "data");
+  test("only the owner can read the data directory", async () => {
+    const data = join(temporaryDirectory(), "new", "data");
     const { stop } = await serve(data);
     expect(statSync(data).mode & 0o777).toBe(0o700);
     expect(await stop("SIGTERM")).toBe(0);
   });
 
-  test("the public address is what is shown", async () => {
-    const { greeting, stop } = await serve(temporaryFolder(), "--public-url", "https://api.example.com/pets");
-    expect(greeting).toContain("  Interface  https://api.example.com/pets/v1\n");
-    expect(greeting).toContain("  OpenAPI    https://api.example.com/pets/openapi.json\n");
-    expect(greeting).toContain("' https://api.example.com/pets/v1/pets\n");
+  test("the start message has the public URL", async () => {
+    const { startMessage, stop } = await serve(
+      temporaryDirectory(),
+      "--public-url",
+      "https://api.example.com/pets",
+    );
+    expect(startMessage).toContain("  API          https://api.example.com/pets/v1\n");
+    expect(startMessage).toContain("  OpenAPI      https://api.example.com/pets/openapi.json\n");
+    expect(startMessage).toContain("' https://api.example.com/pets/v1/pets\n");
     expect(await stop("SIGINT")).toBe(0);
   });
 });

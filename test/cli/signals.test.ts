@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { ignoresHangup, type StopSignal, stopOnSignals } from "../../src/cli/signals.ts";
+import { hangupIsIgnored, type StopSignal, stopOnSignals } from "../../src/cli/signals.ts";
 
-/** A process that can be sent signals and does not end. */
+/** A process that records signals and exits. */
 function fakeProcess({ underNohup = false } = {}) {
   const listeners = new Map<string, () => void>();
   const exits: number[] = [];
-  const complaints: string[] = [];
+  const errors: string[] = [];
   let ms = 0;
   return {
     exits,
-    complaints,
+    errors,
     send: (signal: StopSignal, afterMs: number) => {
       ms += afterMs;
       listeners.get(signal)?.();
@@ -17,9 +17,9 @@ function fakeProcess({ underNohup = false } = {}) {
     source: {
       on: (signal: string, listener: () => void) => listeners.set(signal, listener),
       exit: (code: number) => void exits.push(code),
-      complain: (line: string) => void complaints.push(line),
+      writeError: (line: string) => void errors.push(line),
       elapsed: () => ms,
-      isHangupIgnored: () => underNohup,
+      ignoresHangup: () => underNohup,
     },
   };
 }
@@ -29,7 +29,7 @@ afterEach(() => void jest.useRealTimers());
 
 describe("signals", () => {
   test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
-    "the first asks for a clean stop and ends nothing itself: %s",
+    "the first signal starts a clean stop and does not exit: %s",
     async (signal) => {
       const { source, send, exits } = fakeProcess();
       const stopped = stopOnSignals(source);
@@ -39,7 +39,7 @@ describe("signals", () => {
     },
   );
 
-  test("a process that was started with nohup goes on ignoring a hangup", async () => {
+  test("a process started with nohup keeps ignoring SIGHUP", async () => {
     const { source, send, exits } = fakeProcess({ underNohup: true });
     const stopped = stopOnSignals(source);
     send("SIGHUP", 0);
@@ -54,15 +54,15 @@ describe("signals", () => {
     ["SigIgn:\t000000000000000e\n", false],
     ["SigIgn:\t000000000000000f\n", true],
     ["", false],
-  ])("whether a hangup is ignored, from %p: %p", (status, isIgnored) => {
-    expect(ignoresHangup(status)).toBe(isIgnored);
+  ])("SIGHUP is ignored according to %p: %p", (status, isIgnored) => {
+    expect(hangupIsIgnored(status)).toBe(isIgnored);
   });
 
   test.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
     ["SIGHUP", 129],
-  ] as const)("a second %s ends the process at once with %d", async (signal, code) => {
+  ] as const)("a second signal exits at once: %s, exit status %d", async (signal, code) => {
     const { source, send, exits } = fakeProcess();
     const stopped = stopOnSignals(source);
     send("SIGINT", 0);
@@ -71,7 +71,7 @@ describe("signals", () => {
     expect(exits).toEqual([code]);
   });
 
-  test("the echo that npm makes of a Ctrl-C is no second signal", async () => {
+  test("a Ctrl-C that npm forwards is not a second signal", async () => {
     const { source, send, exits } = fakeProcess();
     const stopped = stopOnSignals(source);
     send("SIGINT", 0);
@@ -80,8 +80,8 @@ describe("signals", () => {
     expect(exits).toEqual([]);
   });
 
-  test("a stop that does not end in time is cut short, within ten seconds and not before nine", async () => {
-    const { source, send, exits, complaints } = fakeProcess();
+  test("a stop that takes too long exits after 9 to 10 seconds", async () => {
+    const { source, send, exits, errors } = fakeProcess();
     const stopped = stopOnSignals(source);
     send("SIGTERM", 0);
     await stopped;
@@ -89,6 +89,6 @@ describe("signals", () => {
     expect(exits).toEqual([]);
     jest.advanceTimersByTime(999);
     expect(exits).toEqual([1]);
-    expect(complaints).toEqual(["what was under way did not end in time; stopping without it"]);
+    expect(errors).toEqual(["requests in progress did not finish in time; stopping without them"]);
   });
 });

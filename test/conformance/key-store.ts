@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import type { NewKey } from "../../src/domain/api-keys.ts";
 import type { KeyStore } from "../../src/domain/ports.ts";
 
-/** A key store on a place of its own that holds nothing yet. */
+/** An empty key store with data of its own. */
 export interface OpenedKeyStore {
   readonly keys: KeyStore;
-  /** Another on the same data while the first stays open, as another process has it. */
+  /** Opens another key store on the same data, as another process does. */
   another(): Promise<KeyStore>;
-  /** Closes all of them, and removes the data. */
+  /** Closes all of them and removes the data. */
   close(): Promise<void>;
 }
 
@@ -15,10 +15,10 @@ const AT = Date.UTC(2026, 10, 15, 9, 30);
 const HOUR_MS = 3_600_000;
 const free: NewKey = { name: "shop", plan: "free", createdAt: AT };
 const enterprise: NewKey = { ...free, plan: "enterprise", limits: { perMinute: 7, perDay: 5_000_000 } };
-/** Stands for the SHA-256 of a secret. */
+/** In place of the SHA-256 of a secret. */
 const hash = (n: number) => n.toString(16).padStart(64, "0");
 
-/** What any KeyStore must do. */
+/** What every KeyStore does, on whatever database. */
 export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyStore>): void {
   const withKeys = (work: (keys: KeyStore, opened: OpenedKeyStore) => Promise<void>) => async () => {
     const opened = await open();
@@ -31,7 +31,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
 
   describe(`${name} as a KeyStore`, () => {
     test(
-      "createKey: the key as it was given, with an identifier from 1 on, and nothing that was not given",
+      "createKey: returns the given fields and an identifier that starts at 1, and nothing else",
       withKeys(async (keys) => {
         expect(await keys.createKey(free, hash(1))).toStrictEqual({ id: 1, ...free });
         const expiring = { ...enterprise, expiresAt: AT + HOUR_MS };
@@ -43,7 +43,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "createKey: fifty at once get fifty identifiers, and are listed oldest first",
+      "createKey: fifty concurrent keys get fifty identifiers, and are listed oldest first",
       withKeys(async (keys) => {
         const made = await Promise.all(Array.from({ length: 50 }, (_, i) => keys.createKey(free, hash(i))));
         const ids = made.map(({ id }) => id).toSorted((a, b) => a - b);
@@ -53,13 +53,13 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "createFirstKey: of many at once and elsewhere one makes it, and later ones make none",
+      "createFirstKey: of concurrent calls in two processes one creates a key, and later calls create none",
       withKeys(async (keys, { another }) => {
-        const elsewhere = await another();
-        const tries = Array.from({ length: 10 }, (_, i) =>
-          (i % 2 ? keys : elsewhere).createFirstKey(free, hash(i)),
+        const other = await another();
+        const calls = Array.from({ length: 10 }, (_, i) =>
+          (i % 2 ? keys : other).createFirstKey(free, hash(i)),
         );
-        const made = (await Promise.all(tries)).filter((key) => key !== undefined);
+        const made = (await Promise.all(calls)).filter((key) => key !== undefined);
         expect(made).toHaveLength(1);
         expect(await keys.createFirstKey(free, hash(99))).toBeUndefined();
         expect(await keys.listKeys()).toStrictEqual(made);
@@ -67,7 +67,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "createKey: a secret that another key has is refused, and no key is made",
+      "createKey: fails for a secret that another key has, and creates no key",
       withKeys(async (keys) => {
         await keys.createKey(free, hash(1));
         const { revision } = await keys.changesSince(0);
@@ -78,7 +78,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "findCredential: by the hash of a secret and nothing else",
+      "findCredential: finds a key by the hash of its secret only",
       withKeys(async (keys) => {
         const key = await keys.createKey(free, hash(1));
         expect(await keys.findCredential(hash(1))).toStrictEqual({ key });
@@ -89,7 +89,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "findCredential: a key that is revoked or expired is found, for the principal to judge",
+      "findCredential: finds revoked and expired keys as well",
       withKeys(async (keys) => {
         const { id } = await keys.createKey({ ...free, expiresAt: 1 }, hash(1));
         await keys.updateKey(id, { revokedAt: AT });
@@ -98,7 +98,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "addSecret: both secrets open the key, and the older one says until when",
+      "addSecret: both secrets find the key, and the earlier one has an end",
       withKeys(async (keys) => {
         const key = await keys.createKey(free, hash(1));
         await keys.addSecret(key.id, hash(2), AT + HOUR_MS);
@@ -108,7 +108,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "addSecret: an overlap that already has an end is never made longer, and may be made shorter",
+      "addSecret: shortens the overlap of earlier secrets, and never extends it",
       withKeys(async (keys) => {
         const { id } = await keys.createKey(free, hash(1));
         await keys.addSecret(id, hash(2), AT + HOUR_MS);
@@ -123,7 +123,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "addSecret: the secrets of other keys are left alone",
+      "addSecret: does not change the secrets of other keys",
       withKeys(async (keys) => {
         const { id } = await keys.createKey(free, hash(1));
         const other = await keys.createKey(free, hash(2));
@@ -133,7 +133,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "addSecret: a secret that is taken changes nothing",
+      "addSecret: fails for a secret that exists, and changes nothing",
       withKeys(async (keys) => {
         const { id } = await keys.createKey(free, hash(1));
         await expect(keys.addSecret(id, hash(1), AT)).rejects.toThrow();
@@ -142,7 +142,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "updateKey: changes what is given and leaves the rest",
+      "updateKey: changes the given fields only",
       withKeys(async (keys) => {
         const { id } = await keys.createKey(enterprise, hash(1));
         await keys.updateKey(id, { unbannedAt: AT + 1 });
@@ -160,7 +160,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "updateKey: own limits come with Enterprise and go with it",
+      "updateKey: a change from Enterprise to another plan removes the key's own limits",
       withKeys(async (keys) => {
         const { id } = await keys.createKey(free, hash(1));
         await keys.updateKey(id, { plan: "enterprise", limits: { perMinute: 1, perDay: 2 } });
@@ -176,7 +176,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "a change of a key that does not exist fails, and counts as no change",
+      "updateKey and addSecret: fail for a key that does not exist, and do not increment the revision",
       withKeys(async (keys) => {
         await expect(keys.updateKey(99, { plan: "pro" })).rejects.toThrow();
         await expect(keys.addSecret(99, hash(1), AT)).rejects.toThrow();
@@ -186,7 +186,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "changesSince: every kind of change moves the revision on and shows the key as it is now",
+      "changesSince: every kind of change increments the revision and returns the current key",
       withKeys(async (keys) => {
         let { revision } = await keys.changesSince(0);
         const next = async () => {
@@ -207,7 +207,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "changesSince: only what changed after the revision, once each, in the order of the changes",
+      "changesSince: returns each key that changed after the revision once, in the order of the changes",
       withKeys(async (keys) => {
         const ids: number[] = [];
         for (let n = 0; n < 4; n++) ids.push((await keys.createKey(free, hash(n))).id);
@@ -226,7 +226,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "changesSince: a revision from the future gives the present one, without changes",
+      "changesSince: a revision that is too high returns the current one, without changes",
       withKeys(async (keys) => {
         await keys.createKey(free, hash(1));
         const { revision } = await keys.changesSince(0);
@@ -235,31 +235,31 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
-      "changesSince: a follower elsewhere misses none of the changes of two that make them at once",
+      "changesSince: a reader in a third process misses no change of two concurrent writers",
       withKeys(async (keys, { another }) => {
         const other = await another();
-        const follower = await another();
+        const reader = await another();
         const seen = new Map<number, string>();
         let since = 0;
-        let following = Promise.resolve();
-        // One look at a time, as a follower does it: answers to two at once may come in any order.
-        const follow = () =>
-          (following = following.then(async () => {
-            const { revision, changed } = await follower.changesSince(since);
+        let polling = Promise.resolve();
+        // One poll at a time, as servers do: the results of two concurrent polls can arrive in any order.
+        const poll = () =>
+          (polling = polling.then(async () => {
+            const { revision, changed } = await reader.changesSince(since);
             expect(revision).toBeGreaterThanOrEqual(since);
             since = revision;
             for (const key of changed) seen.set(key.id, key.plan);
           }));
-        const work = async (on: KeyStore, base: number) => {
+        const write = async (keyStore: KeyStore, base: number) => {
           for (let n = base; n < base + 20; n++) {
-            const { id } = await on.createKey(free, hash(n));
-            await follow();
-            await on.updateKey(id, { plan: n % 2 === 0 ? "pro" : "business" });
-            await follow();
+            const { id } = await keyStore.createKey(free, hash(n));
+            await poll();
+            await keyStore.updateKey(id, { plan: n % 2 === 0 ? "pro" : "business" });
+            await poll();
           }
         };
-        await Promise.all([work(keys, 100), work(other, 200)]);
-        await follow();
+        await Promise.all([write(keys, 100), write(other, 200)]);
+        await poll();
         const actual = (await keys.listKeys()).map(({ id, plan }): [number, string] => [id, plan]);
         expect(actual).toHaveLength(40);
         expect([...seen].toSorted(([a], [b]) => a - b)).toEqual(actual);

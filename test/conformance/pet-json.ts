@@ -10,7 +10,7 @@ import {
 import { Invalid } from "../../src/contract/schema.ts";
 import type { PageQuery, Store } from "../../src/domain/ports.ts";
 import type { PetJsonSource } from "../../src/http/pet-json.ts";
-import { tagged } from "../../src/etag.ts";
+import { withEtag } from "../../src/etag.ts";
 import { AT, type WithStore } from "./store-fixture.ts";
 
 const pet: fc.Arbitrary<NewPet> = fc
@@ -27,16 +27,16 @@ const pet: fc.Arbitrary<NewPet> = fc
   )
   .filter((candidate) => !(NewPetSchema.read(candidate) instanceof Invalid)) as fc.Arbitrary<NewPet>;
 
-/** A PetJsonSource returns to the byte what the contract encodes. */
+/** Every PetJsonSource returns, byte for byte, what the contract encodes. */
 export function petJsonCases(withStore: WithStore): void {
   test(
-    "JSON pets are those of the listing, whatever their names, also after their status has changed",
+    "pet JSON equals the encoded pets of the store, whatever their names, also after a change of status",
     withStore(async (store, { petJson }) => {
       await expectAgreement(store, petJson, 5);
       await fc.assert(
         fc.asyncProperty(fc.array(pet, { minLength: 1, maxLength: 8 }), async (pets) => {
-          const made = await Promise.all(pets.map((one) => store.createPet(one, AT)));
-          await store.placeOrder(idOf(made[0]), AT);
+          const created = await Promise.all(pets.map((pet) => store.createPet(pet, AT)));
+          await store.placeOrder(idOf(created[0]), AT);
         }),
         { numRuns: 20 },
       );
@@ -45,24 +45,24 @@ export function petJsonCases(withStore: WithStore): void {
   );
 }
 
-const idOf = (answer: object | undefined) => (answer && "id" in answer ? (answer.id as bigint) : 0n);
+const idOf = (result: object | undefined) => (result && "id" in result ? (result.id as bigint) : 0n);
 
-/** Walks through every listing both ways. */
+/** Reads all pages from both. */
 async function expectAgreement(store: Store, petJson: PetJsonSource, limit: number): Promise<void> {
   for (const status of [undefined, "available", "pending", "sold"] as const) {
     let after: bigint | undefined = 0n;
     while (after !== undefined) {
       const query: PageQuery<PetStatus> = { after, limit, ...(status && { status }) };
-      const { items, more } = await store.listPets(query);
+      const { items, hasMore } = await store.listPets(query);
       const last = items.at(-1)?.id;
       const json = `[${items.map(encodePet).join(",")}]`;
-      expect(await petJson.list(query)).toMatchObject({ json, last, more });
+      expect(await petJson.list(query)).toMatchObject({ json, last, hasMore });
       for (const item of items) {
-        const pet = tagged(encodePet(item));
+        const pet = withEtag(encodePet(item));
         expect(await petJson.get(item.id)).toStrictEqual(pet);
         expect(await petJson.get(Number(item.id))).toStrictEqual(pet);
       }
-      after = more ? last : undefined;
+      after = hasMore ? last : undefined;
     }
   }
   expect(await petJson.get(-1)).toBeUndefined();

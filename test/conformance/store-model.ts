@@ -14,29 +14,28 @@ import type { IdempotentRequest, Page, PageQuery, Store, WriteResult } from "../
 import { AT, DAY_MS, type OpenStore } from "./store-fixture.ts";
 
 type Command =
-  | { call: "createPet"; pet: NewPet; idempotentRequest: IdempotentRequest | undefined }
-  | { call: "placeOrder"; petId: bigint; idempotentRequest: IdempotentRequest | undefined }
+  | { call: "createPet"; pet: NewPet; request: IdempotentRequest | undefined }
+  | { call: "placeOrder"; petId: bigint; request: IdempotentRequest | undefined }
   | { call: "updateOrder"; id: bigint; status: OrderUpdate["status"] }
   | { call: "getPet"; id: bigint }
   | { call: "listPets"; query: PageQuery<PetStatus> }
   | { call: "listOrders"; query: PageQuery<OrderStatus> };
 
-/** A refusal counts by its code; what it says is the engine's own. */
-type Answer<T> = T | string;
+/** Rejections are compared by their code. */
+type Outcome<T> = T | string;
 
-/** A store that is right because there is nothing to it: arrays, searched from the front. */
+/** A store made of arrays that are searched from the front. */
 class Model {
   readonly #pets: Pet[] = [];
   readonly #orders: Order[] = [];
-  readonly #kept = new Map<string, { at: number; fingerprint: string; answer: WriteResult }>();
+  readonly #records = new Map<string, { at: number; fingerprint: string; result: WriteResult }>();
 
-  /** `id` is what the store gave to whatever is new: engines may leave gaps, but may not go back. */
   createPet(
-    command: { pet: NewPet; idempotentRequest: IdempotentRequest | undefined },
+    command: { pet: NewPet; request: IdempotentRequest | undefined },
     at: number,
     id: bigint,
-  ): Answer<WriteResult> {
-    return this.#once(`createPet ${nameOf(command.idempotentRequest)}`, at, command.idempotentRequest, () => {
+  ): Outcome<WriteResult> {
+    return this.#runOnce("createPet", { at, request: command.request }, () => {
       expect(id).toBeGreaterThan(this.#pets.at(-1)?.id ?? 0n);
       const added: Pet = { ...command.pet, id };
       this.#pets.push(added);
@@ -45,12 +44,12 @@ class Model {
   }
 
   placeOrder(
-    command: { petId: bigint; idempotentRequest: IdempotentRequest | undefined },
+    command: { petId: bigint; request: IdempotentRequest | undefined },
     at: number,
     id: bigint,
-  ): Answer<WriteResult> {
-    const { petId, idempotentRequest } = command;
-    return this.#once(`placeOrder ${nameOf(idempotentRequest)}`, at, idempotentRequest, () => {
+  ): Outcome<WriteResult> {
+    const { petId, request } = command;
+    return this.#runOnce("placeOrder", { at, request }, () => {
       const pet = this.getPet(petId);
       if (pet === undefined) return "pet_not_found";
       if (pet.status === "pending" || pet.status === "sold") return "pet_not_available";
@@ -62,75 +61,80 @@ class Model {
     });
   }
 
-  updateOrder(id: bigint, status: OrderUpdate["status"]): Answer<Order> {
-    const place = this.#orders.findIndex((order) => order.id === id);
-    const order = this.#orders[place];
+  updateOrder(id: bigint, status: OrderUpdate["status"]): Outcome<Order> {
+    const index = this.#orders.findIndex((order) => order.id === id);
+    const order = this.#orders[index];
     if (order === undefined) return "order_not_found";
     if (order.status !== "placed") return "order_closed";
     this.#setStatus(order.petId, status === "completed" ? "sold" : "available");
-    return (this.#orders[place] = { ...order, status });
+    return (this.#orders[index] = { ...order, status });
   }
 
   getPet(id: bigint): Pet | undefined {
     return this.#pets.find((pet) => pet.id === id);
   }
 
-  listPets(query: PageQuery<PetStatus>): Page<Pet> {
-    return pageOf(this.#pets, query);
-  }
-
-  listOrders(query: PageQuery<OrderStatus>): Page<Order> {
-    return pageOf(this.#orders, query);
+  /** `id` is the identifier that the store assigned: it can skip numbers, but it grows. */
+  run(command: Command, at: number, id: bigint): unknown {
+    switch (command.call) {
+      case "createPet":
+        return this.createPet(command, at, id);
+      case "placeOrder":
+        return this.placeOrder(command, at, id);
+      case "updateOrder":
+        return this.updateOrder(command.id, command.status);
+      case "getPet":
+        return this.getPet(command.id);
+      case "listPets":
+        return pageOf(this.#pets, command.query);
+      case "listOrders":
+        return pageOf(this.#orders, command.query);
+    }
   }
 
   #setStatus(petId: bigint, status: PetStatus): void {
-    const place = this.#pets.findIndex(({ id }) => id === petId);
-    const pet = this.#pets[place];
-    if (pet !== undefined) this.#pets[place] = { ...pet, status };
+    const index = this.#pets.findIndex(({ id }) => id === petId);
+    const pet = this.#pets[index];
+    if (pet !== undefined) this.#pets[index] = { ...pet, status };
   }
 
-  #once(
-    name: string,
-    at: number,
-    idempotentRequest: IdempotentRequest | undefined,
-    work: () => Answer<WriteResult>,
-  ): Answer<WriteResult> {
-    if (idempotentRequest === undefined) return work();
-    const kept = this.#kept.get(name);
-    if (kept !== undefined && at - kept.at < DAY_MS) {
-      if (kept.fingerprint !== idempotentRequest.fingerprint) return "idempotency_key_reused";
-      return { ...kept.answer, replayed: true };
+  #runOnce(
+    operation: string,
+    { at, request }: { at: number; request: IdempotentRequest | undefined },
+    work: () => Outcome<WriteResult>,
+  ): Outcome<WriteResult> {
+    if (request === undefined) return work();
+    const name = `${operation} ${request.keyId} ${request.idempotencyKey}`;
+    const record = this.#records.get(name);
+    if (record !== undefined && at - record.at < DAY_MS) {
+      if (record.fingerprint !== request.fingerprint) return "idempotency_key_reused";
+      return { ...record.result, replayed: true };
     }
-    const answer = work();
-    if (typeof answer !== "string")
-      this.#kept.set(name, { at, fingerprint: idempotentRequest.fingerprint, answer });
-    return answer;
+    const result = work();
+    if (typeof result !== "string") this.#records.set(name, { at, fingerprint: request.fingerprint, result });
+    return result;
   }
 }
 
-function nameOf(idempotentRequest: IdempotentRequest | undefined): string {
-  return `${idempotentRequest?.keyId} ${idempotentRequest?.idempotencyKey}`;
-}
-
-function pageOf<T extends { id: bigint; status?: string }>(entries: T[], query: PageQuery<string>): Page<T> {
+function pageOf<T extends { id: bigint; status?: string }>(items: T[], query: PageQuery<string>): Page<T> {
   const { after = 0n, status, limit } = query;
-  const fitting = entries.filter(
-    (entry) => entry.id > after && (status === undefined || entry.status === status),
+  const matching = items.filter(
+    (item) => item.id > after && (status === undefined || item.status === status),
   );
-  return { items: fitting.slice(0, limit), more: fitting.length > limit };
+  return { items: matching.slice(0, limit), hasMore: matching.length > limit };
 }
 
-async function askStore(store: Store, command: Command, at: number): Promise<unknown> {
-  const answer = await callStore(store, command, at);
-  return answer !== undefined && "code" in answer ? answer.code : answer;
+async function runOnStore(store: Store, command: Command, at: number): Promise<unknown> {
+  const outcome = await callStore(store, command, at);
+  return outcome !== undefined && "code" in outcome ? outcome.code : outcome;
 }
 
 function callStore(store: Store, command: Command, at: number) {
   switch (command.call) {
     case "createPet":
-      return store.createPet(command.pet, at, command.idempotentRequest);
+      return store.createPet(command.pet, at, command.request);
     case "placeOrder":
-      return store.placeOrder(command.petId, at, command.idempotentRequest);
+      return store.placeOrder(command.petId, at, command.request);
     case "updateOrder":
       return store.updateOrder(command.id, command.status);
     case "getPet":
@@ -142,29 +146,17 @@ function callStore(store: Store, command: Command, at: number) {
   }
 }
 
-function askModel(model: Model, command: Command, at: number, given: unknown): unknown {
-  const id = typeof given === "object" && given !== null && "id" in given ? BigInt(String(given.id)) : 0n;
-  switch (command.call) {
-    case "createPet":
-      return model.createPet(command, at, id);
-    case "placeOrder":
-      return model.placeOrder(command, at, id);
-    case "updateOrder":
-      return model.updateOrder(command.id, command.status);
-    case "getPet":
-      return model.getPet(command.id);
-    case "listPets":
-      return model.listPets(command.query);
-    case "listOrders":
-      return model.listOrders(command.query);
-  }
+/** The identifier in an outcome of the store. */
+function idOf(outcome: unknown): bigint {
+  const hasId = typeof outcome === "object" && outcome !== null && "id" in outcome;
+  return hasId ? BigInt(String(outcome.id)) : 0n;
 }
 
 const petStatus = fc.constantFrom<PetStatus>("available", "pending", "sold");
 const orderStatus = fc.constantFrom<OrderStatus>("placed", "completed", "cancelled");
-/** Few identifiers and few keys, so that commands meet. */
+/** Few identifiers and keys, so that commands affect each other. */
 const identifier = fc.bigInt({ min: 0n, max: 8n });
-const idempotentRequest = fc.option(
+const request = fc.option(
   fc.record({
     keyId: fc.integer({ min: 1, max: 2 }),
     idempotencyKey: fc.constantFrom("a", "A"),
@@ -187,8 +179,8 @@ function queryOf<S>(status: fc.Arbitrary<S>): fc.Arbitrary<PageQuery<S>> {
 }
 
 const command: fc.Arbitrary<Command> = fc.oneof(
-  fc.record({ call: fc.constant("createPet" as const), pet, idempotentRequest }),
-  fc.record({ call: fc.constant("placeOrder" as const), petId: identifier, idempotentRequest }),
+  fc.record({ call: fc.constant("createPet" as const), pet, request }),
+  fc.record({ call: fc.constant("placeOrder" as const), petId: identifier, request }),
   fc.record({
     call: fc.constant("updateOrder" as const),
     id: identifier,
@@ -201,7 +193,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 const step = fc.record({ afterMs: fc.constantFrom(0, 0, 0, 1, DAY_MS / 2, DAY_MS), command });
 
 export function modelCases(open: OpenStore): void {
-  test("any sequence of operations is answered as by a model of a few arrays", async () => {
+  test("any sequence of operations has the outcomes of a model made of arrays", async () => {
     const steps = fc.array(step, { minLength: 10, maxLength: 60, size: "max" });
     const agrees = fc.asyncProperty(steps, async (steps) => {
       const opened = await open();
@@ -210,8 +202,8 @@ export function modelCases(open: OpenStore): void {
       try {
         for (const { afterMs, command } of steps) {
           at += afterMs;
-          const answer = await askStore(opened.store, command, at);
-          expect(answer).toStrictEqual(askModel(model, command, at, answer));
+          const outcome = await runOnStore(opened.store, command, at);
+          expect(outcome).toStrictEqual(model.run(command, at, idOf(outcome)));
         }
       } finally {
         await opened.close();

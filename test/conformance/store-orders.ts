@@ -1,19 +1,19 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
 import { encodeOrder } from "../../src/contract/resources.ts";
-import { AT, addPet, idsOf, refusalOf, rex, type WithStore, written } from "./store-fixture.ts";
+import { AT, addPet, idsOf, rejectionCode, rex, type WithStore, resultOf } from "./store-fixture.ts";
 
 export function orderCases(withStore: WithStore): void {
   test(
-    "placeOrder: the answer is the order as JSON, with the instant it was given",
+    "placeOrder: the body is the order as JSON, with the given time",
     withStore(async (store) => {
       const petId = await addPet(store);
-      const { id, body, replayed } = written(await store.placeOrder(petId, AT));
+      const { id, body, replayed } = resultOf(await store.placeOrder(petId, AT));
       expect(id).toBe(1n);
       expect(replayed).toBe(false);
       const order = { id, petId, status: "placed", createdAt: "2026-11-15T09:30:00.000Z" } as const;
       expect(body).toBe(encodeOrder(order));
-      expect(await store.listOrders({ limit: 9 })).toStrictEqual({ items: [order], more: false });
+      expect(await store.listOrders({ limit: 9 })).toStrictEqual({ items: [order], hasMore: false });
     }),
   );
 
@@ -22,8 +22,8 @@ export function orderCases(withStore: WithStore): void {
       `placeOrder: a pet with status ${status ?? "absent"} becomes pending`,
       withStore(async (store) => {
         const pet = status === undefined ? { name: "Rex", categoryId: 7n } : { ...rex, status };
-        const { id } = written(await store.createPet(pet, AT));
-        written(await store.placeOrder(id, AT));
+        const { id } = resultOf(await store.createPet(pet, AT));
+        resultOf(await store.placeOrder(id, AT));
         expect(await store.getPet(id)).toStrictEqual({ id, name: "Rex", categoryId: 7n, status: "pending" });
       }),
     );
@@ -31,10 +31,10 @@ export function orderCases(withStore: WithStore): void {
 
   for (const status of ["pending", "sold"] as const) {
     test(
-      `placeOrder pet_not_available: a pet that is ${status} stays so, and no order is kept`,
+      `placeOrder pet_not_available: a ${status} pet keeps its status, and no order is created`,
       withStore(async (store) => {
         const id = await addPet(store, { status });
-        expect(refusalOf(await store.placeOrder(id, AT))).toBe("pet_not_available");
+        expect(rejectionCode(await store.placeOrder(id, AT))).toBe("pet_not_available");
         expect((await store.getPet(id))?.status).toBe(status);
         expect((await store.listOrders({ limit: 9 })).items).toEqual([]);
       }),
@@ -42,23 +42,23 @@ export function orderCases(withStore: WithStore): void {
   }
 
   test(
-    "placeOrder pet_not_found: for identifiers that no pet has",
+    "placeOrder pet_not_found: identifiers that no pet has",
     withStore(async (store) => {
       const id = await addPet(store);
       for (const other of [id + 1n, 0n, -1n, INT64_MIN, INT64_MAX]) {
-        expect(refusalOf(await store.placeOrder(other, AT))).toBe("pet_not_found");
+        expect(rejectionCode(await store.placeOrder(other, AT))).toBe("pet_not_found");
       }
       expect((await store.listOrders({ limit: 9 })).items).toEqual([]);
     }),
   );
 
   test(
-    "placeOrder: fifty at once for one pet, exactly one gets it",
+    "placeOrder: of fifty concurrent orders for one pet exactly one succeeds",
     withStore(async (store) => {
       const id = await addPet(store);
-      const answers = await Promise.all(Array.from({ length: 50 }, () => store.placeOrder(id, AT)));
-      const refusals = answers.map(refusalOf).filter((code) => code !== undefined);
-      expect(refusals).toEqual(Array.from({ length: 49 }, () => "pet_not_available"));
+      const results = await Promise.all(Array.from({ length: 50 }, () => store.placeOrder(id, AT)));
+      const rejections = results.map(rejectionCode).filter((code) => code !== undefined);
+      expect(rejections).toEqual(Array.from({ length: 49 }, () => "pet_not_available"));
       expect((await store.listOrders({ limit: 100 })).items).toHaveLength(1);
     }),
   );
@@ -68,10 +68,10 @@ export function orderCases(withStore: WithStore): void {
     ["cancelled", "available"],
   ] as const) {
     test(
-      `updateOrder: ${status} is kept and makes the pet ${after}`,
+      `updateOrder: ${status} is stored and makes the pet ${after}`,
       withStore(async (store) => {
         const petId = await addPet(store);
-        const { id } = written(await store.placeOrder(petId, AT));
+        const { id } = resultOf(await store.placeOrder(petId, AT));
         const order = { id, petId, status, createdAt: "2026-11-15T09:30:00.000Z" };
         expect(await store.updateOrder(id, status)).toStrictEqual(order);
         expect((await store.listOrders({ limit: 9 })).items).toStrictEqual([order]);
@@ -84,9 +84,9 @@ export function orderCases(withStore: WithStore): void {
         `updateOrder order_closed: ${next} after ${status} changes nothing`,
         withStore(async (store) => {
           const petId = await addPet(store);
-          const { id } = written(await store.placeOrder(petId, AT));
+          const { id } = resultOf(await store.placeOrder(petId, AT));
           await store.updateOrder(id, status);
-          expect(refusalOf(await store.updateOrder(id, next))).toBe("order_closed");
+          expect(rejectionCode(await store.updateOrder(id, next))).toBe("order_closed");
           expect((await store.listOrders({ limit: 9 })).items[0]?.status).toBe(status);
           expect((await store.getPet(petId))?.status).toBe(after);
         }),
@@ -95,36 +95,36 @@ export function orderCases(withStore: WithStore): void {
   }
 
   test(
-    "updateOrder order_not_found: for identifiers that no order has",
+    "updateOrder order_not_found: identifiers that no order has",
     withStore(async (store) => {
-      const { id } = written(await store.placeOrder(await addPet(store), AT));
+      const { id } = resultOf(await store.placeOrder(await addPet(store), AT));
       for (const other of [id + 1n, 0n, -1n, INT64_MIN, INT64_MAX]) {
-        expect(refusalOf(await store.updateOrder(other, "completed"))).toBe("order_not_found");
+        expect(rejectionCode(await store.updateOrder(other, "completed"))).toBe("order_not_found");
       }
       expect((await store.listOrders({ limit: 9 })).items[0]?.status).toBe("placed");
     }),
   );
 
   test(
-    "updateOrder: twenty at once end an order once",
+    "updateOrder: of twenty concurrent updates exactly one succeeds",
     withStore(async (store) => {
       const petId = await addPet(store);
-      const { id } = written(await store.placeOrder(petId, AT));
-      const answers = await Promise.all(
+      const { id } = resultOf(await store.placeOrder(petId, AT));
+      const results = await Promise.all(
         Array.from({ length: 20 }, (_, i) => store.updateOrder(id, i % 2 === 0 ? "completed" : "cancelled")),
       );
-      const ended = answers.filter((answer) => refusalOf(answer) === undefined);
+      const ended = results.filter((result) => rejectionCode(result) === undefined);
       expect(ended).toEqual((await store.listOrders({ limit: 9 })).items as typeof ended);
     }),
   );
 
   test(
-    "placeOrder: a pet whose order was cancelled can be ordered again, and keeps both orders",
+    "placeOrder: a pet can be ordered again after its order was cancelled, and both orders are stored",
     withStore(async (store) => {
       const petId = await addPet(store);
-      const first = written(await store.placeOrder(petId, AT)).id;
+      const first = resultOf(await store.placeOrder(petId, AT)).id;
       await store.updateOrder(first, "cancelled");
-      const second = written(await store.placeOrder(petId, AT)).id;
+      const second = resultOf(await store.placeOrder(petId, AT)).id;
       expect(second).toBeGreaterThan(first);
       expect(idsOf(await store.listOrders({ limit: 9 }))).toEqual([first, second]);
       expect((await store.getPet(petId))?.status).toBe("pending");

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { attemptCases } from "./store-attempts.ts";
-import { AT, addPet, idsOf, type OpenStore, rex, type WithStore, written } from "./store-fixture.ts";
-import { listingCases } from "./store-listings.ts";
+import { idempotencyCases } from "./store-idempotency.ts";
+import { AT, addPet, idsOf, type OpenStore, rex, type WithStore, resultOf } from "./store-fixture.ts";
+import { pageCases } from "./store-pages.ts";
 import { modelCases } from "./store-model.ts";
 import { orderCases } from "./store-orders.ts";
 import { petCases } from "./store-pets.ts";
 import { petJsonCases } from "./pet-json.ts";
 
-/** What any Store must do. Nothing here knows which engine it runs on; answers are always awaited. */
+/** What every Store does, on whatever database. */
 export function storeConformance(name: string, open: OpenStore): void {
   const withStore: WithStore = (work) => async () => {
     const opened = await open();
@@ -19,9 +19,9 @@ export function storeConformance(name: string, open: OpenStore): void {
   };
   describe(`${name} as a Store`, () => {
     petCases(withStore);
-    listingCases(withStore);
+    pageCases(withStore);
     orderCases(withStore);
-    attemptCases(withStore);
+    idempotencyCases(withStore);
     petJsonCases(withStore);
     durabilityCases(withStore);
     modelCases(open);
@@ -30,11 +30,11 @@ export function storeConformance(name: string, open: OpenStore): void {
 
 function durabilityCases(withStore: WithStore): void {
   test(
-    "what was answered is there after a restart, and identifiers go on from there",
+    "committed writes survive a restart, and identifiers continue after them",
     withStore(async (store, { reopen }) => {
       const first = await addPet(store, { name: "Ålfred", categoryId: 2n ** 63n - 1n });
       const second = await addPet(store);
-      const order = written(await store.placeOrder(second, AT));
+      const order = resultOf(await store.placeOrder(second, AT));
 
       const again = await reopen();
       expect(await again.getPet(first)).toEqual({
@@ -50,21 +50,21 @@ function durabilityCases(withStore: WithStore): void {
   );
 
   test(
-    "close finishes the writes that were accepted",
+    "close finishes the writes already accepted",
     withStore(async (store, { reopen }) => {
       const writes = Array.from({ length: 100 }, () => store.createPet(rex, AT));
       const again = await reopen();
-      const ids = (await Promise.all(writes)).map((answer) => written(answer).id);
+      const ids = (await Promise.all(writes)).map((result) => resultOf(result).id);
       expect(idsOf(await again.listPets({ limit: 100 }))).toEqual(ids.toSorted((a, b) => Number(a - b)));
     }),
   );
 
   test(
-    "a store that was closed takes no more writes",
+    "a closed store rejects writes",
     withStore(async (store, { reopen }) => {
       const again = await reopen();
       await expect(store.createPet(rex, AT)).rejects.toMatchObject({ name: "Unavailable" });
-      expect(await again.listPets({ limit: 1 })).toEqual({ items: [], more: false });
+      expect(await again.listPets({ limit: 1 })).toEqual({ items: [], hasMore: false });
     }),
   );
 }

@@ -1,26 +1,28 @@
 import { describe, expect, test } from "bun:test";
-import { NEVER, newUsage, type Usage, type Subject } from "../../src/domain/rate-limit.ts";
+import { NEVER, newUsage, type Subject, type Usage } from "../../src/domain/rate-limit.ts";
 import type { UsageStore } from "../../src/domain/ports.ts";
+import { address, key, textOf } from "../subjects.ts";
 
-/** A usageStore on a place of its own that holds nothing yet. */
+/** An empty usage store. */
 export interface OpenedUsageStore {
   readonly usageStore: UsageStore;
-  /** Closes it and opens another on the same data. */
+  /** Closes the store and opens another on the same data. */
   reopen(): UsageStore;
-  /** Closes whichever is open, and removes the data. */
+  /** Closes the open store, and removes the data. */
   close(): void;
 }
 
 const AT = Date.UTC(2026, 10, 15, 9, 30);
 
 const busy: Usage = {
-  minute: { openedAt: AT, used: 60, refusedAt: AT + 10, strikes: 3 },
-  day: { openedAt: AT - 5_000, used: 1_000, refusedAt: NEVER, strikes: 0 },
+  minute: { openedAt: AT, used: 60, firstRejectedAt: AT + 10, strikes: 3 },
+  day: { openedAt: AT - 5_000, used: 1_000, firstRejectedAt: NEVER, strikes: 0 },
   bannedAt: AT + 1,
   bannedUntil: AT + 300_001,
 };
 
-const all = (usageStore: UsageStore) => new Map(usageStore.load());
+const all = (usageStore: UsageStore) =>
+  [...usageStore.load()].toSorted(([one], [other]) => textOf(one).localeCompare(textOf(other)));
 
 /** What any UsageStore must do. */
 export function usageStoreConformance(name: string, open: () => OpenedUsageStore): void {
@@ -35,64 +37,64 @@ export function usageStoreConformance(name: string, open: () => OpenedUsageStore
 
   describe(`${name} as a UsageStore`, () => {
     test(
-      "a usageStore without entries loads nothing and finds nothing",
+      "an empty store loads nothing and finds nothing",
       withUsageStore((usageStore) => {
-        expect(all(usageStore)).toEqual(new Map());
-        expect(usageStore.find("key:1")).toBeUndefined();
+        expect(all(usageStore)).toEqual([]);
+        expect(usageStore.find(key(1))).toBeUndefined();
       }),
     );
 
     test(
-      "what was saved is there after a restart, every number of it",
+      "saved usage is the same after a restart",
       withUsageStore((usageStore, { reopen }) => {
         const entries: [Subject, Usage][] = [
-          ["key:1", busy],
-          ["key:12", newUsage()],
-          ["address:2001:db8:0:1::/64", { ...busy, bannedAt: NEVER, bannedUntil: NEVER }],
+          [address("2001:db8:0:1::/64"), { ...busy, bannedAt: NEVER, bannedUntil: NEVER }],
+          [key(1), busy],
+          [key(9_007_199_254_740_991), newUsage()],
         ];
         usageStore.save(entries);
         const again = reopen();
-        expect(all(again)).toEqual(new Map(entries));
+        expect(all(again)).toEqual(entries);
         for (const [subject, usage] of entries) expect(again.find(subject)).toStrictEqual(usage);
       }),
     );
 
     test(
-      "a later save takes the place of an earlier one, and leaves the others",
+      "a save replaces the usage of its subjects, and leaves that of others",
       withUsageStore((usageStore) => {
         usageStore.save([
-          ["key:1", newUsage()],
-          ["key:2", newUsage()],
+          [key(1), newUsage()],
+          [key(2), newUsage()],
         ]);
-        usageStore.save([["key:1", busy]]);
-        expect(usageStore.find("key:1")).toStrictEqual(busy);
-        expect(usageStore.find("key:2")).toStrictEqual(newUsage());
+        usageStore.save([[key(1), busy]]);
+        expect(usageStore.find(key(1))).toStrictEqual(busy);
+        expect(usageStore.find(key(2))).toStrictEqual(newUsage());
       }),
     );
 
     test(
-      "undefined forgets a subject, known or not",
+      "undefined deletes a subject; one that is not stored too",
       withUsageStore((usageStore) => {
-        usageStore.save([["key:1", busy]]);
+        usageStore.save([[key(1), busy]]);
         usageStore.save([
-          ["key:1", undefined],
-          ["key:2", undefined],
+          [key(1), undefined],
+          [key(2), undefined],
         ]);
-        expect(all(usageStore)).toEqual(new Map());
+        expect(all(usageStore)).toEqual([]);
       }),
     );
 
     test(
-      "a save that fails half-way has saved nothing, and the next one works",
+      "a save that fails half-way saves nothing, and the next one works",
       withUsageStore((usageStore) => {
         function* broken(): Generator<readonly [Subject, Usage]> {
-          yield ["key:1", busy];
+          yield [key(1), busy];
           throw new Error("half-way");
         }
         expect(() => usageStore.save(broken())).toThrow("half-way");
-        expect(all(usageStore)).toEqual(new Map());
-        usageStore.save([["key:1", busy]]);
-        expect(all(usageStore)).toEqual(new Map([["key:1", busy]]));
+        expect(all(usageStore)).toEqual([]);
+        usageStore.save([[key(1), busy]]);
+        expect(all(usageStore)).toEqual([[key(1), busy]]);
       }),
     );
   });

@@ -6,29 +6,28 @@ import type { Store } from "../../src/domain/ports.ts";
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import { petJsonOf } from "../../src/http/pet-json.ts";
 import { createLog } from "../../src/log.ts";
+import { temporaryFolder } from "../../harness/cleanup.ts";
 import { expectConforms } from "../conforms.ts";
-import { temporaryFolder } from "../process.ts";
 import { configIn, NO_LIMITS, TestClock } from "../service.ts";
 
 const SECRET_CAUSE = "SELECT * FROM hidden WHERE password = 'hunter2'";
 const clock = new TestClock();
-let folder: ReturnType<typeof temporaryFolder>;
+let folder = "";
 let lines: string[];
 let app: App | undefined;
 beforeEach(() => {
-  folder = temporaryFolder();
+  folder = temporaryFolder("http");
   lines = [];
 });
 afterEach(async () => {
   await app?.close();
-  folder.remove();
 });
 
 const log = createLog((line) => void lines.push(line));
 
 /** The whole service, with some adapters replaced. */
 async function start(replace: (adapters: Adapters) => Adapters): Promise<string> {
-  const config = configIn(folder.path);
+  const config = configIn(folder);
   const adapters = await openAdapters(config, clock, log);
   const secret = generateSecret("production");
   const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: clock.now() } as const;

@@ -1,35 +1,36 @@
-import type { BanRules, Limits, Subject, Decision } from "../../src/domain/rate-limit.ts";
+import type { BanRules, Decision, Limits, Subject } from "../../src/domain/rate-limit.ts";
+import { textOf } from "../subjects.ts";
 
 /**
- * What a rateLimiter should answer, found in the plainest way: whatever happened to a subject is kept as a list of
- * instants, and every question is answered by going through that list from the beginning.
+ * What a rate limiter should decide, computed in the plainest way: the model stores every event of a subject in a list,
+ * and replays that list from the beginning for each decision.
  */
-type Happening = { readonly at: number } & (
-  | { readonly kind: "allowed" | "turned away" | "asked" }
-  | { readonly kind: "refused"; readonly by: IdRange; readonly isStrike: boolean }
-  | { readonly kind: "banned"; readonly by: IdRange }
+type Event = { readonly at: number } & (
+  | { readonly kind: "allowed" | "rejected without strike" | "now" }
+  | { readonly kind: "rejected"; readonly by: WindowName; readonly isStrike: boolean }
+  | { readonly kind: "banned"; readonly by: WindowName }
   | { readonly kind: "unbanned"; readonly upTo: number }
 );
-type IdRange = "minute" | "day";
+type WindowName = "minute" | "day";
 const LENGTH_MS = { minute: 60 * 1000, day: 24 * 60 * 60 * 1000 } as const;
 
-/** A window at an instant: when it allowed requests and when it refused some. None allowed means none is open. */
+/** The requests that a window allowed and rejected. It is closed when it allowed none. */
 interface Window {
-  readonly span: IdRange;
+  readonly name: WindowName;
   readonly limit: number;
   readonly allowed: readonly number[];
-  readonly refusals: readonly { readonly at: number; readonly isStrike: boolean }[];
+  readonly rejections: readonly { readonly at: number; readonly isStrike: boolean }[];
 }
 
-/** What can be seen of a subject without charging it; the minute first. */
-export interface Look {
+/** The minute comes first. */
+export interface VisibleUsage {
   readonly used: readonly [number, number];
   readonly strikes: readonly [number, number];
   readonly bannedUntil: number | undefined;
 }
 
-export class ModelLimiter {
-  readonly #histories = new Map<Subject, Happening[]>();
+export class ModelRateLimiter {
+  readonly #histories = new Map<string, Event[]>();
 
   constructor(private readonly rules: BanRules) {}
 
@@ -38,35 +39,35 @@ export class ModelLimiter {
     const [minute, day] = windowsAt(history, limits, now);
     const bannedUntil = this.#banAt(history, now);
     if (bannedUntil !== undefined) {
-      history.push({ at: now, kind: "turned away" });
-      return bannedDecision(tightest(minute, day), bannedUntil, now);
+      history.push({ at: now, kind: "rejected without strike" });
+      return bannedDecision(shownWindow(minute, day), bannedUntil, now);
     }
 
-    const spent = [minute, day].filter((window) => left(window) === 0);
-    if (spent.length === 0) {
+    const exhausted = [minute, day].filter((window) => remainingIn(window) === 0);
+    if (exhausted.length === 0) {
       history.push({ at: now, kind: "allowed" });
-      const told = tightest(...windowsAt(history, limits, now));
+      const shown = shownWindow(...windowsAt(history, limits, now));
       return {
         outcome: "allowed",
-        limit: told.limit,
-        remaining: left(told),
-        resetAt: toSecond(end(told)),
+        limit: shown.limit,
+        remaining: remainingIn(shown),
+        resetAt: toSecond(endOf(shown)),
         retryAfter: 0,
       };
     }
 
-    const last = spent.reduce((one, other) => (end(other) >= end(one) ? other : one));
-    const told = tightest(minute, day);
-    if (!subject.startsWith("key:")) history.push({ at: now, kind: "turned away" });
+    const last = exhausted.reduce((one, other) => (endOf(other) >= endOf(one) ? other : one));
+    const shown = shownWindow(minute, day);
+    if (subject.kind !== "key") history.push({ at: now, kind: "rejected without strike" });
     else if (this.#isBannedBy(history, last, now)) {
-      return bannedDecision(told, now + this.rules.lengthMs, now);
+      return bannedDecision(shown, now + this.rules.lengthMs, now);
     }
     return {
       outcome: "limited",
-      limit: told.limit,
+      limit: shown.limit,
       remaining: 0,
-      resetAt: toSecond(end(told)),
-      retryAfter: toSecond(end(last) - now),
+      resetAt: toSecond(endOf(shown)),
+      retryAfter: toSecond(endOf(last) - now),
     };
   }
 
@@ -74,7 +75,7 @@ export class ModelLimiter {
     this.#historyOf(subject).push({ at: now, kind: "unbanned", upTo });
   }
 
-  look(subject: Subject, now: number): Look {
+  usage(subject: Subject, now: number): VisibleUsage {
     const history = this.#historyOf(subject);
     const [minute, day] = windowsAt(history, { perMinute: 1, perDay: 1 }, now);
     return {
@@ -84,88 +85,84 @@ export class ModelLimiter {
     };
   }
 
-  #historyOf(subject: Subject): Happening[] {
-    const known = this.#histories.get(subject);
-    if (known !== undefined) return known;
-    const history: Happening[] = [];
-    this.#histories.set(subject, history);
+  #historyOf(subject: Subject): Event[] {
+    const found = this.#histories.get(textOf(subject));
+    if (found !== undefined) return found;
+    const history: Event[] = [];
+    this.#histories.set(textOf(subject), history);
     return history;
   }
 
-  /** Writes down that the window refused a request; whether that is the strike too many. */
-  #isBannedBy(history: Happening[], { span, refusals }: Window, now: number): boolean {
-    const [first] = refusals;
+  /** Stores that the window rejected a request, and returns whether the key is banned for it. */
+  #isBannedBy(history: Event[], { name, rejections }: Window, now: number): boolean {
+    const [first] = rejections;
     const isStrike = first !== undefined && now - first.at > this.rules.graceMs;
-    history.push({ at: now, kind: "refused", by: span, isStrike });
-    const strikes = refusals.filter((refusal) => refusal.isStrike).length + Number(isStrike);
+    history.push({ at: now, kind: "rejected", by: name, isStrike });
+    const strikes = rejections.filter((rejection) => rejection.isStrike).length + Number(isStrike);
     if (strikes < this.rules.strikes) return false;
-    history.push({ at: now, kind: "banned", by: span });
+    history.push({ at: now, kind: "banned", by: name });
     return true;
   }
 
-  /** When the ban that stands now will end. */
-  #banAt(history: readonly Happening[], now: number): number | undefined {
+  /** When the current ban ends. */
+  #banAt(history: readonly Event[], now: number): number | undefined {
     let began: number | undefined;
-    for (const happening of upTo(now, history)) {
-      if (began !== undefined) began = Math.min(began, happening.at);
-      if (began !== undefined && happening.at >= began + this.rules.lengthMs) began = undefined;
-      if (happening.kind === "banned") began = happening.at;
-      if (happening.kind === "unbanned" && began !== undefined && began <= happening.upTo) began = undefined;
+    for (const event of upTo(now, history)) {
+      if (began !== undefined) began = Math.min(began, event.at);
+      if (began !== undefined && event.at >= began + this.rules.lengthMs) began = undefined;
+      if (event.kind === "banned") began = event.at;
+      if (event.kind === "unbanned" && began !== undefined && began <= event.upTo) began = undefined;
     }
     return began === undefined ? undefined : began + this.rules.lengthMs;
   }
 }
 
-function upTo(now: number, history: readonly Happening[]): Happening[] {
-  return [...history, { at: now, kind: "asked" }];
+function upTo(now: number, history: readonly Event[]): Event[] {
+  return [...history, { at: now, kind: "now" }];
 }
 
-function windowsAt(
-  history: readonly Happening[],
-  { perMinute, perDay }: Limits,
-  now: number,
-): [Window, Window] {
+function windowsAt(history: readonly Event[], { perMinute, perDay }: Limits, now: number): [Window, Window] {
   return [
-    { span: "minute", limit: perMinute, ...replay(upTo(now, history), "minute") },
-    { span: "day", limit: perDay, ...replay(upTo(now, history), "day") },
+    { name: "minute", limit: perMinute, ...replay(upTo(now, history), "minute") },
+    { name: "day", limit: perDay, ...replay(upTo(now, history), "day") },
   ];
 }
 
-/** When the clock is seen to have gone back, all that seems to lie ahead is taken to have happened just then. */
-function replay(happenings: readonly Happening[], span: IdRange): Pick<Window, "allowed" | "refusals"> {
+/** After the clock was set back, what happened in the future counts as if it happened now. */
+function replay(events: readonly Event[], name: WindowName): Pick<Window, "allowed" | "rejections"> {
   let allowed: number[] = [];
-  let refusals: { at: number; isStrike: boolean }[] = [];
-  for (const happening of happenings) {
-    allowed = allowed.map((at) => Math.min(at, happening.at));
-    refusals = refusals.map(({ at, isStrike }) => ({ at: Math.min(at, happening.at), isStrike }));
-    if (allowed[0] !== undefined && happening.at >= allowed[0] + LENGTH_MS[span]) {
+  let rejections: { at: number; isStrike: boolean }[] = [];
+  for (const event of events) {
+    allowed = allowed.map((at) => Math.min(at, event.at));
+    rejections = rejections.map(({ at, isStrike }) => ({ at: Math.min(at, event.at), isStrike }));
+    if (allowed[0] !== undefined && event.at >= allowed[0] + LENGTH_MS[name]) {
       allowed = [];
-      refusals = [];
+      rejections = [];
     }
-    if (happening.kind === "allowed") allowed.push(happening.at);
-    if (happening.kind === "refused" && happening.by === span) refusals.push(happening);
-    if (happening.kind === "banned")
-      refusals = refusals.filter(({ isStrike }) => !isStrike || happening.by !== span);
-    if (happening.kind === "unbanned" && (refusals[0]?.at ?? Infinity) <= happening.upTo) refusals = [];
+    if (event.kind === "allowed") allowed.push(event.at);
+    if (event.kind === "rejected" && event.by === name) rejections.push(event);
+    if (event.kind === "banned")
+      rejections = rejections.filter(({ isStrike }) => !isStrike || event.by !== name);
+    if (event.kind === "unbanned" && (rejections[0]?.at ?? Infinity) <= event.upTo) rejections = [];
   }
-  return { allowed, refusals };
+  return { allowed, rejections };
 }
 
 /** On a tie the longer one. */
-function tightest(minute: Window, day: Window): Window {
-  return left(minute) < left(day) ? minute : day;
+function shownWindow(minute: Window, day: Window): Window {
+  return remainingIn(minute) < remainingIn(day) ? minute : day;
 }
 
-function left({ limit, allowed }: Window): number {
+function remainingIn({ limit, allowed }: Window): number {
   return Math.max(0, limit - allowed.length);
 }
 
-function strikesOf({ refusals }: Window): number {
-  return refusals.filter(({ isStrike }) => isStrike).length;
+function strikesOf({ rejections }: Window): number {
+  return rejections.filter(({ isStrike }) => isStrike).length;
 }
 
-function end({ span, allowed }: Window): number {
-  return (allowed[0] ?? NaN) + LENGTH_MS[span];
+function endOf({ name, allowed }: Window): number {
+  return (allowed[0] ?? NaN) + LENGTH_MS[name];
 }
 
 function bannedDecision({ limit }: Window, until: number, now: number): Decision {

@@ -1,10 +1,10 @@
 import { RedisClient } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Subject } from "../../src/domain/rate-limit.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
-import { limiterConformance } from "../conformance/limiter.ts";
-import { startValkeyCluster, type ValkeyCluster } from "../engines/valkey-cluster.ts";
-import { openFallible, openOnValkey, openPatient, Turns } from "./valkey-opening.ts";
+import { rateLimiterConformance } from "../conformance/rate-limiter.ts";
+import { startValkeyCluster, type ValkeyCluster } from "../../harness/valkey-cluster.ts";
+import { key } from "../subjects.ts";
+import { openWithFallback, openOnValkey, openWithoutFallback, StateChanges } from "./open-valkey.ts";
 
 let cluster: ValkeyCluster;
 let urls: string[];
@@ -15,11 +15,11 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 const FREE = { perMinute: 60, perDay: 1_000 };
-/** Enough that every node has some. */
-const SUBJECTS = Array.from({ length: 30 }, (_, i): Subject => `key:${i}`);
+/** Enough for every node to have some. */
+const SUBJECTS = Array.from({ length: 30 }, (_, i) => key(i));
 
-/** What each has left, all asked at once. */
-async function askAll(rateLimiter: RateLimiter): Promise<number[]> {
+/** What each subject has remaining after one more request, all at once. */
+async function decideAll(rateLimiter: RateLimiter): Promise<number[]> {
   const decisions = await Promise.all(SUBJECTS.map(async (subject) => rateLimiter.decide(subject, FREE)));
   return decisions.map(({ remaining }) => remaining);
 }
@@ -29,90 +29,94 @@ function send(node: RedisClient | undefined, command: string): Promise<unknown> 
   return node?.send(name, args);
 }
 
-const everyone = (remaining: number) => SUBJECTS.map(() => remaining);
+const all = (remaining: number) => SUBJECTS.map(() => remaining);
 
-limiterConformance(
+rateLimiterConformance(
   "on a cluster",
   openOnValkey(() => urls),
 );
 
 test("of 1,000 requests at once over two instances exactly 60 of each key are allowed", async () => {
-  // Any host will do to find the others.
+  // One host is enough to find the others.
   const settings = { url: urls.slice(0, 1), prefix: "two:" };
-  const instances = await Promise.all([openPatient(settings), openPatient(settings)]);
-  const keys = SUBJECTS.slice(0, 5);
-  const asked = instances.flatMap((each) =>
-    keys.flatMap((key) =>
-      Array.from({ length: 100 }, async () => ({ key, ...(await each.decide(key, FREE)) })),
+  const instances = await Promise.all([openWithoutFallback(settings), openWithoutFallback(settings)]);
+  const subjects = SUBJECTS.slice(0, 5);
+  const decisions = instances.flatMap((each) =>
+    subjects.flatMap((subject) =>
+      Array.from({ length: 100 }, async () => ({ subject, ...(await each.decide(subject, FREE)) })),
     ),
   );
-  const allowed = (await Promise.all(asked)).filter(({ outcome }) => outcome === "allowed");
-  for (const key of keys) expect(allowed.filter((each) => each.key === key)).toHaveLength(60);
+  const allowed = (await Promise.all(decisions)).filter(({ outcome }) => outcome === "allowed");
+  for (const subject of subjects) expect(allowed.filter((each) => each.subject === subject)).toHaveLength(60);
   await Promise.all(instances.map((each) => each.close()));
 });
 
-test("a slot that moves to another node keeps its counts, and nobody is turned to the fallback", async () => {
-  const rateLimiter = await openPatient({ url: urls, prefix: "moved:" });
-  expect(await askAll(rateLimiter)).toEqual(everyone(59));
+test("a slot that moves to another node keeps its counts, and the fallback decides nothing", async () => {
+  const rateLimiter = await openWithoutFallback({ url: urls, prefix: "moved:" });
+  expect(await decideAll(rateLimiter)).toEqual(all(59));
   const nodes = urls.map((url) => new RedisClient(url));
-  const key = "moved:{key:7}";
-  const slot = Number(await send(nodes[0], `CLUSTER KEYSLOT ${key}`));
+  const name = "moved:{key:7}";
+  const slot = Number(await send(nodes[0], `CLUSTER KEYSLOT ${name}`));
   const ids = await Promise.all(nodes.map((node) => send(node, "CLUSTER MYID")));
   const from = Math.floor((slot * 3) / 16_384);
   const to = (from + 1) % 3;
 
   await send(nodes[to], `CLUSTER SETSLOT ${slot} IMPORTING ${ids[from]}`);
   await send(nodes[from], `CLUSTER SETSLOT ${slot} MIGRATING ${ids[to]}`);
-  await send(nodes[from], `MIGRATE 127.0.0.1 ${new URL(urls[to] ?? "").port} ${key} 0 5000`);
-  expect(await askAll(rateLimiter)).toEqual(everyone(58));
+  await send(nodes[from], `MIGRATE 127.0.0.1 ${new URL(urls[to] ?? "").port} ${name} 0 5000`);
+  expect(await decideAll(rateLimiter)).toEqual(all(58));
 
   for (const node of [nodes[to], nodes[from]]) await send(node, `CLUSTER SETSLOT ${slot} NODE ${ids[to]}`);
-  expect(await askAll(rateLimiter)).toEqual(everyone(57));
+  expect(await decideAll(rateLimiter)).toEqual(all(57));
   for (const node of nodes) node.close();
   await rateLimiter.close();
 });
 
-test("one node frozen: nobody waits longer than 25 ms, and the cluster is back a second after it thaws", async () => {
-  const turns = new Turns();
-  const rateLimiter = await openFallible({ url: urls, prefix: "frozen:", onTurn: turns.onTurn });
-  await askAll(rateLimiter);
-  expect(turns.causes).toEqual([]);
+test("one node frozen: no request waits longer than 25 ms, and the cluster is available within a second of its return", async () => {
+  const changes = new StateChanges();
+  const rateLimiter = await openWithFallback({
+    url: urls,
+    prefix: "frozen:",
+    onStateChange: changes.onStateChange,
+  });
+  await decideAll(rateLimiter);
+  expect(changes.causes).toEqual([]);
 
   cluster.nodes[2]?.freeze();
   const start = performance.now();
-  await askAll(rateLimiter);
+  await decideAll(rateLimiter);
   expect(performance.now() - start).toBeLessThan(100);
-  expect(turns.told).toEqual(["lost"]);
-  expect(rateLimiter.decide("key:1", FREE)).not.toBeInstanceOf(Promise);
+  expect(changes.states).toEqual(["unavailable"]);
+  expect(rateLimiter.decide(key(1), FREE)).not.toBeInstanceOf(Promise);
 
   cluster.nodes[2]?.thaw();
   const thawed = performance.now();
-  await turns.reach(2);
+  await changes.reach(2);
   expect(performance.now() - thawed).toBeLessThan(1_000);
   await rateLimiter.close();
 });
 
-test("one node lost: nothing fails, and the cluster is away until the node's keys are served again", async () => {
-  const turns = new Turns();
-  const rateLimiter = await openFallible({
+test("one node killed: no request fails, and the cluster is unavailable until its keys are served again", async () => {
+  const changes = new StateChanges();
+  const rateLimiter = await openWithFallback({
     url: urls,
     prefix: "lost:",
-    commandTimeoutMs: 250,
-    onTurn: turns.onTurn,
+    timeoutMs: 250,
+    onStateChange: changes.onStateChange,
   });
-  expect(await askAll(rateLimiter)).toEqual(everyone(59));
-  expect(turns.causes).toEqual([]);
+  expect(await decideAll(rateLimiter)).toEqual(all(59));
+  expect(changes.causes).toEqual([]);
 
   await cluster.nodes[1]?.kill();
-  await askAll(rateLimiter);
-  expect(turns.told).toEqual(["lost"]);
-  expect(rateLimiter.decide("key:1", FREE)).toMatchObject({ outcome: "allowed" });
+  await decideAll(rateLimiter);
+  expect(changes.states).toEqual(["unavailable"]);
+  expect(rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
 
   await cluster.nodes[1]?.restart();
-  await turns.reach(2);
-  const left = await askAll(rateLimiter);
-  // The nodes that stayed go on from where they stood; the one that was lost had written nothing down.
-  expect(new Set(left)).toBeOneOf([new Set([57, 59]), new Set([58, 59])]);
-  expect(turns.told).toEqual(["lost", "back"]);
+  await changes.reach(2);
+  const remaining = await decideAll(rateLimiter);
+  // The other nodes go on with their counts; the killed one had saved nothing.
+  expect(new Set(remaining)).toBeOneOf([new Set([57, 59]), new Set([58, 59])]);
+  expect(changes.states).toEqual(["unavailable", "available"]);
   await rateLimiter.close();
 }, 20_000);

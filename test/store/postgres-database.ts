@@ -1,41 +1,45 @@
 import { SQL } from "bun";
-import { type PoolsOptions, type OpenedStore, openPostgres } from "../../src/store/postgres/index.ts";
-import { postgresUrl } from "../engines/postgres.ts";
+import { openPostgres, type PostgresStores } from "../../src/store/postgres/postgres-store.ts";
+import type { PoolsOptions } from "../../src/store/postgres/pools.ts";
+import { postgresUrl } from "../../harness/postgres.ts";
 
-/** A database with any number of instances of the store on it, and a way past them. */
-export interface Place {
+/** A database for any number of instances of the store, and a connection of its own. */
+export interface TestDatabase {
   readonly url: string;
   readonly sql: SQL;
-  open(options?: PoolsOptions): Promise<OpenedStore>;
+  open(options?: PoolsOptions): Promise<PostgresStores>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export async function place(url?: string): Promise<Place> {
-  const at = url ?? (await postgresUrl());
-  const sql = new SQL(at, { max: 2, bigint: true });
-  const opened: OpenedStore[] = [];
+export async function createDatabase(): Promise<TestDatabase> {
+  return databaseAt(await postgresUrl());
+}
+
+export function databaseAt(url: string): TestDatabase {
+  const sql = new SQL(url, { max: 2, bigint: true });
+  const opened: PostgresStores[] = [];
   return {
-    url: at,
+    url,
     sql,
     async open(options) {
-      const store = await openPostgres(at, options);
-      opened.push(store);
-      return store;
+      const stores = await openPostgres(url, options);
+      opened.push(stores);
+      return stores;
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(opened.map((each) => each.close()));
+      await Promise.all(opened.map((stores) => stores.close()));
       await sql.close({ timeout: 0 });
     },
   };
 }
 
-/** Made while the file is loaded: no test's time has to last for the start of a server, or its installation. */
-const shared = await place();
+/** Created while the file is loaded, so that no test's timeout includes the start of a server or its installation. */
+const shared = await createDatabase();
 await (await shared.open()).close();
 
-/** One database over and over: emptying it takes a tenth of the time that making another one does. */
-export async function emptyPlace(): Promise<Place> {
+/** The same database every time: emptying it takes a tenth of the time of creating another one. */
+export async function emptyDatabase(): Promise<TestDatabase> {
   await shared.sql`TRUNCATE pets, orders, attempts, api_keys, key_secrets RESTART IDENTITY`;
   await shared.sql`UPDATE key_revision SET revision = 0`;
-  return place(shared.url);
+  return databaseAt(shared.url);
 }

@@ -1,16 +1,17 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { Unavailable } from "../../src/contract/errors.ts";
-import type { OpenedStore, Turn } from "../../src/store/postgres/index.ts";
-import { openPostgres } from "../../src/store/postgres/index.ts";
-import { AT, addPet, rex, written } from "../conformance/store-fixture.ts";
-import { startPostgres } from "../engines/postgres.ts";
-import { place } from "./postgres-database.ts";
+import type { StateChange } from "../../src/store/postgres/circuit-breaker.ts";
+import { Pools } from "../../src/store/postgres/pools.ts";
+import { openPostgres, type PostgresStores } from "../../src/store/postgres/postgres-store.ts";
+import { AT, addPet, rex, resultOf } from "../conformance/store-fixture.ts";
+import { startPostgres } from "../../harness/postgres.ts";
+import { databaseAt } from "./postgres-database.ts";
 
-const DEADLINE_MS = 600;
-/** The promise. On a busy machine some answers take longer, though they wait for nothing: hence the second. */
+const TIMEOUT_MS = 600;
+/** The bound of the fastest rejection, and of the slowest, which can be slower on a busy machine. */
 const AT_ONCE_MS = 50;
-const WITHOUT_WAITING_MS = DEADLINE_MS / 2;
-/** From the engine's return to the first answer. */
+const WITHOUT_WAITING_MS = TIMEOUT_MS / 2;
+/** From the return of the server to the first response. */
 const BACK_WITHIN_MS = 1_000;
 
 const server = await startPostgres();
@@ -20,34 +21,34 @@ afterEach(async () => {
 });
 afterAll(() => server.stop());
 
-/** An instance that tells when it finds the engine down, and back. */
-async function instance(options: { maxWaiting?: number } = {}) {
-  const turns: Turn[] = [];
+/** An instance that records its state changes. */
+async function openInstance(options: { maxQueued?: number } = {}) {
+  const changes: StateChange[] = [];
   let waiting = Promise.withResolvers<void>();
   const opened = await openPostgres(server.url, {
-    deadlineMs: DEADLINE_MS,
+    timeoutMs: TIMEOUT_MS,
     ...options,
-    onTurn(turn) {
-      turns.push(turn);
+    onStateChange(change) {
+      changes.push(change);
       waiting.resolve();
       waiting = Promise.withResolvers();
     },
   });
   return {
     ...opened,
-    turns,
-    async turned(state: Turn["state"]) {
-      while (turns.at(-1)?.state !== state) await waiting.promise;
+    changes,
+    async reached(state: StateChange["state"]) {
+      while (changes.at(-1)?.state !== state) await waiting.promise;
     },
     [Symbol.asyncDispose]: opened.close,
   };
 }
 
-/** How long it takes to be refused; anything but Unavailable is a fault of the test's subject. */
-async function refusedAfterMs(work: () => unknown): Promise<number> {
+/** How long it takes until the work is rejected as Unavailable; every other outcome fails the test. */
+async function rejectedAfterMs(work: () => unknown): Promise<number> {
   const before = performance.now();
   const failure = await Promise.try(work).then(
-    () => new Error("it was answered"),
+    () => new Error("it succeeded"),
     (error: unknown) => error,
   );
   if (!(failure instanceof Unavailable)) throw failure;
@@ -59,8 +60,8 @@ function expectAtOnce(times: readonly number[]): void {
   expect(Math.max(...times)).toBeLessThan(WITHOUT_WAITING_MS);
 }
 
-/** So that nothing has to connect first: what hangs then is the query. */
-async function warm({ store }: OpenedStore): Promise<bigint> {
+/** Opens all connections, so that a query hangs and not the connection. */
+async function connectAll({ store }: PostgresStores): Promise<bigint> {
   const [id = 0n, ...others] = await Promise.all(Array.from({ length: 10 }, () => addPet(store)));
   await Promise.all(others.map((other) => store.getPet(other)));
   await Promise.all(others.map((other) => store.placeOrder(other, AT)));
@@ -69,8 +70,8 @@ async function warm({ store }: OpenedStore): Promise<bigint> {
 
 const fiveTimes = <T>(work: T): T[] => Array.from({ length: 5 }, () => work);
 
-/** Every way in. */
-function everything({ store, keys }: OpenedStore): (() => unknown)[] {
+/** Every method of the stores. */
+function allCalls({ store, keys }: PostgresStores): (() => unknown)[] {
   return [
     () => store.listPets({ limit: 20 }),
     () => store.getPet(1n),
@@ -83,208 +84,221 @@ function everything({ store, keys }: OpenedStore): (() => unknown)[] {
   ];
 }
 
-test("frozen: everything is refused within the deadline, then at once; it is back by itself after the thaw", async () => {
-  await using shop = await instance();
-  const id = await warm(shop);
+test("frozen: every call is rejected within the timeout, then at once; after the thaw the store recovers by itself", async () => {
+  await using stores = await openInstance();
+  const id = await connectAll(stores);
   server.freeze();
-  const first = await Promise.all(everything(shop).map(refusedAfterMs));
-  expect(Math.max(...first)).toBeLessThan(DEADLINE_MS + WITHOUT_WAITING_MS);
-  expectAtOnce(await Promise.all(everything(shop).map(refusedAfterMs)));
+  const first = await Promise.all(allCalls(stores).map(rejectedAfterMs));
+  expect(Math.max(...first)).toBeLessThan(TIMEOUT_MS + WITHOUT_WAITING_MS);
+  expectAtOnce(await Promise.all(allCalls(stores).map(rejectedAfterMs)));
   const thawedAt = performance.now();
   server.thaw();
-  await shop.turned("up");
+  await stores.reached("up");
   expect(performance.now() - thawedAt).toBeLessThan(BACK_WITHIN_MS);
-  expect((await shop.store.getPet(id))?.name).toBe("Rex");
-  await addPet(shop.store);
-  expect(shop.turns.map(({ state }) => state)).toEqual(["down", "up"]);
+  expect((await stores.store.getPet(id))?.name).toBe("Rex");
+  await addPet(stores.store);
+  expect(stores.changes.map(({ state }) => state)).toEqual(["down", "up"]);
 });
 
-test("frozen: what one principal has found out, authenticator of everything else need not wait for", async () => {
-  await using shop = await instance();
-  await warm(shop);
+test("frozen: after one call has timed out, the other pools reject at once", async () => {
+  await using stores = await openInstance();
+  await connectAll(stores);
   server.freeze();
-  await refusedAfterMs(() => shop.store.getPet(1n));
-  // By then a connection of its own was not to be had either.
-  await refusedAfterMs(() => shop.store.createPet(rex, AT));
-  expectAtOnce(await Promise.all(everything(shop).map(refusedAfterMs)));
+  await rejectedAfterMs(() => stores.store.getPet(1n));
+  // By now a probe has failed as well.
+  await rejectedAfterMs(() => stores.store.createPet(rex, AT));
+  expectAtOnce(await Promise.all(allCalls(stores).map(rejectedAfterMs)));
   server.thaw();
-  await shop.turned("up");
-  expect(shop.turns.map(({ state }) => state)).toEqual(["down", "up"]);
-  await addPet(shop.store);
+  await stores.reached("up");
+  expect(stores.changes.map(({ state }) => state)).toEqual(["down", "up"]);
+  await addPet(stores.store);
 });
 
-test("frozen before anything has connected: a connection is waited for no longer than a query", async () => {
-  await using shop = await instance();
+test("frozen before the first connection: connecting is bounded by the same timeout", async () => {
+  await using stores = await openInstance();
   server.freeze();
-  const first = await Promise.all(everything(shop).map(refusedAfterMs));
-  expect(Math.max(...first)).toBeLessThan(DEADLINE_MS + WITHOUT_WAITING_MS);
+  const first = await Promise.all(allCalls(stores).map(rejectedAfterMs));
+  expect(Math.max(...first)).toBeLessThan(TIMEOUT_MS + WITHOUT_WAITING_MS);
   server.thaw();
-  await shop.turned("up");
+  await stores.reached("up");
 });
 
-test("frozen: past the queue's bound the next one is refused at once", async () => {
-  await using shop = await instance({ maxWaiting: 10 });
-  await warm(shop);
+test("frozen: a query that finds the queue full is rejected at once", async () => {
+  await using stores = await openInstance({ maxQueued: 10 });
+  await connectAll(stores);
   server.freeze();
-  const reads = Array.from({ length: 10 }, () => refusedAfterMs(() => shop.store.getPet(1n)));
-  expectAtOnce(await Promise.all(fiveTimes(() => shop.store.getPet(1n)).map(refusedAfterMs)));
-  // Reads leave writes their own places, and the other way round.
-  const writes = Array.from({ length: 10 }, () => refusedAfterMs(() => shop.store.createPet(rex, AT)));
-  expectAtOnce(await Promise.all(fiveTimes(() => shop.store.createPet(rex, AT)).map(refusedAfterMs)));
+  const reads = Array.from({ length: 10 }, () => rejectedAfterMs(() => stores.store.getPet(1n)));
+  expectAtOnce(await Promise.all(fiveTimes(() => stores.store.getPet(1n)).map(rejectedAfterMs)));
+  // Reads and writes have queues of their own.
+  const writes = Array.from({ length: 10 }, () => rejectedAfterMs(() => stores.store.createPet(rex, AT)));
+  expectAtOnce(await Promise.all(fiveTimes(() => stores.store.createPet(rex, AT)).map(rejectedAfterMs)));
   expect(Math.min(...(await Promise.all([...reads, ...writes])))).toBeGreaterThan(WITHOUT_WAITING_MS);
   server.thaw();
-  await shop.turned("up");
+  await stores.reached("up");
 });
 
-test("frozen and closed: closing does not wait longer than the deadline", async () => {
-  const shop = await instance();
-  await warm(shop);
+test("frozen, with default options: calls are rejected after 2,000 ms, and more than 4,096 in a queue at once", async () => {
+  const stores = await openPostgres(server.url);
+  await connectAll(stores);
   server.freeze();
-  const refused = Promise.all(everything(shop).map(refusedAfterMs));
+  const reads = Array.from({ length: 4_096 }, () => rejectedAfterMs(() => stores.store.getPet(1n)));
+  expect(await rejectedAfterMs(() => stores.store.getPet(1n))).toBeLessThan(WITHOUT_WAITING_MS);
+  const times = await Promise.all(reads);
+  expect(Math.min(...times)).toBeGreaterThan(1_900);
+  expect(Math.max(...times)).toBeLessThan(3_000);
+  await stores.close();
+});
+
+test("frozen: close does not wait longer than the timeout", async () => {
+  const stores = await openInstance();
+  await connectAll(stores);
+  server.freeze();
+  const rejected = Promise.all(allCalls(stores).map(rejectedAfterMs));
   const before = performance.now();
-  await shop.close();
-  expect(performance.now() - before).toBeLessThan(DEADLINE_MS + WITHOUT_WAITING_MS);
-  await refused;
+  await stores.close();
+  expect(performance.now() - before).toBeLessThan(TIMEOUT_MS + WITHOUT_WAITING_MS);
+  await rejected;
   server.thaw();
 });
 
-test("killed: everything is refused at once; it is back by itself after the restart, with all that was answered", async () => {
-  await using shop = await instance();
-  const ids = [await addPet(shop.store), await addPet(shop.store)];
+test("killed: every call is rejected at once; after the restart the store recovers by itself, with all committed writes", async () => {
+  await using stores = await openInstance();
+  const ids = [await addPet(stores.store), await addPet(stores.store)];
   await server.kill();
   for (let round = 0; round < 3; round++) {
     const times: number[] = [];
-    for (const work of everything(shop)) times.push(await refusedAfterMs(work));
+    for (const work of allCalls(stores)) times.push(await rejectedAfterMs(work));
     expectAtOnce(times);
   }
   await server.restart();
   const restartedAt = performance.now();
-  await shop.turned("up");
+  await stores.reached("up");
   expect(performance.now() - restartedAt).toBeLessThan(BACK_WITHIN_MS);
-  for (const id of ids) expect((await shop.store.getPet(id))?.id).toBe(id);
-  expect(await addPet(shop.store)).toBeGreaterThan(ids[1] ?? 0n);
+  for (const id of ids) expect((await stores.store.getPet(id))?.id).toBe(id);
+  expect(await addPet(stores.store)).toBeGreaterThan(ids[1] ?? 0n);
 });
 
-test("killed in the middle of writes: with an Idempotency-Key each is done once, however often it is repeated", async () => {
-  await using shop = await instance();
-  await shop.store.createPet(rex, AT);
-  const before = (await everyId(shop)).length;
+test("killed in the middle of writes: with an Idempotency-Key each pet is created once, however often it is repeated", async () => {
+  await using stores = await openInstance();
+  await stores.store.createPet(rex, AT);
+  const before = (await allIds(stores)).length;
   const restarted = Promise.withResolvers<void>();
-  let refusals = 0;
-  const answers = Array.from({ length: 1_000 }, async (_, i) => {
-    const idempotentRequest = { keyId: 2, idempotencyKey: `kill ${i}`, fingerprint: "f" };
+  let rejections = 0;
+  const creations = Array.from({ length: 1_000 }, async (_, i) => {
+    const request = { keyId: 2, idempotencyKey: `kill ${i}`, fingerprint: "f" };
     for (;;) {
       try {
-        return written(await shop.store.createPet({ ...rex, name: `${i}` }, AT, idempotentRequest)).id;
+        return resultOf(await stores.store.createPet({ ...rex, name: `${i}` }, AT, request)).id;
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error;
-        refusals++;
+        rejections++;
         await restarted.promise;
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
   });
-  await Promise.race(answers);
+  await Promise.race(creations);
   await server.kill();
   await server.restart();
   restarted.resolve();
-  const ids = await Promise.all(answers);
-  expect(refusals).toBeGreaterThan(0);
+  const ids = await Promise.all(creations);
+  expect(rejections).toBeGreaterThan(0);
   expect(new Set(ids).size).toBe(1_000);
-  expect((await everyId(shop)).length - before).toBe(1_000);
+  expect((await allIds(stores)).length - before).toBe(1_000);
 });
 
-async function everyId({ store }: OpenedStore): Promise<bigint[]> {
+async function allIds({ store }: PostgresStores): Promise<bigint[]> {
   const { items } = await store.listPets({ limit: 10_000 });
   return items.map(({ id }) => id);
 }
 
-test("a server that restarts between two requests costs nobody a request", async () => {
-  await using shop = await instance();
-  const id = await addPet(shop.store);
+test("a restart of the server between two requests fails none of them", async () => {
+  await using stores = await openInstance();
+  const id = await addPet(stores.store);
   await server.restart();
-  expect((await shop.store.getPet(id))?.id).toBe(id);
-  expect(shop.turns).toEqual([]);
+  expect((await stores.store.getPet(id))?.id).toBe(id);
+  expect(stores.changes).toEqual([]);
 });
 
-test("a lock that somebody holds refuses the writes that need it, in time, and nothing else", async () => {
-  await using at = await place(server.url);
-  await using shop = await instance();
-  const petId = await addPet(shop.store);
-  await at.sql.begin(async (tx) => {
+test("a lock that another session holds rejects the writes that need it, in time, and nothing else", async () => {
+  await using database = databaseAt(server.url);
+  await using stores = await openInstance();
+  const petId = await addPet(stores.store);
+  await database.sql.begin(async (tx) => {
     await tx`LOCK TABLE orders`;
-    expect(await refusedAfterMs(() => shop.store.placeOrder(petId, AT))).toBeLessThan(DEADLINE_MS);
-    expect((await shop.store.getPet(petId))?.status).toBe("available");
-    await addPet(shop.store);
+    expect(await rejectedAfterMs(() => stores.store.placeOrder(petId, AT))).toBeLessThan(TIMEOUT_MS);
+    expect((await stores.store.getPet(petId))?.status).toBe("available");
+    await addPet(stores.store);
   });
-  written(await shop.store.placeOrder(petId, AT));
-  expect(shop.turns).toEqual([]);
+  resultOf(await stores.store.placeOrder(petId, AT));
+  expect(stores.changes).toEqual([]);
 });
 
-test("more orders at once than can be placed in time: the rest are refused, and the pools is not taken for down", async () => {
-  await using at = await place(server.url);
-  await using shop = await instance();
-  const petId = await warm(shop);
-  await at.sql.begin(async (tx) => {
+test("more orders than can be placed in time: the rest are rejected, and the server does not count as down", async () => {
+  await using database = databaseAt(server.url);
+  await using stores = await openInstance();
+  const petId = await connectAll(stores);
+  await database.sql.begin(async (tx) => {
     await tx`LOCK TABLE orders`;
-    const orders = Array.from({ length: 20 }, () => refusedAfterMs(() => shop.store.placeOrder(petId, AT)));
-    expect(Math.max(...(await Promise.all(orders)))).toBeLessThan(DEADLINE_MS + WITHOUT_WAITING_MS);
-    expect(await addPet(shop.store)).toBeGreaterThan(petId);
+    const orders = Array.from({ length: 20 }, () =>
+      rejectedAfterMs(() => stores.store.placeOrder(petId, AT)),
+    );
+    expect(Math.max(...(await Promise.all(orders)))).toBeLessThan(TIMEOUT_MS + WITHOUT_WAITING_MS);
+    expect(await addPet(stores.store)).toBeGreaterThan(petId);
   });
-  written(await shop.store.placeOrder(petId, AT));
+  resultOf(await stores.store.placeOrder(petId, AT));
   expect(
-    (await shop.store.listOrders({ limit: 100 })).items.filter((order) => order.petId === petId),
+    (await stores.store.listOrders({ limit: 100 })).items.filter((order) => order.petId === petId),
   ).toHaveLength(1);
-  expect(shop.turns).toEqual([]);
+  expect(stores.changes).toEqual([]);
 });
 
-test("no answer before the commit: while nothing can be committed writes are refused, and reads go on", async () => {
-  await using at = await place(server.url);
-  await using shop = await instance();
-  const petId = await warm(shop);
-  await at.sql.unsafe(`
-    CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS
+test("no write resolves before its commit: while commits block, writes are rejected and reads succeed", async () => {
+  await using database = databaseAt(server.url);
+  await using stores = await openInstance();
+  const petId = await connectAll(stores);
+  await database.sql.unsafe(`
+    CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS
       'BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN NULL; END';
     CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT OR UPDATE ON pets DEFERRABLE INITIALLY DEFERRED
-      FOR EACH ROW EXECUTE FUNCTION gate()`);
-  await at.sql.begin(async (tx) => {
+      FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`);
+  await database.sql.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(4711)`;
     const writes = [
-      () => shop.store.createPet(rex, AT),
-      () => shop.store.createPet(rex, AT, { keyId: 3, idempotencyKey: "unsure", fingerprint: "f" }),
-      () => shop.store.placeOrder(petId, AT),
-    ].map(refusedAfterMs);
-    expect((await shop.store.getPet(petId))?.status).toBe("available");
+      () => stores.store.createPet(rex, AT),
+      () => stores.store.createPet(rex, AT, { keyId: 3, idempotencyKey: "blocked", fingerprint: "f" }),
+      () => stores.store.placeOrder(petId, AT),
+    ].map(rejectedAfterMs);
+    expect((await stores.store.getPet(petId))?.status).toBe("available");
     await Promise.all(writes);
-    expect((await shop.store.getPet(petId))?.status).toBe("available");
+    expect((await stores.store.getPet(petId))?.status).toBe("available");
   });
-  await shop.turned("up");
-  await at.sql`DROP FUNCTION gate CASCADE`;
-  await addPet(shop.store);
+  await stores.reached("up");
+  await database.sql`DROP FUNCTION wait_at_commit CASCADE`;
+  await addPet(stores.store);
 });
 
-test("an instance that stops in the middle of a transaction does not hold up the others for long", async () => {
-  await using shop = await instance();
-  const petId = await addPet(shop.store);
-  const { Pools } = await import("../../src/store/postgres/pools.ts");
-  const paused = new Pools(server.url, { deadlineMs: DEADLINE_MS });
+test("an instance that is paused in the middle of a transaction blocks the others for less than the timeout", async () => {
+  await using stores = await openInstance();
+  const petId = await addPet(stores.store);
+  const paused = new Pools(server.url, { timeoutMs: TIMEOUT_MS });
   const locked = Promise.withResolvers<void>();
-  const never = paused.writes.transaction(async (tx) => {
+  const transaction = paused.writes.transaction(async (tx) => {
     await tx`SELECT FROM pets WHERE id = ${petId} FOR UPDATE`;
     locked.resolve();
     await new Promise(() => {});
   });
   await locked.promise;
-  const waited = await refusedAfterMs(() => never);
-  expect(waited).toBeLessThan(DEADLINE_MS);
-  written(await shop.store.placeOrder(petId, AT));
+  const waited = await rejectedAfterMs(() => transaction);
+  expect(waited).toBeLessThan(TIMEOUT_MS);
+  resultOf(await stores.store.placeOrder(petId, AT));
   await paused.close();
 });
 
-test("a mistake in a statement is no fault of the pools", async () => {
-  await using shop = await instance();
-  const failure = await shop.store.createPet({ ...rex, name: "" }, AT).catch((error: unknown) => error);
+test("an error in a statement is not Unavailable, and the server does not count as down", async () => {
+  await using stores = await openInstance();
+  const failure = await stores.store.createPet({ ...rex, name: "" }, AT).catch((error: unknown) => error);
   expect(failure).not.toBeInstanceOf(Unavailable);
   expect(String(failure)).toContain("violates check constraint");
-  expect(shop.turns).toEqual([]);
+  expect(stores.changes).toEqual([]);
 });

@@ -1,27 +1,27 @@
 import { petJsonOf } from "../../src/http/pet-json.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
 import { storeConformance } from "../conformance/store.ts";
-import { emptyPlace } from "./postgres-database.ts";
+import { emptyDatabase } from "./postgres-database.ts";
 
 storeConformance("PostgreSQL", async () => {
-  const place = await emptyPlace();
-  const first = await place.open();
+  const database = await emptyDatabase();
+  const first = await database.open();
   return {
     store: first.store,
     petJson: petJsonOf(first.store),
     async reopen() {
       await first.close();
-      return (await place.open()).store;
+      return (await database.open()).store;
     },
-    close: () => place[Symbol.asyncDispose](),
+    close: () => database[Symbol.asyncDispose](),
   };
 });
 
 keyStoreConformance("PostgreSQL", async () => {
-  const place = await emptyPlace();
+  const database = await emptyDatabase();
   return {
-    keys: (await place.open()).keys,
-    another: async () => (await place.open()).keys,
-    close: () => place[Symbol.asyncDispose](),
+    keys: (await database.open()).keys,
+    another: async () => (await database.open()).keys,
+    close: () => database[Symbol.asyncDispose](),
   };
 });

@@ -1,17 +1,15 @@
 import { writeSync } from "node:fs";
-import { acquireLock, openStore } from "../../src/store/sqlite/index.ts";
+import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 
-/**
- * What another process does in the tests of the SQLite store: `bun sqlite-child.ts TASK PATH`. Says each thing that
- * the test waits for on a line of its own, at once.
- */
+/** A task of the SQLite tests in a process of its own: `bun sqlite-child.ts TASK PATH`. */
 const [task = "", path = ""] = process.argv.slice(2);
-const say = (line: string) => writeSync(1, `${line}\n`);
+const print = (line: string) => writeSync(1, `${line}\n`);
 
 async function open(): Promise<void> {
-  say("ready");
+  print("ready");
   await Bun.stdin.stream().getReader().read();
-  const { keys, close } = openStore(path);
+  const { keys, close } = openSqlite(path);
   await keys.createKey(
     { name: "child", plan: "free", createdAt: 0 },
     process.pid.toString().padStart(64, "0"),
@@ -19,31 +17,31 @@ async function open(): Promise<void> {
   await close();
 }
 
-/** Thirty-two writers that never pause, each framing an identifier after it was answered. */
+/** Thirty-two writers without a pause. Each prints an identifier after its write has resolved. */
 async function write(): Promise<void> {
-  const { store } = openStore(path);
+  const { store } = openSqlite(path);
   const writer = async (n: number) => {
     for (let i = 0; ; i++) {
-      const answer = await store.createPet({ name: `writer ${n}, pet ${i}`, categoryId: BigInt(i) }, 0);
-      if ("id" in answer) say(String(answer.id));
+      const result = await store.createPet({ name: `writer ${n}, pet ${i}`, categoryId: BigInt(i) }, 0);
+      if ("id" in result) print(String(result.id));
     }
   };
   await Promise.all(Array.from({ length: 32 }, (_, n) => writer(n)));
 }
 
-/** As an operator's commands do: each opens the store, makes one change, and closes it. */
+/** Opens the store, makes one change and closes it, as a command does, twenty times. */
 async function command(): Promise<void> {
   for (let n = 0; n < 20; n++) {
-    const { keys, close } = openStore(path);
+    const { keys, close } = openSqlite(path);
     await keys.createKey({ name: "child", plan: "free", createdAt: 0 }, `${n}`.padStart(64, "0"));
     await close();
   }
 }
 
-async function hold(): Promise<void> {
-  say(acquireLock(path) === undefined ? "refused" : "held");
+async function lock(): Promise<void> {
+  print(acquireLock(path) === undefined ? "rejected" : "locked");
   await Bun.stdin.stream().getReader().read();
 }
 
-const tasks: Record<string, () => Promise<void>> = { open, write, command, hold };
+const tasks: Record<string, () => Promise<void>> = { open, write, command, lock };
 await tasks[task]?.();

@@ -3,14 +3,14 @@ import type { IdempotentRequest, WriteResult } from "../../src/domain/ports.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
-import { temporaryDatabase, whileAnotherWrites } from "./database.ts";
+import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
 
-const idempotentRequest: IdempotentRequest = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
-const numbered = (n: number): IdempotentRequest => ({ ...idempotentRequest, idempotencyKey: `k${n}` });
+const request: IdempotentRequest = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
+const numbered = (n: number): IdempotentRequest => ({ ...request, idempotencyKey: `k${n}` });
 const big = { name: "x".repeat(1000), categoryId: 1n };
 
 describe("a full disk", () => {
-  test("is Unavailable for every write of the batch, keeps nothing half-written, and passes", async () => {
+  test("makes every write of the batch Unavailable and commits none, and later writes succeed", async () => {
     using db = temporaryDatabase();
     const store = new SqliteStore(db.connection);
     const first = await store.createPet(big, 0);
@@ -19,7 +19,7 @@ describe("a full disk", () => {
     db.connection.run(`PRAGMA max_page_count = ${String(pages)}`);
 
     const writes = Array.from({ length: 50 }, (_, i) =>
-      store.createPet(big, 0, i === 0 ? idempotentRequest : undefined),
+      store.createPet(big, 0, i === 0 ? request : undefined),
     );
     for (const each of await Promise.allSettled(writes)) {
       expect(each).toMatchObject({
@@ -32,29 +32,29 @@ describe("a full disk", () => {
     expect(db.connection.value("PRAGMA integrity_check")).toBe("ok");
 
     db.connection.run("PRAGMA max_page_count = 1000000");
-    const retried = await store.createPet(big, 0, idempotentRequest);
+    const retried = await store.createPet(big, 0, request);
     expect(retried).toMatchObject({ id: 2n, replayed: false });
     await store.close();
   });
 });
 
-describe("while another process writes", () => {
-  test("reads go on, and see what was committed before", async () => {
+describe("while another process holds the write lock", () => {
+  test("reads return what was committed before", async () => {
     using db = temporaryDatabase();
     const store = new SqliteStore(db.connection);
     await store.createPet(big, 0);
-    await whileAnotherWrites(db.path, async () => {
+    await whileLocked(db.path, async () => {
       expect(store.listPets({ limit: 9 }).items).toHaveLength(1);
       expect(store.getPet(1n)?.name).toBe(big.name);
     });
     await store.close();
   });
 
-  test("a change of a key that gets no turn is Unavailable, and changes nothing", async () => {
+  test("a change of a key that cannot get the lock is Unavailable, and changes nothing", async () => {
     using db = temporaryDatabase();
     const keys = new SqliteKeyStore(db.connection);
     const key = { name: "shop", plan: "free", createdAt: 0 } as const;
-    await whileAnotherWrites(db.path, async () => {
+    await whileLocked(db.path, async () => {
       await expect(keys.createKey(key, "0".repeat(64))).rejects.toMatchObject({ name: "Unavailable" });
     });
     expect(keys.listKeys()).toEqual([]);
@@ -63,38 +63,38 @@ describe("while another process writes", () => {
   });
 });
 
-describe("attempts", () => {
-  test("idempotency_conflict: a repeat in the same turn, and after the commit a replay", async () => {
+describe("idempotent requests", () => {
+  test("idempotency_conflict: the same request before the commit; after it, the result is replayed", async () => {
     using db = temporaryDatabase();
     const store = new SqliteStore(db.connection);
     const [first, second, third] = await Promise.all([
-      store.createPet(big, 0, idempotentRequest),
-      store.createPet(big, 0, idempotentRequest),
-      store.createPet(big, 0, { ...idempotentRequest, fingerprint: "other" }),
+      store.createPet(big, 0, request),
+      store.createPet(big, 0, request),
+      store.createPet(big, 0, { ...request, fingerprint: "other" }),
     ]);
     expect(first).toMatchObject({ id: 1n, replayed: false });
     expect([second, third]).toMatchObject([
-      { refused: "idempotency_conflict" },
-      { refused: "idempotency_conflict" },
+      { code: "idempotency_conflict" },
+      { code: "idempotency_conflict" },
     ]);
-    expect(await store.createPet(big, 0, idempotentRequest)).toEqual({
+    expect(await store.createPet(big, 0, request)).toEqual({
       ...(first as WriteResult),
       replayed: true,
     });
     await store.close();
   });
 
-  test("that failed are not under way for ever: the same idempotentRequest can be made again", async () => {
+  test("a request that failed can be sent again", async () => {
     using db = temporaryDatabase();
     const store = new SqliteStore(db.connection, { maxBusyMs: 0 });
-    await whileAnotherWrites(db.path, async () => {
-      await expect(store.createPet(big, 0, idempotentRequest)).rejects.toMatchObject({ name: "Unavailable" });
+    await whileLocked(db.path, async () => {
+      await expect(store.createPet(big, 0, request)).rejects.toMatchObject({ name: "Unavailable" });
     });
-    expect(await store.createPet(big, 0, idempotentRequest)).toMatchObject({ replayed: false });
+    expect(await store.createPet(big, 0, request)).toMatchObject({ replayed: false });
     await store.close();
   });
 
-  test("that have expired are removed a few at a time by later writes, whatever those are", async () => {
+  test("expired records are deleted by later writes: 16 in each transaction and 2 for each write", async () => {
     using db = temporaryDatabase();
     const store = new SqliteStore(db.connection);
     await Promise.all(Array.from({ length: 60 }, (_, n) => store.createPet(big, n, numbered(n))));
@@ -110,7 +110,7 @@ describe("attempts", () => {
   });
 });
 
-describe("what the contract refuses, the tables refuse too", () => {
+describe("the tables reject what the contract rejects", () => {
   for (const [what, sql] of [
     ["a name without characters", "INSERT INTO pets (name, category_id) VALUES ('', 1)"],
     [
@@ -118,24 +118,24 @@ describe("what the contract refuses, the tables refuse too", () => {
       "INSERT INTO pets (name, category_id) VALUES (printf('%.*c', 1025, 'x'), 1)",
     ],
     ["a status that does not exist", "INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'lost')"],
-    ["a category that is no integer", "INSERT INTO pets (name, category_id) VALUES ('x', 1.5)"],
+    ["a category that is not an integer", "INSERT INTO pets (name, category_id) VALUES ('x', 1.5)"],
     ["an identifier below 1", "INSERT INTO pets (id, name, category_id) VALUES (0, 'x', 1)"],
-    ["an order for no pet", "INSERT INTO orders (pet_id, status, created_at) VALUES (9, 'placed', 0)"],
+    ["an order without a pet", "INSERT INTO orders (pet_id, status, created_at) VALUES (9, 'placed', 0)"],
     [
-      "two orders placed for one pet",
+      "two placed orders for one pet",
       `INSERT INTO pets (name, category_id) VALUES ('x', 1);
        INSERT INTO orders (pet_id, status, created_at) VALUES (1, 'cancelled', 0), (1, 'placed', 0), (1, 'placed', 0)`,
     ],
     [
-      "own limits outside Enterprise",
+      "limits of its own for a key that is not Enterprise",
       "INSERT INTO api_keys (name, plan, per_minute, per_day, created_at, revision) VALUES ('x', 'pro', 1, 1, 0, 1)",
     ],
     [
       "one limit without the other",
       "INSERT INTO api_keys (name, plan, per_minute, created_at, revision) VALUES ('x', 'enterprise', 1, 0, 1)",
     ],
-    ["a secret of no key", `INSERT INTO key_secrets (hash, key_id) VALUES ('${"0".repeat(64)}', 9)`],
-    ["a second counter of key changes", "INSERT INTO key_revision VALUES (2, 0)"],
+    ["a secret without a key", `INSERT INTO key_secrets (hash, key_id) VALUES ('${"0".repeat(64)}', 9)`],
+    ["a second row in key_revision", "INSERT INTO key_revision VALUES (2, 0)"],
   ] as const) {
     test(what, () => {
       using db = temporaryDatabase();

@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { acquireLock, openStore } from "../../src/store/sqlite/index.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
+import { openDatabase } from "../../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { temporaryFolder } from "./folder.ts";
-import { spawnChild } from "./spawn.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+import { spawnChild } from "./sqlite-child-process.ts";
 
-test("ten processes that open an empty file at once all succeed, and each step is taken once", async () => {
+test("ten processes that open an empty file at once all succeed, and each migration is applied once", async () => {
   using folder = temporaryFolder();
   const path = folder.path("store.db");
   const children = Array.from({ length: 10 }, () => spawnChild("open", path));
@@ -18,25 +19,25 @@ test("ten processes that open an empty file at once all succeed, and each step i
     Array.from({ length: 10 }, () => 0),
   );
 
-  const { keys, close } = openStore(path);
+  const { keys, close } = openSqlite(path);
   expect(await keys.listKeys()).toHaveLength(10);
   await close();
 }, 30_000);
 
-test("a process killed while it writes as fast as it can has kept every pet that it answered", async () => {
+test("after a process is killed in the middle of writes, every pet whose write had resolved is stored", async () => {
   using folder = temporaryFolder();
   const path = folder.path("store.db");
   const { process, lines } = spawnChild("write", path);
-  const answered: bigint[] = [];
+  const created: bigint[] = [];
   for await (const line of lines) {
-    answered.push(BigInt(line));
-    if (answered.length === 3_000) process.kill("SIGKILL");
+    created.push(BigInt(line));
+    if (created.length === 3_000) process.kill("SIGKILL");
   }
   expect(await process.exited).not.toBe(0);
-  expect(answered.length).toBeGreaterThanOrEqual(3_000);
+  expect(created.length).toBeGreaterThanOrEqual(3_000);
 
-  const { store, close } = openStore(path);
-  for (const id of answered) expect((await store.getPet(id))?.id).toBe(id);
+  const { store, close } = openSqlite(path);
+  for (const id of created) expect((await store.getPet(id))?.id).toBe(id);
   await close();
   const connection = openDatabase(path, {
     migrations: MIGRATIONS,
@@ -48,9 +49,9 @@ test("a process killed while it writes as fast as it can has kept every pet that
   connection.close();
 }, 30_000);
 
-test("commands get their turn while a server writes without a pause, and fail none of its writes", async () => {
+test("commands can write while a server writes without a pause, and none of its writes fails", async () => {
   using folder = temporaryFolder();
-  const { store, keys, close } = openStore(folder.path("store.db"));
+  const { store, keys, close } = openSqlite(folder.path("store.db"));
   const { process } = spawnChild("command", folder.path("store.db"));
   const commands = new AbortController();
   const writer = async () => {
@@ -65,25 +66,25 @@ test("commands get their turn while a server writes without a pause, and fail no
   await close();
 }, 60_000);
 
-test("a lock is held by one process, and falls to another when its holder is killed", async () => {
+test("a lock is held by one process, and is free after that process is killed", async () => {
   using folder = temporaryFolder();
   const path = folder.path("lock");
-  const holder = spawnChild("hold", path);
-  expect((await holder.lines.next()).value).toBe("held");
+  const holder = spawnChild("lock", path);
+  expect((await holder.lines.next()).value).toBe("locked");
   expect(acquireLock(path)).toBeUndefined();
 
   holder.process.kill("SIGKILL");
   await holder.process.exited;
   const lock = acquireLock(path);
   expect(lock).toBeDefined();
-  const refused = spawnChild("hold", path);
-  expect((await refused.lines.next()).value).toBe("refused");
-  refused.process.kill();
-  await refused.process.exited;
+  const rejected = spawnChild("lock", path);
+  expect((await rejected.lines.next()).value).toBe("rejected");
+  rejected.process.kill();
+  await rejected.process.exited;
   lock?.release();
 });
 
-test("a lock is held once within a process too, and can be taken again after its release", () => {
+test("a lock is held once within a process too, survives garbage collection, and can be taken again after its release", () => {
   using folder = temporaryFolder();
   const path = folder.path("lock");
   const first = acquireLock(path);
@@ -99,7 +100,7 @@ test("a lock is held once within a process too, and can be taken again after its
   second?.release();
 });
 
-test("a lock that cannot be made says where and why", () => {
+test("a lock file that cannot be created is named in the error, with the reason", () => {
   using folder = temporaryFolder();
   expect(() => acquireLock(folder.path("missing/lock"))).toThrow(
     /^cannot lock .*missing\/lock: unable to open/,

@@ -1,18 +1,19 @@
-import { openUsageStore, openStore } from "../../src/store/sqlite/index.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
 import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { storeConformance } from "../conformance/store.ts";
-import { temporaryFolder } from "./folder.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 storeConformance("SQLite", async () => {
   const folder = temporaryFolder();
-  let opened = openStore(folder.path("store.db"));
+  let opened = openSqlite(folder.path("store.db"));
   return {
     store: opened.store,
     petJson: opened.petJson,
     async reopen() {
       await opened.close();
-      opened = openStore(folder.path("store.db"));
+      opened = openSqlite(folder.path("store.db"));
       return opened.store;
     },
     async close() {
@@ -24,12 +25,12 @@ storeConformance("SQLite", async () => {
 
 keyStoreConformance("SQLite", async () => {
   const folder = temporaryFolder();
-  const first = openStore(folder.path("store.db"));
+  const first = openSqlite(folder.path("store.db"));
   const opened = [first];
   return {
     keys: first.keys,
     async another() {
-      const other = openStore(folder.path("store.db"));
+      const other = openSqlite(folder.path("store.db"));
       opened.push(other);
       return other.keys;
     },

@@ -1,71 +1,59 @@
+import type { Clock, RateLimiter, UsageStore } from "../../domain/ports.ts";
 import {
-  decide,
   type BanRules,
-  isForgettable,
-  isSpent,
+  decide,
+  type Decision,
+  expire,
+  isExhausted,
+  isExpired,
   type Limits,
   newUsage,
-  unban,
-  settle,
-  type Usage,
   type Subject,
-  type Decision,
+  unban,
+  type Usage,
 } from "../../domain/rate-limit.ts";
-import type { Clock, UsageStore, RateLimiter } from "../../domain/ports.ts";
-import { Book } from "./book.ts";
-import { Hashed } from "./hashed.ts";
-import { Numbered, numberOf } from "./numbered.ts";
-import { makeRoom } from "./eviction.ts";
-import { Shelf } from "./shelf.ts";
-import { DAY_SPENT, IS_KEY, MINUTE_SPENT, NONE, SAVED } from "./slots.ts";
+import { Eviction } from "./eviction.ts";
+import { DAY_EXHAUSTED, MINUTE_EXHAUSTED, NONE, SAVED, UsageTable } from "./usage-table.ts";
+import { WriteBehind } from "./write-behind.ts";
 
 export interface MemoryRateLimiterOptions {
   readonly clock: Clock;
   readonly ban: BanRules;
-  /** Where counts and bans outlive the process; the rateLimiter closes it. */
+  /** Where counts and bans survive a restart; the rate limiter closes it. */
   readonly usageStore?: UsageStore;
   readonly maxSubjects?: number;
   readonly flushEveryMs?: number;
-  /** Called once each time the usageStore begins to fail. */
-  readonly onUsageStoreFault?: (error: unknown) => void;
+  /** Called once each time that the usage store begins to fail. */
+  readonly onUsageStoreError?: (error: unknown) => void;
 }
 
-const SPENT = MINUTE_SPENT | DAY_SPENT;
+const EXHAUSTED = MINUTE_EXHAUSTED | DAY_EXHAUSTED;
 
 export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): MemoryRateLimiter {
   return new MemoryRateLimiter(options);
 }
 
-/** The rateLimiter of a single process: exact since nothing comes between reading a usage and writing it. */
+/** The rate limiter of a single process. It is exact, because nothing runs between reading a usage and writing it. */
 class MemoryRateLimiter implements RateLimiter {
   readonly #clock: Clock;
   readonly #ban: BanRules;
-  readonly #book: Book | undefined;
-  readonly #numbered: Shelf;
-  readonly #hashed: Shelf;
-  readonly #shelves: readonly Shelf[];
   readonly #maxSubjects: number;
+  readonly #table = new UsageTable();
+  readonly #writeBehind: WriteBehind | undefined;
+  readonly #eviction = new Eviction(this.#table, (slot) => this.#remove(slot));
   readonly #timer: Timer;
-  /** Shared by all requests: each is through with it before the next begins. */
+  /** One for all requests: each is finished with it before the next begins. */
   readonly #scratch = newUsage();
-  #closed = false;
+  #isClosed = false;
 
   constructor(options: MemoryRateLimiterOptions) {
-    const {
-      clock,
-      ban,
-      usageStore,
-      maxSubjects = 1_000_000,
-      flushEveryMs = 500,
-      onUsageStoreFault,
-    } = options;
+    const { clock, ban, usageStore, maxSubjects = 1_000_000, flushEveryMs = 500 } = options;
     this.#clock = clock;
     this.#ban = ban;
     this.#maxSubjects = maxSubjects;
-    this.#book = usageStore && new Book(usageStore, onUsageStoreFault);
-    this.#numbered = new Shelf(new Numbered(), this.#book?.save);
-    this.#hashed = new Shelf(new Hashed(), this.#book?.save);
-    this.#shelves = [this.#numbered, this.#hashed];
+    this.#writeBehind =
+      usageStore &&
+      new WriteBehind({ table: this.#table, store: usageStore, onError: options.onUsageStoreError });
     for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
     this.#timer = setInterval(() => this.#tick(), flushEveryMs);
     this.#timer.unref();
@@ -73,94 +61,90 @@ class MemoryRateLimiter implements RateLimiter {
 
   decide(subject: Subject, limits: Limits): Decision {
     const now = this.#clock.now();
-    const shelf = this.#shelfOf(subject);
-    const { slots, behind } = shelf;
-    const found = slots.find(subject);
-    const slot = found === NONE ? this.#enter(shelf, subject, now) : found;
+    const table = this.#table;
+    const found = table.find(subject);
+    const slot = found === NONE ? this.#add(subject, now) : found;
 
     const usage = this.#scratch;
-    slots.load(slot, usage);
+    table.load(slot, usage);
     const { bannedAt } = usage;
-    const flags = slots.flags(slot);
-    const decision = decide(usage, limits, now, this.#rulesFor(flags));
-    slots.store(slot, usage);
+    const decision = decide(usage, limits, now, this.#rulesFor(subject));
+    table.store(slot, usage);
 
-    const marked = (flags & ~SPENT) | spentFlags(usage, limits);
-    if (marked !== flags) slots.setFlags(slot, marked);
-    if (decision.outcome === "banned" && usage.bannedAt !== bannedAt) behind?.changedUrgently(slot);
-    else behind?.changed(slot);
+    const flags = table.flags(slot);
+    const newFlags = (flags & ~EXHAUSTED) | exhaustedFlags(usage, limits);
+    if (newFlags !== flags) table.setFlags(slot, newFlags);
+    if (decision.outcome === "banned" && usage.bannedAt !== bannedAt)
+      this.#writeBehind?.changedUrgently(slot);
+    else this.#writeBehind?.changed(slot);
     return decision;
   }
 
   usage(subject: Subject): Usage | undefined {
-    const now = this.#clock.now();
-    const { slots } = this.#shelfOf(subject);
-    const slot = slots.find(subject);
+    const slot = this.#table.find(subject);
     if (slot === NONE) return undefined;
+    const now = this.#clock.now();
     const usage = newUsage();
-    slots.load(slot, usage);
-    settle(usage, now, this.#rulesFor(slots.flags(slot)));
-    return isForgettable(usage, now) ? undefined : usage;
+    this.#table.load(slot, usage);
+    expire(usage, now, this.#rulesFor(subject));
+    return isExpired(usage, now) ? undefined : usage;
   }
 
   unban(subject: Subject, at: number): void {
-    const { slots, behind } = this.#shelfOf(subject);
-    const slot = slots.find(subject);
+    const slot = this.#table.find(subject);
     if (slot === NONE) return;
-    slots.load(slot, this.#scratch);
-    settle(this.#scratch, this.#clock.now(), this.#rulesFor(slots.flags(slot)));
-    unban(this.#scratch, at);
-    slots.store(slot, this.#scratch);
-    behind?.changedUrgently(slot);
+    const usage = this.#scratch;
+    this.#table.load(slot, usage);
+    expire(usage, this.#clock.now(), this.#rulesFor(subject));
+    unban(usage, at);
+    this.#table.store(slot, usage);
+    this.#writeBehind?.changedUrgently(slot);
   }
 
-  /** Everything that was counted is in the usageStore when this is done; it fails if that could not be. */
+  /** Resolves when the usage store has every count and ban, and rejects when it did not take them. */
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     clearInterval(this.#timer);
-    const written = this.#shelves.map((shelf) => shelf.behind?.finish() ?? true);
-    this.#book?.close();
-    if (written.includes(false)) {
-      throw new Error("counts and bans could not be written down", { cause: this.#book?.fault });
-    }
+    this.#writeBehind?.close();
   }
 
-  #shelfOf(subject: Subject): Shelf {
-    return numberOf(subject) === NONE ? this.#hashed : this.#numbered;
+  /** Only keys can be banned: an address may stand for many clients. */
+  #rulesFor({ kind }: Subject): BanRules | undefined {
+    return kind === "key" ? this.#ban : undefined;
   }
 
-  /** Only keys can be banned: an address may stand for many who did nothing. */
-  #rulesFor(flags: number): BanRules | undefined {
-    return flags & IS_KEY ? this.#ban : undefined;
+  #add(subject: Subject, now: number): number {
+    this.#eviction.makeRoom(this.#maxSubjects, now);
+    const slot = this.#table.add(subject);
+    this.#writeBehind?.added(slot);
+    return slot;
   }
 
-  #enter(shelf: Shelf, subject: Subject, now: number): number {
-    makeRoom(this.#shelves, this.#maxSubjects, now);
-    return shelf.add(subject);
+  #remove(slot: number): void {
+    this.#writeBehind?.removing(slot);
+    this.#table.remove(slot);
   }
 
-  /** Limits are not written down, so until its next request a key counts as one that has spent both windows. */
+  /** The store does not have the limits, so both windows of a key count as exhausted until its next request. */
   #restore(subject: Subject, usage: Usage): void {
     const now = this.#clock.now();
-    const shelf = this.#shelfOf(subject);
-    if (isForgettable(usage, now)) return shelf.behind?.forget(subject);
-    const slot = this.#enter(shelf, subject, now);
-    shelf.slots.store(slot, usage);
-    shelf.slots.setFlags(slot, shelf.slots.flags(slot) | SAVED | SPENT);
+    if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
+    const slot = this.#add(subject, now);
+    this.#table.store(slot, usage);
+    this.#table.setFlags(slot, this.#table.flags(slot) | SAVED | EXHAUSTED);
   }
 
   #tick(): void {
-    const now = this.#clock.now();
-    for (const shelf of this.#shelves) {
-      shelf.sweep(now);
-      shelf.behind?.begin();
-    }
+    this.#eviction.sweep(this.#clock.now());
+    this.#writeBehind?.startPass();
   }
 }
 
-function spentFlags({ minute, day }: Usage, { perMinute, perDay }: Limits): number {
-  return (isSpent(minute, perMinute) ? MINUTE_SPENT : 0) | (isSpent(day, perDay) ? DAY_SPENT : 0);
+function exhaustedFlags({ minute, day }: Usage, { perMinute, perDay }: Limits): number {
+  return (
+    (isExhausted(minute, perMinute) ? MINUTE_EXHAUSTED : 0) | (isExhausted(day, perDay) ? DAY_EXHAUSTED : 0)
+  );
 }
 
 export type { MemoryRateLimiter };

@@ -1,132 +1,180 @@
-import { newUsage, type Usage, type Subject } from "../../domain/rate-limit.ts";
-import { QUEUED, SAVED, type Slots } from "./slots.ts";
+import type { UsageStore } from "../../domain/ports.ts";
+import { newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
+import { QUEUED, SAVED, type UsageTable } from "./usage-table.ts";
 
-/** Undefined means forgotten. */
-export type Row = readonly [Subject, Usage | undefined];
-/** Hands rows to the usageStore; false when it did not take them. Never throws. */
-export type Save = (rows: readonly Row[]) => boolean;
+type Row = readonly [Subject, Usage | undefined];
 
-/** Rows that are written between two turns of the event loop: less than a millisecond of SQLite. */
-const SLICE_ROWS = 256;
+/** Rows written in one turn of the event loop, so that requests wait for a short time only. */
+const BATCH_ROWS = 256;
 /**
- * A pass takes no more turns than this; with more to write than that holds the slices grow instead. So what was
- * counted is written within a second, half of it spent waiting for the pass, as long as the turns of a pass take 7
- * ms on average. On the machine where this was measured that holds up to 50,000 different subjects a second.
+ * A pass takes at most this many turns; with more rows to write, the batches grow. So a count is in the store within a
+ * second, half of which it waits for the pass, as long as a turn takes 7 ms on average.
  */
 const TURNS_PER_PASS = 64;
 
-/** Carries the changes of some slots to the usageStore, behind the requests. */
+export interface WriteBehindOptions {
+  readonly table: UsageTable;
+  readonly store: UsageStore;
+  /** Called once each time that the store begins to fail. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** Writes changes of the table to the store, after the requests that made them. No request sees the store's errors. */
 export class WriteBehind {
-  readonly #slots: Slots;
-  readonly #save: Save;
-  /** Slots that changed since the pass that is under way began, each once. */
-  #waiting: number[] = [];
+  readonly #options: WriteBehindOptions;
+  readonly #table: UsageTable;
+  /** Slots that changed since the current pass began, each once. */
+  #changed: number[] = [];
   #pass: number[] = [];
   #position = 0;
   #turnsLeft = 0;
-  #sliceRows = SLICE_ROWS;
+  #batchRows = BATCH_ROWS;
   #urgent: number[] = [];
-  /** Rows that the usageStore has of subjects that are gone; never one that has a slot. */
-  readonly #forgotten = new Set<Subject>();
+  /** Subjects without a slot whose rows are still in the store. */
+  readonly #deleted = new SubjectSet();
+  #isFailing = false;
+  #isClosed = false;
+  #lastError: unknown;
 
-  constructor(slots: Slots, save: Save) {
-    this.#slots = slots;
-    this.#save = save;
+  constructor(options: WriteBehindOptions) {
+    this.#options = options;
+    this.#table = options.table;
   }
 
   changed(slot: number): void {
-    const flags = this.#slots.flags(slot);
+    const flags = this.#table.flags(slot);
     if (flags & QUEUED) return;
-    this.#slots.setFlags(slot, flags | QUEUED);
-    this.#waiting.push(slot);
+    this.#table.setFlags(slot, flags | QUEUED);
+    this.#changed.push(slot);
   }
 
-  /** WriteResult at the next turn of the loop, ahead of everything that waits for its pass. */
+  /** Writes the slot in the next turn of the event loop, before everything that waits for a pass. */
   changedUrgently(slot: number): void {
     this.changed(slot);
     if (this.#urgent.push(slot) === 1) setImmediate(this.#writeUrgent);
   }
 
-  /** To be told of every newcomer: it may have left a row behind that is now its own again. */
+  /** Must be called for each new subject: the store may still have its row. */
   added(slot: number): void {
-    if (this.#forgotten.size === 0 || !this.#forgotten.delete(this.#slots.subjectAt(slot))) return;
-    this.#slots.setFlags(slot, this.#slots.flags(slot) | SAVED);
+    if (this.#deleted.size === 0 || !this.#deleted.delete(this.#table.subjectAt(slot))) return;
+    this.#table.setFlags(slot, this.#table.flags(slot) | SAVED);
   }
 
+  /** Must be called before a subject loses its slot. */
   removing(slot: number): void {
-    if (this.#slots.flags(slot) & SAVED) this.forget(this.#slots.subjectAt(slot));
+    if (this.#table.flags(slot) & SAVED) this.deleteRow(this.#table.subjectAt(slot));
   }
 
-  forget(subject: Subject): void {
-    this.#forgotten.add(subject);
+  deleteRow(subject: Subject): void {
+    this.#deleted.add(subject);
   }
 
-  /** Begins a pass, unless one is under way. */
-  begin(): void {
+  /** Starts a pass, unless one is running. */
+  startPass(): void {
     if (this.#turnsLeft > 0) return;
-    this.#takeWaiting();
+    this.#takeChanged();
     if (!this.#hasMore()) return;
     this.#turnsLeft = TURNS_PER_PASS;
-    this.#sliceRows = Math.max(SLICE_ROWS, Math.ceil(this.#pass.length / TURNS_PER_PASS));
-    this.#turn();
+    this.#batchRows = Math.max(BATCH_ROWS, Math.ceil(this.#pass.length / TURNS_PER_PASS));
+    this.#runTurn();
   }
 
-  /** Writes everything now; false when the usageStore did not take it. */
-  finish(): boolean {
-    this.#takeWaiting();
-    while (this.#hasMore()) {
-      if (!this.#writeSlice()) return false;
-    }
-    return true;
+  /** Writes everything, closes the store, and throws when the store did not take all of it. */
+  close(): void {
+    this.#takeChanged();
+    let isSaved = true;
+    while (isSaved && this.#hasMore()) isSaved = this.#writeBatch();
+    this.#isClosed = true;
+    this.#options.store.close();
+    if (!isSaved) throw new Error("counts and bans could not be saved", { cause: this.#lastError });
   }
 
-  /** What an interrupted pass had left goes first. */
-  #takeWaiting(): void {
-    this.#pass = this.#pass.slice(this.#position).concat(this.#waiting);
+  /** The rest of an interrupted pass comes first. */
+  #takeChanged(): void {
+    this.#pass = this.#pass.slice(this.#position).concat(this.#changed);
     this.#position = 0;
-    this.#waiting = [];
+    this.#changed = [];
   }
 
-  readonly #turn = (): void => {
-    const written = this.#writeSlice();
-    this.#turnsLeft = written && this.#hasMore() ? this.#turnsLeft - 1 : 0;
-    if (this.#turnsLeft > 0) setImmediate(this.#turn);
+  readonly #runTurn = (): void => {
+    const isSaved = this.#writeBatch();
+    this.#turnsLeft = isSaved && this.#hasMore() ? this.#turnsLeft - 1 : 0;
+    if (this.#turnsLeft > 0) setImmediate(this.#runTurn);
   };
 
   #hasMore(): boolean {
-    return this.#position < this.#pass.length || this.#forgotten.size > 0;
+    return this.#position < this.#pass.length || this.#deleted.size > 0;
   }
 
-  #writeSlice(): boolean {
-    const gone = this.#forgotten.values().take(SLICE_ROWS).toArray();
-    const slots = this.#pass.slice(this.#position, this.#position + this.#sliceRows);
-    const rows: Row[] = gone.map((subject) => [subject, undefined]);
-    if (!this.#write(slots, rows)) return false;
+  #writeBatch(): boolean {
+    const deleted = this.#deleted.first(BATCH_ROWS);
+    const slots = this.#pass.slice(this.#position, this.#position + this.#batchRows);
+    if (!this.#write(slots, deleted)) return false;
     this.#position += slots.length;
-    for (const slot of slots) this.#slots.setFlags(slot, this.#slots.flags(slot) & ~QUEUED);
-    for (const subject of gone) this.#forgotten.delete(subject);
+    for (const slot of slots) this.#table.setFlags(slot, this.#table.flags(slot) & ~QUEUED);
+    for (const subject of deleted) this.#deleted.delete(subject);
     return true;
   }
 
   readonly #writeUrgent = (): void => {
-    const slots = this.#urgent.splice(0, SLICE_ROWS);
-    // On failure they still wait for the next pass, like everything else.
+    const slots = this.#urgent.splice(0, BATCH_ROWS);
+    // After an error they wait for the next pass, like every other change.
     if (this.#write(slots, []) && this.#urgent.length > 0) setImmediate(this.#writeUrgent);
     else this.#urgent = [];
   };
 
-  #write(slots: readonly number[], rows: Row[]): boolean {
-    const live = slots.filter((slot) => this.#slots.isLive(slot));
-    for (const slot of live) rows.push([this.#slots.subjectAt(slot), this.#copyOf(slot)]);
+  #write(slots: readonly number[], deleted: readonly Subject[]): boolean {
+    const live = slots.filter((slot) => this.#table.isLive(slot));
+    const rows = [
+      ...deleted.map((subject): Row => [subject, undefined]),
+      ...live.map((slot): Row => [this.#table.subjectAt(slot), this.#copyOf(slot)]),
+    ];
     if (rows.length > 0 && !this.#save(rows)) return false;
-    for (const slot of live) this.#slots.setFlags(slot, this.#slots.flags(slot) | SAVED);
+    for (const slot of live) this.#table.setFlags(slot, this.#table.flags(slot) | SAVED);
     return true;
   }
 
-  /** The usageStore may keep what it is given, so each row is its own. */
+  #save(rows: readonly Row[]): boolean {
+    if (this.#isClosed) return false;
+    try {
+      this.#options.store.save(rows);
+      this.#isFailing = false;
+      return true;
+    } catch (error) {
+      this.#lastError = error;
+      if (!this.#isFailing) this.#options.onError?.(error);
+      this.#isFailing = true;
+      return false;
+    }
+  }
+
   #copyOf(slot: number): Usage {
     const usage = newUsage();
-    this.#slots.load(slot, usage);
+    this.#table.load(slot, usage);
     return usage;
+  }
+}
+
+class SubjectSet {
+  readonly #keys = new Set<number>();
+  readonly #addresses = new Set<string>();
+
+  get size(): number {
+    return this.#keys.size + this.#addresses.size;
+  }
+
+  add(subject: Subject): void {
+    if (subject.kind === "key") this.#keys.add(subject.id);
+    else this.#addresses.add(subject.id);
+  }
+
+  delete(subject: Subject): boolean {
+    return subject.kind === "key" ? this.#keys.delete(subject.id) : this.#addresses.delete(subject.id);
+  }
+
+  first(count: number): Subject[] {
+    const keys = this.#keys.values().map((id): Subject => ({ kind: "key", id }));
+    const addresses = this.#addresses.values().map((id): Subject => ({ kind: "address", id }));
+    return [...keys.take(count), ...addresses.take(count)].slice(0, count);
   }
 }

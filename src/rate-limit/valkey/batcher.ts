@@ -1,123 +1,122 @@
-import type { Limits, Subject, Decision } from "../../domain/rate-limit.ts";
 import type { Awaitable } from "../../domain/awaitable.ts";
+import type { Decision, Limits, Subject } from "../../domain/rate-limit.ts";
 
-/** One request to decide. */
-export interface Asked {
+export interface DecisionRequest {
   readonly subject: Subject;
   readonly limits: Limits;
 }
 
-interface Waiting extends Asked {
-  readonly answer: (decision: Awaitable<Decision>) => void;
+interface PendingRequest extends DecisionRequest {
+  readonly resolve: (decision: Awaitable<Decision>) => void;
 }
 
-interface Flight {
-  readonly batch: readonly Waiting[];
+interface Batch {
+  readonly requests: readonly PendingRequest[];
   ticks: number;
 }
 
 export interface BatcherOptions {
-  /** Decisions in the order of the batch. */
-  send(batch: readonly Asked[]): Promise<readonly Decision[]>;
-  /** Answers what the batcher no longer can. */
-  instead(asked: Asked): Awaitable<Decision>;
-  /** Called once, at the first fault. */
-  onBreak(cause: unknown, asked: Asked | undefined): void;
-  readonly maxBatch: number;
-  readonly maxFlights: number;
-  /** How long the other end may keep silent before it is taken for dead. */
-  readonly silenceMs: number;
+  /** Resolves to the decisions, in the order of the requests. */
+  send(requests: readonly DecisionRequest[]): Promise<readonly Decision[]>;
+  /** Decides requests once the batcher has failed. */
+  fallback(request: DecisionRequest): Awaitable<Decision>;
+  /** Called once, at the first error. */
+  onFailure(cause: unknown, request: DecisionRequest | undefined): void;
+  readonly maxBatchSize: number;
+  readonly maxConcurrentBatches: number;
+  /** How long the server may take for a batch before it counts as dead. */
+  readonly timeoutMs: number;
 }
 
-/** More than this in the queue is not a burst but a server that cannot keep up. */
-const MAX_WAITING = 10_000;
+/** With more requests than this in the queue, the server is too slow for the load. */
+const MAX_QUEUED = 10_000;
 /**
- * Silence is counted in turns of our own loop. If it is this process that stood still, its timer fires once however
- * late it is, and the answers that arrived meanwhile are read before it fires again.
+ * The timeout is counted in ticks of our own event loop. When this process itself is blocked, its timer fires once,
+ * however late, and replies that arrived meanwhile are read before it fires again.
  */
-const TICKS = 5;
+const TICKS_PER_TIMEOUT = 5;
 
 /**
- * Takes requests to the server in batches: what arrives while a batch is under way makes up the next one, so a lone
- * request never waits and a busy server is asked few, long questions.
+ * Sends requests to the server in batches. Requests that arrive while a batch is sent form the next one, so a single
+ * request never waits, and a busy server gets few large batches.
  *
- * The first fault breaks the batcher for good. Whatever is under way or queued is then answered elsewhere, at once. The
- * server may have counted some of it all the same, or do so later: such a request is counted in both places.
+ * The batcher stops for good at the first error, and the fallback decides every request that is sent or queued. The
+ * server may have counted some of them, or may still do so: those requests count twice.
  */
 export class Batcher {
   readonly #options: BatcherOptions;
-  readonly #flights = new Set<Flight>();
-  #waiting: Waiting[] = [];
+  readonly #sent = new Set<Batch>();
+  #queue: PendingRequest[] = [];
   #timer: Timer | undefined;
-  #isBroken = false;
+  #isStopped = false;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
   }
 
   decide(subject: Subject, limits: Limits): Promise<Decision> {
-    return new Promise((answer) => {
-      this.#waiting.push({ subject, limits, answer });
-      if (this.#isBroken) this.#answerInstead();
-      else if (this.#waiting.length > MAX_WAITING) this.#fail(new Error("too many requests are waiting"));
-      else this.#depart();
+    return new Promise((resolve) => {
+      this.#queue.push({ subject, limits, resolve });
+      if (this.#isStopped) this.#decideByFallback();
+      else if (this.#queue.length > MAX_QUEUED) this.#fail(new Error("too many requests are waiting"));
+      else this.#sendQueue();
     });
   }
 
-  /** Leaves everything to whoever answers instead, and tells nobody. */
+  /** Leaves every request to the fallback, without a call of `onFailure`. */
   close(): void {
-    this.#isBroken = true;
+    this.#isStopped = true;
     clearTimeout(this.#timer);
-    this.#answerInstead();
+    this.#decideByFallback();
   }
 
-  #depart(): void {
-    const { maxBatch, maxFlights } = this.#options;
-    while (this.#waiting.length > 0 && this.#flights.size < maxFlights) {
-      void this.#fly({ batch: this.#waiting.splice(0, maxBatch), ticks: 0 });
+  #sendQueue(): void {
+    const { maxBatchSize, maxConcurrentBatches } = this.#options;
+    while (this.#queue.length > 0 && this.#sent.size < maxConcurrentBatches) {
+      void this.#send({ requests: this.#queue.splice(0, maxBatchSize), ticks: 0 });
     }
   }
 
-  async #fly(flight: Flight): Promise<void> {
-    const { batch } = flight;
-    this.#flights.add(flight);
-    this.#timer ??= this.#nextTick();
+  async #send(batch: Batch): Promise<void> {
+    const { requests } = batch;
+    this.#sent.add(batch);
+    this.#timer ??= this.#startTimer();
     try {
-      const decisions = await this.#options.send(batch);
-      // Too late: it was answered elsewhere.
-      if (!this.#flights.delete(flight)) return;
-      this.#depart();
-      decisions.forEach((decision, i) => batch[i]?.answer(decision));
+      const decisions = await this.#options.send(requests);
+      // The fallback has decided already when the batch is gone.
+      if (!this.#sent.delete(batch)) return;
+      this.#sendQueue();
+      decisions.forEach((decision, i) => requests[i]?.resolve(decision));
     } catch (cause) {
-      this.#fail(cause, batch[0]);
+      this.#fail(cause, requests[0]);
     }
   }
 
-  #nextTick(): Timer {
-    return setTimeout(() => this.#tick(), this.#options.silenceMs / TICKS);
+  #startTimer(): Timer {
+    return setTimeout(() => this.#tick(), this.#options.timeoutMs / TICKS_PER_TIMEOUT);
   }
 
   #tick(): void {
-    for (const flight of this.#flights) {
-      flight.ticks++;
-      if (flight.ticks >= TICKS) {
-        this.#fail(new Error(`no answer within ${this.#options.silenceMs} ms`), flight.batch[0]);
+    for (const batch of this.#sent) {
+      batch.ticks++;
+      if (batch.ticks >= TICKS_PER_TIMEOUT) {
+        this.#fail(new Error(`no reply within ${this.#options.timeoutMs} ms`), batch.requests[0]);
         return;
       }
     }
-    this.#timer = this.#flights.size > 0 ? this.#nextTick() : undefined;
+    this.#timer = this.#sent.size > 0 ? this.#startTimer() : undefined;
   }
 
-  #fail(cause: unknown, asked?: Asked): void {
-    if (this.#isBroken) return;
-    this.#options.onBreak(cause, asked);
+  #fail(cause: unknown, request?: DecisionRequest): void {
+    if (this.#isStopped) return;
+    this.#options.onFailure(cause, request);
     this.close();
   }
 
-  #answerInstead(): void {
-    const left = [...this.#flights].flatMap(({ batch }) => batch).concat(this.#waiting);
-    this.#flights.clear();
-    this.#waiting = [];
-    for (const asked of left) asked.answer(Promise.try(() => this.#options.instead(asked)));
+  #decideByFallback(): void {
+    const pending = [...this.#sent].flatMap(({ requests }) => requests).concat(this.#queue);
+    this.#sent.clear();
+    this.#queue = [];
+    for (const request of pending) request.resolve(Promise.try(() => this.#options.fallback(request)));
   }
 }

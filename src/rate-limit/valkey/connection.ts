@@ -1,8 +1,10 @@
 import { Cluster, Redis } from "ioredis";
+import type { Clock } from "../../domain/ports.ts";
+import type { BanRules, Decision, Subject, Usage } from "../../domain/rate-limit.ts";
+import type { DecisionRequest } from "./batcher.ts";
+import { DECIDE, formatSubject, parseDecisions, parseUsage, READ_USAGE, run, UNBAN } from "./scripts.ts";
 
-export type Client = Redis | Cluster;
-
-interface Address {
+interface ServerAddress {
   readonly host: string;
   readonly port: number;
   readonly db: number;
@@ -11,26 +13,109 @@ interface Address {
   readonly tls?: object;
 }
 
-/** One server, or any hosts of a cluster. */
-export interface Hosts {
-  readonly addresses: readonly [Address, ...Address[]];
+/** One server, or some of the hosts of a cluster. */
+export interface Servers {
+  readonly addresses: readonly [ServerAddress, ...ServerAddress[]];
   readonly isCluster: boolean;
 }
 
+export interface ConnectionOptions {
+  readonly servers: Servers;
+  readonly prefix: string;
+  readonly ban: BanRules;
+  /** The scripts use it instead of the server's clock. */
+  readonly testClock?: Clock | undefined;
+}
+
+/** For everything that no request waits for: connecting, checking, and what operators do. */
+const BACKGROUND_TIMEOUT_MS = 500;
+
+/** A connection on which the decide script has been seen to work. */
+export class Connection {
+  readonly #client: Redis | Cluster;
+  readonly #options: ConnectionOptions;
+
+  private constructor(options: ConnectionOptions) {
+    this.#client = createClient(options.servers);
+    this.#options = options;
+  }
+
+  /**
+   * Connects, and runs the decide script on a temporary key. In a cluster, that key lies in the same slot as the
+   * subject's: the node that failed must work again, and not any other.
+   */
+  static async open(options: ConnectionOptions, subject: Subject): Promise<Connection> {
+    const connection = new Connection(options);
+    try {
+      await withTimeout(BACKGROUND_TIMEOUT_MS, connection.#check(subject));
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  async #check(subject: Subject): Promise<void> {
+    await connect(this.#client, this.#options.servers);
+    const key = `${this.#keyOf(subject)}:trial`;
+    const input = { keys: [key], args: [...this.#commonArgs(), "1", "1"] };
+    parseDecisions(await run(this.#client, DECIDE, input), 1);
+    await this.#client.unlink(key);
+  }
+
+  /** Called when the connection ends, on either side. */
+  onEnd(listener: () => void): void {
+    this.#client.once("end", listener);
+  }
+
+  /** One round trip for all requests. */
+  async decide(requests: readonly DecisionRequest[]): Promise<readonly Decision[]> {
+    const keys = requests.map(({ subject }) => this.#keyOf(subject));
+    const args = this.#commonArgs();
+    for (const { limits } of requests) args.push(`${limits.perMinute}`, `${limits.perDay}`);
+    return parseDecisions(await run(this.#client, DECIDE, { keys, args }), requests.length);
+  }
+
+  async usage(subject: Subject): Promise<Usage | undefined> {
+    const input = { keys: [this.#keyOf(subject)], args: this.#commonArgs() };
+    return parseUsage(await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, READ_USAGE, input)));
+  }
+
+  async unban(subject: Subject, at: number): Promise<void> {
+    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), `${at}`] };
+    await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, UNBAN, input));
+  }
+
+  /** Does not wait for the server, which may be dead. */
+  close(): void {
+    this.#client.disconnect();
+  }
+
+  /** The part in braces chooses the slot of a cluster. */
+  #keyOf(subject: Subject): string {
+    return `${this.#options.prefix}{${formatSubject(subject)}}`;
+  }
+
+  #commonArgs(): string[] {
+    const { testClock, ban } = this.#options;
+    return [testClock ? `${testClock.now()}` : "", `${ban.strikes}`, `${ban.graceMs}`, `${ban.lengthMs}`];
+  }
+}
+
 /**
- * The client neither reconnects nor queues nor repeats anything by itself. A command repeated behind our back would
- * be counted twice, and a frozen server keeps its sockets open, so only a new connection tells whether it is back.
+ * The client neither reconnects nor queues nor repeats anything by itself. A repeated command would count twice, and a
+ * frozen server keeps its sockets open, so only a new connection shows whether it works again.
  */
 const NO_RETRIES = {
   lazyConnect: true,
   retryStrategy: null,
   autoResendUnfulfilledCommands: false,
-  // Readiness is shown by running the real script; asking INFO as well would need one more permission.
+  // The check runs the real script; INFO would need one more permission.
   enableReadyCheck: false,
   disableClientInfo: true,
   connectionName: "petstore",
   protocol: 2,
-  // A socket whose other end is frozen never says goodbye.
+  // A frozen server never closes its side.
   disconnectTimeout: 50,
 } as const;
 
@@ -43,14 +128,32 @@ const NO_CLUSTER_RETRIES = {
   enableOfflineQueue: false,
 } as const;
 
-/** One frozen host must not use up the time in which another would tell where everything is. */
+/** One frozen host must leave time to ask another where the slots are. */
 const SLOTS_TIMEOUT_MS = 150;
 
+function createClient({ addresses, isCluster }: Servers): Redis | Cluster {
+  const [{ host, port, db: _db, ...access }] = addresses;
+  if (!isCluster) return new Redis({ host, port, ...access, ...NO_RETRIES, enableOfflineQueue: false });
+  return new Cluster(
+    addresses.map(({ host, port }) => ({ host, port })),
+    {
+      ...NO_CLUSTER_RETRIES,
+      enableAutoPipelining: true,
+      // The client follows a slot to its new node for single commands only, and `eval` is the one sent again then.
+      autoPipeliningIgnoredCommands: ["eval"],
+      slotsRefreshTimeout: SLOTS_TIMEOUT_MS,
+      // Certificates name hosts, so names are not resolved to addresses first.
+      dnsLookup: (host, callback) => callback(null, host),
+      redisOptions: { ...access, ...NO_RETRIES },
+    },
+  );
+}
+
 /**
- * Connects, and resolves once commands can be sent. Why that failed reaches us as an event only. The database is chosen
- * here: the client would go on in database 0 when the server has no such other.
+ * Resolves once commands can be sent. The client reports the reason of a failure as an event only. The database is
+ * selected here, because the client would go on in database 0 when the server does not have it.
  */
-export async function connect(client: Client, { addresses: [{ db }] }: Hosts): Promise<void> {
+async function connect(client: Redis | Cluster, { addresses: [{ db }] }: Servers): Promise<void> {
   let reason: unknown;
   client.on("error", (error) => (reason = error));
   try {
@@ -61,34 +164,16 @@ export async function connect(client: Client, { addresses: [{ db }] }: Hosts): P
   if (client instanceof Redis && db !== 0) await client.select(db);
 }
 
-export function createClient({ addresses, isCluster }: Hosts): Client {
-  const [{ host, port, db: _db, ...access }] = addresses;
-  if (!isCluster) return new Redis({ host, port, ...access, ...NO_RETRIES, enableOfflineQueue: false });
-  return new Cluster(
-    addresses.map(({ host, port }) => ({ host, port })),
-    {
-      ...NO_CLUSTER_RETRIES,
-      enableAutoPipelining: true,
-      // The client follows a slot to its new node for single commands only, and `eval` is what is sent again then.
-      autoPipeliningIgnoredCommands: ["eval"],
-      slotsRefreshTimeout: SLOTS_TIMEOUT_MS,
-      // Certificates name hosts, so hosts are not turned into addresses beforehand.
-      dnsLookup: (host, callback) => callback(null, host),
-      redisOptions: { ...access, ...NO_RETRIES },
-    },
-  );
-}
-
 const DEFAULT_PORT = 6379;
 
-/** Throws on an address that cannot be one, and never repeats it: it may hold a password. */
-export function parseHosts(url: string | readonly string[]): Hosts {
+/** Throws on an invalid address, without repeating it: it may hold a password. */
+export function parseServers(url: string | readonly string[]): Servers {
   const [first, ...others] = (typeof url === "string" ? [url] : url).map(parseAddress);
   if (first === undefined) throw new TypeError("a cluster needs the address of at least one of its hosts");
   return { addresses: [first, ...others], isCluster: typeof url !== "string" };
 }
 
-function parseAddress(text: string): Address {
+function parseAddress(text: string): ServerAddress {
   const url = URL.parse(text);
   if (!url || !/^rediss?:$/.test(url.protocol) || url.hostname === "") {
     throw new TypeError("a Valkey server's address must look like redis://host:6379 or rediss://host:6379");
@@ -103,19 +188,19 @@ function parseAddress(text: string): Address {
   };
 }
 
-/** An error fit for a log: those of the client carry the command that failed, and so the password of an AUTH. */
+/** An error that may be logged. The client's own errors carry the failed command, and so the password of an AUTH. */
 export function withoutSecrets(cause: unknown): Error {
-  // Of a cluster none of whose hosts would do, what the last of them said tells more.
-  const said: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
-  const telling = said instanceof Error ? said : cause;
-  return new Error(telling instanceof Error ? telling.message : String(telling));
+  // When no host of a cluster works, the error of the last one says why.
+  const nodeError: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
+  const error = nodeError instanceof Error ? nodeError : cause;
+  return new Error(error instanceof Error ? error.message : String(error));
 }
 
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise: timeout, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no reply within ${ms} ms`)), ms);
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,9 +1,9 @@
--- Admits or refuses one request of each of KEYS, in order; a subject may occur more than once.
+-- Allows or rejects one request of each of KEYS, in order; a subject may occur more than once.
 -- ARGV[5..] are the limits, two for each key: per minute and per day.
--- Replies five numbers for each: outcome, limit, remaining, when that resets and how long to wait (in milliseconds).
+-- Replies five numbers for each: outcome, limit, remaining, when the window resets and how long to wait (milliseconds).
 local ALLOWED, LIMITED, BANNED = 0, 1, 2
 
-local function charge(window)
+local function count(window)
   if window.used == 0 then
     window.opened_at = now
     changed = true
@@ -11,11 +11,12 @@ local function charge(window)
   window.used = window.used + 1
 end
 
-local function strike(window, rules)
-  if window.refused_at == NEVER then
-    window.refused_at = now
+-- Whether the rejection leads to a ban.
+local function reject(window, rules)
+  if window.first_rejected_at == NEVER then
+    window.first_rejected_at = now
     changed = true
-  elseif now - window.refused_at > rules.grace_ms then
+  elseif now - window.first_rejected_at > rules.grace_ms then
     window.strikes = window.strikes + 1
     changed = true
   end
@@ -24,7 +25,7 @@ local function strike(window, rules)
   return true
 end
 
-local function left(window, limit)
+local function remaining_in(window, limit)
   return math.max(0, limit - window.used)
 end
 
@@ -39,48 +40,51 @@ local function reply(outcome, limit, remaining, reset_at, wait_ms)
   length = length + 5
 end
 
--- Describes the window with the fewest requests left; on a tie, the longer one.
-local function reply_window(outcome, usage, limits, wait_ms)
-  local minute_left, day_left = left(usage.minute, limits.per_minute), left(usage.day, limits.per_day)
-  if minute_left < day_left then
-    return reply(outcome, limits.per_minute, minute_left, closing(usage.minute), wait_ms)
+-- Describes the window with the fewest requests remaining; on a tie, the longer one.
+local function reply_decision(outcome, usage, limits, wait_ms)
+  local minute, day = usage.minute, usage.day
+  local minute_remaining = remaining_in(minute, limits.per_minute)
+  local day_remaining = remaining_in(day, limits.per_day)
+  if minute_remaining < day_remaining then
+    return reply(outcome, limits.per_minute, minute_remaining, closes_at(minute), wait_ms)
   end
-  return reply(outcome, limits.per_day, day_left, closing(usage.day), wait_ms)
+  return reply(outcome, limits.per_day, day_remaining, closes_at(day), wait_ms)
 end
 
-local function reply_ban(usage, limits)
-  local shorter = left(usage.minute, limits.per_minute) < left(usage.day, limits.per_day)
-  local limit = shorter and limits.per_minute or limits.per_day
+local function reply_banned(usage, limits)
+  local minute_is_tighter =
+    remaining_in(usage.minute, limits.per_minute) < remaining_in(usage.day, limits.per_day)
+  local limit = minute_is_tighter and limits.per_minute or limits.per_day
   return reply(BANNED, limit, 0, usage.banned_until, usage.banned_until - now)
 end
 
 local function decide(usage, limits, rules)
-  settle(usage, rules)
-  if now < usage.banned_until then return reply_ban(usage, limits) end
+  expire(usage, rules)
+  if now < usage.banned_until then return reply_banned(usage, limits) end
 
   local minute, day = usage.minute, usage.day
-  local minute_spent, day_spent = minute.used >= limits.per_minute, day.used >= limits.per_day
-  if not minute_spent and not day_spent then
-    charge(minute)
-    charge(day)
-    return reply_window(ALLOWED, usage, limits, 0)
+  local minute_exhausted, day_exhausted = minute.used >= limits.per_minute, day.used >= limits.per_day
+  if not minute_exhausted and not day_exhausted then
+    count(minute)
+    count(day)
+    return reply_decision(ALLOWED, usage, limits, 0)
   end
 
-  local minute_ends = minute_spent and closing(minute) or NEVER
-  local day_ends = day_spent and closing(day) or NEVER
-  if rules and strike(day_ends >= minute_ends and day or minute, rules) then
+  local minute_ends = minute_exhausted and closes_at(minute) or NEVER
+  local day_ends = day_exhausted and closes_at(day) or NEVER
+  if rules and reject(day_ends >= minute_ends and day or minute, rules) then
     usage.banned_at = now
     usage.banned_until = now + rules.length_ms
     changed = true
-    return reply_ban(usage, limits)
+    return reply_banned(usage, limits)
   end
-  return reply_window(LIMITED, usage, limits, math.max(minute_ends, day_ends) - now)
+  return reply_decision(LIMITED, usage, limits, math.max(minute_ends, day_ends) - now)
 end
 
 for i, key in ipairs(KEYS) do
   local usage = load(key)
   local used = usage.day.used
-  decide(usage, { per_minute = tonumber(ARGV[3 + 2 * i]), per_day = tonumber(ARGV[4 + 2 * i]) }, rules_of(key))
+  decide(usage, { per_minute = tonumber(ARGV[3 + 2 * i]), per_day = tonumber(ARGV[4 + 2 * i]) }, rules_for(key))
   if changed or usage.day.used ~= used then save(key, usage) end
 end
 return replies

@@ -1,71 +1,71 @@
 import type { Subject } from "../../domain/rate-limit.ts";
-import { withoutSecrets } from "./connection.ts";
-import type { Session } from "./session.ts";
+import { type Connection, withoutSecrets } from "./connection.ts";
 
-export type Turn = (state: "lost" | "back", cause?: unknown) => void;
+export type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
 
-export interface KeeperOptions {
-  /** Opens a session in which this subject is seen to be counted. */
-  open(subject: Subject): Promise<Session>;
-  /** Called before the turn is told. */
-  onSession(session: Session | undefined): void;
-  readonly onTurn: Turn | undefined;
+export interface ReconnectorOptions {
+  /** Opens a connection on which requests of this subject work. */
+  connect(subject: Subject): Promise<Connection>;
+  /** Called before `onStateChange`. */
+  onConnection(connection: Connection | undefined): void;
+  readonly onStateChange: OnStateChange | undefined;
 }
 
-/** With a few tries a second, a server that is back is used again well within one. */
+/** A server that works again is used again within a second. */
 const RETRY_EVERY_MS = 250;
-/** A session that had lasted so long may have ended by a hiccup, so it is tried at once whether that is over. */
-const LASTING_MS = 1_000;
-const ANY_SUBJECT: Subject = "key:0";
+/** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
+const STABLE_AFTER_MS = 1_000;
+const ANY_SUBJECT: Subject = { kind: "key", id: 0 };
 
 /**
- * Holds the one session there is, or goes on trying to open one. A session that failed once is never used again: on its
- * connection, everything would have to wait behind what the server has not answered.
+ * Owns the one connection, or retries until it has one. A connection that failed is never used again: on it, every
+ * command would wait behind those without a reply.
  */
 export class Reconnector {
-  readonly #options: KeeperOptions;
-  #session: Session | undefined;
-  #sessionSince = 0;
+  readonly #options: ReconnectorOptions;
+  #connection: Connection | undefined;
+  #connectedAt = 0;
   #timer: Timer | undefined;
   #isClosed = false;
 
-  constructor(options: KeeperOptions) {
+  constructor(options: ReconnectorOptions) {
     this.#options = options;
   }
 
-  /** A server that is not there delays a start a little, and does not prevent it. */
+  /** A server that is unavailable at the start delays the start a little and does not prevent it. */
   async start(): Promise<void> {
     try {
-      this.#use(await this.#options.open(ANY_SUBJECT));
+      this.#use(await this.#options.connect(ANY_SUBJECT));
     } catch (cause) {
       this.#retryIn(RETRY_EVERY_MS, ANY_SUBJECT);
-      this.#tell("lost", cause);
+      this.#report("unavailable", cause);
     }
   }
 
-  lose(session: Session, cause: unknown, subject = ANY_SUBJECT): void {
-    if (session !== this.#session) return;
-    this.#session = undefined;
-    session.close();
-    this.#options.onSession(undefined);
-    const hadLasted = performance.now() - this.#sessionSince >= LASTING_MS;
-    this.#retryIn(hadLasted ? 0 : RETRY_EVERY_MS, subject);
-    this.#tell("lost", cause);
+  /** Closes a connection that failed; `subject` is the one whose request failed. */
+  connectionFailed(connection: Connection, cause: unknown, subject = ANY_SUBJECT): void {
+    if (connection !== this.#connection) return;
+    this.#connection = undefined;
+    connection.close();
+    this.#options.onConnection(undefined);
+    const wasStable = performance.now() - this.#connectedAt >= STABLE_AFTER_MS;
+    this.#retryIn(wasStable ? 0 : RETRY_EVERY_MS, subject);
+    this.#report("unavailable", cause);
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#session?.close();
-    this.#session = undefined;
+    this.#connection?.close();
+    this.#connection = undefined;
   }
 
-  #use(session: Session): void {
-    if (this.#isClosed) return session.close();
-    this.#session = session;
-    this.#sessionSince = performance.now();
-    session.onEnd(() => this.lose(session, new Error("the connection was closed")));
-    this.#options.onSession(session);
+  #use(connection: Connection): void {
+    if (this.#isClosed) return connection.close();
+    this.#connection = connection;
+    this.#connectedAt = performance.now();
+    connection.onEnd(() => this.connectionFailed(connection, new Error("the connection was closed")));
+    this.#options.onConnection(connection);
   }
 
   #retryIn(ms: number, subject: Subject): void {
@@ -75,14 +75,14 @@ export class Reconnector {
   }
 
   async #retry(subject: Subject): Promise<void> {
-    const session = await this.#options.open(subject).catch(() => undefined);
-    if (session === undefined) return this.#retryIn(RETRY_EVERY_MS, subject);
-    this.#use(session);
-    this.#tell("back");
+    const connection = await this.#options.connect(subject).catch(() => undefined);
+    if (connection === undefined) return this.#retryIn(RETRY_EVERY_MS, subject);
+    this.#use(connection);
+    this.#report("available");
   }
 
-  #tell(state: "lost" | "back", cause?: unknown): void {
+  #report(state: "available" | "unavailable", cause?: unknown): void {
     if (this.#isClosed) return;
-    this.#options.onTurn?.(state, cause === undefined ? undefined : withoutSecrets(cause));
+    this.#options.onStateChange?.(state, cause === undefined ? undefined : withoutSecrets(cause));
   }
 }

@@ -1,6 +1,7 @@
-import type { BanRules, Limits, Subject, Decision } from "../../domain/rate-limit.ts";
 import type { Clock } from "../../domain/ports.ts";
-import type { Asked } from "./batcher.ts";
+import type { BanRules, Decision, Limits, Subject } from "../../domain/rate-limit.ts";
+import type { DecisionRequest } from "./batcher.ts";
+import { formatSubject } from "./scripts.ts";
 
 interface Rejection {
   readonly limits: Limits;
@@ -8,53 +9,56 @@ interface Rejection {
   readonly until: number;
 }
 
-const MAX_REFUSALS = 10_000;
-/** A wait is known in whole seconds, rounded up. */
+const MAX_REJECTIONS = 10_000;
+/** `retryAfter` is in whole seconds, rounded up. */
 const ROUNDING_MS = 1_000;
 
-/** The last refusals that the server gave, so that a key it has banned or limited gains nothing by its absence. */
+/** The server's last rejections: a key that it banned or limited stays so while the server is unavailable. */
 export class RejectionCache {
   readonly #clock: Clock;
   readonly #ban: BanRules;
-  /** In the order in which they were first refused; the oldest goes when there are too many. */
-  readonly #known = new Map<Subject, Rejection>();
+  /** In the order of the first rejection; the oldest is dropped when there are too many. */
+  readonly #rejections = new Map<string, Rejection>();
 
   constructor(clock: Clock, ban: BanRules) {
     this.#clock = clock;
     this.#ban = ban;
   }
 
-  note({ subject, limits }: Asked, decision: Decision): void {
-    // The wait is a length of time, so it does not matter whether the server's clock agrees with ours.
+  add({ subject, limits }: DecisionRequest, decision: Decision): void {
+    // `retryAfter` is a length of time, so the server's clock and ours need not agree.
     const until = this.#clock.now() + decision.retryAfter * 1000;
-    this.#known.set(subject, { limits, decision, until });
-    if (this.#known.size <= MAX_REFUSALS) return;
-    for (const oldest of this.#known.keys()) {
-      this.#known.delete(oldest);
+    this.#rejections.set(formatSubject(subject), { limits, decision, until });
+    if (this.#rejections.size <= MAX_REJECTIONS) return;
+    for (const oldest of this.#rejections.keys()) {
+      this.#rejections.delete(oldest);
       return;
     }
   }
 
-  /** The refusal that still stands, or undefined. */
-  find({ subject, limits }: Asked): Decision | undefined {
-    const refusal = this.#known.get(subject);
-    if (refusal === undefined) return undefined;
-    const waitMs = refusal.until - this.#clock.now();
-    if (waitMs <= 0 || (refusal.decision.outcome === "limited" && isOtherPlan(refusal.limits, limits))) {
-      this.#known.delete(subject);
+  /** The rejection that still holds, or undefined. */
+  find({ subject, limits }: DecisionRequest): Decision | undefined {
+    const name = formatSubject(subject);
+    const rejection = this.#rejections.get(name);
+    if (rejection === undefined) return undefined;
+    const { decision, until } = rejection;
+    const waitMs = until - this.#clock.now();
+    if (waitMs <= 0 || (decision.outcome === "limited" && haveChanged(rejection.limits, limits))) {
+      this.#rejections.delete(name);
       return undefined;
     }
-    return { ...refusal.decision, retryAfter: Math.ceil(waitMs / 1000) };
+    return { ...decision, retryAfter: Math.ceil(waitMs / 1000) };
   }
 
-  /** Forgets a ban that may have begun at or before `at`. */
+  /** Drops a ban that may have begun at or before `at`. */
   unban(subject: Subject, at: number): void {
-    const refusal = this.#known.get(subject);
-    if (refusal?.decision.outcome !== "banned") return;
-    if (refusal.until - this.#ban.lengthMs - ROUNDING_MS <= at) this.#known.delete(subject);
+    const rejection = this.#rejections.get(formatSubject(subject));
+    if (rejection?.decision.outcome !== "banned") return;
+    const bannedAt = rejection.until - this.#ban.lengthMs - ROUNDING_MS;
+    if (bannedAt <= at) this.#rejections.delete(formatSubject(subject));
   }
 }
 
-function isOtherPlan(one: Limits, other: Limits): boolean {
-  return one.perMinute !== other.perMinute || one.perDay !== other.perDay;
+function haveChanged(before: Limits, now: Limits): boolean {
+  return before.perMinute !== now.perMinute || before.perDay !== now.perDay;
 }

@@ -1,40 +1,96 @@
 import { createHash } from "node:crypto";
+import type { Cluster, Redis } from "ioredis";
+import type { Decision, Outcome, Subject, Usage, Window } from "../../domain/rate-limit.ts";
 import decide from "./decide.lua" with { type: "text" };
-import type { Client } from "./connection.ts";
 import readUsage from "./read-usage.lua" with { type: "text" };
 import unban from "./unban.lua" with { type: "text" };
 import usage from "./usage.lua" with { type: "text" };
 
-export interface Script {
+interface Script {
   readonly text: string;
   readonly sha: string;
 }
 
-export const ADMIT = script(decide);
-export const UNBAN = script(unban);
+export const DECIDE = script(decide);
 export const READ_USAGE = script(readUsage);
+export const UNBAN = script(unban);
 
 function script(body: string): Script {
   const text = usage + body;
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
-export interface Call {
+export interface ScriptInput {
   readonly keys: readonly string[];
   readonly args: readonly string[];
 }
 
 /**
- * A server that was restarted, promoted or flushed of scripts does not know the script; a node of a cluster may have
- * handed the slot on. They say so before they do anything, so asking again, with the text, counts nothing twice.
+ * The server does not have the script (it was restarted, promoted or flushed), or a cluster moved the slot to another
+ * node. The script did not run, so running it again, with its text, counts nothing twice.
  */
-const NOTHING_DONE = /^(?:NOSCRIPT|MOVED|ASK) /;
+const DID_NOT_RUN = /^(?:NOSCRIPT|MOVED|ASK) /;
 
-export async function run(client: Client, { text, sha }: Script, { keys, args }: Call): Promise<unknown> {
+export async function run(
+  client: Redis | Cluster,
+  { text, sha }: Script,
+  { keys, args }: ScriptInput,
+): Promise<unknown> {
   try {
     return await client.evalsha(sha, keys.length, ...keys, ...args);
   } catch (error) {
-    if (!(error instanceof Error && NOTHING_DONE.test(error.message))) throw error;
+    if (!(error instanceof Error && DID_NOT_RUN.test(error.message))) throw error;
     return client.eval(text, keys.length, ...keys, ...args);
   }
+}
+
+/** A subject in the name of its key, such as `key:7`. */
+export function formatSubject({ kind, id }: Subject): string {
+  return `${kind}:${id}`;
+}
+
+const OUTCOMES: readonly Outcome[] = ["allowed", "limited", "banned"];
+const NUMBERS_PER_DECISION = 5;
+const NUMBERS_PER_USAGE = 10;
+
+export function parseDecisions(reply: unknown, count: number): Decision[] {
+  const numbers = parseNumbers(reply, count * NUMBERS_PER_DECISION);
+  return Array.from({ length: count }, (_, i) => decisionAt(numbers, i * NUMBERS_PER_DECISION));
+}
+
+function decisionAt(numbers: readonly number[], at: number): Decision {
+  const number = (offset: number) => numbers[at + offset] ?? 0;
+  const outcome = OUTCOMES[number(0)];
+  if (outcome === undefined) throw new TypeError("the script replied with an unknown outcome");
+  return {
+    outcome,
+    limit: number(1),
+    remaining: number(2),
+    resetAt: Math.ceil(number(3) / 1000),
+    retryAfter: outcome === "allowed" ? 0 : Math.max(1, Math.ceil(number(4) / 1000)),
+  };
+}
+
+export function parseUsage(reply: unknown): Usage | undefined {
+  if (Array.isArray(reply) && reply.length === 0) return undefined;
+  const numbers = parseNumbers(reply, NUMBERS_PER_USAGE);
+  const number = (offset: number) => numbers[offset] ?? 0;
+  const windowAt = (at: number): Window => ({
+    openedAt: number(at),
+    used: number(at + 1),
+    firstRejectedAt: number(at + 2),
+    strikes: number(at + 3),
+  });
+  return { minute: windowAt(0), day: windowAt(4), bannedAt: number(8), bannedUntil: number(9) };
+}
+
+function parseNumbers(reply: unknown, count: number): readonly number[] {
+  if (!areNumbers(reply) || reply.length !== count) {
+    throw new TypeError(`the script did not reply with ${count} numbers`);
+  }
+  return reply;
+}
+
+function areNumbers(reply: unknown): reply is readonly number[] {
+  return Array.isArray(reply) && reply.every((each) => typeof each === "number");
 }

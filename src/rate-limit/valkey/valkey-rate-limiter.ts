@@ -1,153 +1,165 @@
-import type { BanRules, Limits, Usage, Subject, Decision } from "../../domain/rate-limit.ts";
 import type { Awaitable } from "../../domain/awaitable.ts";
 import type { Clock, RateLimiter } from "../../domain/ports.ts";
-import { type Hosts, parseHosts } from "./connection.ts";
-import { Reconnector, type Turn } from "./reconnector.ts";
-import { type Asked, Batcher } from "./batcher.ts";
+import {
+  type BanRules,
+  type Decision,
+  DEFAULT_DECISION_TIMEOUT_MS,
+  type Limits,
+  type Subject,
+  type Usage,
+} from "../../domain/rate-limit.ts";
+import { Batcher, type DecisionRequest } from "./batcher.ts";
+import { Connection, parseServers, type Servers } from "./connection.ts";
+import { type OnStateChange, Reconnector } from "./reconnector.ts";
 import { RejectionCache } from "./rejection-cache.ts";
-import { Session } from "./session.ts";
+import { formatSubject } from "./scripts.ts";
 
 export interface ValkeyRateLimiterOptions {
-  /** `redis://` or `rediss://`; a list of them means a cluster, of which any hosts will do. */
+  /** `redis://` or `rediss://`; a list means a cluster, of which some hosts are enough. */
   readonly url: string | readonly string[];
   readonly clock: Clock;
   readonly ban: BanRules;
-  /** Counts in this process while Valkey is away; the rateLimiter closes it. */
+  /** Decides in this process while Valkey is unavailable; the rate limiter closes it. */
   readonly fallback: RateLimiter;
-  /** Called once at each turn, and at the start if Valkey is not there. */
-  readonly onTurn?: Turn;
-  /** How long Valkey may keep a request waiting in silence before it is taken for dead. */
-  readonly commandTimeoutMs?: number;
-  /** In front of every key: environments that share a Valkey need one each. */
+  /** Called at each change, and at the start when Valkey is unavailable. */
+  readonly onStateChange?: OnStateChange;
+  /** How long Valkey may take for a decision before it counts as unavailable. */
+  readonly timeoutMs?: number;
+  /** Starts the name of every key: environments that share a Valkey need one each. */
   readonly prefix?: string;
-  /** Counts by this clock instead of Valkey's own. */
+  /** Valkey counts by this clock instead of its own. */
   readonly testClock?: Clock;
 }
 
 /**
- * A batch runs as one step while everybody else waits, so it is kept to about half a millisecond of Valkey's time:
- * dozens of busy instances can stand in line before the last of them takes the wait for silence.
+ * Valkey runs a batch as one step while every other client waits, so a batch takes about half a millisecond at most.
+ * Dozens of busy instances can wait for each other within the timeout.
  */
-const SINGLE = { maxBatch: 32, maxFlights: 1 };
-/** Here a script may touch one slot only; the client puts commands to the same node together. */
-const CLUSTER = { maxBatch: 1, maxFlights: 1_024 };
-/** Unbans to hand over when Valkey is back. */
-const MAX_OWED = 1_000;
+const SINGLE_SERVER = { maxBatchSize: 32, maxConcurrentBatches: 1 };
+/** In a cluster a script may touch one slot only; the client pipelines the commands to each node. */
+const CLUSTER = { maxBatchSize: 1, maxConcurrentBatches: 1_024 };
+const MAX_PENDING_UNBANS = 1_000;
 
+/** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<RateLimiter> {
-  // A wrong address is a fault of whoever starts us; everything else is Valkey being away.
-  const rateLimiter = new ValkeyRateLimiter(parseHosts(options.url), options);
+  const rateLimiter = new ValkeyRateLimiter(parseServers(options.url), options);
   await rateLimiter.start();
   return rateLimiter;
 }
 
 /**
- * Limits shared by every instance, counted in Valkey by its own clock, exactly.
+ * Rate limits shared by all instances: Valkey counts, by its own clock, exactly.
  *
- * While Valkey is away each instance counts in its own memory, from nothing: in an absence a key gets at most one more
- * limit per instance, and nothing if it is known to be limited or banned. When Valkey is back its counts go on where
- * they stood; what was counted elsewhere meanwhile is not handed over. Around the turn a request may count in both.
+ * While Valkey is unavailable, each instance counts in its own memory and starts at zero: meanwhile a key gets at most
+ * its limit once more from each instance, and nothing if Valkey last limited or banned it. When Valkey is available
+ * again, it goes on with its own counts. A request at the moment of the change may count in both.
  *
- * A cluster is there or away as a whole: one node lost means away, until that node's keys are served again.
+ * A cluster is available as a whole or not at all: it is unavailable until every node serves its keys.
  */
 class ValkeyRateLimiter implements RateLimiter {
-  readonly #hosts: Hosts;
+  readonly #servers: Servers;
   readonly #options: ValkeyRateLimiterOptions;
-  readonly #refusals: RejectionCache;
-  readonly #keeper: Reconnector;
-  readonly #owed = new Map<Subject, number>();
-  #session: Session | undefined;
+  readonly #rejections: RejectionCache;
+  readonly #reconnector: Reconnector;
+  /** Unbans that Valkey does not know of yet. */
+  readonly #pendingUnbans = new Map<string, { readonly subject: Subject; readonly at: number }>();
+  #connection: Connection | undefined;
   #batcher: Batcher | undefined;
 
-  constructor(hosts: Hosts, options: ValkeyRateLimiterOptions) {
-    const { prefix = "petstore:", ban, testClock, clock, onTurn } = options;
-    this.#hosts = hosts;
+  constructor(servers: Servers, options: ValkeyRateLimiterOptions) {
+    const { prefix = "petstore:", ban, testClock, clock, onStateChange } = options;
+    this.#servers = servers;
     this.#options = options;
-    this.#refusals = new RejectionCache(clock, ban);
-    this.#keeper = new Reconnector({
-      open: async (subject) => this.#payOwed(await Session.open({ hosts, prefix, ban, testClock }, subject)),
-      onSession: (session) => this.#use(session),
-      onTurn,
+    this.#rejections = new RejectionCache(clock, ban);
+    this.#reconnector = new Reconnector({
+      connect: async (subject) => {
+        const connection = await Connection.open({ servers, prefix, ban, testClock }, subject);
+        await this.#sendPendingUnbans(connection);
+        return connection;
+      },
+      onConnection: (connection) => this.#use(connection),
+      onStateChange,
     });
   }
 
   start(): Promise<void> {
-    return this.#keeper.start();
+    return this.#reconnector.start();
   }
 
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
-    return this.#batcher ? this.#batcher.decide(subject, limits) : this.#admitHere({ subject, limits });
+    return this.#batcher ? this.#batcher.decide(subject, limits) : this.#decideHere({ subject, limits });
   }
 
   async usage(subject: Subject): Promise<Usage | undefined> {
-    const session = this.#session;
+    const connection = this.#connection;
     try {
-      if (session) return await session.look(subject);
+      if (connection) return await connection.usage(subject);
     } catch (cause) {
-      if (session) this.#keeper.lose(session, cause, subject);
+      if (connection) this.#reconnector.connectionFailed(connection, cause, subject);
     }
     return this.#options.fallback.usage(subject);
   }
 
-  /** Bans began by Valkey's clock, so it and the machine that gives `at` should agree to within a second or so. */
+  /** Bans begin by Valkey's clock, so it and the clock that gives `at` should agree to within a second or so. */
   async unban(subject: Subject, at: number): Promise<void> {
-    this.#refusals.unban(subject, at);
+    this.#rejections.unban(subject, at);
     await this.#options.fallback.unban(subject, at);
-    const session = this.#session;
+    const connection = this.#connection;
     try {
-      if (session) return await session.unban(subject, at);
+      if (connection) return await connection.unban(subject, at);
     } catch (cause) {
-      if (session) this.#keeper.lose(session, cause, subject);
+      if (connection) this.#reconnector.connectionFailed(connection, cause, subject);
     }
-    if (this.#owed.size < MAX_OWED) this.#owed.set(subject, at);
+    if (this.#pendingUnbans.size < MAX_PENDING_UNBANS) {
+      this.#pendingUnbans.set(formatSubject(subject), { subject, at });
+    }
   }
 
   async close(): Promise<void> {
-    this.#keeper.close();
+    this.#reconnector.close();
     this.#batcher?.close();
     this.#batcher = undefined;
-    this.#session = undefined;
+    this.#connection = undefined;
     await this.#options.fallback.close();
   }
 
-  #admitHere(asked: Asked): Awaitable<Decision> {
-    return this.#refusals.find(asked) ?? this.#options.fallback.decide(asked.subject, asked.limits);
+  #decideHere(request: DecisionRequest): Awaitable<Decision> {
+    return this.#rejections.find(request) ?? this.#options.fallback.decide(request.subject, request.limits);
   }
 
-  #use(session: Session | undefined): void {
+  #use(connection: Connection | undefined): void {
     this.#batcher?.close();
-    this.#session = session;
-    this.#batcher = session && this.#laneOn(session);
+    this.#connection = connection;
+    this.#batcher = connection && this.#batcherOn(connection);
   }
 
-  #laneOn(session: Session): Batcher {
+  #batcherOn(connection: Connection): Batcher {
     return new Batcher({
-      ...(this.#hosts.isCluster ? CLUSTER : SINGLE),
-      silenceMs: this.#options.commandTimeoutMs ?? 25,
-      send: async (batch) => {
-        const decisions = await session.decide(batch);
-        decisions.forEach((decision, i) => this.#noteRefusal(batch[i], decision));
+      ...(this.#servers.isCluster ? CLUSTER : SINGLE_SERVER),
+      timeoutMs: this.#options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS,
+      send: async (requests) => {
+        const decisions = await connection.decide(requests);
+        decisions.forEach((decision, i) => this.#cacheRejection(requests[i], decision));
         return decisions;
       },
-      instead: (asked) => this.#admitHere(asked),
-      onBreak: (cause, asked) => this.#keeper.lose(session, cause, asked?.subject),
+      fallback: (request) => this.#decideHere(request),
+      onFailure: (cause, request) => this.#reconnector.connectionFailed(connection, cause, request?.subject),
     });
   }
 
-  #noteRefusal(asked: Asked | undefined, decision: Decision): void {
-    if (asked && decision.outcome !== "allowed") this.#refusals.note(asked, decision);
+  #cacheRejection(request: DecisionRequest | undefined, decision: Decision): void {
+    if (request && decision.outcome !== "allowed") this.#rejections.add(request, decision);
   }
 
-  /** Done before Valkey is asked again: nobody who was unbanned meanwhile finds the ban usage. */
-  async #payOwed(session: Session): Promise<Session> {
+  /** Runs before requests use the connection: no key that was unbanned meanwhile is banned again. */
+  async #sendPendingUnbans(connection: Connection): Promise<void> {
     try {
-      for (const [subject, at] of this.#owed) {
-        await session.unban(subject, at);
-        this.#owed.delete(subject);
+      for (const [name, { subject, at }] of this.#pendingUnbans) {
+        await connection.unban(subject, at);
+        this.#pendingUnbans.delete(name);
       }
-      return session;
     } catch (error) {
-      session.close();
+      connection.close();
       throw error;
     }
   }

@@ -1,19 +1,19 @@
 /**
- * Advisory locks are numbers that mean what their users agree on, in a database. These come in pairs, so that they
- * never meet the single numbers under which attempts are locked.
+ * Advisory locks are numbers whose meaning their users agree on. These are pairs of numbers, so they differ from the
+ * single numbers under which idempotent requests are locked.
  */
 export const LOCK_SPACE = 0x70657473;
 
-/** Where tables are yet to be made. */
 export const MIGRATIONS_LOCK = 1;
 
 /**
- * Waits for the turn to take an identifier of a table, and keeps it until the row is committed and seen by all. So
- * identifiers appear in their order: whoever has seen one will never find a smaller one that was not there before, and
- * a reader who goes on after the last one misses nothing.
+ * A common table expression that takes the lock for the next identifier of a table, and holds it until the transaction
+ * ends. So identifiers become visible in ascending order, and a reader that continues after the last identifier it saw
+ * misses none.
  *
- * Goes by the number of the table, since another schema may have a table of the same name.
+ * The lock is the oid of the table, because another schema can have a table of the same name.
  */
-export function turnFor(table: "pets" | "orders"): string {
-  return `turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(${LOCK_SPACE}, '${table}'::regclass::oid::int))`;
+export function nextIdLock(table: "pets" | "orders"): string {
+  return `next_id_lock AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock(${LOCK_SPACE}, '${table}'::regclass::oid::int))`;
 }

@@ -1,10 +1,10 @@
 import type { SQL } from "bun";
 import type { ApiKey, Credential, NewKey } from "../../domain/api-keys.ts";
-import type { KeyStore } from "../../domain/ports.ts";
-import { changedKey, KEY_COLUMNS, type KeyChange, keyOf, type KeyRow } from "../key-rows.ts";
+import type { KeyChange, KeyStore } from "../../domain/ports.ts";
+import { applyChange, KEY_COLUMNS, keyOf, type KeyRow } from "../rows.ts";
 import type { Pools } from "./pools.ts";
 
-const ANY_KEY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
+const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 
 export class PostgresKeyStore implements KeyStore {
@@ -21,7 +21,7 @@ export class PostgresKeyStore implements KeyStore {
     return row.validUntil === null ? { key } : { key, validUntil: Number(row.validUntil) };
   }
 
-  /** In one statement, which sees one state: the revision is that of the keys shown. */
+  /** One statement, so that the revision and the keys come from the same snapshot. */
   async changesSince(since: number): Promise<{ revision: number; changed: readonly ApiKey[] }> {
     const rows = await this.#read<{ current: bigint } & (KeyRow | { id: null })>(
       `SELECT current.revision AS current, ${KEY_COLUMNS}
@@ -47,10 +47,10 @@ export class PostgresKeyStore implements KeyStore {
   }
 
   async createFirstKey(key: NewKey, secretHash: string): Promise<ApiKey | undefined> {
-    if ((await this.#read(ANY_KEY)).length > 0) return undefined;
-    // Changes are made one after the other, so whoever comes second sees the key of the first.
+    if ((await this.#read(SELECT_ANY)).length > 0) return undefined;
+    // Changes run one after the other, so a concurrent call sees the key of the first.
     return this.#change(async (tx, revision) =>
-      (await tx.unsafe<unknown[]>(ANY_KEY)).length > 0
+      (await tx.unsafe<unknown[]>(SELECT_ANY)).length > 0
         ? undefined
         : insert(tx, { key, secretHash, revision }),
     );
@@ -58,8 +58,8 @@ export class PostgresKeyStore implements KeyStore {
 
   addSecret(id: number, secretHash: string, overlapEndsAt: number): Promise<void> {
     return this.#change(async (tx, revision) => {
-      await existing(tx, id);
-      // A secret that was rolled before keeps its own, earlier end.
+      await requireKey(tx, id);
+      // A secret that already has an earlier end keeps it.
       await tx`UPDATE key_secrets SET valid_until = least(valid_until, ${overlapEndsAt}) WHERE key_id = ${id}`;
       await tx`INSERT INTO key_secrets (hash, key_id) VALUES (${secretHash}, ${id})`;
       await tx`UPDATE api_keys SET revision = ${revision} WHERE id = ${id}`;
@@ -68,32 +68,32 @@ export class PostgresKeyStore implements KeyStore {
 
   updateKey(id: number, change: KeyChange): Promise<void> {
     return this.#change(async (tx, revision) => {
-      const { plan, limits, revokedAt, unbannedAt } = changedKey(await existing(tx, id), change);
+      const { plan, limits, revokedAt, unbannedAt } = applyChange(await requireKey(tx, id), change);
       await tx`UPDATE api_keys SET plan = ${plan}, per_minute = ${limits?.perMinute}, per_day = ${limits?.perDay},
         revoked_at = ${revokedAt}, pardoned_at = ${unbannedAt}, revision = ${revision} WHERE id = ${id}`;
     });
   }
 
   /**
-   * The counter's row is locked before anything else and until the commit. So changes come one after the other, and
-   * their revisions are in the order in which they are seen.
+   * Updates the row of the revision first, which locks it until the commit. So changes run one after the other, and
+   * become visible in the order of their revisions.
    */
   #change<T>(work: (tx: SQL, revision: bigint) => Promise<T>): Promise<T> {
     return this.pools.writes.transaction(async (tx) => {
       const rows = await tx<{ revision: bigint }[]>`
         UPDATE key_revision SET revision = revision + 1 WHERE sole = 1 RETURNING revision`;
-      return work(tx, only(rows, "the counter of key changes").revision);
+      return work(tx, required(rows[0], "the table key_revision is empty").revision);
     });
   }
 
   #read<Row>(query: string, ...values: unknown[]): Promise<Row[]> {
-    return this.pools.reads.run((sql) => sql.unsafe<Row[]>(query, values));
+    return this.pools.reads.query((sql) => sql.unsafe<Row[]>(query, values));
   }
 }
 
-async function existing(tx: SQL, id: number): Promise<ApiKey> {
+async function requireKey(tx: SQL, id: number): Promise<ApiKey> {
   const rows = await tx.unsafe<KeyRow[]>(`${SELECT} WHERE id = $1`, [id]);
-  return only(rows.map(keyOf), `key ${id}`);
+  return keyOf(required(rows[0], `key ${id} does not exist`));
 }
 
 async function insert(
@@ -106,13 +106,12 @@ async function insert(
      VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${KEY_COLUMNS}`,
     [name, plan, limits?.perMinute, limits?.perDay, createdAt, expiresAt, revision],
   );
-  const made = only(rows.map(keyOf), "the key that was just made");
-  await tx`INSERT INTO key_secrets (hash, key_id) VALUES (${secretHash}, ${made.id})`;
-  return made;
+  const created = keyOf(required(rows[0], "PostgreSQL returned no key"));
+  await tx`INSERT INTO key_secrets (hash, key_id) VALUES (${secretHash}, ${created.id})`;
+  return created;
 }
 
-function only<T>(found: readonly T[], name: string): T {
-  const [one] = found;
-  if (one === undefined) throw new Error(`there is no ${name}`);
-  return one;
+function required<T>(value: T | undefined, message: string): T {
+  if (value === undefined) throw new Error(message);
+  return value;
 }

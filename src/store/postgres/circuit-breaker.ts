@@ -1,45 +1,42 @@
 import { Unavailable } from "../../contract/errors.ts";
 
 export interface CircuitBreakerOptions {
-  /** Resolves when the engine can be used, rejects when it cannot; must not take for ever. */
+  /** Resolves when the server can be used, rejects when it cannot. It must end in bounded time. */
   readonly probe: () => Promise<void>;
   readonly probeEveryMs: number;
-  readonly onTurn: (turn: Turn) => void;
-  /** A probe has failed. */
-  readonly onFailedProbe: (cause: unknown) => void;
+  readonly onStateChange: (change: StateChange) => void;
+  readonly onProbeFailure: (cause: unknown) => void;
 }
 
-/** What an operator wants to read, once at each turn of state. */
-export type Turn =
+export type StateChange =
   { readonly state: "down"; readonly cause: unknown } | { readonly state: "up"; readonly afterMs: number };
 
-/** Once the engine is known to be down, nobody waits for it: callers are turned away until a probe gets through. */
+/** Once the server is down, requests fail at once instead of waiting for it, until a probe succeeds. */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
-  #down: { readonly since: number; readonly cause: unknown } | undefined;
+  #outage: { readonly since: number; readonly cause: unknown } | undefined;
   #timer: Timer | undefined;
 
   constructor(options: CircuitBreakerOptions) {
     this.#options = options;
   }
 
-  /** Throws while the engine is down. */
-  check(): void {
-    if (this.#down === undefined) return;
-    throw new Unavailable("PostgreSQL is known to be down", { cause: this.#down.cause });
+  throwIfOpen(): void {
+    if (this.#outage === undefined) return;
+    throw new Unavailable("PostgreSQL is down", { cause: this.#outage.cause });
   }
 
-  /** Many find out at the same moment; the first to say so counts. */
-  trip(cause: unknown): void {
-    if (this.#down !== undefined) return;
-    this.#down = { since: performance.now(), cause };
-    this.#options.onTurn({ state: "down", cause });
-    void this.#probe(this.#down.since);
+  /** The first of many concurrent calls counts. */
+  open(cause: unknown): void {
+    if (this.#outage !== undefined) return;
+    this.#outage = { since: performance.now(), cause };
+    this.#options.onStateChange({ state: "down", cause });
+    void this.#probe(this.#outage.since);
   }
 
-  /** Stops looking. */
-  close(): void {
-    this.#down = undefined;
+  /** Stops probing. */
+  stop(): void {
+    this.#outage = undefined;
     clearTimeout(this.#timer);
   }
 
@@ -48,13 +45,13 @@ export class CircuitBreaker {
       () => undefined,
       (cause: unknown) => ({ cause }),
     );
-    if (this.#down === undefined) return;
+    if (this.#outage === undefined) return;
     if (failure === undefined) {
-      this.#down = undefined;
-      this.#options.onTurn({ state: "up", afterMs: Math.round(performance.now() - since) });
+      this.#outage = undefined;
+      this.#options.onStateChange({ state: "up", afterMs: Math.round(performance.now() - since) });
     } else {
       this.#timer = setTimeout(() => void this.#probe(since), this.#options.probeEveryMs).unref();
-      this.#options.onFailedProbe(failure.cause);
+      this.#options.onProbeFailure(failure.cause);
     }
   }
 }

@@ -1,26 +1,26 @@
 import type { SQL } from "bun";
 import { Unavailable } from "../../contract/errors.ts";
 import { CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
-import { QueryTimeout } from "./query-timeout.ts";
-import { asFault, isAnswer, Late, meansDown } from "./postgres-errors.ts";
+import { isFromServer, isServerDown, toUnavailable } from "./postgres-errors.ts";
+import { QueryTimeout, QueryTimeoutError } from "./query-timeout.ts";
 
 export interface ConnectionPoolOptions extends CircuitBreakerOptions {
   readonly connect: () => SQL;
-  /** Queries under way or waiting for a connection; past it the next one is turned away at once. */
-  readonly maxWaiting: number;
-  readonly deadlineMs: number;
+  /** Queries that run or wait for a connection; the next one is rejected at once. */
+  readonly maxQueued: number;
+  readonly timeoutMs: number;
 }
 
 /**
- * A small pool with a bounded queue in front, a deadline on everything and a breaker. The deadline is our own, because
- * a server that is frozen leaves a query waiting for ever and `cancel()` is of no help; the pool is thrown away then.
+ * A small pool with a bounded queue, a timeout on every query, and a circuit breaker. The timeout is the client's own,
+ * because a frozen server enforces none and does not respond to `cancel()`. After a timeout the pool is replaced.
  */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   readonly #breaker: CircuitBreaker;
   #sql: SQL;
-  #waiting = 0;
-  #answeredAt = -Infinity;
+  #queued = 0;
+  #respondedAt = -Infinity;
   #idle = Promise.withResolvers<void>();
   #closed = false;
 
@@ -30,82 +30,82 @@ export class ConnectionPool {
     this.#idle.resolve();
     this.#breaker = new CircuitBreaker({
       ...options,
-      onTurn: (turn) => {
-        if (turn.state === "down") this.#startAfresh();
-        options.onTurn(turn);
+      onStateChange: (change) => {
+        if (change.state === "down") this.#replaceConnections();
+        options.onStateChange(change);
       },
     });
   }
 
-  run<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
-    return this.#attend(this.#options.deadlineMs, (sql) => work(sql));
+  query<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
+    return this.#run(this.#options.timeoutMs, (sql) => work(sql));
   }
 
-  /** All of it or nothing, on a connection of its own: half of the time to get one, half to be done. */
+  /** Half of the timeout is for getting a connection, half for the transaction. */
   transaction<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
-    const halfMs = this.#options.deadlineMs / 2;
+    const halfMs = this.#options.timeoutMs / 2;
     let hasBegun = false;
-    // What `begin` gives is what `work` gives; its type allows for arrays of queries too.
-    const begin = (sql: SQL, deadline: QueryTimeout) =>
+    // `begin` returns what `work` returns; its type allows for arrays of queries too.
+    const begin = (sql: SQL, timeout: QueryTimeout) =>
       sql.begin((tx) => {
-        deadline.renew(halfMs);
+        timeout.restart(halfMs);
         hasBegun = true;
         return work(tx);
       }) as Promise<T>;
-    return this.#attend(halfMs, begin, () => !hasBegun && this.#isAnswering());
+    return this.#run(halfMs, begin, () => !hasBegun && this.#hasRespondedRecently());
   }
 
-  /** `isMerelyBusy` says, of work that took too long, that no conclusions are to be drawn from it. */
-  async #attend<T>(
+  /** `isOverloaded`: whether a timeout is due to the number of queries and says nothing about the server. */
+  async #run<T>(
     ms: number,
-    work: (sql: SQL, deadline: QueryTimeout) => Promise<T>,
-    isMerelyBusy = () => false,
+    work: (sql: SQL, timeout: QueryTimeout) => Promise<T>,
+    isOverloaded = () => false,
   ): Promise<T> {
-    this.#decide();
-    const deadline = new QueryTimeout(ms);
+    this.#enqueue();
+    const timeout = new QueryTimeout(ms);
     try {
-      const result = await deadline.race(work(this.#sql, deadline));
-      this.#answeredAt = performance.now();
+      const result = await timeout.race(work(this.#sql, timeout));
+      this.#respondedAt = performance.now();
       return result;
     } catch (error) {
-      if (isAnswer(error)) this.#answeredAt = performance.now();
-      if (meansDown(error) && !(error instanceof Late && isMerelyBusy())) this.#breaker.trip(error);
-      throw asFault(error);
+      if (isFromServer(error)) this.#respondedAt = performance.now();
+      const isDown = isServerDown(error) && !(error instanceof QueryTimeoutError && isOverloaded());
+      if (isDown) this.#breaker.open(error);
+      throw toUnavailable(error);
     } finally {
-      deadline.end();
-      if (--this.#waiting === 0) this.#idle.resolve();
+      timeout.clear();
+      if (--this.#queued === 0) this.#idle.resolve();
     }
   }
 
-  /** The server seems to be gone. A pool that is getting answers knows better. */
-  suspect(cause: unknown): void {
-    if (!this.#closed && !this.#isAnswering()) this.#breaker.trip(cause);
+  /** Another pool cannot reach the server. Ignored while this one gets responses. */
+  reportUnreachable(cause: unknown): void {
+    if (!this.#closed && !this.#hasRespondedRecently()) this.#breaker.open(cause);
   }
 
-  /** Those that have a connection get their answers: who waits for one merely has too many before him. */
-  #isAnswering(): boolean {
-    return performance.now() - this.#answeredAt < this.#options.deadlineMs / 2;
+  #hasRespondedRecently(): boolean {
+    return performance.now() - this.#respondedAt < this.#options.timeoutMs / 2;
   }
 
-  /** Turns new work away, and waits for what was taken on; its deadlines bound the wait. */
+  /** Rejects new queries, and waits for the accepted ones; their timeouts bound the wait. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#idle.promise;
-    this.#breaker.close();
+    this.#breaker.stop();
     await this.#sql.close({ timeout: 0 });
   }
 
-  #decide(): void {
+  #enqueue(): void {
     if (this.#closed) throw new Unavailable("the store is closed");
-    this.#breaker.check();
-    if (this.#waiting >= this.#options.maxWaiting) {
-      throw new Unavailable(`${this.#waiting} queries are waiting for PostgreSQL already`);
+    this.#breaker.throwIfOpen();
+    if (this.#queued >= this.#options.maxQueued) {
+      throw new Unavailable(`the queue for PostgreSQL is full (${this.#queued} queries)`);
     }
-    if (this.#waiting++ === 0) this.#idle = Promise.withResolvers();
+    if (this.#queued++ === 0) this.#idle = Promise.withResolvers();
   }
 
-  /** Everything that is under way fails; the connections of the new pool are opened when they are needed. */
-  #startAfresh(): void {
+  /** Running queries fail. The new connections are opened when they are first used. */
+  #replaceConnections(): void {
     void this.#sql.close({ timeout: 0 });
     this.#sql = this.#options.connect();
   }

@@ -1,29 +1,26 @@
+import { IDEMPOTENCY_LIFETIME_MS } from "../../contract/constants.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../contract/errors.ts";
 import type { SQL } from "bun";
-import type { IdempotentRequest, WriteResult } from "../../domain/ports.ts";
-import {
-  type Kept,
-  KEPT_MS,
-  nameOf,
-  replay,
-  type IdempotentOperation,
-  type IdempotencyRejection,
-  STILL_RUNNING,
-} from "../idempotency.ts";
+import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
+import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
+import { type IdempotentOperation, requestName } from "../in-progress-requests.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 
-/** A write that may be repeated, if it came with an Idempotency-Key. */
-export interface Repeatable {
+/** A write; only one with an Idempotency-Key has a request. */
+export interface Write {
   readonly at: number;
-  readonly idempotentRequest: IdempotentRequest | undefined;
+  readonly request: IdempotentRequest | undefined;
 }
 
-/** How often the expired are looked for, in writes, and how many are removed at most. */
-const PURGE_EVERY = 100;
-const PURGED_AT_ONCE = 1_000;
+type IdempotentWrite = Write & { readonly request: IdempotentRequest };
 
-/** The answers to writes of one operation that may be repeated. */
+/** Expired records are deleted once in this many writes, up to so many at a time. */
+const WRITES_PER_PURGE = 100;
+const MAX_PURGED = 1_000;
+
+/** The stored results of one operation's idempotent requests. */
 export class IdempotencyRecords {
-  #untilPurge = 0;
+  #writesUntilPurge = 0;
 
   constructor(
     private readonly operation: IdempotentOperation,
@@ -31,86 +28,86 @@ export class IdempotencyRecords {
   ) {}
 
   /**
-   * The writes that are answered already. Those not in the map are to be done now, and their attempts are held until
-   * the transaction ends: others, on any instance, are told that they are running and do not wait.
+   * The results of the writes that were done before. A write that is missing from the map is to be done now; its
+   * request is locked until the transaction ends, and the same request on any instance is rejected meanwhile.
    */
-  async begin<Write extends Repeatable>(
+  async lockAndFind<W extends Write>(
     tx: SQL,
-    writes: readonly Write[],
-  ): Promise<Map<Write, WriteResult | IdempotencyRejection>> {
-    const answers = new Map<Write, WriteResult | IdempotencyRejection>();
-    const repeated = writes.filter(hasAttempt);
-    if (repeated.length === 0) return answers;
-    const claimed = await this.#claim(tx, repeated);
-    // In a statement of its own, after the locks, so that it sees what was committed before they were had.
-    const kept = await this.#recall(tx, repeated);
-    for (const [i, write] of repeated.entries()) {
-      const found = kept.get(nameOf(this.operation, write.idempotentRequest));
-      if (!claimed[i]) answers.set(write, STILL_RUNNING);
-      else if (found !== undefined) answers.set(write, replay(write.idempotentRequest, found));
+    writes: readonly W[],
+  ): Promise<Map<W, WriteResult | IdempotencyRejection>> {
+    const results = new Map<W, WriteResult | IdempotencyRejection>();
+    const idempotent = writes.filter(isIdempotent);
+    if (idempotent.length === 0) return results;
+    const locked = await this.#lock(tx, idempotent);
+    // A statement of its own after the locks, so that it sees everything committed before they were taken.
+    const records = await this.#find(tx, idempotent);
+    for (const [i, write] of idempotent.entries()) {
+      const record = records.get(requestName(this.operation, write.request));
+      if (!locked[i]) results.set(write, IDEMPOTENCY_CONFLICT);
+      else if (record !== undefined) results.set(write, replay(write.request, record));
     }
-    return answers;
+    return results;
   }
 
-  async #claim(tx: SQL, writes: readonly Held[]): Promise<boolean[]> {
-    const rows = await tx<{ claimed: boolean }[]>`
-      SELECT pg_try_advisory_xact_lock(hashtextextended(name, 'attempts'::regclass::oid::int8)) AS claimed
-      FROM unnest(${writes.map(({ idempotentRequest }) => nameOf(this.operation, idempotentRequest))}::text[])
+  async #lock(tx: SQL, writes: readonly IdempotentWrite[]): Promise<boolean[]> {
+    const rows = await tx<{ locked: boolean }[]>`
+      SELECT pg_try_advisory_xact_lock(hashtextextended(name, 'attempts'::regclass::oid::int8)) AS locked
+      FROM unnest(${writes.map(({ request }) => requestName(this.operation, request))}::text[])
         WITH ORDINALITY AS given (name, place)
       ORDER BY place`;
-    return rows.map(({ claimed }) => claimed);
+    return rows.map(({ locked }) => locked);
   }
 
-  async #recall(tx: SQL, writes: readonly Held[]): Promise<Map<string, Kept>> {
-    const rows = await tx<(Kept & { keyId: bigint; idempotencyKey: string })[]>`
+  async #find(tx: SQL, writes: readonly IdempotentWrite[]): Promise<Map<string, IdempotencyRecord>> {
+    const rows = await tx<(IdempotencyRecord & { keyId: bigint; idempotencyKey: string })[]>`
       SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", fingerprint, resource_id AS id, body
-      FROM unnest(${writes.map(({ idempotentRequest }) => idempotentRequest.keyId)}::int8[],
-        ${writes.map(({ idempotentRequest }) => idempotentRequest.idempotencyKey)}::text[],
-        ${writes.map(({ at }) => at - KEPT_MS)}::int8[]) AS given (key_id, idempotency_key, expiry)
+      FROM unnest(${writes.map(({ request }) => request.keyId)}::int8[],
+        ${writes.map(({ request }) => request.idempotencyKey)}::text[],
+        ${writes.map(({ at }) => at - IDEMPOTENCY_LIFETIME_MS)}::int8[]) AS given (key_id, idempotency_key, expiry)
       JOIN attempts USING (key_id, idempotency_key)
       WHERE operation = ${this.operation} AND created_at > expiry`;
-    return new Map(rows.map((row) => [nameOf(this.operation, { ...row, keyId: Number(row.keyId) }), row]));
+    return new Map(
+      rows.map((row) => [requestName(this.operation, { ...row, keyId: Number(row.keyId) }), row]),
+    );
   }
 
-  /** In the transaction of the writes, after them. */
-  async keep(tx: SQL, done: readonly (readonly [Repeatable, WriteResult])[]): Promise<void> {
-    const kept = done.flatMap(([write, answer]) => (hasAttempt(write) ? { ...write, answer } : []));
-    if (kept.length === 0) return;
+  /** Called in the transaction of the writes, after them. */
+  async save(tx: SQL, results: readonly (readonly [Write, WriteResult])[]): Promise<void> {
+    const records = results.flatMap(([write, result]) => (isIdempotent(write) ? { ...write, result } : []));
+    if (records.length === 0) return;
     await tx`
       INSERT INTO attempts (operation, key_id, idempotency_key, fingerprint, resource_id, body, created_at)
       SELECT ${this.operation}, given.*
-      FROM unnest(${kept.map(({ idempotentRequest }) => idempotentRequest.keyId)}::int8[],
-        ${kept.map(({ idempotentRequest }) => idempotentRequest.idempotencyKey)}::text[],
-        ${kept.map(({ idempotentRequest }) => idempotentRequest.fingerprint)}::text[],
-        ${kept.map(({ answer }) => answer.id)}::int8[],
-        ${kept.map(({ answer }) => answer.body)}::text[],
-        ${kept.map(({ at }) => at)}::int8[]) AS given
-      -- What is there and was not found has expired.
+      FROM unnest(${records.map(({ request }) => request.keyId)}::int8[],
+        ${records.map(({ request }) => request.idempotencyKey)}::text[],
+        ${records.map(({ request }) => request.fingerprint)}::text[],
+        ${records.map(({ result }) => result.id)}::int8[],
+        ${records.map(({ result }) => result.body)}::text[],
+        ${records.map(({ at }) => at)}::int8[]) AS given
+      -- A record that exists and was not found has expired.
       ON CONFLICT (key_id, operation, idempotency_key) DO UPDATE SET fingerprint = excluded.fingerprint,
         resource_id = excluded.resource_id, body = excluded.body, created_at = excluded.created_at`;
   }
 
-  /** Now and then removes what has expired, behind the writes and never in front of one. */
-  tidy(writes: readonly Repeatable[]): void {
+  /** Deletes expired records from time to time, in the background: no write waits for it. */
+  purge(writes: readonly Write[]): void {
     const at = writes.at(-1)?.at;
-    this.#untilPurge -= writes.length;
-    if (at === undefined || this.#untilPurge >= 0) return;
-    this.#untilPurge = PURGE_EVERY;
-    // A failure is seen by those who wait for an answer; this is tried again soon enough.
-    this.pool.run((sql) => purge(sql, at - KEPT_MS)).catch(() => {});
+    this.#writesUntilPurge -= writes.length;
+    if (at === undefined || this.#writesUntilPurge >= 0) return;
+    this.#writesUntilPurge = WRITES_PER_PURGE;
+    // An error also reaches the writes that wait for a result; the next purge is soon.
+    this.pool.query((sql) => deleteExpired(sql, at - IDEMPOTENCY_LIFETIME_MS)).catch(() => {});
   }
 }
 
-type Held = Repeatable & { readonly idempotentRequest: IdempotentRequest };
-
-function hasAttempt<Write extends Repeatable>(write: Write): write is Write & Held {
-  return write.idempotentRequest !== undefined;
+function isIdempotent<W extends Write>(write: W): write is W & IdempotentWrite {
+  return write.request !== undefined;
 }
 
-/** SKIP LOCKED: another instance may be at it, and nobody may wait while holding locks on several. */
-async function purge(sql: SQL, expiry: number): Promise<void> {
+/** SKIP LOCKED, because another instance can be deleting the same records. */
+async function deleteExpired(sql: SQL, expiry: number): Promise<void> {
   await sql`
     DELETE FROM attempts WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM attempts WHERE created_at <= ${expiry} ORDER BY created_at
-      LIMIT ${PURGED_AT_ONCE} FOR UPDATE SKIP LOCKED))`;
+      LIMIT ${MAX_PURGED} FOR UPDATE SKIP LOCKED))`;
 }

@@ -1,8 +1,10 @@
-import type { Migration } from "../migration.ts";
+import type { SQL } from "bun";
+import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
+import { LOCK_SPACE, MIGRATIONS_LOCK } from "./advisory-locks.ts";
 
 /**
- * The same tables as on the embedded engine. What the constraints say, the contract has checked before; they are here
- * so that a mistake in the program fails instead of being kept. Times are milliseconds since the epoch, as everywhere.
+ * The same tables as in SQLite. The constraints repeat what the contract validates, so that a bug in the program fails
+ * instead of storing bad data. Times are milliseconds since the epoch.
  */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -74,3 +76,44 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
   },
 ];
+
+const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
+  version integer PRIMARY KEY,
+  name text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
+)`;
+
+/** Brings a database up to date. Any number of instances can do so at once: each step is applied by one of them. */
+export async function migrate(sql: SQL, schema: string | undefined): Promise<void> {
+  // Without a lock first: opening a database that is up to date does not wait for other instances.
+  const [table] = await sql<
+    [{ exists: boolean }]
+  >`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
+  if (table.exists && latestVersion(MIGRATIONS) === (await versionOf(sql))) return;
+  await sql.begin(async (tx) => {
+    await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${MIGRATIONS_LOCK})`;
+    if (schema !== undefined) await createSchema(tx, schema);
+    // Not to_regclass again: a session can cache that a table does not exist.
+    await tx.unsafe(CREATE_VERSION_TABLE);
+    const version = await versionOf(tx);
+    for (const step of MIGRATIONS) if (step.version > version) await apply(tx, step);
+  });
+}
+
+/** IF NOT EXISTS alone requires the privilege to create a schema even where it exists. */
+async function createSchema(tx: SQL, schema: string): Promise<void> {
+  const [found] = await tx<[{ exists: boolean }]>`SELECT to_regnamespace(${schema}) IS NOT NULL AS exists`;
+  if (!found.exists) await tx`CREATE SCHEMA IF NOT EXISTS ${tx(schema)}`;
+}
+
+async function apply(tx: SQL, { version, name, sql }: Migration): Promise<void> {
+  await tx.unsafe(sql);
+  await tx`INSERT INTO schema_migrations (version, name) VALUES (${version}, ${name})`;
+}
+
+async function versionOf(sql: SQL): Promise<number> {
+  const [latest] = await sql<[{ version: number }]>`
+    SELECT coalesce(max(version), 0) AS version FROM schema_migrations`;
+  rejectNewerSchema(latest.version, MIGRATIONS);
+  return latest.version;
+}

@@ -6,21 +6,60 @@ import {
   petNotFound,
   type Rejection,
 } from "../../contract/errors.ts";
-import { encodeOrder, type Order, type OrderUpdate, type PetStatus } from "../../contract/resources.ts";
+import {
+  encodeOrder,
+  type Order,
+  type OrderStatus,
+  type OrderUpdate,
+  type PetStatus,
+} from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
-import type { WriteResult } from "../../domain/ports.ts";
+import type { IdempotentRequest, Page, PageQuery, WriteResult } from "../../domain/ports.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
-import { turnFor } from "./advisory-locks.ts";
+import { nextIdLock } from "./advisory-locks.ts";
+import { IdempotencyRecords } from "./idempotency-records.ts";
+import { PageReader } from "./page-query.ts";
+import type { Pools } from "./pools.ts";
+
+export const ORDERS = { table: "orders", columns: ORDER_COLUMNS };
+
+export class Orders {
+  readonly #pages: PageReader<OrderRow, Order>;
+  readonly #records: IdempotencyRecords;
+
+  constructor(private readonly pools: Pools) {
+    this.#pages = new PageReader(pools.reads, ORDERS, orderOf);
+    this.#records = new IdempotencyRecords("placeOrder", pools.writes);
+  }
+
+  list(query: PageQuery<OrderStatus>): Promise<Page<Order>> {
+    return this.#pages.read(query);
+  }
+
+  async place(petId: bigint, at: number, request: IdempotentRequest | undefined) {
+    const write = { at, request };
+    const result = await this.pools.writes.transaction(async (tx) => {
+      const earlier = (await this.#records.lockAndFind(tx, [write])).get(write);
+      if (earlier !== undefined) return earlier;
+      const result = await placeOrder(tx, petId, at);
+      if (!("code" in result)) await this.#records.save(tx, [[write, result]]);
+      return result;
+    });
+    if (request !== undefined) this.#records.purge([write]);
+    return result;
+  }
+
+  async update(id: bigint, status: OrderUpdate["status"]) {
+    return this.pools.writes.transaction((tx) => updateOrder(tx, id, status));
+  }
+}
 
 const INSERT = `
-  WITH ${turnFor("orders")}
-  INSERT INTO orders (pet_id, status, created_at) SELECT $1, 'placed', $2 FROM turn RETURNING id`;
+  WITH ${nextIdLock("orders")}
+  INSERT INTO orders (pet_id, status, created_at) SELECT $1, 'placed', $2 FROM next_id_lock RETURNING id`;
 
-/**
- * Both are to be called in a transaction, and lock in one order (order, pet, turn to take an identifier), so that
- * two of them never wait for each other.
- */
-export async function placeOrder(
+/** Takes its locks in the same order as updateOrder (order, pet, next identifier), so that they cannot deadlock. */
+async function placeOrder(
   tx: SQL,
   petId: bigint,
   at: number,
@@ -36,14 +75,13 @@ export async function placeOrder(
   return { id: order.id, body: encodeOrder(order), replayed: false };
 }
 
-export async function updateOrder(
+async function updateOrder(
   tx: SQL,
   id: bigint,
   status: OrderUpdate["status"],
 ): Promise<Order | Rejection<"order_not_found" | "order_closed">> {
-  const [row] = await tx.unsafe<OrderRow[]>(`SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1 FOR UPDATE`, [
-    id,
-  ]);
+  const select = `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1 FOR UPDATE`;
+  const [row] = await tx.unsafe<OrderRow[]>(select, [id]);
   if (row === undefined) return orderNotFound(id);
   if (row.status !== "placed") return orderClosed(id, row.status);
   await tx`UPDATE orders SET status = ${status} WHERE id = ${id}`;

@@ -10,40 +10,38 @@ export interface Table {
 }
 
 /**
- * Each finds its rows by a look-up in an index and not by counting, so that the depth of a page costs nothing.
+ * The SQL of a page in the order of `id`. An index look-up finds the first row, so the last page costs what the first
+ * one does.
  *
- * The one by status says `status = $3 AND id > $1` in a roundabout way. Said plainly, PostgreSQL may go through all
- * pets by `id` and leave out those of another status, since on average that is cheap; where the old ones are all
- * sold and the available ones come last, it reads the whole table. This order only the index on (status, id) can give.
+ * `byStatus` means `status = $3 AND id > $1`. Written like that, PostgreSQL may walk all pets by `id` and filter by
+ * status. Where the old pets are sold and the available ones come last, that reads the whole table. The order by
+ * (status, id) leaves it the index on (status, id) only.
  */
-export function pageQueries({ table, columns }: Table): { any: string; withStatus: string } {
+export function pageQueries({ table, columns }: Table): { all: string; byStatus: string } {
   const select = `SELECT ${columns} FROM ${table}`;
   return {
-    any: `${select} WHERE id > $1 ORDER BY id LIMIT $2`,
-    withStatus: `${select} WHERE (status, id) > ($3, $1) AND status <= $3 ORDER BY status, id LIMIT $2`,
+    all: `${select} WHERE id > $1 ORDER BY id LIMIT $2`,
+    byStatus: `${select} WHERE (status, id) > ($3, $1) AND status <= $3 ORDER BY status, id LIMIT $2`,
   };
 }
 
-export class Listing<Row, T> {
-  readonly #any: string;
-  readonly #withStatus: string;
+export class PageReader<Row, T> {
+  readonly #queries: ReturnType<typeof pageQueries>;
 
   constructor(
     private readonly pool: ConnectionPool,
     table: Table,
-    private readonly entry: (row: Row) => T,
+    private readonly itemOf: (row: Row) => T,
   ) {
-    const { any, withStatus } = pageQueries(table);
-    this.#any = any;
-    this.#withStatus = withStatus;
+    this.#queries = pageQueries(table);
   }
 
-  async page({ after = 0n, status, limit }: PageQuery<string>): Promise<Page<T>> {
-    // One more than asked for tells whether there is more.
-    const query =
+  async read({ after = 0n, status, limit }: PageQuery<string>): Promise<Page<T>> {
+    const { all, byStatus } = this.#queries;
+    const select =
       status === undefined
-        ? (sql: SQL) => sql.unsafe<Row[]>(this.#any, [after, limit + 1])
-        : (sql: SQL) => sql.unsafe<Row[]>(this.#withStatus, [after, limit + 1, status]);
-    return pageOf(await this.pool.run(query), limit, this.entry);
+        ? (sql: SQL) => sql.unsafe<Row[]>(all, [after, limit + 1])
+        : (sql: SQL) => sql.unsafe<Row[]>(byStatus, [after, limit + 1, status]);
+    return pageOf(await this.pool.query(select), limit, this.itemOf);
   }
 }

@@ -1,102 +1,117 @@
+import type { SQL } from "bun";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/resources.ts";
-import type { IdempotentRequest, Page, PageQuery, Store } from "../../domain/ports.ts";
-import {
-  Claims,
-  type IdempotentOperation,
-  type IdempotencyRejection,
-  STILL_RUNNING,
-} from "../idempotency.ts";
-import { ORDER_COLUMNS, orderOf, type OrderRow, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
-import { IdempotencyRecords } from "./idempotency-records.ts";
-import { GroupCommit } from "./group-commit.ts";
-import { type Create, type Created, Creates } from "./creates.ts";
-import type { Pools } from "./pools.ts";
-import { Listing } from "./page-query.ts";
-import { placeOrder, updateOrder } from "./orders.ts";
+import type { IdempotentRequest, KeyStore, Page, PageQuery, Store } from "../../domain/ports.ts";
+import { GroupCommit } from "../group-commit.ts";
+import { InProgressRequests } from "../in-progress-requests.ts";
+import { PostgresKeyStore } from "./api-keys.ts";
+import { addressOf, connect } from "./connection.ts";
+import { migrate } from "./migrations.ts";
+import { Orders } from "./orders.ts";
+import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
+import { Pools, type PoolsOptions } from "./pools.ts";
+import { QueryTimeout } from "./query-timeout.ts";
 
-export const PETS = { table: "pets", columns: PET_COLUMNS };
-export const ORDERS = { table: "orders", columns: ORDER_COLUMNS };
+export interface PostgresStores {
+  readonly store: Store;
+  readonly keys: KeyStore;
+  close(): Promise<void>;
+}
 
-/** Pets and orders. Creates that arrive together share a transaction; an order has one of its own. */
+/** The PostgreSQL project no longer maintains earlier versions. */
+const OLDEST_VERSION = 13;
+/** Instances that start together wait for the one that migrates. */
+const OPEN_TIMEOUT_MS = 60_000;
+const OPEN_OPTIONS = {
+  maxConnections: 1,
+  connectMs: 5_000,
+  statementMs: OPEN_TIMEOUT_MS,
+  lockMs: OPEN_TIMEOUT_MS,
+  idleInTransactionMs: 10_000,
+};
+
+/** Connects, migrates the tables, and opens the two stores, which share the connections. */
+export async function openPostgres(url: string, options: PoolsOptions = {}): Promise<PostgresStores> {
+  const sql = connect(url, { ...OPEN_OPTIONS, schema: options.schema });
+  const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
+  try {
+    await timeout.race(prepare(sql, options.schema));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
+  } finally {
+    timeout.clear();
+    await sql.close({ timeout: 0 });
+  }
+  const pools = new Pools(url, options);
+  const store = new PostgresStore(pools);
+  return { store, keys: new PostgresKeyStore(pools), close: () => store.close() };
+}
+
+async function prepare(sql: SQL, schema: string | undefined): Promise<void> {
+  const [server] = await sql<[{ version: number; encoding: string }]>`
+    SELECT current_setting('server_version_num')::int / 10000 AS version,
+      current_setting('server_encoding') AS encoding`;
+  if (server.version < OLDEST_VERSION) {
+    throw new Error(`PostgreSQL ${server.version} is too old; ${OLDEST_VERSION} or newer is required`);
+  }
+  if (server.encoding !== "UTF8") {
+    throw new Error(`its encoding is ${server.encoding}; create the database with the encoding UTF8`);
+  }
+  await migrate(sql, schema);
+}
+
+/** Each write with an Idempotency-Key takes one of the server's locks, of which there are 6,400 by default. */
+const MAX_PETS_PER_TRANSACTION = 128;
+
+/** Creations of pets share transactions; each order has one of its own. */
 export class PostgresStore implements Store {
   readonly #pools: Pools;
-  readonly #pets: Listing<PetRow, Pet>;
-  readonly #orders: Listing<OrderRow, Order>;
-  readonly #claims = new Claims();
-  readonly #creates: GroupCommit<Create, Created>;
-  readonly #placed: IdempotencyRecords;
+  readonly #pets: Pets;
+  readonly #orders: Orders;
+  readonly #creations: GroupCommit<PetCreation, CreateResult>;
+  /** Rejects a repeated request on this instance before it takes a connection; on another one, PostgreSQL does. */
+  readonly #inProgress = new InProgressRequests();
 
   constructor(pools: Pools) {
     this.#pools = pools;
-    this.#pets = new Listing(pools.reads, PETS, petOf);
-    this.#orders = new Listing(pools.reads, ORDERS, orderOf);
-    this.#placed = new IdempotencyRecords("placeOrder", pools.writes);
-    const creates = new Creates(pools.creates, new IdempotencyRecords("createPet", pools.writes));
-    this.#creates = new GroupCommit({
-      run: (batch) => creates.run(batch),
-      maxWaiting: pools.maxWaiting,
-      maxWaitMs: pools.deadlineMs,
+    this.#pets = new Pets(pools);
+    this.#orders = new Orders(pools);
+    this.#creations = new GroupCommit({
+      commit: (creations) => this.#pets.create(creations),
+      maxBatch: MAX_PETS_PER_TRANSACTION,
+      maxQueued: pools.maxQueued,
+      maxQueueMs: pools.timeoutMs,
     });
   }
 
   listPets(query: PageQuery<PetStatus>): Promise<Page<Pet>> {
-    return this.#pets.page(query);
+    return this.#pets.list(query);
   }
 
-  async getPet(id: bigint): Promise<Pet | undefined> {
-    const [row] = await this.#pools.reads.run((sql) =>
-      sql.unsafe<PetRow[]>(`SELECT ${PET_COLUMNS} FROM pets WHERE id = $1`, [id]),
-    );
-    return row && petOf(row);
+  getPet(id: bigint): Promise<Pet | undefined> {
+    return this.#pets.get(id);
   }
 
-  async createPet(pet: NewPet, at: number, idempotentRequest?: IdempotentRequest) {
-    return this.#once("createPet", idempotentRequest, () =>
-      this.#creates.submit({ pet, at, idempotentRequest }),
-    );
+  createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
+    const create = () => this.#creations.submit({ pet, at, request });
+    return request === undefined ? create() : this.#inProgress.run("createPet", request, create);
   }
 
   listOrders(query: PageQuery<OrderStatus>): Promise<Page<Order>> {
-    return this.#orders.page(query);
+    return this.#orders.list(query);
   }
 
-  async placeOrder(petId: bigint, at: number, idempotentRequest?: IdempotentRequest) {
-    const write = { at, idempotentRequest };
-    return this.#once("placeOrder", idempotentRequest, async () => {
-      const answer = await this.#pools.writes.transaction(async (tx) => {
-        const known = (await this.#placed.begin(tx, [write])).get(write);
-        if (known !== undefined) return known;
-        const answer = await placeOrder(tx, petId, at);
-        if (!("code" in answer)) await this.#placed.keep(tx, [[write, answer]]);
-        return answer;
-      });
-      if (idempotentRequest !== undefined) this.#placed.tidy([write]);
-      return answer;
-    });
+  placeOrder(petId: bigint, at: number, request?: IdempotentRequest) {
+    const place = () => this.#orders.place(petId, at, request);
+    return request === undefined ? place() : this.#inProgress.run("placeOrder", request, place);
   }
 
-  async updateOrder(id: bigint, status: OrderUpdate["status"]) {
-    return this.#pools.writes.transaction((tx) => updateOrder(tx, id, status));
+  updateOrder(id: bigint, status: OrderUpdate["status"]) {
+    return this.#orders.update(id, status);
   }
 
   async close(): Promise<void> {
-    await this.#creates.close();
+    await this.#creations.close();
     await this.#pools.close();
-  }
-
-  /** A repeat on this instance is turned away before it costs a connection; on another one, the engine does so. */
-  async #once<T>(
-    operation: IdempotentOperation,
-    idempotentRequest: IdempotentRequest | undefined,
-    work: () => Promise<T>,
-  ): Promise<T | IdempotencyRejection> {
-    if (idempotentRequest === undefined) return work();
-    const release = this.#claims.take(operation, idempotentRequest);
-    if (release === undefined) return STILL_RUNNING;
-    try {
-      return await work();
-    } finally {
-      release();
-    }
   }
 }

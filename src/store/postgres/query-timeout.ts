@@ -1,32 +1,36 @@
-import { Late } from "./postgres-errors.ts";
+/** The server has not responded in time. */
+export class QueryTimeoutError extends Error {
+  override readonly name = "QueryTimeoutError";
+}
 
-/** The time that a piece of work may take. */
+/** Bounds how long a query or a transaction is waited for. */
 export class QueryTimeout {
-  readonly #late = Promise.withResolvers<never>();
+  readonly #timedOut = Promise.withResolvers<never>();
   #timer: Timer | undefined;
   #isOver = false;
 
   constructor(ms: number) {
-    this.#set(ms);
+    this.#start(ms);
   }
 
   race<T>(work: Promise<T>): Promise<T> {
-    return Promise.race([work, this.#late.promise]);
+    return Promise.race([work, this.#timedOut.promise]);
   }
 
-  /** From now on that much. Throws when it is over: whoever waits for the work has been told that it was not done. */
-  renew(ms: number): void {
-    if (this.#isOver) throw new Late("too late to begin");
+  /** Starts the time again. Throws after `clear`: the caller has already been told that the work failed. */
+  restart(ms: number): void {
+    if (this.#isOver) throw new QueryTimeoutError("the transaction began after its timeout");
     clearTimeout(this.#timer);
-    this.#set(ms);
+    this.#start(ms);
   }
 
-  end(): void {
+  clear(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
   }
 
-  #set(ms: number): void {
-    this.#timer = setTimeout(() => this.#late.reject(new Late(`no answer within ${ms} ms`)), ms);
+  #start(ms: number): void {
+    const timeOut = () => this.#timedOut.reject(new QueryTimeoutError(`no response within ${ms} ms`));
+    this.#timer = setTimeout(timeOut, ms);
   }
 }

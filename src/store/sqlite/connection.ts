@@ -1,59 +1,59 @@
-import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
-import { asFault, isBusy } from "./sqlite-errors.ts";
+import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
+import type { Migration } from "../migrations.ts";
+import { migrate, rejectForeignDatabase } from "./migrations.ts";
+import { isBusy, toUnavailable } from "./sqlite-errors.ts";
 
-/** A database, the statements prepared on it, and transactions. */
+/** A database, its prepared statements, and transactions. */
 export class Connection {
   readonly #begin: Statement<unknown, []>;
   readonly #commit: Statement<unknown, []>;
   readonly #rollback: Statement<unknown, []>;
 
-  /** `writeWaitMs`: how long a transaction waits for its turn to begin, beyond what SQLite waits by itself. */
+  /** `writeWaitMs`: how long a transaction waits for the write lock, in addition to the busy timeout. */
   constructor(
     private readonly database: Database,
     private readonly writeWaitMs = 0,
   ) {
-    // IMMEDIATE, because a transaction that reads first and writes later can find itself on an outdated snapshot.
+    // IMMEDIATE takes the write lock first: a transaction that reads before it writes can have an outdated snapshot.
     this.#begin = this.prepare("BEGIN IMMEDIATE");
     this.#commit = this.prepare("COMMIT");
     this.#rollback = this.prepare("ROLLBACK");
   }
 
-  /** A statement that is kept until the connection closes. */
+  /** Prepares a statement for the lifetime of the connection. */
   prepare<Row, Params extends SQLQueryBindings[]>(sql: string): Statement<Row, Params> {
     return this.database.prepare<Row, SQLQueryBindings[]>(sql);
   }
 
-  /** Any number of statements, once. */
+  /** Runs any number of statements once. */
   run(sql: string): void {
     this.database.run(sql);
   }
 
-  /** The single value that a statement answers, once. */
+  /** Runs a statement once and returns the first column of its first row. */
   value(sql: string, ...params: SQLQueryBindings[]): unknown {
     using statement = this.database.prepare<unknown, SQLQueryBindings[]>(sql);
     return statement.values(...params)[0]?.[0];
   }
 
-  /** All of it or nothing. */
   transaction<T>(work: () => T): T {
     try {
-      this.#beginInTurn();
+      this.#beginTransaction();
       const result = work();
       this.#commit.run();
       return result;
     } catch (error) {
-      // A full disk ends the transaction by itself; most other errors leave it open.
+      // A full disk ends the transaction; most other errors leave it open.
       if (this.database.inTransaction) this.#rollback.run();
-      throw asFault(error);
+      throw toUnavailable(error);
     }
   }
 
   /**
-   * SQLite waits in steps that grow to 100 ms, while a server at work leaves gaps of fractions of a millisecond: a
-   * command that relied on it has been seen to find none in five seconds. Steps that stay short, and uneven, find
-   * one soon.
+   * Retries in short random intervals. SQLite's own busy handler waits up to 100 ms between attempts, and can miss for
+   * seconds the gaps of less than a millisecond that a busy server leaves.
    */
-  #beginInTurn(): void {
+  #beginTransaction(): void {
     const deadline = performance.now() + this.writeWaitMs;
     for (;;) {
       try {
@@ -66,8 +66,100 @@ export class Connection {
     }
   }
 
-  /** `true` ends the statements too: one left alive keeps the files open until it is garbage-collected. */
+  /** `true` finalizes the statements too; an open statement keeps the files open until it is garbage-collected. */
   close(): void {
     this.database.close(true);
   }
+}
+
+/** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
+const OLDEST_SQLITE = "3.51.3";
+/** How long opening waits for another process that opens, migrates or writes. */
+const OPEN_TIMEOUT_MS = 5_000;
+const OPEN_RETRY_MS = 5;
+const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
+
+export interface DatabaseOptions {
+  readonly migrations: readonly Migration[];
+  /** FULL survives a power failure. With NORMAL a power failure can undo the last commits; a crash cannot. */
+  readonly synchronous: "FULL" | "NORMAL";
+  /** Bounds resident memory, however large the file is: the file is not memory-mapped. */
+  readonly cacheKiB: number;
+  /** How long a statement blocks the event loop while another process writes. */
+  readonly busyTimeoutMs: number;
+  /** How long a transaction waits in addition. It blocks the event loop as well, so it is for commands. */
+  readonly writeWaitMs?: number;
+}
+
+export function openDatabase(path: string, options: DatabaseOptions): Connection {
+  return openDatabaseFor(path, options, (connection) => connection);
+}
+
+/** Opens a database and creates what uses it. Every error on the way, up to the last statement, names the file. */
+export function openDatabaseFor<T>(
+  path: string,
+  options: DatabaseOptions,
+  create: (connection: Connection) => T,
+): T {
+  try {
+    const database = new Database(path, { create: true, readwrite: true, safeIntegers: true, strict: true });
+    const connection = new Connection(database, options.writeWaitMs);
+    try {
+      configure(connection, options);
+      migrate(connection, options.migrations);
+      connection.run(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
+      return create(connection);
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot open the database ${path}: ${reason}`, { cause: error });
+  }
+}
+
+function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOptions): void {
+  // First, because every statement after it can have to wait: even the next one reads the schema from the file.
+  connection.run(`PRAGMA busy_timeout = ${OPEN_TIMEOUT_MS}`);
+  const version = String(connection.value("SELECT sqlite_version()"));
+  if (!isAtLeast(version, OLDEST_SQLITE)) {
+    throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE} or newer is required`);
+  }
+  rejectForeignDatabase(connection);
+  enableWriteAheadLog(connection);
+  connection.run(`PRAGMA synchronous = ${synchronous}`);
+  connection.run("PRAGMA foreign_keys = ON");
+  connection.run(`PRAGMA cache_size = -${cacheKiB}`);
+  connection.run("PRAGMA mmap_size = 0");
+  connection.run(`PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
+}
+
+/**
+ * Retries, because of processes that open an empty file at the same time a few get "locked" at once, whatever the busy
+ * timeout is: each holds a lock that the other one waits for.
+ */
+function enableWriteAheadLog(connection: Connection): void {
+  const deadline = performance.now() + OPEN_TIMEOUT_MS;
+  for (;;) {
+    try {
+      const mode = connection.value("PRAGMA journal_mode = WAL");
+      if (mode === "wal") return;
+      throw new Error(
+        `its file system does not support a write-ahead log (journal mode ${String(mode)}); choose a local folder`,
+      );
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error;
+      Bun.sleepSync(OPEN_RETRY_MS);
+    }
+  }
+}
+
+export function isAtLeast(version: string, oldest: string): boolean {
+  const given = version.split(".").map(Number);
+  for (const [place, needed] of oldest.split(".").map(Number).entries()) {
+    const part = given[place] ?? 0;
+    if (part !== needed) return part > needed;
+  }
+  return true;
 }

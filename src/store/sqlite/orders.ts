@@ -3,29 +3,29 @@ import type { Order, OrderStatus } from "../../contract/resources.ts";
 import type { Page, PageQuery } from "../../domain/ports.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
 import type { Connection } from "./connection.ts";
-import { Listing } from "./page-query.ts";
+import { PageReader } from "./page-query.ts";
 
 const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
 
 export class Orders {
-  readonly #listing: Listing<OrderRow, OrderStatus>;
-  readonly #one: Statement<OrderRow, [bigint]>;
+  readonly #pages: PageReader<OrderRow, OrderStatus>;
+  readonly #selectById: Statement<OrderRow, [bigint]>;
   readonly #insert: Statement<unknown, [bigint, OrderStatus, number]>;
-  readonly #setStatus: Statement<unknown, [OrderStatus, bigint]>;
+  readonly #updateStatus: Statement<unknown, [OrderStatus, bigint]>;
 
   constructor(connection: Connection) {
-    this.#listing = new Listing(connection, SELECT);
-    this.#one = connection.prepare(`${SELECT} WHERE id = ?`);
+    this.#pages = new PageReader(connection, SELECT);
+    this.#selectById = connection.prepare(`${SELECT} WHERE id = ?`);
     this.#insert = connection.prepare("INSERT INTO orders (pet_id, status, created_at) VALUES (?, ?, ?)");
-    this.#setStatus = connection.prepare("UPDATE orders SET status = ? WHERE id = ?");
+    this.#updateStatus = connection.prepare("UPDATE orders SET status = ? WHERE id = ?");
   }
 
   list(query: PageQuery<OrderStatus>): Page<Order> {
-    return this.#listing.page(query, orderOf);
+    return this.#pages.read(query, orderOf);
   }
 
   get(id: bigint): Order | undefined {
-    const row = this.#one.get(id);
+    const row = this.#selectById.get(id);
     return row === null ? undefined : orderOf(row);
   }
 
@@ -35,6 +35,6 @@ export class Orders {
   }
 
   setStatus(id: bigint, status: OrderStatus): void {
-    this.#setStatus.run(status, id);
+    this.#updateStatus.run(status, id);
   }
 }

@@ -2,41 +2,37 @@ import type { Statement } from "bun:sqlite";
 import type { NewPet, Pet, PetStatus } from "../../contract/resources.ts";
 import type { Page, PageQuery } from "../../domain/ports.ts";
 import { PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
-import type { Connection } from "./connection.ts";
-import { asFault } from "./sqlite-errors.ts";
 import type { ChangeCounters } from "./change-counters.ts";
-import { Listing } from "./page-query.ts";
+import type { Connection } from "./connection.ts";
+import { PageReader } from "./page-query.ts";
+import { translateErrors } from "./sqlite-errors.ts";
 
 const SELECT = `SELECT ${PET_COLUMNS} FROM pets`;
 
-/** Changes are counted when they are made: until their commit nobody reads, and one that fails was counted in vain. */
+/** Counts a change before its commit. Nothing is read in between, and a failed change is counted without harm. */
 export class Pets {
-  readonly #listing: Listing<PetRow, PetStatus>;
-  readonly #one: Statement<PetRow, [bigint]>;
+  readonly #pages: PageReader<PetRow, PetStatus>;
+  readonly #selectById: Statement<PetRow, [bigint]>;
   readonly #insert: Statement<unknown, [string, bigint, PetStatus | null]>;
-  readonly #setStatus: Statement<unknown, [PetStatus, bigint]>;
+  readonly #updateStatus: Statement<unknown, [PetStatus, bigint]>;
 
   constructor(
     connection: Connection,
     private readonly changes: ChangeCounters,
   ) {
-    this.#listing = new Listing(connection, SELECT);
-    this.#one = connection.prepare(`${SELECT} WHERE id = ?`);
+    this.#pages = new PageReader(connection, SELECT);
+    this.#selectById = connection.prepare(`${SELECT} WHERE id = ?`);
     this.#insert = connection.prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)");
-    this.#setStatus = connection.prepare("UPDATE pets SET status = ? WHERE id = ?");
+    this.#updateStatus = connection.prepare("UPDATE pets SET status = ? WHERE id = ?");
   }
 
   list(query: PageQuery<PetStatus>): Page<Pet> {
-    return this.#listing.page(query, petOf);
+    return this.#pages.read(query, petOf);
   }
 
   get(id: bigint): Pet | undefined {
-    try {
-      const row = this.#one.get(id);
-      return row === null ? undefined : petOf(row);
-    } catch (error) {
-      throw asFault(error);
-    }
+    const row = translateErrors(() => this.#selectById.get(id));
+    return row === null ? undefined : petOf(row);
   }
 
   insert({ name, categoryId, status }: NewPet): bigint {
@@ -46,6 +42,6 @@ export class Pets {
 
   setStatus(id: bigint, status: PetStatus): void {
     this.changes.petChanged(id);
-    this.#setStatus.run(status, id);
+    this.#updateStatus.run(status, id);
   }
 }

@@ -1,26 +1,27 @@
 import { Database } from "bun:sqlite";
 import { isBusy } from "./sqlite-errors.ts";
 
-export interface Lock {
+export interface ProcessLock {
   release(): void;
 }
 
-/** A database that is garbage-collected is closed, and a lock must not depend on who still remembers it. */
-const held = new Set<Database>();
+/** Referenced here so that no lock is garbage-collected, which would close its database and release it. */
+const heldLocks = new Set<Database>();
 
 /**
- * Held by at most one process, and let go by the kernel however that process ends. Gives undefined when it is held.
+ * Takes a lock that one process at a time can hold. The kernel releases it when the process ends, in whatever way.
+ * Returns undefined when another process holds it.
  *
- * The lock is an exclusive transaction on a file of its own, which stays empty. Nothing else in the process may open
- * that file, not even to read: closing any descriptor of a file drops the locks that the process has on it.
+ * The lock is an exclusive transaction on a file of its own, which stays empty. Nothing else in this process may open
+ * the file: closing any descriptor of a file drops all locks that the process has on it.
  */
-export function acquireLock(path: string): Lock | undefined {
+export function acquireLock(path: string): ProcessLock | undefined {
   let database: Database | undefined;
   try {
     database = new Database(path, { create: true, readwrite: true });
     database.run("PRAGMA busy_timeout = 0");
     database.run("BEGIN EXCLUSIVE");
-    return holding(database);
+    return lockOn(database);
   } catch (error) {
     database?.close(true);
     if (isBusy(error)) return undefined;
@@ -29,11 +30,11 @@ export function acquireLock(path: string): Lock | undefined {
   }
 }
 
-function holding(database: Database): Lock {
-  held.add(database);
+function lockOn(database: Database): ProcessLock {
+  heldLocks.add(database);
   return {
     release() {
-      if (held.delete(database)) database.close(true);
+      if (heldLocks.delete(database)) database.close(true);
     },
   };
 }

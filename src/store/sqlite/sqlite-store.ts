@@ -17,51 +17,90 @@ import {
   type PetStatus,
 } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
-import type { IdempotentRequest, Page, PageQuery, Store, WriteResult } from "../../domain/ports.ts";
-import {
-  Claims,
-  type IdempotentOperation,
-  type IdempotencyRejection,
-  STILL_RUNNING,
-} from "../idempotency.ts";
-import { IdempotencyRecords } from "./idempotency-records.ts";
-import { type GroupCommitOptions, GroupCommit } from "./group-commit.ts";
-import type { Connection } from "./connection.ts";
+import type { IdempotentRequest, KeyStore, Page, PageQuery, Store, WriteResult } from "../../domain/ports.ts";
+import { GroupCommit } from "../group-commit.ts";
+import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
+import { SqliteKeyStore } from "./api-keys.ts";
 import { ChangeCounters } from "./change-counters.ts";
+import { type Connection, openDatabaseFor } from "./connection.ts";
+import { IdempotencyRecords } from "./idempotency-records.ts";
+import { MIGRATIONS } from "./migrations.ts";
 import { Orders } from "./orders.ts";
-import { Pets } from "./pets.ts";
 import { SqlitePetJson } from "./pet-json.ts";
+import { Pets } from "./pets.ts";
+import { isBusy } from "./sqlite-errors.ts";
 
-/** A write that its caller may repeat. */
-interface Retriable<Code extends ErrorCode> {
+export interface SqliteStores {
+  readonly store: Store;
+  readonly keys: KeyStore;
+  readonly petJson: SqlitePetJson;
+  close(): Promise<void>;
+}
+
+/** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
+const BUSY_TIMEOUT_MS = 25;
+/** Keys are changed by commands, which can wait for a busy server. */
+const KEY_WAIT_MS = 5_000;
+
+/** Opens the stores. One server and any number of commands can have the same file open at once. */
+export function openSqlite(path: string): SqliteStores {
+  const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
+  const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
+  const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
+  const keys = openDatabaseFor(path, keyOptions, (connection) => new SqliteKeyStore(connection));
+  return {
+    store,
+    keys,
+    petJson: store.petJson,
+    async close() {
+      keys.close();
+      await store.close();
+    },
+  };
+}
+
+export interface SqliteStoreOptions {
+  readonly maxQueuedWrites?: number;
+  /** How long a write is tried again while another process has the database locked. */
+  readonly maxBusyMs?: number;
+}
+
+/** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
+const MAX_WRITES_PER_TRANSACTION = 1_000;
+
+interface Write<Code extends ErrorCode> {
   readonly operation: IdempotentOperation;
   readonly at: number;
-  readonly idempotentRequest: IdempotentRequest | undefined;
+  readonly request: IdempotentRequest | undefined;
   readonly work: () => WriteResult | Rejection<Code>;
 }
 
-/** Reads answer at once; writes share transactions. A write that is refused has written nothing when it says so. */
+/** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
 export class SqliteStore implements Store {
   readonly petJson: SqlitePetJson;
   readonly #pets: Pets;
   readonly #orders: Orders;
-  readonly #attempts: IdempotencyRecords;
-  readonly #claims = new Claims();
-  readonly #commits: GroupCommit;
-  /** By the caller's clock, as everything here. */
+  readonly #records: IdempotencyRecords;
+  readonly #inProgress = new InProgressRequests();
+  readonly #writes: GroupCommit<() => unknown, unknown>;
   #lastWriteAt = 0;
 
   constructor(
     private readonly connection: Connection,
-    options: Omit<GroupCommitOptions, "housekeep"> = {},
+    { maxQueuedWrites = 10_000, maxBusyMs = 2_000 }: SqliteStoreOptions = {},
   ) {
     const changes = new ChangeCounters();
     this.#pets = new Pets(connection, changes);
     this.petJson = new SqlitePetJson(connection, changes);
     this.#orders = new Orders(connection);
-    this.#attempts = new IdempotencyRecords(connection);
-    const housekeep = (writes: number) => this.#attempts.purge(this.#lastWriteAt, writes);
-    this.#commits = new GroupCommit(connection, { ...options, housekeep });
+    this.#records = new IdempotencyRecords(connection);
+    this.#writes = new GroupCommit({
+      commit: (writes) => this.#commit(writes),
+      maxBatch: MAX_WRITES_PER_TRANSACTION,
+      maxQueued: maxQueuedWrites,
+      retry: { isBusy, maxMs: maxBusyMs },
+    });
   }
 
   listPets(query: PageQuery<PetStatus>): Page<Pet> {
@@ -72,40 +111,32 @@ export class SqliteStore implements Store {
     return this.#pets.get(id);
   }
 
-  createPet(pet: NewPet, at: number, idempotentRequest?: IdempotentRequest) {
-    return this.#write<never>({
-      operation: "createPet",
-      at,
-      idempotentRequest,
-      work: () => {
-        const id = this.#pets.insert(pet);
-        return { id, body: encodePet({ ...pet, id }), replayed: false };
-      },
-    });
+  createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
+    const work = () => {
+      const id = this.#pets.insert(pet);
+      return { id, body: encodePet({ ...pet, id }), replayed: false };
+    };
+    return this.#write<never>({ operation: "createPet", at, request, work });
   }
 
   listOrders(query: PageQuery<OrderStatus>): Page<Order> {
     return this.#orders.list(query);
   }
 
-  placeOrder(petId: bigint, at: number, idempotentRequest?: IdempotentRequest) {
-    return this.#write<"pet_not_found" | "pet_not_available">({
-      operation: "placeOrder",
-      at,
-      idempotentRequest,
-      work: () => {
-        const pet = this.#pets.get(petId);
-        if (pet === undefined) return petNotFound(petId);
-        if (!canBeOrdered(pet.status)) return petNotAvailable(petId, pet.status);
-        this.#pets.setStatus(petId, STATUS_WHEN_ORDERED);
-        const order = this.#orders.insert(petId, at);
-        return { id: order.id, body: encodeOrder(order), replayed: false };
-      },
-    });
+  placeOrder(petId: bigint, at: number, request?: IdempotentRequest) {
+    const work = () => {
+      const pet = this.#pets.get(petId);
+      if (pet === undefined) return petNotFound(petId);
+      if (!canBeOrdered(pet.status)) return petNotAvailable(petId, pet.status);
+      this.#pets.setStatus(petId, STATUS_WHEN_ORDERED);
+      const order = this.#orders.insert(petId, at);
+      return { id: order.id, body: encodeOrder(order), replayed: false };
+    };
+    return this.#write<"pet_not_found" | "pet_not_available">({ operation: "placeOrder", at, request, work });
   }
 
   updateOrder(id: bigint, status: OrderUpdate["status"]) {
-    return this.#commits.submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
+    return this.#submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
       const order = this.#orders.get(id);
       if (order === undefined) return orderNotFound(id);
       if (order.status !== "placed") return orderClosed(id, order.status);
@@ -116,32 +147,35 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.#commits.close();
+    await this.#writes.close();
     this.connection.close();
   }
 
-  #write<Code extends ErrorCode>({ operation, at, idempotentRequest, work }: Retriable<Code>) {
+  #write<Code extends ErrorCode>({ operation, at, request, work }: Write<Code>) {
     this.#lastWriteAt = at;
-    if (idempotentRequest === undefined) return this.#commits.submit(work);
-    return this.#writeOnce({ operation, at, idempotentRequest, work });
+    if (request === undefined) return this.#submit(work);
+    const write = { operation, at, request };
+    return this.#inProgress.run(operation, request, () =>
+      this.#submit(() => {
+        const earlier = this.#records.find(write);
+        if (earlier !== undefined) return earlier;
+        const result = work();
+        if (!("code" in result)) this.#records.save(write, result);
+        return result;
+      }),
+    );
   }
 
-  async #writeOnce<Code extends ErrorCode>(
-    write: Retriable<Code> & { idempotentRequest: IdempotentRequest },
-  ): Promise<WriteResult | IdempotencyRejection | Rejection<Code>> {
-    const { operation, at, idempotentRequest, work } = write;
-    const release = this.#claims.take(operation, idempotentRequest);
-    if (release === undefined) return STILL_RUNNING;
-    try {
-      return await this.#commits.submit(() => {
-        const recalled = this.#attempts.recall(operation, idempotentRequest, at);
-        if (recalled !== undefined) return recalled;
-        const answer = work();
-        if (!("code" in answer)) this.#attempts.keep(operation, idempotentRequest, answer, at);
-        return answer;
-      });
-    } finally {
-      release();
-    }
+  /** The promise resolves with what `work` returns; the types of GroupCommit cannot express that. */
+  #submit<T>(work: () => T): Promise<T> {
+    return this.#writes.submit(work) as Promise<T>;
+  }
+
+  #commit(writes: readonly (() => unknown)[]): unknown[] {
+    return this.connection.transaction(() => {
+      const results = writes.map((write) => write());
+      this.#records.purge(this.#lastWriteAt, writes.length);
+      return results;
+    });
   }
 }

@@ -1,11 +1,10 @@
 import type { Statement } from "bun:sqlite";
 import { Unavailable } from "../../contract/errors.ts";
-import type { Usage, Subject } from "../../domain/rate-limit.ts";
+import type { Subject, Usage, Window } from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
-import type { Connection } from "./connection.ts";
-import { openFor } from "./database.ts";
-import { asFault } from "./sqlite-errors.ts";
-import type { Migration } from "../migration.ts";
+import { type Connection, openDatabaseFor } from "./connection.ts";
+import { toUnavailable } from "./sqlite-errors.ts";
+import type { Migration } from "../migrations.ts";
 
 const MIGRATIONS: readonly Migration[] = [
   {
@@ -29,9 +28,9 @@ const MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-/** Times and counts, all far below 2^53: read as numbers, for a million of them are read at a start. */
+/** Times and counts are far below 2^53 and read as numbers: a start reads up to a million rows. */
 interface Row {
-  subject: Subject;
+  subject: string;
   minute_opened_at: number;
   minute_used: number;
   minute_refused_at: number;
@@ -45,10 +44,9 @@ interface Row {
 }
 
 /**
- * Counts and bans in a file of their own, apart from the data: a save waits for nobody and nobody waits for it.
+ * Counts and bans, in a file of their own: saving them and writing pets do not wait for each other.
  *
- * `synchronous` is NORMAL: what was saved survives the death of the process in any form, since the operating system
- * has it; a loss of power may take the last seconds, and never more than that.
+ * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds.
  */
 export function openUsageStore(path: string): UsageStore {
   const options = {
@@ -58,62 +56,61 @@ export function openUsageStore(path: string): UsageStore {
     busyTimeoutMs: 0,
   } as const;
   try {
-    return openFor(path, options, (connection) => new SqliteUsageStore(connection, path));
+    return openDatabaseFor(path, options, (connection) => new SqliteUsageStore(connection, path));
   } catch (error) {
-    throw withWayOut(error);
+    throw withHint(error);
   }
 }
 
-/** Counts are worth less than a start: whoever reads this may do without them. */
-function withWayOut(error: unknown): Error {
+/** Counts are worth less than a start, so the message says how to start without them. */
+function withHint(error: unknown): Error {
   const reason = error instanceof Error ? error.message : String(error);
   return new Error(`${reason}; counts start anew when that file is moved away`, { cause: error });
 }
 
 class SqliteUsageStore implements UsageStore {
-  readonly #all: Statement<Row, []>;
-  readonly #one: Statement<Row, [string]>;
-  readonly #put: Statement<unknown, [string, ...number[]]>;
-  readonly #forget: Statement<unknown, [string]>;
+  readonly #selectAll: Statement<Row, []>;
+  readonly #selectOne: Statement<Row, [string]>;
+  readonly #insert: Statement<unknown, [string, ...number[]]>;
+  readonly #delete: Statement<unknown, [string]>;
 
   constructor(
     private readonly connection: Connection,
     private readonly path: string,
   ) {
-    this.#all = connection.prepare<Row, []>("SELECT * FROM standings").safeIntegers(false);
-    this.#one = connection
+    this.#selectAll = connection.prepare<Row, []>("SELECT * FROM standings").safeIntegers(false);
+    this.#selectOne = connection
       .prepare<Row, [string]>("SELECT * FROM standings WHERE subject = ?")
       .safeIntegers(false);
-    this.#put = connection.prepare(
+    this.#insert = connection.prepare(
       "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
-    this.#forget = connection.prepare("DELETE FROM standings WHERE subject = ?");
+    this.#delete = connection.prepare("DELETE FROM standings WHERE subject = ?");
   }
 
   *load(): Generator<readonly [Subject, Usage]> {
     try {
-      for (const row of this.#all.iterate()) yield [row.subject, usageOf(row)];
+      for (const row of this.#selectAll.iterate()) yield [parseSubject(row.subject), usageOf(row)];
     } catch (error) {
-      throw this.#unreadable(error);
+      throw this.#readError(error);
     }
   }
 
-  /** All of the changes or none: when it throws, the caller still has them and brings them again. */
   save(changes: Iterable<readonly [Subject, Usage | undefined]>): void {
     this.connection.transaction(() => {
       for (const [subject, usage] of changes) {
-        if (usage === undefined) this.#forget.run(subject);
-        else this.#keep(subject, usage);
+        if (usage === undefined) this.#delete.run(formatSubject(subject));
+        else this.#insert.run(formatSubject(subject), ...columnsOf(usage));
       }
     });
   }
 
   find(subject: Subject): Usage | undefined {
     try {
-      const row = this.#one.get(subject);
+      const row = this.#selectOne.get(formatSubject(subject));
       return row === null ? undefined : usageOf(row);
     } catch (error) {
-      throw this.#unreadable(error);
+      throw this.#readError(error);
     }
   }
 
@@ -121,23 +118,34 @@ class SqliteUsageStore implements UsageStore {
     this.connection.close();
   }
 
-  /** Damage shows when a page is read, which may be long after the file was opened. */
-  #unreadable(error: unknown): unknown {
-    const fault = asFault(error);
+  /** A damaged page shows when it is read, which may be long after the file was opened. */
+  #readError(error: unknown): unknown {
+    const fault = toUnavailable(error);
     if (fault instanceof Unavailable) return fault;
     const reason = error instanceof Error ? error.message : String(error);
-    return withWayOut(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));
+    return withHint(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));
   }
+}
 
-  #keep(subject: Subject, { minute, day, bannedAt, bannedUntil }: Usage): void {
-    // prettier-ignore
-    this.#put.run(
-      subject,
-      minute.openedAt, minute.used, minute.refusedAt, minute.strikes,
-      day.openedAt, day.used, day.refusedAt, day.strikes,
-      bannedAt, bannedUntil,
-    );
-  }
+/** The column `subject`, such as `key:7` or `address:192.0.2.1`. */
+function formatSubject({ kind, id }: Subject): string {
+  return `${kind}:${id}`;
+}
+
+const KEY = "key:";
+const ADDRESS = "address:";
+
+function parseSubject(text: string): Subject {
+  if (text.startsWith(KEY)) return { kind: "key", id: Number(text.slice(KEY.length)) };
+  return { kind: "address", id: text.slice(ADDRESS.length) };
+}
+
+function columnsOf({ minute, day, bannedAt, bannedUntil }: Usage): number[] {
+  return [...windowColumnsOf(minute), ...windowColumnsOf(day), bannedAt, bannedUntil];
+}
+
+function windowColumnsOf({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
+  return [openedAt, used, firstRejectedAt, strikes];
 }
 
 function usageOf(row: Row): Usage {
@@ -145,13 +153,13 @@ function usageOf(row: Row): Usage {
     minute: {
       openedAt: row.minute_opened_at,
       used: row.minute_used,
-      refusedAt: row.minute_refused_at,
+      firstRejectedAt: row.minute_refused_at,
       strikes: row.minute_strikes,
     },
     day: {
       openedAt: row.day_opened_at,
       used: row.day_used,
-      refusedAt: row.day_refused_at,
+      firstRejectedAt: row.day_refused_at,
       strikes: row.day_strikes,
     },
     bannedAt: row.banned_at,

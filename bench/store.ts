@@ -1,0 +1,165 @@
+/*
+ * The figures in the comments of src/store and src/bounded-cache.ts: `npx bun bench/store.ts`, about a minute. Every
+ * comparison alternates between its sides, and prints the median processor time of a call.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { encodePet } from "../src/contract/resources.ts";
+import { ChangeCounters } from "../src/store/sqlite/change-counters.ts";
+import { type Connection, openDatabase } from "../src/store/sqlite/connection.ts";
+import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
+import { SqliteStore } from "../src/store/sqlite/sqlite-store.ts";
+
+const ROUNDS = 7;
+const folder = mkdtempSync(join(tmpdir(), "petstore-bench-store-"));
+
+function databaseWith(pets: number): Connection {
+  const options = {
+    migrations: MIGRATIONS,
+    synchronous: "FULL",
+    cacheKiB: 16_384,
+    busyTimeoutMs: 0,
+  } as const;
+  const connection = openDatabase(join(folder, `${pets}.db`), options);
+  connection.run(`INSERT INTO pets (name, category_id, status)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${pets})
+    SELECT 'pet ' || i, i % 1000, iif(i % 2, 'sold', NULL) FROM n`);
+  return connection;
+}
+
+/** Alternates between the sides and prints the median of each, in µs a call. */
+function compare(title: string, calls: number, sides: Record<string, (call: number) => void>): void {
+  const times = new Map(Object.keys(sides).map((name) => [name, [] as number[]]));
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [name, work] of Object.entries(sides)) {
+      const before = process.cpuUsage();
+      for (let call = 0; call < calls; call++) work(call);
+      const { user, system } = process.cpuUsage(before);
+      // The first round warms up.
+      if (round > 0) times.get(name)?.push((user + system) / calls);
+    }
+  }
+  const medians = [...times].map(([name, each]) => `${name} ${median(each).toFixed(2)} µs`);
+  console.log(`${title}: ${medians.join(", ")}`);
+}
+
+function median(numbers: number[]): number {
+  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN;
+}
+
+const randomUpTo = (max: number) => Math.floor(Math.random() * max);
+
+function compareBlockCache(connection: Connection, pets: number): void {
+  const changes = new ChangeCounters();
+  const variants = {
+    "with cache": new SqlitePetJson(connection, changes),
+    "without filter": new SqlitePetJson(connection, changes, { admits: () => true }),
+    "without cache": new SqlitePetJson(connection, changes, { admits: () => false }),
+  };
+  const each = (work: (petJson: SqlitePetJson) => void) =>
+    Object.fromEntries(Object.entries(variants).map(([name, petJson]) => [name, () => work(petJson)]));
+  const count = pets.toLocaleString("en");
+  compare(
+    `a random pet of ${count}`,
+    20_000,
+    each((petJson) => petJson.get(1 + randomUpTo(pets))),
+  );
+  compare(
+    `a random page of ${count}`,
+    20_000,
+    each((petJson) => petJson.list({ after: BigInt(randomUpTo(pets - 20)), limit: 20 })),
+  );
+}
+
+/** Counts every change in the same counter. */
+class SingleCounter extends ChangeCounters {
+  override petChanged(): void {
+    super.petChanged(1n);
+  }
+  override inBlock(): number {
+    return super.inBlock(0);
+  }
+}
+
+function compareCounters(connection: Connection, pets: number): void {
+  const sideWith = (counters: ChangeCounters) => {
+    const petJson = new SqlitePetJson(connection, counters);
+    return (call: number) => {
+      if (call % 100 === 0) counters.petChanged(BigInt(1 + randomUpTo(pets)));
+      petJson.get(1 + randomUpTo(pets));
+    };
+  };
+  compare("a random pet, one change in 100 requests", 20_000, {
+    "a counter a block": sideWith(new ChangeCounters()),
+    "one counter": sideWith(new SingleCounter()),
+  });
+}
+
+function comparePages(connection: Connection, pets: number): void {
+  const store = new SqliteStore(connection);
+  const petJson = new SqlitePetJson(connection, new ChangeCounters(), { admits: () => false });
+  const query = () => ({ after: BigInt(randomUpTo(pets - 20)), limit: 20 });
+  compare("the JSON of a page", 20_000, {
+    "joined by SQLite": () => petJson.list(query()),
+    "encoded row by row": () => store.listPets(query()).items.map(encodePet).join(","),
+  });
+  const select = "SELECT id, name, category_id, status FROM pets WHERE id > ? ORDER BY id LIMIT";
+  const bare = connection.prepare<unknown, [number, number]>(`${select} ?`);
+  const expression = connection.prepare<unknown, [number, number]>(`${select} +?`);
+  compare("a page of 20 rows", 20_000, {
+    "LIMIT +?": () => expression.all(randomUpTo(pets - 20), 20),
+    "LIMIT ?": () => bare.all(randomUpTo(pets - 20), 20),
+  });
+}
+
+function compareChecks(connection: Connection): void {
+  const sides = [
+    "status = 'available' OR status = 'pending' OR status = 'sold'",
+    "status IN ('available', 'pending', 'sold')",
+  ];
+  const [or, list] = sides.map((check, i) => {
+    connection.run(
+      `CREATE TEMP TABLE checked${i} (id INTEGER PRIMARY KEY, name TEXT, status TEXT CHECK (${check})) STRICT`,
+    );
+    const insert = connection.prepare<unknown, [string]>(
+      `INSERT INTO checked${i} (name, status) VALUES ('Rex', ?)`,
+    );
+    return () => void insert.run("sold");
+  });
+  if (or === undefined || list === undefined) return;
+  connection.transaction(() => compare("an insert", 20_000, { "CHECK with OR": or, "CHECK with IN": list }));
+}
+
+async function compareGroupCommit(connection: Connection): Promise<void> {
+  const store = new SqliteStore(connection);
+  const create = () => store.createPet({ name: "Rex", categoryId: 7n }, 0);
+  const times = { together: [] as number[], alone: [] as number[] };
+  for (let round = 0; round < ROUNDS; round++) {
+    const start = performance.now();
+    await Promise.all(Array.from({ length: 32 }, create));
+    const middle = performance.now();
+    for (let i = 0; i < 32; i++) await create();
+    times.together.push(middle - start);
+    times.alone.push(performance.now() - middle);
+  }
+  const ms = (each: number[]) => `${median(each).toFixed(2)} ms`;
+  console.log(`32 durable creates: in one transaction ${ms(times.together)}, in 32 ${ms(times.alone)}`);
+}
+
+try {
+  for (const pets of [100_000, 1_000_000]) {
+    const connection = databaseWith(pets);
+    compareBlockCache(connection, pets);
+    if (pets === 100_000) {
+      compareCounters(connection, pets);
+      comparePages(connection, pets);
+      compareChecks(connection);
+      await compareGroupCommit(connection);
+    }
+    connection.close();
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,129 @@
+import { machineText } from "../harness/machine.ts";
+import { median, ratioOf, spreadOf } from "../harness/statistics.ts";
+import { formatCount, formatFigure, formatSpread, type Table } from "../harness/table.ts";
+import { CANDIDATES } from "./candidates.ts";
+import { figuresOf, type Results, type Sample } from "./results.ts";
+import { judge } from "./targets.ts";
+import { type WorkloadId, workloadOf } from "./workloads.ts";
+
+/** Above this share of its core the load generator limits the throughput, not the server. */
+const LOAD_LIMIT = 0.97;
+
+export function conditionsOf(results: Results): string[] {
+  const { takenAt, machine, versions, seconds, rounds, pinned, pets, omitted } = results;
+  const cores = pinned
+    ? "server and load on a core each"
+    : "server and load on the same cores (fewer than two cores, or no taskset)";
+  const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return [
+    `Measured ${takenAt} on ${machineText(machine)}, load average before ${machine.load}.`,
+    `${rounds} rounds of ${seconds} s after a warm-up, new processes in each round, ${cores}; ${formatCount(pets)} pets unless stated.`,
+    `Figures are medians, with the lowest and highest round in brackets; ratios are formed round by round. "≥" marks figures that the load generator limited.`,
+    packages.join(", "),
+    ...omitted.map(({ id, reason }) => `Not measured: ${CANDIDATES[id].title}: ${reason}.`),
+  ];
+}
+
+export function targetsTable(results: Results): Table {
+  return {
+    title: "Targets",
+    header: ["ratio or figure", "target", "measured", "result"],
+    rows: judge(results).map(({ target: { what, atLeast, atMost, unit }, measured, reached }) => [
+      what,
+      (atLeast === undefined ? `≤ ${atMost}` : `≥ ${formatFigure(atLeast)}`) + unit,
+      measured ? formatSpread(measured) + unit : "–",
+      reached === undefined ? "not measured" : reached ? "reached" : "MISSED",
+    ]),
+  };
+}
+
+export function detailTables(results: Results): Table[] {
+  const workloads = [...new Set(results.cells.map(({ workload }) => workload))];
+  const tables = workloads.map((workload) => workloadTable(results, workload));
+  const others = [pacedTable(results), serversTable(results), growthTable(results), limiterTable(results)];
+  return [...tables, ...others].filter(({ rows }) => rows.length > 0);
+}
+
+const valuesOf = (samples: readonly Sample[], figure: keyof Sample) => samples.map((each) => each[figure]);
+const medianOf = (samples: readonly Sample[], figure: keyof Sample) => median(valuesOf(samples, figure));
+
+function workloadTable({ cells, omitted }: Results, workload: WorkloadId): Table {
+  const { title, connections } = workloadOf(workload);
+  const bare = figuresOf(cells, workload, "bare");
+  const bareCpu = figuresOf(cells, workload, "bare", "cpuMicros");
+  const rows = cells
+    .filter((cell) => cell.workload === workload)
+    .map(({ server, samples }) => {
+      const perSecond = valuesOf(samples, "perSecond");
+      const limited = medianOf(samples, "loadCpu") > LOAD_LIMIT ? "≥ " : "";
+      return [
+        CANDIDATES[server].title,
+        bare ? limited + formatSpread(ratioOf(perSecond, bare)) : "–",
+        limited + formatSpread(spreadOf(perSecond), formatCount),
+        formatFigure(medianOf(samples, "p50Ms")),
+        formatFigure(medianOf(samples, "p99Ms")),
+        formatFigure(medianOf(samples, "cpuMicros")),
+        bareCpu ? formatFigure(ratioOf(valuesOf(samples, "cpuMicros"), bareCpu).median) : "–",
+      ];
+    });
+  return {
+    title: `${title} (${connections} ${connections === 1 ? "connection" : "connections"})`,
+    header: ["server", "× bare route", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "CPU × bare"],
+    rows: [...rows, ...omitted.map(({ id, reason }) => [CANDIDATES[id].title, reason, "", "", "", "", ""])],
+  };
+}
+
+function pacedTable({ paced }: Results): Table {
+  return {
+    title: "Latency at half of the load that saturates Petstore",
+    header: ["workload and server", "target/s", "requests/s", "p50 ms", "p99 ms", "p99 × bare route"],
+    rows: paced.map(({ workload, server, samples, targetPerSecond }) => {
+      const p99 = valuesOf(samples, "p99Ms");
+      const bare = figuresOf(paced, workload, "bare", "p99Ms");
+      return [
+        `${workloadOf(workload).title}: ${CANDIDATES[server].title}`,
+        formatCount(targetPerSecond),
+        formatCount(medianOf(samples, "perSecond")),
+        formatFigure(medianOf(samples, "p50Ms")),
+        formatSpread(spreadOf(p99)),
+        bare ? formatSpread(ratioOf(p99, bare)) : "–",
+      ];
+    }),
+  };
+}
+
+function serversTable({ servers }: Results): Table {
+  return {
+    title: "Start to first response, and resident memory after all workloads",
+    header: ["server", "start ms", "memory MB"],
+    rows: servers.map(({ id, startMs, residentMb }) => [
+      CANDIDATES[id].title,
+      formatSpread(spreadOf(startMs)),
+      formatFigure(residentMb),
+    ]),
+  };
+}
+
+function growthTable({ growth }: Results): Table {
+  const workloads = growth[0]?.cells.map(({ workload }) => workloadOf(workload).title) ?? [];
+  return {
+    title: "Growth: Petstore alone, requests/s by number of pets",
+    header: ["pets", ...workloads, "start ms", "memory MB"],
+    rows: growth.map(({ pets, cells, startMs, residentMb }) => [
+      formatCount(pets),
+      ...cells.map(({ samples }) => formatSpread(spreadOf(valuesOf(samples, "perSecond")), formatCount)),
+      formatSpread(spreadOf(startMs)),
+      formatFigure(residentMb),
+    ]),
+  };
+}
+
+function limiterTable({ limiter = {} }: Results): Table {
+  const listOf = (figures: Readonly<Record<string, number>>) =>
+    Object.entries(figures).map(([name, value]) => `${name} ${value}`);
+  return {
+    title: "Authentication and rate limit alone, without HTTP",
+    header: ["measurement", "figures"],
+    rows: Object.entries(limiter).map(([name, figures]) => [name, listOf(figures).join(", ")]),
+  };
+}

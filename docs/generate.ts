@@ -1,0 +1,253 @@
+/**
+ * Writes the generated blocks of README.md and docs/*.md, each between `<!-- name -->` and `<!-- /name -->`:
+ * `bun docs/generate.ts && bun fmt`. The tests fail while a block differs from the code.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { COMMANDS } from "../src/cli/program.ts";
+import { DEFAULT_URL } from "../src/config/config.ts";
+import { KEY_OPTIONS, SETTINGS } from "../src/config/options.ts";
+import { describeDefault, flagUsage, type Option, variableOf } from "../src/config/parse-options.ts";
+import {
+  IDEMPOTENCY_KEY_MAX_LENGTH,
+  IDEMPOTENCY_LIFETIME_MS,
+  MAX_BODY_BYTES,
+  NAME_MAX_LENGTH,
+  PAGE_LIMIT,
+} from "../src/contract/constants.ts";
+import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
+import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
+import { Order, Pet } from "../src/contract/resources.ts";
+import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
+import { DEFAULT_PLANS, PLANS } from "../src/domain/plans.ts";
+import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
+import { deprecationHeaders } from "../src/http/deprecation-headers.ts";
+import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
+import { IDLE_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
+import { MAX_FIELDS } from "../src/http1/header-fields.ts";
+import { MAX_HEAD_BYTES } from "../src/http1/request-head.ts";
+
+const ROOT = resolve(import.meta.dir, "..");
+
+/** Values that the documentation states, as it writes them. */
+export const VALUES = {
+  maxBody: kibibytes(MAX_BODY_BYTES),
+  maxHead: kibibytes(MAX_HEAD_BYTES),
+  maxHeaders: String(MAX_FIELDS),
+  nameLength: `1 to ${grouped(NAME_MAX_LENGTH)} characters`,
+  pageLimit: `${PAGE_LIMIT.min} to ${PAGE_LIMIT.max}, default ${PAGE_LIMIT.default}`,
+  idempotencyKeyLength: `1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`,
+  idempotencyLifetime: hours(IDEMPOTENCY_LIFETIME_MS),
+  requestTimeout: seconds(REQUEST_TIMEOUT_SECONDS * 1000),
+  responseTimeout: seconds(REQUEST_TIMEOUT_MS),
+  idleTimeout: seconds(IDLE_TIMEOUT_SECONDS * 1000),
+  removalDate: date(OPERATIONS.getPet.deprecated.sunset),
+  rotationOverlap: hours(KEY_OPTIONS.overlap.default),
+} as const;
+
+/** What a client does about an error, beyond what its meaning says. */
+const ACTIONS: Readonly<Record<ErrorCode, string>> = {
+  invalid_json: "Send valid JSON.",
+  invalid_body: "Correct the fields that `message` names.",
+  invalid_parameter: "Correct the parameter that `message` names.",
+  missing_api_key: "Send your key.",
+  invalid_api_key: "Check the key and the environment.",
+  not_found: "Check the path.",
+  pet_not_found: "Check the identifier.",
+  order_not_found: "Check the identifier.",
+  method_not_allowed: "Use a method from `Allow`.",
+  pet_not_available: "Order another pet.",
+  order_closed: "Nothing; the order is final.",
+  idempotency_conflict: "Repeat the request in a moment.",
+  operation_removed: "Use the operation in `Link`.",
+  body_too_large: "Send a smaller body.",
+  unsupported_media_type: "Set `Content-Type`.",
+  idempotency_key_reused: "Use a new key for a new operation.",
+  rate_limited: "Wait `Retry-After` seconds.",
+  key_banned: "Wait `Retry-After` seconds.",
+  internal_error: "Repeat a `POST` with its `Idempotency-Key`.",
+  unavailable: "Repeat after `Retry-After` seconds.",
+};
+
+const BLOCKS: Readonly<Record<string, () => string>> = {
+  operations: () => table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
+  "pet-fields": () => fieldTable(Pet),
+  "order-fields": () => fieldTable(Order),
+  limits: () => table(["Limit", "Value", "Otherwise"], limitRows()),
+  plans: () => table(["Plan", "Requests per minute", "Requests per day"], planRows()),
+  "ban-rules": banRules,
+  "error-codes": () => table(["Status", "Code", "Meaning", "What to do"], errorRows()),
+  "malformed-requests": () => table(["Status", "Cause"], malformedRows()),
+  "deprecation-headers": deprecationExample,
+  settings: () => table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
+  commands: () => table(["Command", "Purpose"], commandRows()),
+  "key-options": () => table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
+};
+
+function operationRow([id, operation]: [string, Operation]): string[] {
+  const { method, path, summary, deprecated } = operation;
+  return [
+    code(id),
+    code(`${method} ${path}`),
+    deprecated ? `${summary} ([deprecated](deprecation.md))` : summary,
+  ];
+}
+
+function fieldTable({ required, optional }: ObjectSchema<unknown>): string {
+  const fields = Object.entries({ ...required, ...optional }).map(([name, { json }]) => {
+    const type = name in optional ? `${typeOf(json)}; optional` : typeOf(json);
+    return [code(name), type, String(json.description)];
+  });
+  return table(["Field", "Type", "Meaning"], fields);
+}
+
+function typeOf({ type, format, enum: values, minLength, maxLength }: JsonSchema): string {
+  if (Array.isArray(values)) return values.map((value) => code(String(value))).join(", ");
+  if (typeof format === "string") return `${String(type)} (${format})`;
+  return `${String(type)}, ${String(minLength)} to ${grouped(Number(maxLength))} characters`;
+}
+
+function limitRows(): string[][] {
+  return [
+    ["Request body", VALUES.maxBody, "413 `body_too_large`"],
+    ["Request line and headers", `${VALUES.maxHead}, ${VALUES.maxHeaders} headers`, "431"],
+    ["`name`", VALUES.nameLength, "400 `invalid_body`"],
+    ["`limit`", VALUES.pageLimit, "400 `invalid_parameter`"],
+    ["`Idempotency-Key`", VALUES.idempotencyKeyLength, "400 `invalid_parameter`"],
+    ["Time to send a request", VALUES.requestTimeout, "408"],
+    ["Time to execute a request", VALUES.responseTimeout, "503 `unavailable`"],
+    ["Idle connection", VALUES.idleTimeout, "The server closes it"],
+  ];
+}
+
+function planRows(): string[][] {
+  const plans = PLANS.map((plan) =>
+    plan === "enterprise"
+      ? [capitalised(plan), "custom", "custom"]
+      : planRow(capitalised(plan), DEFAULT_PLANS[plan]),
+  );
+  return [...plans, planRow("No valid key", DEFAULT_PLANS.anonymous)];
+}
+
+function planRow(name: string, { perMinute, perDay }: { perMinute: number; perDay: number }): string[] {
+  return [name, grouped(perMinute), grouped(perDay)];
+}
+
+function banRules(): string {
+  const { strikes, graceMs, lengthMs } = DEFAULT_BAN;
+  return `- Requests rejected within ${seconds(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
+- Every later rejected request is a strike. Strikes expire when the exhausted window closes.
+- ${strikes} strikes ban the key for ${minutes(lengthMs)}. The last of them already gets \`key_banned\`.`;
+}
+
+function errorRows(): string[][] {
+  return Object.entries(ERRORS).map(([name, { status, meaning }]) => [
+    String(status),
+    code(name),
+    meaning,
+    ACTIONS[name as ErrorCode],
+  ]);
+}
+
+function malformedRows(): string[][] {
+  return [
+    ["400", "An invalid request line, header or chunk; no `Host` or several; an ambiguous body length"],
+    ["408", `The request did not arrive within ${VALUES.requestTimeout}`],
+    ["431", `The request line and headers exceed ${VALUES.maxHead} or ${VALUES.maxHeaders} headers`],
+    ["505", "An HTTP version other than 1.1 and 1.0"],
+  ];
+}
+
+function deprecationExample(): string {
+  const fields = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, DEFAULT_URL.production));
+  const lines = fields.map(([name, value]) => `${name}: ${value.replace(", <", ",\n      <")}`);
+  return ["```http", ...lines, "```"].join("\n");
+}
+
+function settingRow([flag, option]: [string, Option]): string[] {
+  const [usage, ...rest] = keyOptionRow([flag, option]);
+  return [usage ?? "", code(variableOf(flag)), ...rest];
+}
+
+function keyOptionRow([flag, option]: [string, Option]): string[] {
+  const { range } = option.type;
+  return [
+    code(flagUsage(flag, option)),
+    describeDefault(option) ?? "",
+    range === undefined ? option.help : `${option.help} (${range})`,
+  ];
+}
+
+function commandRows(): string[][] {
+  return COMMANDS.map(({ name, positionals, summary }) => [
+    code(["petstore", name, ...Object.keys(positionals)].join(" ")),
+    summary,
+  ]);
+}
+
+function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [header, header.map(() => "---"), ...rows];
+  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function grouped(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+function kibibytes(bytes: number): string {
+  return `${bytes / 1024} KiB`;
+}
+
+function hours(ms: number): string {
+  return counted(ms / 3_600_000, "hour");
+}
+
+function minutes(ms: number): string {
+  return counted(ms / 60_000, "minute");
+}
+
+function seconds(ms: number): string {
+  return counted(ms / 1000, "second");
+}
+
+function counted(count: number, unit: string): string {
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+function date(at: Date): string {
+  return at.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+}
+
+const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
+
+/** The text with every block generated anew. */
+export function generate(text: string): string {
+  return text.replace(BLOCK, (block, name: string) => {
+    const content = BLOCKS[name]?.();
+    return content === undefined ? block : `<!-- ${name} -->\n\n${content}\n\n<!-- /${name} -->`;
+  });
+}
+
+export const BLOCK_NAMES = Object.keys(BLOCKS);
+
+/** Path from the root → text. */
+export function pages(): ReadonlyMap<string, string> {
+  const docs = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
+  const paths = ["README.md", ...docs.map((name) => `docs/${name}`)];
+  return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), "utf8")]));
+}
+
+if (import.meta.main) {
+  for (const [path, text] of pages()) {
+    const generated = generate(text);
+    if (generated !== text) writeFileSync(join(ROOT, path), generated);
+  }
+}

@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startApp } from "../src/app.ts";
+import { hashSecret, generateSecret } from "../src/domain/api-keys.ts";
+import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
+import { silentLog } from "../src/log.ts";
+
+/**
+ * Draws docs/rate-limits.svg: `bun docs/rate-limit-figure.ts`. The dots are responses of a real server over HTTP to two
+ * clients on Free keys. Only the server's clock is simulated, so that eight minutes take a second.
+ */
+interface Observation {
+  readonly second: number;
+  readonly outcome: "200" | "rate_limited" | "key_banned";
+  readonly remaining: number;
+  readonly retryAfter: number;
+}
+
+const LENGTH_S = 480;
+const EVERY_S = 0.5;
+
+async function observe(): Promise<{ waiting: Observation[]; persistent: Observation[] }> {
+  const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
+  const started = Date.parse("2026-11-15T12:00:00Z");
+  let now = started;
+  const clock = { now: () => now };
+  const app = await startApp(
+    {
+      environment: "production",
+      host: "127.0.0.1",
+      port: 0,
+      dataDir,
+      trustedProxies: [],
+      drainDelayMs: 0,
+      limitsTimeoutMs: 25,
+      plans: DEFAULT_PLANS,
+      ban: DEFAULT_BAN,
+    },
+    { clock, log: silentLog },
+  );
+
+  async function newClient(): Promise<() => Promise<Observation>> {
+    const secret = generateSecret("production");
+    await app.keys.createKey({ name: "client", plan: "free", createdAt: now }, hashSecret(secret));
+    return async () => {
+      const response = await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+      const body: unknown = await response.json();
+      const code = response.ok ? "200" : (body as { code: Observation["outcome"] }).code;
+      return {
+        second: (now - started) / 1000,
+        outcome: code,
+        remaining: Number(response.headers.get("x-ratelimit-remaining")),
+        retryAfter: Number(response.headers.get("retry-after")),
+      };
+    };
+  }
+
+  const sendWaiting = await newClient();
+  const sendPersistent = await newClient();
+  const waiting: Observation[] = [];
+  const persistent: Observation[] = [];
+  let resumeAt = 0;
+  for (let second = 0; second <= LENGTH_S; second += EVERY_S) {
+    now = started + second * 1000;
+    persistent.push(await sendPersistent());
+    if (second < resumeAt) continue;
+    const observation = await sendWaiting();
+    waiting.push(observation);
+    resumeAt = second + observation.retryAfter;
+  }
+  await app.close();
+  rmSync(dataDir, { recursive: true });
+  return { waiting, persistent };
+}
+
+const WIDTH = 960;
+const LEFT = 70;
+const CHART_HEIGHT = 150;
+const x = (second: number) => LEFT + (second / LENGTH_S) * (WIDTH - LEFT - 20);
+const COLOUR = { "200": "#2e9e6b", rate_limited: "#e09f1f", key_banned: "#cc3d3d" } as const;
+
+function chart(title: string, observations: readonly Observation[], top: number): string {
+  const bottom = top + CHART_HEIGHT - 30;
+  const { perMinute } = DEFAULT_PLANS.free;
+  const y = (remaining: number) => bottom - (remaining / perMinute) * (CHART_HEIGHT - 60);
+  const dots = observations.map(({ second, outcome, remaining }) => {
+    const height = outcome === "200" ? y(remaining) : bottom + (outcome === "rate_limited" ? 8 : 16);
+    return `<circle cx="${x(second).toFixed(1)}" cy="${height.toFixed(1)}" r="1.7" fill="${COLOUR[outcome]}"/>`;
+  });
+  const counts = Object.entries(Object.groupBy(observations, ({ outcome }) => outcome))
+    .map(([outcome, some]) => `${some?.length} × ${outcome}`)
+    .join(", ");
+  return `<text x="${LEFT}" y="${top + 8}" class="title">${title}</text>
+<text x="${WIDTH - 20}" y="${top + 8}" text-anchor="end">${counts}</text>
+<line x1="${LEFT}" x2="${WIDTH - 20}" y1="${bottom}" y2="${bottom}" class="axis"/>
+<text x="${LEFT - 8}" y="${y(perMinute) + 4}" text-anchor="end">${perMinute}</text>
+<text x="${LEFT - 8}" y="${bottom + 4}" text-anchor="end">0</text>
+${dots.join("")}`;
+}
+
+/** The figure as SVG text. */
+export async function rateLimitFigure(): Promise<string> {
+  const { waiting, persistent } = await observe();
+  const ticks = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => {
+    const at = x(minute * 60).toFixed(1);
+    return `<line x1="${at}" x2="${at}" y1="30" y2="${40 + 2 * CHART_HEIGHT}" class="grid"/><text x="${at}" y="${56 + 2 * CHART_HEIGHT}" text-anchor="middle">${minute} min</text>`;
+  });
+  const legend = Object.entries({
+    "200": "200 (height: X-RateLimit-Remaining)",
+    rate_limited: "429 rate_limited",
+    key_banned: "429 key_banned",
+  }).map(([outcome, words], i) => {
+    const at = LEFT + i * 290;
+    return `<circle cx="${at}" cy="${78 + 2 * CHART_HEIGHT}" r="4" fill="${COLOUR[outcome as Observation["outcome"]]}"/><text x="${at + 10}" y="${82 + 2 * CHART_HEIGHT}">${words}</text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${96 + 2 * CHART_HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#444">
+<style>.grid{stroke:#ddd}.axis{stroke:#999}.title{font-weight:600;font-size:14px}</style>
+<rect width="100%" height="100%" fill="#fff"/>
+${ticks.join("\n")}
+${chart("A client that waits for Retry-After", waiting, 40)}
+${chart("A client that keeps sending", persistent, 40 + CHART_HEIGHT)}
+${legend.join("\n")}
+</svg>
+`;
+}
+
+if (import.meta.main) writeFileSync(new URL("rate-limits.svg", import.meta.url), await rateLimitFigure());

@@ -1,0 +1,117 @@
+import type { Audit } from "../harness/audit.ts";
+import type { Fleet } from "../harness/fleet.ts";
+import type { LogLine } from "../harness/petstore.ts";
+import { countsOf, median } from "../harness/statistics.ts";
+import type { Attempt, SteadyLoad } from "../harness/steady-load.ts";
+import type { ControlServer } from "./control-server.ts";
+
+export type Database = "PostgreSQL" | "Valkey";
+
+/** Of the fault; all times are those of `performance.now()`. */
+interface Period {
+  readonly beganAt: number;
+  readonly endedAt: number;
+}
+
+export interface Measurement extends Period {
+  readonly load: SteadyLoad;
+  readonly fleet: Fleet;
+  readonly audited: Audit;
+  readonly notes: readonly string[];
+  readonly control: ControlServer;
+}
+
+const NORMAL = /^(?:serving|stopping|stopped)$/;
+const OUTAGE = /^(Valkey|PostgreSQL) is (?:away|unavailable)\b/;
+const RECOVERY = /^(?:Valkey|PostgreSQL) is (?:back|available)\b/;
+const REJECTED = "unavailable";
+/** A fault that is over at once is noticed by the next requests. */
+const NOTICE_MS = 500;
+
+export type Figures = ReturnType<typeof measureFigures>;
+
+export function measureFigures(measurement: Measurement) {
+  const { load, fleet, audited, notes, control, beganAt } = measurement;
+  const { attempts } = load;
+  const lines = fleet.logs.flat();
+  return {
+    requests: attempts.length,
+    errors: countsOf(attempts.filter(isError).map(errorOf)),
+    withoutRetryAfter: attempts.filter((each) => is503(each) && each.retryAfterMs < 1_000).length,
+    failed: load.failures,
+    medianMs: median(attempts.map(durationOf)),
+    longestMs: longestOf(attempts.filter(({ endedAt }) => endedAt >= beganAt)) ?? 0,
+    longestControlMs: control.longestSince(beganAt),
+    longestFailFastMs: longestOf(failFastAttempts(attempts, measurement.endedAt)),
+    recoveryMs: recoveryOf(attempts, fleet, measurement),
+    creates: {
+      acknowledged: audited.acknowledged,
+      lost: audited.lost.length,
+      duplicated: audited.duplicated.length,
+    },
+    log: countsOf(lines.map(({ event }) => event).filter((event) => !NORMAL.test(event))),
+    outages: {
+      PostgreSQL: outagesOf("PostgreSQL", lines, measurement),
+      Valkey: outagesOf("Valkey", lines, measurement),
+    },
+    causes: causesOf(lines),
+    notes,
+    servers: fleet.urls.length,
+  };
+}
+
+const durationOf = ({ startedAt, endedAt }: Attempt) => endedAt - startedAt;
+const is503 = ({ status }: Attempt) => status === 503;
+const isError = ({ status }: Attempt) => status !== 200 && status !== 201;
+const errorOf = ({ status, code }: Attempt) => (status === 0 ? `no ${code}` : `${status} ${code}`);
+
+function longestOf(attempts: readonly Attempt[]): number | undefined {
+  return attempts.length === 0 ? undefined : Math.max(...attempts.map(durationOf));
+}
+
+/**
+ * The 503 responses of a server that has already responded 503. Servers notice separately for reads and for creates
+ * that the database is unavailable.
+ */
+function failFastAttempts(attempts: readonly Attempt[], endedAt: number): Attempt[] {
+  const rejected = attempts.filter(is503);
+  const paths = Map.groupBy(rejected, ({ server, kind }) => `${server} ${kind === "create"}`);
+  return [...paths.values()].flatMap((each) => {
+    const firstEnd = Math.min(...each.map((attempt) => attempt.endedAt));
+    return each.filter((attempt) => attempt.startedAt > firstEnd && attempt.endedAt < endedAt);
+  });
+}
+
+export function outageLines(lines: readonly LogLine[], database: Database): LogLine[] {
+  return lines.filter(({ event }) => OUTAGE.exec(event)?.[1] === database);
+}
+
+function outagesOf(database: Database, lines: readonly LogLine[], period: Period) {
+  const outages = outageLines(lines, database);
+  const expected = outages.filter((line) => isDuring(line, period)).length;
+  return { expected, unexpected: outages.length - expected };
+}
+
+const timeOf = ({ at }: LogLine) => at - performance.timeOrigin;
+
+/** Times in the log are whole milliseconds. */
+function isDuring(line: LogLine, { beganAt, endedAt }: Period): boolean {
+  return timeOf(line) >= beganAt - 1 && timeOf(line) <= Math.max(endedAt, beganAt + NOTICE_MS);
+}
+
+function causesOf(lines: readonly LogLine[]): string[] {
+  const rejections = lines.filter(({ event }) => event === REJECTED);
+  return [...new Set(rejections.flatMap(({ details }) => /"message":"([^"]*)"/.exec(details)?.[1] ?? []))];
+}
+
+/** From the end of the fault to its last sign: an error, or a server's log message that it has recovered. */
+function recoveryOf(attempts: readonly Attempt[], { logs }: Fleet, period: Period): number | undefined {
+  const errors = attempts.filter(isError).map(({ endedAt }) => endedAt);
+  const recoveries = logs.flatMap((log) => {
+    if (!log.some((line) => OUTAGE.test(line.event) && isDuring(line, period))) return [];
+    const times = log.filter(({ event }) => RECOVERY.test(event)).map(timeOf);
+    return times.find((at) => at >= period.endedAt - 1) ?? [];
+  });
+  const signs = [...errors, ...recoveries];
+  return signs.length === 0 ? undefined : Math.max(0, Math.max(...signs) - period.endedAt);
+}

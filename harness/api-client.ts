@@ -1,0 +1,43 @@
+const authorization = (key: string) => ({ Authorization: `Bearer ${key}` });
+
+export type RateLimitStatus = Awaited<ReturnType<typeof rateLimitStatus>>;
+
+/** Lists one pet, to read the rate-limit headers. */
+export async function rateLimitStatus(url: string, key: string) {
+  const response = await fetch(`${url}/pets?limit=1`, { headers: authorization(key) });
+  const body: unknown = await response.json();
+  const number = (name: string) => Number(response.headers.get(name));
+  return {
+    status: response.status,
+    code: errorCode(body),
+    limit: number("x-ratelimit-limit"),
+    remaining: number("x-ratelimit-remaining"),
+    retryAfter: number("retry-after"),
+  };
+}
+
+export function errorCode(body: unknown): string | undefined {
+  return typeof body === "object" && body !== null && "code" in body ? String(body.code) : undefined;
+}
+
+export const PET_BODY = '{"name":"Rex","categoryId":7,"status":"available"}';
+
+export async function createPet(url: string, key: string): Promise<void> {
+  const response = await fetch(`${url}/pets`, {
+    method: "POST",
+    headers: { ...authorization(key), "Content-Type": "application/json" },
+    body: PET_BODY,
+  });
+  if (response.status !== 201) throw new Error(`the pet was not created: ${await response.text()}`);
+}
+
+export async function* allPets(url: string, key: string): AsyncGenerator<{ id: string; name: string }> {
+  let next: string | undefined = `${url}/pets?limit=100`;
+  while (next !== undefined) {
+    const response: Response = await fetch(next, { headers: authorization(key) });
+    const pets: unknown = await response.json();
+    if (!Array.isArray(pets)) throw new Error(`the pets cannot be listed: ${response.status}`);
+    for (const { id, name } of pets) yield { id: String(id), name: String(name) };
+    next = /<([^>]+)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
+  }
+}

@@ -1,0 +1,98 @@
+import { cleanUpAtExit } from "./cleanup.ts";
+
+export interface ChildOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  readonly core?: string | undefined;
+  /** The signal that ends it when this process ends. */
+  readonly quit?: NodeJS.Signals;
+  readonly onLine?: (line: string) => void;
+}
+
+const MAX_OUTPUT = 65_536;
+const STOP_TIMEOUT_MS = 12_000;
+
+/** A child process. It never outlives this process, and its output is read so that it never blocks on a full pipe. */
+export class Child {
+  /** The end of what it wrote, to both streams. */
+  output = "";
+  /** Resolves with the exit code once all output is read. */
+  readonly ended: Promise<number>;
+  readonly #process: Bun.Subprocess<"ignore", "pipe", "pipe">;
+  readonly #name: string | undefined;
+  readonly #listeners = new Set<(line: string) => void>();
+
+  constructor(command: readonly string[], options: ChildOptions = {}) {
+    const { cwd, env = process.env, user, core, quit = "SIGKILL", onLine } = options;
+    const pinned = core === undefined ? command : ["taskset", "-c", core, ...command];
+    this.#name = command[0];
+    this.#process = Bun.spawn([...pinned], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...env },
+      ...(cwd !== undefined && { cwd }),
+      ...user,
+    });
+    if (onLine) this.#listeners.add(onLine);
+    const { pid, exited, stdout, stderr } = this.#process;
+    cleanUpAtExit({ process: pid, quit });
+    this.ended = Promise.all([exited, this.#read(stdout), this.#read(stderr)]).then(([code]) => {
+      cleanUpAtExit({ ended: pid });
+      return code;
+    });
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  get hasExited(): boolean {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null;
+  }
+
+  get cpuMicros(): number {
+    return Number(this.#process.resourceUsage()?.cpuTime.total ?? 0);
+  }
+
+  /** Lets this process end while the child is running. */
+  unref(): void {
+    this.#process.unref();
+  }
+
+  /** The first line from now on that matches. */
+  line(pattern: RegExp): Promise<RegExpExecArray> {
+    const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
+    const listener = (line: string) => {
+      const match = pattern.exec(line);
+      if (match) resolve(match);
+    };
+    this.#listeners.add(listener);
+    void this.ended.then((code) => reject(new Error(`${this.#name} ended with ${code}:\n${this.output}`)));
+    return promise.finally(() => this.#listeners.delete(listener));
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** Resolves with the exit code; a process that ignores the signal is killed. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number> {
+    this.kill(signal);
+    const timer = setTimeout(() => this.kill("SIGKILL"), STOP_TIMEOUT_MS);
+    const code = await this.ended;
+    clearTimeout(timer);
+    return code;
+  }
+
+  async #read(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of stream) {
+      const text = decoder.decode(chunk, { stream: true });
+      this.output = (this.output + text).slice(-MAX_OUTPUT);
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) for (const listener of this.#listeners) listener(line);
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import { createKey, type LogLine, type PetstoreServer, runKeysCommand, startPetstore } from "./petstore.ts";
+import { freePorts } from "./ports.ts";
+
+export interface FleetOptions {
+  readonly size: number;
+  /** Flags that say where the data is, for the servers and for the commands on keys. */
+  readonly storage: readonly string[];
+  readonly flags?: readonly string[];
+  readonly under?: readonly string[];
+}
+
+/** Several Petstore servers on the same databases. A server that is started again keeps its address. */
+export class Fleet {
+  readonly ports: readonly number[];
+  readonly #options: FleetOptions;
+  readonly #servers: PetstoreServer[] = [];
+  /** Of processes that have ended. */
+  readonly #earlierLogs: LogLine[][];
+
+  private constructor(options: FleetOptions) {
+    this.#options = options;
+    this.ports = freePorts(options.size);
+    this.#earlierLogs = this.ports.map(() => []);
+  }
+
+  static async start(options: FleetOptions): Promise<Fleet> {
+    const fleet = new Fleet(options);
+    fleet.#servers.push(...(await Promise.all(fleet.ports.map((port) => fleet.#start(port)))));
+    return fleet;
+  }
+
+  get servers(): readonly PetstoreServer[] {
+    return this.#servers;
+  }
+
+  get urls(): readonly string[] {
+    return this.ports.map((port) => `http://127.0.0.1:${port}/v1`);
+  }
+
+  /** One for each server, over all its restarts. */
+  get logs(): readonly (readonly LogLine[])[] {
+    return this.#servers.map(({ log }, i) => [...(this.#earlierLogs[i] ?? []), ...log]);
+  }
+
+  async stopServer(index: number, signal: NodeJS.Signals = "SIGTERM"): Promise<number | undefined> {
+    return await this.#servers[index]?.stop(signal);
+  }
+
+  async startServer(index: number): Promise<void> {
+    this.#earlierLogs[index]?.push(...(this.#servers[index]?.log ?? []));
+    this.#servers[index] = await this.#start(this.ports[index] ?? 0);
+  }
+
+  keys(...args: string[]): Promise<Record<string, unknown>> {
+    return runKeysCommand(this.#options.storage, ...args);
+  }
+
+  createKey(...plan: string[]): Promise<{ id: string; key: string }> {
+    return createKey(this.#options.storage, ...plan);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.stop()));
+  }
+
+  #start(port: number): Promise<PetstoreServer> {
+    const { storage, flags = [], under } = this.#options;
+    return startPetstore([...storage, ...flags, "--port", `${port}`], under);
+  }
+}

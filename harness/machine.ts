@@ -1,0 +1,70 @@
+import { existsSync, readFileSync } from "node:fs";
+import { availableParallelism, cpus, release, totalmem } from "node:os";
+
+export type Machine = Readonly<ReturnType<typeof describeMachine>>;
+
+export function describeMachine() {
+  return {
+    cpu: cpuModel(),
+    cores: availableParallelism(),
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    architecture: process.arch,
+    load: readFileSync("/proc/loadavg", "utf8").split(" ").slice(0, 3).join(" "),
+  };
+}
+
+export function machineText({ cores, cpu, architecture, memoryGb, kernel }: Machine): string {
+  return `${cores} cores of ${cpu} (${architecture}), ${memoryGb} GB, Linux ${kernel}`;
+}
+
+/** ARM kernels do not name the processor; lscpu names most of them. */
+function cpuModel(): string {
+  const named = cpus()[0]?.model ?? "";
+  if (named !== "" && named !== "unknown") return named;
+  const model = /^Model name:\s*(.+)$/m.exec(outputOf(["lscpu"]))?.[1];
+  return model === undefined || model === "-" ? "unknown" : model;
+}
+
+export interface Cores {
+  readonly server: string;
+  readonly load: string;
+}
+
+/** One core for the server and another for the load, of those that this process may use. */
+export function chooseCores(): Cores | undefined {
+  const status = readFileSync("/proc/self/status", "utf8");
+  const allowed = coresIn(/^Cpus_allowed_list:\s*(\S+)/m.exec(status)?.[1]);
+  const [server] = allowed;
+  if (server === undefined || Bun.which("taskset") === null) return undefined;
+  const others = allowed.filter((core) => core !== server);
+  const siblings = siblingsOf(server);
+  const load = others.find((core) => !siblings.includes(core)) ?? others[0];
+  return load === undefined ? undefined : { server: String(server), load: String(load) };
+}
+
+/** The threads of one physical core share its time. */
+function siblingsOf(core: number): number[] {
+  const path = `/sys/devices/system/cpu/cpu${core}/topology/thread_siblings_list`;
+  return existsSync(path) ? coresIn(readFileSync(path, "utf8").trim()) : [];
+}
+
+/** Reads lists such as 0-3,8. */
+function coresIn(list = ""): number[] {
+  return list.split(",").flatMap((range) => {
+    const [first = Number.NaN, last = first] = range.split("-").map(Number);
+    return Number.isNaN(first) ? [] : Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  });
+}
+
+export function pinThisProcessTo(core: string): void {
+  Bun.spawnSync(["taskset", "-acp", core, String(process.pid)]);
+}
+
+/** What a command prints to both streams; empty if it does not exist. */
+export function outputOf(command: string[]): string {
+  const [program = ""] = command;
+  if (Bun.which(program) === null) return "";
+  const { stdout, stderr } = Bun.spawnSync(command);
+  return stdout.toString() + stderr.toString();
+}

@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import { Child } from "./child.ts";
+
+/** The program as `npm start` runs it. */
+export const PETSTORE = [process.execPath, join(import.meta.dir, "../src/cli/main.ts")];
+
+export interface LogLine {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly level: string;
+  readonly event: string;
+  /** JSON, or empty. */
+  readonly details: string;
+}
+
+export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
+
+/** `under` is a command that runs the command after it, such as `nice`. */
+export async function startPetstore(flags: readonly string[], under: readonly string[] = []) {
+  const log: LogLine[] = [];
+  const child = new Child([...under, ...PETSTORE, "serve", ...flags], {
+    onLine(line) {
+      const parsed = parseLogLine(line);
+      if (parsed) log.push(parsed);
+    },
+  });
+  const [, url = ""] = await child.line(/^ .* (http\S+\/v1)$/);
+  return {
+    /** Base address, `/v1` included. */
+    url,
+    /** The first API key, if this server created it. It is printed together with the address. */
+    key: /pet_(?:live|test)_\w+/.exec(child.output)?.[0],
+    pid: child.pid,
+    /** Grows while the server is running. */
+    log: log as readonly LogLine[],
+    stop: (signal?: NodeJS.Signals) => child.stop(signal),
+  };
+}
+
+/** `2026-11-15T13:40:34.829Z info serving {"version":"1.0.0"}` */
+function parseLogLine(line: string): LogLine | undefined {
+  const match = /^(\S+Z) (\w+) ([^{]*[^{ ]) ?(.*)$/.exec(line);
+  const [, time = "", level = "", event = "", details = ""] = match ?? [];
+  return match ? { at: Date.parse(time), level, event, details } : undefined;
+}
+
+export async function runPetstore(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const child = Bun.spawn([...PETSTORE, ...args], { stdout: "pipe", stderr: "pipe" });
+  const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { code, out, err };
+}
+
+/** `storage` are the flags that say where the data is. Gives what the command prints as JSON. */
+export async function runKeysCommand(
+  storage: readonly string[],
+  ...args: string[]
+): Promise<Record<string, unknown>> {
+  const { code, out, err } = await runPetstore("keys", ...args, "--json", ...storage);
+  if (code !== 0) throw new Error(`keys ${args[0]}: ${err}`);
+  return JSON.parse(out);
+}
+
+export const UNLIMITED_PER_MINUTE = 1_000_000_000;
+const UNLIMITED = ["--per-minute", `${UNLIMITED_PER_MINUTE}`, "--per-day", `${UNLIMITED_PER_MINUTE}`];
+
+/** Without a plan, a key whose limits no load reaches. */
+export async function createKey(
+  storage: readonly string[],
+  ...plan: string[]
+): Promise<{ id: string; key: string }> {
+  const chosen = plan.length > 0 ? plan : ["enterprise", ...UNLIMITED];
+  const { id, key } = await runKeysCommand(storage, "create", "--name", "test", "--plan", ...chosen);
+  return { id: String(id), key: String(key) };
+}

@@ -1,0 +1,116 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { outputOf } from "./machine.ts";
+
+export interface Program {
+  readonly name: string;
+  find(): string | undefined;
+  /** The first that the package sources offer is installed. */
+  readonly packages: readonly string[];
+}
+
+const DEBIAN_POSTGRESQL = "/usr/lib/postgresql";
+
+export const POSTGRESQL: Program = {
+  name: "PostgreSQL",
+  packages: ["postgresql"],
+  find() {
+    const onPath = folderOf("initdb");
+    if (onPath !== undefined && folderOf("postgres") === onPath) return onPath;
+    return versionsIn(DEBIAN_POSTGRESQL).find((folder) => Bun.which("postgres", { PATH: folder }) !== null);
+  },
+};
+
+export const VALKEY: Program = {
+  name: "Valkey or Redis 7",
+  packages: ["valkey-server", "redis-server"],
+  find: () => folderOf("valkey-server") ?? folderOf("redis-server"),
+};
+
+export const NGINX: Program = {
+  name: "nginx",
+  packages: ["nginx-light", "nginx"],
+  find: () => folderOf("nginx"),
+};
+
+export const HAPROXY: Program = { name: "HAProxy", packages: ["haproxy"], find: () => folderOf("haproxy") };
+
+function folderOf(program: string): string | undefined {
+  const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/usr/local/sbin`;
+  return Bun.which(program, { PATH })?.replace(/\/[^/]*$/, "");
+}
+
+/** Newest first. */
+function versionsIn(folder: string): string[] {
+  try {
+    const versions = readdirSync(folder).toSorted((a, b) => Number(b) - Number(a));
+    return versions.map((version) => `${folder}/${version}/bin`);
+  } catch {
+    return [];
+  }
+}
+
+/** The folder of the program's executables. Installs the program if it is missing. */
+export function provide(
+  program: Program,
+  install: (program: Program) => string | undefined = installPackage,
+): string {
+  const present = program.find();
+  if (present !== undefined) return present;
+  const problem = install(program);
+  const installed = program.find();
+  if (installed !== undefined) return installed;
+  const packages = program.packages.join(" or ");
+  throw new Error(
+    `${program.name} is missing: install the package ${packages} (${problem ?? "it has no server"}).`,
+  );
+}
+
+export function valkeyServer(): string {
+  const folder = provide(VALKEY);
+  return Bun.which("valkey-server", { PATH: folder }) ?? `${folder}/redis-server`;
+}
+
+/** From "postgres (PostgreSQL) 15.7 (Debian …)" and "Redis server v=7.0.15 sha=…": PostgreSQL 15.7, Redis 7.0.15. */
+export function databaseVersions(): string {
+  const versions = [`${provide(POSTGRESQL)}/postgres`, valkeyServer()].map((executable) => {
+    const text = outputOf([executable, "--version"]);
+    const [, name = executable, version = ""] = /(PostgreSQL|Redis|Valkey)\D*(\d[\d.]*)/.exec(text) ?? [];
+    return `${name} ${version}`;
+  });
+  return versions.join(", ");
+}
+
+/** Another process may be installing packages at the same time. */
+const WAIT_FOR_LOCK = ["-o", "DPkg::Lock::Timeout=120"];
+
+/** Gives the reason if it fails. */
+function installPackage({ name, packages }: Program): string | undefined {
+  if (Bun.which("apt-get") === null) return "there is no apt-get to do it";
+  if (process.getuid?.() !== 0) return "only root can";
+  process.stderr.write(`Installing ${name} …\n`);
+  const restoreDefaults = withoutDefaultCluster();
+  try {
+    run("apt-get", ...WAIT_FOR_LOCK, "update", "-q");
+    const offered =
+      packages.find((each) => run("apt-cache", "show", each).exitCode === 0) ?? packages[0] ?? "";
+    const flags = [...WAIT_FOR_LOCK, "install", "-qy", "--no-install-recommends"];
+    const { exitCode, stderr } = run("apt-get", ...flags, offered);
+    return exitCode === 0 ? undefined : `apt-get: ${stderr.toString().trim().split("\n").at(-1)}`;
+  } finally {
+    restoreDefaults();
+  }
+}
+
+function run(...command: string[]) {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  return Bun.spawnSync(command, { env, stdout: "pipe", stderr: "pipe" });
+}
+
+/** Debian's package creates and starts a PostgreSQL server unless this setting is present. */
+function withoutDefaultCluster(): () => void {
+  const folder = "/etc/postgresql-common/createcluster.d";
+  const setting = `${folder}/petstore-tests.conf`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(setting, "create_main_cluster = false\n");
+  return () => rmSync(setting);
+}

@@ -1,0 +1,117 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Child } from "./child.ts";
+import { temporaryFolder } from "./cleanup.ts";
+import { UsageError } from "./command-line.ts";
+
+/** A request, or one with a gap that the values fill in turn. */
+export interface RequestPart {
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly values?: readonly string[];
+  /** How many of the requests are of this kind, in relation to the other parts. */
+  readonly share: number;
+}
+
+export interface WrkOptions {
+  readonly port: number;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly parts: readonly RequestPart[];
+  /** Where in the values to begin. */
+  readonly offset?: number;
+  /** Mean pause of a connection between two requests; without it, the next request follows the response. */
+  readonly delayMs?: number;
+  readonly core?: string | undefined;
+}
+
+/** As wrk.lua prints them. Latencies are in microseconds. */
+export interface WrkFigures {
+  readonly requests: number;
+  readonly micros: number;
+  readonly bytes: number;
+  readonly p50: number;
+  readonly p99: number;
+  /** Responses with a status of 400 or more. */
+  readonly rejected: number;
+  /** Connections that failed, broke or timed out. */
+  readonly failed: number;
+  /** Share of a core that wrk itself used. */
+  readonly loadCpu: number;
+}
+
+export function requireWrk(): void {
+  if (process.platform !== "linux") throw new UsageError("benchmarks read /proc and need Linux");
+  if (Bun.which("wrk") === null)
+    throw new UsageError("wrk is missing; install it (Debian, Ubuntu: apt-get install wrk)");
+}
+
+const SCRIPT = join(import.meta.dir, "wrk.lua");
+const GRACE_MS = 15_000;
+let folder: string | undefined;
+
+export async function runWrk(options: WrkOptions): Promise<WrkFigures> {
+  const { port, connections, seconds, core } = options;
+  folder ??= temporaryFolder("wrk");
+  const plan = join(folder, "plan.lua");
+  writeFileSync(plan, planOf(options, folder));
+  const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT];
+  const wrk = new Child(["wrk", ...flags, `http://127.0.0.1:${port}`, "--", plan], { core });
+  const timer = setTimeout(() => wrk.kill("SIGKILL"), seconds * 1_000 + GRACE_MS);
+  await wrk.ended;
+  clearTimeout(timer);
+  const line = /^FIGURES (.+)$/m.exec(wrk.output)?.[1];
+  if (line === undefined) throw new Error(`wrk failed: ${wrk.output.trim()}`);
+  const figures: Omit<WrkFigures, "loadCpu"> = JSON.parse(line);
+  return { ...figures, loadCpu: wrk.cpuMicros / figures.micros };
+}
+
+/** JSON's escapes of ASCII text are Lua's, too. */
+function planOf({ parts, offset = 0, delayMs = 0 }: WrkOptions, folder: string): string {
+  const tables = parts.map(({ prefix, suffix, values }) => {
+    const source = values && `, values = ${JSON.stringify(fileOf(values, folder))}`;
+    return `{ prefix = ${JSON.stringify(prefix)}, suffix = ${JSON.stringify(suffix)}${source ?? ""} }`;
+  });
+  const pattern = patternOf(parts.map(({ share }) => share)).map((part) => part + 1);
+  return `return { parts = { ${tables.join(", ")} }, pattern = { ${pattern.join(", ")} }, offset = ${offset}, delayMs = ${delayMs} }\n`;
+}
+
+const files = new Map<readonly string[], string>();
+
+function fileOf(values: readonly string[], folder: string): string {
+  const path = files.get(values) ?? join(folder, `values-${files.size}.txt`);
+  if (!files.has(values)) writeFileSync(path, `${values.join("\n")}\n`);
+  files.set(values, path);
+  return path;
+}
+
+/** Which part each request takes, with the requests of each part spread evenly. */
+export function patternOf(shares: readonly number[]): number[] {
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  const owed = shares.map(() => 0);
+  return Array.from({ length: total }, () => {
+    for (const [part, share] of shares.entries()) owed[part] = (owed[part] ?? 0) + share;
+    const next = owed.indexOf(Math.max(...owed));
+    owed[next] = (owed[next] ?? 0) - total;
+    return next;
+  });
+}
+
+/** The same request again and again, a create if there is a body. Every response has to be a success. */
+export async function loadWith({
+  url,
+  key,
+  body,
+  ...options
+}: { url: string; key: string; body?: string } & Pick<WrkOptions, "connections" | "seconds">) {
+  const { port, pathname } = new URL(url);
+  const authorization = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n`;
+  const prefix =
+    body === undefined
+      ? `GET ${pathname} HTTP/1.1\r\n${authorization}\r\n`
+      : `POST ${pathname} HTTP/1.1\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const figures = await runWrk({ port: Number(port), parts: [{ prefix, suffix: "", share: 1 }], ...options });
+  const { rejected, failed } = figures;
+  if (rejected + failed > 0) throw new Error(`${url}: ${rejected} responses were errors, ${failed} failed`);
+  return figures;
+}

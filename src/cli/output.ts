@@ -1,0 +1,50 @@
+import { grouped } from "../config/value-types.ts";
+import type { Limits } from "../domain/rate-limit.ts";
+
+/** Rows with aligned columns, by the width that a terminal shows. */
+export function columns(rows: readonly (readonly string[])[], gap = 2): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [column, cell] of row.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, Bun.stringWidth(cell));
+    }
+  }
+  const padded = (cell: string, column: number) =>
+    cell + " ".repeat((widths[column] ?? 0) - Bun.stringWidth(cell) + gap);
+  return rows.map((row) => `${row.map(padded).join("").trimEnd()}\n`).join("");
+}
+
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** RFC 3339. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function formatLimits({ perMinute, perDay }: Limits): string {
+  return `${grouped(perMinute)} requests per minute, ${grouped(perDay)} per day`;
+}
+
+/** A new secret on a line of its own, and how to try it. */
+export function formatSecret(secret: string, url: string | undefined): string {
+  const trial =
+    url === undefined
+      ? "A server on --port 0 prints its URL when it starts."
+      : `Try it:\n\n  ${curlCommand(secret, url)}`;
+  return `
+  ${secret}
+
+This is the only time it is shown: Petstore stores only its hash. ${trial}
+`;
+}
+
+export function curlCommand(secret: string, url: string): string {
+  return `curl -i -H 'Authorization: Bearer ${secret}' ${shellQuoted(`${url}/pets`)}`;
+}
+
+/** One word to a shell, whatever the text contains. */
+export function shellQuoted(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,105 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { BASE_PATH } from "../contract/operations.ts";
+import { formatIpNetwork, type IpNetwork, parseIpNetwork, withoutHostBits } from "../ip-address.ts";
+import { integer, type ValueType } from "./value-types.ts";
+
+const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
+/** Such as 1.2.3.999 or 10.1: a mistyped address, not a name. */
+const ENDS_IN_NUMBER = /(?:^|\.)\d+$/;
+
+export const host: ValueType<string> = {
+  placeholder: "HOST",
+  expected: "an IP address or host name without a port, such as 127.0.0.1, ::1, 0.0.0.0 or localhost",
+  parse: (text) => {
+    const bare = text.replace(/^\[(.*)\]$/, "$1");
+    if (isIPv6(bare)) return bare;
+    return isIPv4(text) || (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text)) ? text : undefined;
+  },
+  format: (value) => value,
+};
+
+export const port: ValueType<number> = {
+  ...integer({ min: 0, max: 65_535 }),
+  remark: (text) =>
+    /^(?:tcp|udp|sctp):\/\//.test(text)
+      ? "Kubernetes sets this variable for a service named petstore: set enableServiceLinks: false, or use --port"
+      : undefined,
+};
+
+/** The URL of the API as clients see it. It always ends in BASE_PATH. */
+export const baseUrl: ValueType<string> = {
+  placeholder: "URL",
+  expected: `an http:// or https:// URL without user, query or fragment, such as https://api.example.com${BASE_PATH}`,
+  parse: (text) => {
+    // The URL parser also accepts blanks and backslashes, by repairing them.
+    if (!/^https?:\/\/[^\s\\/?#@]+(?:\/[^\s\\?#]*)?$/i.test(text) || !URL.canParse(text)) return undefined;
+    const { origin, pathname } = new URL(text);
+    const path = pathname.replace(/\/+$/, "");
+    return origin + (path.endsWith(BASE_PATH) ? path : path + BASE_PATH);
+  },
+  format: (value) => value,
+};
+
+export const postgresUrl = serverUrl({
+  schemes: ["postgres", "postgresql"],
+  path: /^\/?[^/]*$/,
+  example: "postgres://user:password@host:5432/database",
+});
+
+export const valkeyUrl = serverUrl({
+  schemes: ["redis", "rediss"],
+  // The number of a logical database.
+  path: /^\/?\d{0,9}$/,
+  example: "redis://host:6379 (rediss:// for TLS)",
+});
+
+function serverUrl(options: {
+  schemes: readonly string[];
+  path: RegExp;
+  example: string;
+}): ValueType<string> {
+  const { schemes, path, example } = options;
+  return {
+    placeholder: "URL",
+    secret: true,
+    expected: `a URL such as ${example}`,
+    parse: (text) => {
+      const url = /\s/.test(text) ? null : URL.parse(text);
+      if (url === null || url.hostname === "" || !schemes.includes(url.protocol.slice(0, -1)))
+        return undefined;
+      const isValid =
+        path.test(url.pathname) && [url.username, url.password, url.pathname].every(isDecodable);
+      return isValid ? text : undefined;
+    },
+    format: (value) => value,
+    remark: (text) => (isDecodable(text) ? undefined : "write % as %25 in a user, password or database"),
+  };
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Bits after the prefix must be zero: 10.1.2.3/8 would trust 16 million addresses where one may have been meant. */
+export const network: ValueType<IpNetwork> = {
+  placeholder: "CIDR",
+  expected: "an IP address or network such as 10.0.0.0/8, 192.0.2.7 or fd00::/8",
+  parse: (text) => {
+    const network = parseIpNetwork(text);
+    return network && formatIpNetwork(network) === formatIpNetwork(withoutHostBits(network))
+      ? network
+      : undefined;
+  },
+  format: formatIpNetwork,
+  hint: (text) => {
+    const network = parseIpNetwork(text);
+    if (network === undefined) return undefined;
+    const single = { ...network, prefixLength: 128 };
+    return `${formatIpNetwork(withoutHostBits(network))} or ${formatIpNetwork(single)}`;
+  },
+};

@@ -1,0 +1,146 @@
+import { isIPv6 } from "node:net";
+import { join } from "node:path";
+import { BASE_PATH } from "../contract/operations.ts";
+import type { Environment } from "../domain/api-keys.ts";
+import { DEFAULT_PLANS, type Plans } from "../domain/plans.ts";
+import type { BanRules } from "../domain/rate-limit.ts";
+import type { IpNetwork } from "../ip-address.ts";
+import {
+  ADDRESS_OPTIONS,
+  type BAN_OPTIONS,
+  DEFAULT_PORT,
+  type PLAN_OPTIONS,
+  type SETTINGS,
+  type STORAGE_OPTIONS,
+} from "./options.ts";
+import type { ValuesOf, Variables } from "./parse-options.ts";
+
+/** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
+export interface Config extends StorageConfig {
+  readonly host: string;
+  /** 0 means any free port. */
+  readonly port: number;
+  /** How long a request waits for Valkey. */
+  readonly limitsTimeoutMs: number;
+  /** URL of the API as clients see it; undefined means the address listened on. */
+  readonly publicUrl?: string;
+  /** URL of the API in the other environment, for the OpenAPI document. */
+  readonly twinUrl?: string;
+  /** Networks whose `X-Forwarded-For` is trusted. */
+  readonly trustedProxies: readonly IpNetwork[];
+  /** How long the server keeps serving after a stop signal, so that load balancers notice it first. */
+  readonly drainDelayMs: number;
+  readonly plans: Plans;
+  readonly ban: BanRules;
+}
+
+/** Where an environment stores its data and counts its rate limits. */
+export interface StorageConfig {
+  readonly environment: Environment;
+  readonly dataDir: string;
+  /** PostgreSQL; undefined means SQLite in `dataDir`. */
+  readonly databaseUrl?: string;
+  /** Valkey: one server, or several nodes of a cluster. Undefined means in the server process. */
+  readonly limitsUrls?: readonly string[];
+}
+
+/** The one place that reads the process's environment variables. */
+export function processVariables(): Variables {
+  return process.env;
+}
+
+export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
+  const publicUrl = values["public-url"];
+  const twinUrl = values["twin-url"];
+  return {
+    ...storageOf(values),
+    limitsTimeoutMs: values["limits-timeout"],
+    host: values.host,
+    port: values.port ?? DEFAULT_PORT[values.env],
+    ...(publicUrl !== undefined && { publicUrl }),
+    ...(twinUrl !== undefined && { twinUrl }),
+    trustedProxies: values["trust-proxy"],
+    drainDelayMs: values["drain-delay"],
+    plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
+    ban: banRulesOf(values),
+  };
+}
+
+export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS>): StorageConfig {
+  const databaseUrl = values["database-url"];
+  const limitsUrls = values["limits-url"];
+  return {
+    environment: values.env,
+    dataDir: values.data,
+    ...(databaseUrl !== undefined && { databaseUrl }),
+    ...(limitsUrls !== undefined && { limitsUrls }),
+  };
+}
+
+export function plansOf(values: ValuesOf<typeof PLAN_OPTIONS>): Plans {
+  return {
+    ...DEFAULT_PLANS,
+    free: values["free-limits"],
+    pro: values["pro-limits"],
+    business: values["business-limits"],
+  };
+}
+
+export function banRulesOf(values: ValuesOf<typeof BAN_OPTIONS>): BanRules {
+  return { strikes: values["ban-strikes"], graceMs: values["ban-grace"], lengthMs: values["ban-length"] };
+}
+
+/** The files of an environment; one server holds the lock. */
+export function pathsOf({
+  dataDir,
+  environment,
+}: StorageConfig): Record<"store" | "usageStore" | "lock", string> {
+  const path = join(dataDir, environment);
+  return { store: `${path}.db`, usageStore: `${path}-limits.db`, lock: `${path}.lock` };
+}
+
+/** For people: without user names and passwords. */
+export function describeStorage(storage: StorageConfig): { data: string; rateLimits: string } {
+  const { dataDir, databaseUrl, limitsUrls } = storage;
+  return {
+    data: databaseUrl === undefined ? dataDir : `PostgreSQL at ${withoutCredentials(databaseUrl)}`,
+    rateLimits:
+      limitsUrls === undefined
+        ? "in the server process"
+        : `Valkey at ${limitsUrls.map(withoutCredentials).join(", ")}`,
+  };
+}
+
+function withoutCredentials(url: string): string {
+  const { host, pathname } = new URL(url);
+  return host + pathname.replace(/\/$/, "");
+}
+
+/** The URL of the API on a listener. One that listens on all addresses is reached over loopback. */
+export function listenUrl(host: string, port: number): string {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}${BASE_PATH}`;
+}
+
+export const DEFAULT_URL: Readonly<Record<Environment, string>> = {
+  production: listenUrl(ADDRESS_OPTIONS.host.default, DEFAULT_PORT.production),
+  staging: listenUrl(ADDRESS_OPTIONS.host.default, DEFAULT_PORT.staging),
+};
+
+/** The URL of the API on a server with these settings; undefined for port 0. */
+export function expectedUrl(
+  values: ValuesOf<typeof ADDRESS_OPTIONS> & { readonly env: Environment },
+): string | undefined {
+  const { host, port = DEFAULT_PORT[values.env] } = values;
+  return values["public-url"] ?? (port === 0 ? undefined : listenUrl(host, port));
+}
+
+/** The URLs of both environments, for the OpenAPI document; `ownUrl` is this environment's. */
+export function serversOf(
+  { environment, twinUrl }: Pick<Config, "environment" | "twinUrl">,
+  ownUrl: string,
+): Record<Environment, string> {
+  return environment === "production"
+    ? { production: ownUrl, staging: twinUrl ?? DEFAULT_URL.staging }
+    : { production: twinUrl ?? DEFAULT_URL.production, staging: ownUrl };
+}

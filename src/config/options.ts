@@ -1,0 +1,163 @@
+import { BASE_PATH } from "../contract/operations.ts";
+import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
+import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
+import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
+import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
+import type { Options } from "./parse-options.ts";
+import {
+  boolean,
+  choice,
+  directory,
+  duration,
+  integer,
+  limitPair,
+  list,
+  requestCount,
+  text,
+} from "./value-types.ts";
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+const DAY = 24 * HOUR;
+
+/** Both environments run on one machine side by side. */
+export const DEFAULT_PORT: Readonly<Record<Environment, number>> = { production: 8080, staging: 8081 };
+
+/** For every command that reads or writes data. */
+export const STORAGE_OPTIONS = {
+  env: {
+    type: choice("ENV", ENVIRONMENTS),
+    default: "production",
+    help: "Environment; each has its own data, keys and port",
+  },
+  data: {
+    type: directory,
+    default: "./data",
+    help: "Directory of the SQLite databases; created if missing, readable by its owner only",
+  },
+  "database-url": {
+    type: postgresUrl,
+    defaultText: "SQLite in --data",
+    help: "PostgreSQL database for pets, orders and keys, shared by any number of servers",
+  },
+  "limits-url": {
+    type: list(valkeyUrl),
+    defaultText: "in the server process",
+    repeatable: true,
+    help: "Valkey or Redis for the rate limits, shared by any number of servers; repeat it for the nodes of a cluster",
+  },
+} as const satisfies Options;
+
+export const ADDRESS_OPTIONS = {
+  host: {
+    type: host,
+    default: "127.0.0.1",
+    help: "Address to listen on; 0.0.0.0 or :: for all addresses of the machine",
+  },
+  port: {
+    type: port,
+    defaultText: `${DEFAULT_PORT.production}, or ${DEFAULT_PORT.staging} in staging`,
+    help: "Port to listen on; 0 for any free port",
+  },
+  "public-url": {
+    type: baseUrl,
+    defaultText: "the address listened on",
+    help: `URL of the API as clients see it; ${BASE_PATH} is added if missing`,
+  },
+} as const satisfies Options;
+
+/** Enterprise has no option here: each Enterprise key has its own limits. */
+export const PLAN_OPTIONS = {
+  "free-limits": {
+    type: limitPair,
+    default: DEFAULT_PLANS.free,
+    help: "Rate limits of the Free plan: requests per minute and per day",
+  },
+  "pro-limits": { type: limitPair, default: DEFAULT_PLANS.pro, help: "Rate limits of the Pro plan" },
+  "business-limits": {
+    type: limitPair,
+    default: DEFAULT_PLANS.business,
+    help: "Rate limits of the Business plan",
+  },
+} as const satisfies Options;
+
+export const BAN_OPTIONS = {
+  "ban-strikes": {
+    type: integer({ min: 1, max: 1_000_000 }),
+    default: DEFAULT_BAN.strikes,
+    help: "Strikes that ban a key; a request rejected after the grace period is a strike",
+  },
+  "ban-grace": {
+    type: duration({ min: 0, max: HOUR }),
+    default: DEFAULT_BAN.graceMs,
+    help: "Grace period after the first 429",
+  },
+  "ban-length": {
+    type: duration({ min: SECOND, max: 30 * DAY }),
+    default: DEFAULT_BAN.lengthMs,
+    help: "Duration of a ban",
+  },
+} as const satisfies Options;
+
+/** The settings of a server: `petstore serve`. */
+export const SETTINGS = {
+  ...STORAGE_OPTIONS,
+  "limits-timeout": {
+    type: duration({ min: 5, max: SECOND }),
+    default: DEFAULT_DECISION_TIMEOUT_MS,
+    help: "Timeout of a request to Valkey; after it, the server counts in its own process until Valkey responds",
+  },
+  ...ADDRESS_OPTIONS,
+  "twin-url": {
+    type: baseUrl,
+    defaultText: "its default port on this machine",
+    help: "URL of the API in the other environment, for the OpenAPI document",
+  },
+  "trust-proxy": {
+    type: list(network),
+    default: [],
+    defaultText: "none",
+    repeatable: true,
+    help: "Proxies whose X-Forwarded-For header is trusted; can be repeated",
+  },
+  "drain-delay": {
+    type: duration({ min: 0, max: 5 * SECOND }),
+    default: 0,
+    help: "Time to keep serving after a stop signal, while /healthz responds 503 to load balancers",
+  },
+  ...PLAN_OPTIONS,
+  "anonymous-limits": {
+    type: limitPair,
+    default: DEFAULT_PLANS.anonymous,
+    help: "Rate limits of a client address that sends no valid key",
+  },
+  ...BAN_OPTIONS,
+} as const satisfies Options;
+
+/** Further options of `petstore keys …`. */
+export const KEY_OPTIONS = {
+  name: { type: text("NAME", 100), help: "Purpose of the key, shown in lists" },
+  plan: { type: choice("PLAN", PLANS), help: "Plan of the key" },
+  "per-minute": {
+    type: requestCount,
+    help: "Requests per minute; only for the Enterprise plan, where it is required",
+  },
+  "per-day": {
+    type: requestCount,
+    help: "Requests per day; only for the Enterprise plan, where it is required",
+  },
+  expires: {
+    type: duration({ min: SECOND, max: 3_650 * DAY }),
+    defaultText: "never",
+    help: "Time from now until the key expires",
+  },
+  overlap: {
+    type: duration({ min: 0, max: 30 * DAY }),
+    default: DAY,
+    help: "Time for which the previous secrets stay valid",
+  },
+  json: { type: boolean, default: false, help: "Print JSON" },
+} as const satisfies Options;
+
+/** Every option. A flag means the same in every command. */
+export const OPTIONS = { ...SETTINGS, ...KEY_OPTIONS } as const;

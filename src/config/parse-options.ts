@@ -1,0 +1,84 @@
+import { quoted, UsageError } from "./usage-error.ts";
+import type { ValueType } from "./value-types.ts";
+
+/** One option: the parser, --help and the documentation take everything from here. */
+export interface Option<T = unknown> {
+  readonly type: ValueType<T>;
+  readonly help: string;
+  readonly default?: T;
+  /** Describes a default that is not one fixed value. */
+  readonly defaultText?: string;
+  /** Several flags are joined by commas. */
+  readonly repeatable?: true;
+}
+
+export type Options = Readonly<Record<string, Option>>;
+export type ValueOf<O extends Option> =
+  O["type"] extends ValueType<infer T> ? (O extends { default: unknown } ? T : T | undefined) : never;
+export type ValuesOf<O extends Options> = { readonly [F in keyof O]: ValueOf<O[F]> };
+
+/** The values typed for each flag; the names are without dashes. */
+export type Flags = Readonly<Record<string, readonly string[] | undefined>>;
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** `--per-minute` is PETSTORE_PER_MINUTE. */
+export function variableOf(flag: string): string {
+  return `PETSTORE_${flag.toUpperCase().replaceAll("-", "_")}`;
+}
+
+/** Flags override variables, variables override defaults. Reports the first invalid value. */
+export function parseOptions<O extends Options>(
+  options: O,
+  flags: Flags,
+  variables: Variables,
+): ValuesOf<O> | UsageError {
+  const values: Record<string, unknown> = {};
+  for (const [flag, option] of Object.entries(options)) {
+    const source = sourceOf(flag, flags, variables);
+    if (source === undefined) {
+      values[flag] = option.default;
+      continue;
+    }
+    if (source.texts.length > 1 && !option.repeatable)
+      return new UsageError(`${source.name} is given more than once`);
+    const text = source.texts.join(",");
+    values[flag] = option.type.parse(text);
+    if (values[flag] === undefined) return invalidValue(source.name, text, option.type);
+  }
+  return values as ValuesOf<O>;
+}
+
+export interface Source {
+  /** The flag or the variable, as the user wrote it. */
+  readonly name: string;
+  readonly texts: readonly string[];
+}
+
+/** Undefined when the option has its default. An empty variable counts as not set. */
+export function sourceOf(flag: string, flags: Flags, variables: Variables): Source | undefined {
+  const texts = flags[flag];
+  if (texts !== undefined) return { name: `--${flag}`, texts };
+  const name = variableOf(flag);
+  const text = variables[name];
+  return text === undefined || text === "" ? undefined : { name, texts: [text] };
+}
+
+export function invalidValue(name: string, text: string, type: ValueType<unknown>): UsageError {
+  const remark = type.remark?.(text);
+  const cause = remark === undefined ? "" : ` (${remark})`;
+  if (type.secret) return new UsageError(`${name} is not valid; it must be ${type.expected}${cause}`);
+  const hint = type.hint?.(text);
+  const suggestion = hint === undefined ? "" : ` (did you mean ${hint}?)`;
+  return new UsageError(`${name} is ${quoted(text)}; it must be ${type.expected}${suggestion}${cause}`);
+}
+
+/** Undefined for an option without a default. */
+export function describeDefault({ type, default: value, defaultText }: Option): string | undefined {
+  if (defaultText !== undefined) return defaultText;
+  return value === undefined || typeof value === "boolean" ? undefined : type.format(value);
+}
+
+/** `--port N`. */
+export function flagUsage(flag: string, { type }: Option): string {
+  return type.placeholder === undefined ? `--${flag}` : `--${flag} ${type.placeholder}`;
+}

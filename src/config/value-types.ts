@@ -1,0 +1,159 @@
+import type { Limits } from "../domain/rate-limit.ts";
+import { joined } from "./usage-error.ts";
+
+/** What the value of an option can be. `format` writes a value as a user types it. */
+export interface ValueType<T> {
+  /** The value in a usage line: `--port N`. A type without one is a switch: the flag alone means true. */
+  readonly placeholder?: string;
+  /** Completes "it must be …". */
+  readonly expected: string;
+  /** Bounds or choices, short enough for a line of --help. */
+  readonly range?: string;
+  /** A value may contain a password, so messages do not repeat it. */
+  readonly secret?: true;
+  /** Undefined when the text is not valid. */
+  parse(text: string): T | undefined;
+  format(value: T): string;
+  /** A valid value that the user may have meant. */
+  hint?(text: string): string | undefined;
+  /** A likely cause of an invalid value. It repeats nothing of the value. */
+  remark?(text: string): string | undefined;
+}
+
+interface Bounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+export function choice<const T extends string>(placeholder: string, values: readonly T[]): ValueType<T> {
+  return {
+    placeholder,
+    expected: joined(values),
+    range: joined(values),
+    parse: (text) => values.find((value) => value === text),
+    format: (value) => value,
+  };
+}
+
+const DIGITS = /^(?:0|[1-9]\d{0,15})$/;
+
+export function integer({ min, max }: Bounds): ValueType<number> {
+  // Ports are written without commas.
+  const range = `${min} to ${max < 100_000 ? max : grouped(max)}`;
+  return {
+    placeholder: "N",
+    expected: `an integer from ${range}`,
+    range,
+    parse: (text) => within(DIGITS.test(text) ? Number(text) : undefined, { min, max }),
+    format: String,
+  };
+}
+
+/** 1234567 → 1,234,567. */
+export function grouped(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+function within(value: number | undefined, { min, max }: Bounds): number | undefined {
+  return value !== undefined && value >= min && value <= max ? value : undefined;
+}
+
+/** Far above any real plan, and the sum of two is still exact. */
+export const requestCount = integer({ min: 1, max: 1_000_000_000 });
+
+/**
+ * Both limits of a plan, `60/1000`. The limit per day may be lower than the limit per minute: the windows are
+ * independent, so an operator can lower one number without the other.
+ */
+export const limitPair: ValueType<Limits> = {
+  placeholder: "MINUTE/DAY",
+  expected: `requests per minute and per day such as 60/1000, from ${requestCount.range} each`,
+  range: `${requestCount.range} each`,
+  parse: (text) => {
+    const [perMinute, perDay, ...rest] = text.split("/").map(requestCount.parse);
+    if (perMinute === undefined || perDay === undefined || rest.length > 0) return undefined;
+    return { perMinute, perDay };
+  },
+  format: ({ perMinute, perDay }) => `${perMinute}/${perDay}`,
+};
+
+const NOT_ON_ONE_LINE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+export function text(placeholder: string, maxLength: number): ValueType<string> {
+  return {
+    placeholder,
+    expected: `1 to ${grouped(maxLength)} characters on one line, not all of them blank`,
+    parse: (text) =>
+      text.trim() !== "" && [...text].length <= maxLength && !NOT_ON_ONE_LINE.test(text) ? text : undefined,
+    format: (value) => value,
+  };
+}
+
+export const directory: ValueType<string> = {
+  placeholder: "DIR",
+  expected: "the path of a directory",
+  parse: (text) => (text === "" || text.includes("\0") ? undefined : text),
+  format: (value) => value,
+};
+
+const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
+const DURATION = /^(?<count>0|[1-9]\d{0,11})(?<unit>ms|s|m|h|d)$/;
+
+const EXAMPLES = ["25ms", "500ms", "90s", "15m", "24h", "30d"];
+/** For a number without a unit, most likely first. */
+const LIKELY_UNITS = ["s", "ms", "m", "h", "d"];
+
+/** Milliseconds, written with a unit. 0 needs no unit. */
+export function duration(bounds: Bounds): ValueType<number> {
+  const range = `${formatDuration(bounds.min)} to ${formatDuration(bounds.max)}`;
+  const isWithin = (text: string) => within(parseDuration(text), bounds) !== undefined;
+  return {
+    placeholder: "TIME",
+    range,
+    expected: `a duration from ${range}, such as ${joined(EXAMPLES.filter(isWithin))}`,
+    parse: (text) => within(parseDuration(text), bounds),
+    format: formatDuration,
+    hint: (text) => (DIGITS.test(text) ? LIKELY_UNITS.map((unit) => text + unit).find(isWithin) : undefined),
+  };
+}
+
+function parseDuration(text: string): number | undefined {
+  if (text === "0") return 0;
+  const { count, unit } = DURATION.exec(text)?.groups ?? {};
+  return count === undefined || !isUnit(unit) ? undefined : Number(count) * UNITS[unit];
+}
+
+function isUnit(unit: string | undefined): unit is keyof typeof UNITS {
+  return unit !== undefined && unit in UNITS;
+}
+
+/** In the largest unit that divides it. */
+export function formatDuration(ms: number): string {
+  if (ms === 0) return "0";
+  const [unit, length] = Object.entries(UNITS).find(([, length]) => ms % length === 0) ?? ["ms", 1];
+  return `${ms / length}${unit}`;
+}
+
+export const boolean: ValueType<boolean> = {
+  expected: "true or false",
+  parse: (text) => ({ true: true, "1": true, false: false, "0": false })[text],
+  format: String,
+};
+
+const splitList = (text: string) => text.split(",").map((item) => item.trim());
+
+/** The flag is repeated, or the values are separated by commas. */
+export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
+  return {
+    placeholder: `${type.placeholder}…`,
+    ...(type.secret && { secret: type.secret }),
+    expected: `${type.expected}, or several separated by commas`,
+    parse: (text) => {
+      const values = splitList(text).flatMap((item) => type.parse(item) ?? []);
+      return values.length === splitList(text).length ? values : undefined;
+    },
+    format: (values) => values.map(type.format).join(","),
+    hint: (text) => splitList(text).flatMap((item) => type.hint?.(item) ?? [])[0],
+    remark: (text) => splitList(text).flatMap((item) => type.remark?.(item) ?? [])[0],
+  };
+}

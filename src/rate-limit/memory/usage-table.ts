@@ -1,0 +1,182 @@
+import { hash as digest } from "node:crypto";
+import { newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
+import { HashIndex, hashText, NONE } from "../../hash-index.ts";
+import { readFlags, readUsage, USAGE_BYTES, writeFlags, writeUsage } from "./usage-record.ts";
+
+export { NONE };
+
+/** A subject has the slot. */
+const LIVE = 1;
+/** The slot waits to be written to the store, whichever subject has it by then: the flag outlasts a removal. */
+export const QUEUED = 2;
+/** The store has a row of the subject. */
+export const SAVED = 4;
+export const IS_KEY = 8;
+/** The window was exhausted after the last request; the table does not know the limits. */
+export const MINUTE_EXHAUSTED = 16;
+export const DAY_EXHAUSTED = 32;
+
+/**
+ * Slot n below this belongs to the key with id n. Every other subject is found by hash: keys with greater ids too, so
+ * that a few ids far apart do not take the memory of all ids between them.
+ */
+const KEY_SLOTS = 1 << 20;
+
+/** Behind the usage in a slot that is found by hash: the length of the subject's id, and the id, a byte a character. */
+const ID_LENGTH = USAGE_BYTES;
+const ID = USAGE_BYTES + 1;
+const MAX_ID_LENGTH = 63;
+const FITS = new RegExp(`^[\\x20-\\x7e]{0,${MAX_ID_LENGTH}}$`);
+
+/** A page has 4,096 slots. Adding one moves nothing, and the system gives it memory only where it is used. */
+const PAGE_SHIFT = 12;
+const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
+
+const ascii = new TextDecoder();
+const NEW_USAGE = newUsage();
+
+/** From `start` up to, and without, `end`. */
+export interface SlotRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The usage of each subject, in numbered slots of memory that the garbage collector does not trace. */
+export class UsageTable {
+  readonly #pages = Array<DataView | undefined>(KEY_SLOTS >>> PAGE_SHIFT).fill(undefined);
+  readonly #index = new HashIndex<Subject>((slot, subject) => this.#hasSubject(slot, subject));
+  readonly #freeSlots: number[] = [];
+  #size = 0;
+  #keysEnd = 0;
+  #hashedEnd = KEY_SLOTS;
+
+  /** How many subjects there are. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The slots that were ever in use: by key id, and by hash. */
+  get ranges(): readonly SlotRange[] {
+    return [
+      { start: 0, end: this.#keysEnd },
+      { start: KEY_SLOTS, end: this.#hashedEnd },
+    ];
+  }
+
+  /** The subject's slot, or NONE. */
+  find(subject: Subject): number {
+    if (hasKeySlot(subject)) return this.isLive(subject.id) ? subject.id : NONE;
+    const slot = this.#index.find(hashOf(subject), subject);
+    if (slot !== NONE) return slot;
+    const stored = storedForm(subject);
+    return stored === subject ? NONE : this.#index.find(hashOf(stored), stored);
+  }
+
+  /** Gives a subject that has none a slot with a new usage. */
+  add(subject: Subject): number {
+    const slot = hasKeySlot(subject) ? this.#addKey(subject.id) : this.#addHashed(storedForm(subject));
+    this.store(slot, NEW_USAGE);
+    this.setFlags(slot, (this.flags(slot) & QUEUED) | LIVE | (subject.kind === "key" ? IS_KEY : 0));
+    this.#size++;
+    return slot;
+  }
+
+  #addKey(id: number): number {
+    this.#pages[id >>> PAGE_SHIFT] ??= newPage(USAGE_BYTES);
+    this.#keysEnd = Math.max(this.#keysEnd, id + 1);
+    return id;
+  }
+
+  #addHashed(subject: Subject): number {
+    const slot = this.#freeSlots.pop() ?? this.#hashedEnd++;
+    const page = (this.#pages[slot >>> PAGE_SHIFT] ??= newPage(ID + MAX_ID_LENGTH));
+    const at = offset(slot);
+    const id = idText(subject);
+    page.setUint8(at + ID_LENGTH, id.length);
+    for (let i = 0; i < id.length; i++) page.setUint8(at + ID + i, id.charCodeAt(i));
+    this.#index.add(hashOf(subject), slot);
+    return slot;
+  }
+
+  remove(slot: number): void {
+    if (slot >= KEY_SLOTS) {
+      this.#index.remove(hashOf(this.subjectAt(slot)), slot);
+      this.#freeSlots.push(slot);
+    }
+    this.setFlags(slot, this.flags(slot) & QUEUED);
+    this.#size--;
+  }
+
+  subjectAt(slot: number): Subject {
+    if (slot < KEY_SLOTS) return { kind: "key", id: slot };
+    const page = this.#page(slot);
+    const at = offset(slot);
+    const id = ascii.decode(new Uint8Array(page.buffer, at + ID, page.getUint8(at + ID_LENGTH)));
+    return readFlags(page, at) & IS_KEY ? { kind: "key", id: Number(id) } : { kind: "address", id };
+  }
+
+  isLive(slot: number): boolean {
+    const page = this.#pages[slot >>> PAGE_SHIFT];
+    return page !== undefined && (readFlags(page, offset(slot)) & LIVE) !== 0;
+  }
+
+  load(slot: number, into: Usage): void {
+    readUsage(this.#page(slot), offset(slot), into);
+  }
+
+  store(slot: number, usage: Usage): void {
+    writeUsage(this.#page(slot), offset(slot), usage);
+  }
+
+  flags(slot: number): number {
+    return readFlags(this.#page(slot), offset(slot));
+  }
+
+  setFlags(slot: number, flags: number): void {
+    writeFlags(this.#page(slot), offset(slot), flags);
+  }
+
+  #hasSubject(slot: number, subject: Subject): boolean {
+    const page = this.#page(slot);
+    const at = offset(slot);
+    const isKey = (readFlags(page, at) & IS_KEY) !== 0;
+    const id = idText(subject);
+    if (isKey !== (subject.kind === "key") || page.getUint8(at + ID_LENGTH) !== id.length) return false;
+    for (let i = 0; i < id.length; i++) {
+      if (page.getUint8(at + ID + i) !== id.charCodeAt(i)) return false;
+    }
+    return true;
+  }
+
+  #page(slot: number): DataView {
+    const page = this.#pages[slot >>> PAGE_SHIFT];
+    if (page === undefined) throw new RangeError(`slot ${slot} does not exist`);
+    return page;
+  }
+}
+
+function newPage(slotBytes: number): DataView {
+  return new DataView(new ArrayBuffer(slotBytes << PAGE_SHIFT));
+}
+
+function offset(slot: number): number {
+  return (slot & PAGE_MASK) * (slot < KEY_SLOTS ? USAGE_BYTES : ID + MAX_ID_LENGTH);
+}
+
+function hasKeySlot(subject: Subject): subject is Subject & { kind: "key" } {
+  return subject.kind === "key" && subject.id < KEY_SLOTS;
+}
+
+function hashOf(subject: Subject): number {
+  return hashText(idText(subject));
+}
+
+function idText({ id }: Subject): string {
+  return typeof id === "string" ? id : String(id);
+}
+
+/** The subject as its slot stores it: an id that is too long, or has other characters than ASCII, becomes a digest. */
+function storedForm(subject: Subject): Subject {
+  if (subject.kind === "key" || FITS.test(subject.id)) return subject;
+  return { kind: "address", id: digest("sha256", `address:${subject.id}`, "base64url").slice(0, 32) };
+}

@@ -1,1 +1,0 @@
-export { createValkeyRateLimiter, type ValkeyRateLimiterOptions } from "./valkey-rate-limiter.ts";

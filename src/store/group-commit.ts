@@ -1,0 +1,112 @@
+import { Unavailable } from "../contract/errors.ts";
+import type { Awaitable } from "../domain/awaitable.ts";
+
+export interface GroupCommitOptions<Write, Result> {
+  /** Commits the writes in one transaction, all or none. The results are in the order of the writes. */
+  readonly commit: (writes: readonly Write[]) => Awaitable<readonly Result[]>;
+  readonly maxBatch: number;
+  readonly maxQueued: number;
+  /** A write that has been in the queue for longer is rejected; by default there is no limit. */
+  readonly maxQueueMs?: number;
+  /** Repeats a commit that failed because another process has locked the database. */
+  readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };
+}
+
+interface QueuedWrite<Write, Result> {
+  readonly write: Write;
+  readonly queuedAt: number;
+  resolve(result: Result): void;
+  reject(reason: unknown): void;
+}
+
+const RETRY_EVERY_MS = 25;
+
+/**
+ * Group commit: writes that arrive together share one transaction, because a transaction waits for the disk once,
+ * however many writes it holds. One batch runs at a time, and the writes that arrive meanwhile form the next.
+ *
+ * `bun bench/store.ts`: on SQLite, 32 creates take 0.3 ms in one transaction and 7 ms in 32.
+ *
+ * A batch starts in `setImmediate`, when every request that the event loop has received is in the queue. Microtasks
+ * and `nextTick` run after each single request.
+ */
+export class GroupCommit<Write, Result> {
+  readonly #options: GroupCommitOptions<Write, Result>;
+  readonly #queue: QueuedWrite<Write, Result>[] = [];
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: GroupCommitOptions<Write, Result>) {
+    this.#options = options;
+  }
+
+  /** Resolves after the commit. A write that fails is rolled back alone; the others of its batch are committed. */
+  submit(write: Write): Promise<Result> {
+    if (this.#closed) return Promise.reject(new Unavailable("the store is closed"));
+    if (this.#queue.length >= this.#options.maxQueued) {
+      return Promise.reject(new Unavailable(`the queue is full (${this.#queue.length} writes)`));
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ write, queuedAt: performance.now(), resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Rejects new writes, and waits until the queued ones are committed or have failed. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+      await this.#commit(this.#nextBatch());
+    }
+    this.#running = undefined;
+  }
+
+  #nextBatch(): QueuedWrite<Write, Result>[] {
+    const { maxBatch, maxQueueMs = Infinity } = this.#options;
+    const earliest = performance.now() - maxQueueMs;
+    const batch = this.#queue.splice(0, maxBatch);
+    for (const { queuedAt, reject } of batch) {
+      if (queuedAt < earliest) reject(new Unavailable(`the write was queued for more than ${maxQueueMs} ms`));
+    }
+    return batch.filter(({ queuedAt }) => queuedAt >= earliest);
+  }
+
+  async #commit(batch: readonly QueuedWrite<Write, Result>[]): Promise<void> {
+    if (batch.length === 0) return;
+    const { commit, retry } = this.#options;
+    const writes = batch.map(({ write }) => write);
+    const startedAt = performance.now();
+    for (;;) {
+      try {
+        const results = await commit(writes);
+        for (const [i, result] of results.entries()) batch[i]?.resolve(result);
+        return;
+      } catch (error) {
+        if (retry?.isBusy(error) !== true) return this.#splitFailed(batch, error);
+        if (performance.now() - startedAt >= retry.maxMs) return this.#rejectAll(batch, error);
+        await Bun.sleep(RETRY_EVERY_MS);
+      }
+    }
+  }
+
+  /** The queued writes have waited for the same lock. */
+  #rejectAll(batch: readonly QueuedWrite<Write, Result>[], error: unknown): void {
+    for (const { reject } of [...batch, ...this.#queue.splice(0)]) reject(error);
+  }
+
+  /** Isolates the write that fails by halving the batch, and commits the rest. */
+  async #splitFailed(batch: readonly QueuedWrite<Write, Result>[], error: unknown): Promise<void> {
+    if (batch.length === 1 || error instanceof Unavailable) {
+      for (const { reject } of batch) reject(error);
+      return;
+    }
+    const middle = batch.length >> 1;
+    await this.#commit(batch.slice(0, middle));
+    await this.#commit(batch.slice(middle));
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * One step of a schema. A released step is never edited, not even its name and its comments, because databases store
+ * them. A change of the schema is a new step at the end.
+ */
+export interface Migration {
+  /** 1, 2, 3, … in the order of the list. */
+  readonly version: number;
+  /** As it is recorded in the database. */
+  readonly name: string;
+  readonly sql: string;
+}
+
+export function latestVersion(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.version ?? 0;
+}
+
+/** Protects a database that a later release has changed. */
+export function rejectNewerSchema(version: number, migrations: readonly Migration[]): void {
+  const supported = latestVersion(migrations);
+  if (version <= supported) return;
+  throw new Error(
+    `its schema has version ${version}, and this petstore supports versions up to ${supported}; upgrade petstore`,
+  );
+}

@@ -1,0 +1,94 @@
+import type { SQL } from "bun";
+import { encodePet, type NewPet, type Pet, type PetStatus } from "../../contract/resources.ts";
+import type {
+  IdempotencyRejection,
+  IdempotentRequest,
+  Page,
+  PageQuery,
+  WriteResult,
+} from "../../domain/ports.ts";
+import { PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
+import { nextIdLock } from "./advisory-locks.ts";
+import { IdempotencyRecords } from "./idempotency-records.ts";
+import { PageReader } from "./page-query.ts";
+import type { Pools } from "./pools.ts";
+
+export const PETS = { table: "pets", columns: PET_COLUMNS };
+
+export interface PetCreation {
+  readonly pet: NewPet;
+  readonly at: number;
+  readonly request: IdempotentRequest | undefined;
+}
+
+export type CreateResult = WriteResult | IdempotencyRejection;
+
+export class Pets {
+  readonly #pages: PageReader<PetRow, Pet>;
+  readonly #records: IdempotencyRecords;
+
+  constructor(private readonly pools: Pools) {
+    this.#pages = new PageReader(pools.reads, PETS, petOf);
+    this.#records = new IdempotencyRecords("createPet", pools.writes);
+  }
+
+  list(query: PageQuery<PetStatus>): Promise<Page<Pet>> {
+    return this.#pages.read(query);
+  }
+
+  async get(id: bigint): Promise<Pet | undefined> {
+    const [row] = await this.pools.reads.query((sql) =>
+      sql.unsafe<PetRow[]>(`SELECT ${PET_COLUMNS} FROM pets WHERE id = $1`, [id]),
+    );
+    return row && petOf(row);
+  }
+
+  /** Creates all pets in one transaction. The results are in the order of the creations. */
+  async create(creations: readonly PetCreation[]): Promise<CreateResult[]> {
+    if (creations.every(({ request }) => request === undefined)) {
+      // A single statement is a transaction: one round trip, whose end the server sends after the commit.
+      const created = await this.pools.creates.query((sql) => insert(sql, creations));
+      return created.map(([, result]) => result);
+    }
+    const results = await this.pools.creates.transaction(async (tx) => {
+      const results: Map<PetCreation, CreateResult> = await this.#records.lockAndFind(tx, creations);
+      const created = await insert(
+        tx,
+        creations.filter((creation) => !results.has(creation)),
+      );
+      await this.#records.save(tx, created);
+      for (const [creation, result] of created) results.set(creation, result);
+      return results;
+    });
+    this.#records.purge(creations);
+    return creations.map((creation) => required(results.get(creation)));
+  }
+}
+
+/** ORDER BY applies before the identifiers are assigned, so the first pet gets the lowest. */
+const INSERT = `
+  WITH ${nextIdLock("pets")}
+  INSERT INTO pets (name, category_id, status)
+  SELECT name, category_id, status
+  FROM next_id_lock,
+    unnest($1::text[], $2::int8[], $3::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
+  ORDER BY place
+  RETURNING id`;
+
+async function insert(sql: SQL, creations: readonly PetCreation[]): Promise<[PetCreation, WriteResult][]> {
+  if (creations.length === 0) return [];
+  const rows = await sql.unsafe<{ id: bigint }[]>(INSERT, [
+    creations.map(({ pet }) => pet.name),
+    creations.map(({ pet }) => pet.categoryId),
+    creations.map(({ pet }) => pet.status ?? null),
+  ]);
+  return creations.map((creation, i) => {
+    const { id } = required(rows[i]);
+    return [creation, { id, body: encodePet({ ...creation.pet, id }), replayed: false }];
+  });
+}
+
+function required<T>(result: T | undefined): T {
+  if (result === undefined) throw new Error("PostgreSQL returned fewer rows than pets were created");
+  return result;
+}

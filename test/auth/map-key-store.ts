@@ -1,0 +1,64 @@
+import {
+  type ApiKey,
+  type Credential,
+  type Environment,
+  hashSecret,
+  generateSecret,
+  type NewKey,
+} from "../../src/domain/api-keys.ts";
+import type { Awaitable } from "../../src/domain/awaitable.ts";
+
+/** The part of a key store that an Authenticator uses, in Maps. It counts look-ups, and can be slow or fail. */
+export class MapKeyStore {
+  lookUps = 0;
+  /** Turns the credential that was found into the response. */
+  respond: (credential: Credential | undefined) => Awaitable<Credential | undefined> = (found) => found;
+  readonly #keys = new Map<number, ApiKey & { revision: number }>();
+  readonly #secrets = new Map<string, { keyId: number; validUntil?: number }>();
+  #revision = 0;
+
+  findCredential(secretHash: string): Awaitable<Credential | undefined> {
+    this.lookUps++;
+    return this.respond(this.peek(secretHash));
+  }
+
+  changesSince(since: number): { revision: number; changed: readonly ApiKey[] } {
+    const changed = [...this.#keys.values()].filter(({ revision }) => revision > since);
+    return { revision: this.#revision, changed };
+  }
+
+  /** As findCredential, and counts no look-up. */
+  peek(secretHash: string): Credential | undefined {
+    const found = this.#secrets.get(secretHash);
+    const key = found && this.#keys.get(found.keyId);
+    if (!key) return undefined;
+    return found.validUntil === undefined ? { key } : { key, validUntil: found.validUntil };
+  }
+
+  create(key: Partial<NewKey & { id: number; environment: Environment }> = {}): {
+    id: number;
+    secret: string;
+  } {
+    const { id = this.#keys.size + 1, environment = "production", ...rest } = key;
+    const secret = generateSecret(environment);
+    this.#keys.set(id, { id, name: "test", plan: "free", createdAt: 0, revision: ++this.#revision, ...rest });
+    this.#secrets.set(hashSecret(secret), { keyId: id });
+    return { id, secret };
+  }
+
+  rotate(id: number, overlapEndsAt: number): string {
+    for (const secret of this.#secrets.values()) {
+      if (secret.keyId === id) secret.validUntil = Math.min(secret.validUntil ?? Infinity, overlapEndsAt);
+    }
+    const secret = generateSecret("production");
+    this.#secrets.set(hashSecret(secret), { keyId: id });
+    this.update(id, {});
+    return secret;
+  }
+
+  update(id: number, change: Partial<ApiKey>): void {
+    const key = this.#keys.get(id);
+    if (!key) throw new Error(`there is no key ${id}`);
+    this.#keys.set(id, { ...key, ...change, revision: ++this.#revision });
+  }
+}

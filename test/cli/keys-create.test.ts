@@ -1,0 +1,109 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { curlCommand, shellQuoted } from "../../src/cli/output.ts";
+import { isWellFormedSecret } from "../../src/domain/api-keys.ts";
+import { cleanUp, InProcessCli } from "./cli.ts";
+import { createKey, findCredential, FREE_KEY } from "./keys.ts";
+
+afterAll(cleanUp);
+
+describe("keys create", () => {
+  test("creates the data directory and the database, and prints a key that works", async () => {
+    const cli = new InProcessCli();
+    expect(existsSync(cli.dataDir)).toBeFalse();
+    const created = await createKey(cli, "--name", "mobile app", "--plan", "pro", "--expires", "30d");
+    expect<Record<string, unknown>>({ ...created }).toEqual({
+      id: 1,
+      key: expect.any(String),
+      name: "mobile app",
+      plan: "pro",
+      limits: { perMinute: 300, perDay: 10_000 },
+      createdAt: "2026-11-15T12:00:00.000Z",
+      expiresAt: "2026-12-15T12:00:00.000Z",
+    });
+    expect(isWellFormedSecret(created.key, "production")).toBeTrue();
+    expect((await findCredential(cli, created.key))?.key).toMatchObject({
+      id: 1,
+      name: "mobile app",
+      plan: "pro",
+    });
+  });
+
+  test("a key does not expire unless --expires is given", async () => {
+    expect(await createKey(new InProcessCli())).toMatchObject({ expiresAt: null });
+  });
+
+  test("prints the key once, with a command to try it", async () => {
+    const { out } = await new InProcessCli().run(["keys", "create", ...FREE_KEY]);
+    const [secret = ""] = /pet_live_\w+/.exec(out) ?? [];
+    expect(out).toBe(`Created key 1 "app" in production: free plan, 60 requests per minute, 1,000 per day
+
+  ${secret}
+
+This is the only time it is shown: Petstore stores only its hash. Try it:
+
+  curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:8080/v1/pets
+`);
+  });
+
+  test("an expiry is part of the summary", async () => {
+    const { out } = await new InProcessCli().run(["keys", "create", ...FREE_KEY, "--expires", "1h"]);
+    expect(out).toContain("60 requests per minute, 1,000 per day; expires at 2026-11-15T13:00:00.000Z\n");
+  });
+
+  test("with --port 0 the URL is unknown, so there is no command to try it", async () => {
+    const { out } = await new InProcessCli().run(["keys", "create", ...FREE_KEY, "--port", "0"]);
+    expect(out).toEndWith("stores only its hash. A server on --port 0 prints its URL when it starts.\n");
+    expect(out).not.toContain("curl");
+  });
+
+  test("only the owner can read the data directory", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    expect(statSync(cli.dataDir).mode & 0o777).toBe(0o700);
+  });
+
+  test("staging keys have their own prefix, database and URL", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    const { out } = await cli.run(["keys", "create", ...FREE_KEY, "--env", "staging"]);
+    expect(out).toStartWith('Created key 1 "app" in staging');
+    expect(out).toMatch(/^ {2}pet_test_\w+$/m);
+    expect(out).toContain("http://127.0.0.1:8081/v1/pets");
+  });
+
+  test("an Enterprise key has its own limits", async () => {
+    const enterprise = ["--plan", "enterprise", "--per-minute", "5000", "--per-day", "4000"];
+    const created = await createKey(new InProcessCli(), "--name", "partner", ...enterprise);
+    expect(created).toMatchObject({ plan: "enterprise", limits: { perMinute: 5_000, perDay: 4_000 } });
+  });
+
+  test("every option can come from a variable", async () => {
+    const { code, out } = await new InProcessCli().run(["keys", "create"], {
+      PETSTORE_NAME: "from a variable",
+      PETSTORE_PLAN: "business",
+      PETSTORE_BUSINESS_LIMITS: "7/8",
+      PETSTORE_JSON: "true",
+    });
+    expect({ code, ...JSON.parse(out) }).toMatchObject({
+      code: 0,
+      name: "from a variable",
+      limits: { perMinute: 7, perDay: 8 },
+    });
+  });
+
+  test("a URL is one word to the shell, whatever it contains", () => {
+    expect(shellQuoted("http://127.0.0.1:8080/v1")).toBe("http://127.0.0.1:8080/v1");
+    expect(shellQuoted("http://[::1]/it's/$(x)")).toBe("'http://[::1]/it'\\''s/$(x)'");
+    expect(curlCommand("pet_live_x", "http://[::1]:1/v1")).toEndWith("'http://[::1]:1/v1/pets'");
+  });
+
+  test("--data that names a file is an error with its path", async () => {
+    const cli = new InProcessCli();
+    const file = join(cli.dataDir, "..", "file");
+    writeFileSync(file, "");
+    const created = cli.run(["keys", "create", ...FREE_KEY, "--data", file]);
+    await expect(created).rejects.toMatchObject({ code: "EEXIST", path: file });
+  });
+});

@@ -1,0 +1,177 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import type { KeyView } from "../../src/cli/key-view.ts";
+import { hashSecret } from "../../src/domain/api-keys.ts";
+import { type BanRules, decide, newUsage } from "../../src/domain/rate-limit.ts";
+import { cleanUp, InProcessCli } from "./cli.ts";
+import { createKey, paths, saveUsage, showKey } from "./keys.ts";
+
+afterAll(cleanUp);
+
+describe("keys list and keys show", () => {
+  test("without a database: a message, an empty array, and no files", async () => {
+    const cli = new InProcessCli();
+    const { code, out } = await cli.run(["keys", "list"]);
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `There are no keys in production (data: ${cli.dataDir}). Create one: petstore keys create --name NAME --plan free\n`,
+    });
+    expect(await cli.json<unknown>("keys", "list")).toEqual([]);
+    expect(existsSync(cli.dataDir)).toBeFalse();
+  });
+
+  test("keys list prints an aligned table, oldest key first", async () => {
+    const cli = new InProcessCli();
+    const enterprise = ["--plan", "enterprise", "--per-minute", "5", "--per-day", "6"];
+    await createKey(cli, "--name", "日本の店", "--plan", "free");
+    await createKey(cli, "--name", "b", ...enterprise, "--expires", "1h");
+    expect((await cli.run(["keys", "list"])).out).toBe(
+      `ID  NAME      PLAN        STATE   MINUTE  DAY     STRIKES  BANNED UNTIL  EXPIRES               CREATED
+1   日本の店  free        active  0/60    0/1000  0        -             -                     2026-11-15T12:00:00Z
+2   b         enterprise  active  0/5     0/6     0        -             2026-11-15T13:00:00Z  2026-11-15T12:00:00Z
+`,
+    );
+  });
+
+  test("keys show prints one key", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    expect((await cli.run(["keys", "show", "1"])).out).toBe(`Key          1
+Name         app
+Plan         free: 60 requests per minute, 1,000 per day
+State        active
+This minute  0 of 60 used
+This day     0 of 1,000 used
+Strikes      0
+Created      2026-11-15T12:00:00.000Z
+Expires      never
+`);
+  });
+
+  test("no command prints a secret again, nor its hash", async () => {
+    const cli = new InProcessCli();
+    const { key } = await createKey(cli);
+    for (const line of ["list", "show 1", "set-plan 1 pro", "unban 1", "revoke 1"]) {
+      for (const json of [[], ["--json"]]) {
+        const { code, out } = await cli.run(["keys", ...line.split(" "), ...json]);
+        expect(code).toBe(0);
+        expect(out).not.toContain("pet_live_");
+        expect(out).not.toContain(hashSecret(key));
+        expect(out).not.toContain(key.slice(-8));
+      }
+    }
+  });
+
+  test("usage comes from the usage store, and a closed window has none", async () => {
+    const cli = new InProcessCli();
+    const { id } = await createKey(cli);
+    const usage = newUsage();
+    for (let i = 0; i < 12; i++) decide(usage, { perMinute: 60, perDay: 1_000 }, cli.clock.now());
+    saveUsage(cli, id, usage);
+    expect((await showKey(cli, id)).usage).toEqual({
+      minute: { used: 12, limit: 60, resetsAt: "2026-11-15T12:01:00.000Z" },
+      day: { used: 12, limit: 1_000, resetsAt: "2026-11-16T12:00:00.000Z" },
+    });
+    expect((await cli.run(["keys", "list"])).out).toContain(" 12/60   12/1000 ");
+    expect((await cli.run(["keys", "show", "1"])).out).toContain(
+      "\nThis minute  12 of 60 used, resets at 2026-11-15T12:01:00.000Z\n",
+    );
+
+    cli.clock.advance(60_000);
+    expect((await showKey(cli, id)).usage).toMatchObject({
+      minute: { used: 0, resetsAt: null },
+      day: { used: 12 },
+    });
+    cli.clock.advance(86_400_000);
+    expect((await showKey(cli, id)).usage?.day).toEqual({ used: 0, limit: 1_000, resetsAt: null });
+  });
+
+  test("the limits of a plan are those of the server's settings", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    const { out } = await cli.run(["keys", "show", "1"], { PETSTORE_FREE_LIMITS: "7/80000" });
+    expect(out).toContain("free: 7 requests per minute, 80,000 per day");
+    expect(out).toContain("0 of 80,000 used");
+  });
+
+  test("strikes, a ban and its end", async () => {
+    const cli = new InProcessCli();
+    const { id } = await createKey(cli);
+    const rules: BanRules = { strikes: 3, graceMs: 0, lengthMs: 300_000 };
+    const usage = newUsage();
+    const request = (times: number) => {
+      for (let i = 0; i < times; i++) {
+        cli.clock.advance(1);
+        decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
+      }
+      saveUsage(cli, id, usage);
+    };
+    request(4);
+    expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2, bannedUntil: null });
+    request(1);
+    expect(await showKey(cli, id)).toMatchObject({
+      state: "banned",
+      bannedUntil: "2026-11-15T12:05:00.005Z",
+    });
+    expect((await cli.run(["keys", "show", "1"])).out).toContain(
+      "\nState        banned until 2026-11-15T12:05:00.005Z\n",
+    );
+
+    cli.clock.advance(300_000);
+    expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 0, bannedUntil: null });
+  });
+
+  test("a damaged usage store: usage is unknown, everything else is shown", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    const { usageStore } = paths(cli);
+    writeFileSync(usageStore, "no database, ".repeat(100));
+
+    const table = await cli.run(["keys", "list"]);
+    const [warning = ""] = table.out.split("\n");
+    expect(table).toMatchObject({ code: 0, err: "" });
+    expect(warning).toStartWith(`warning: cannot open the database ${usageStore}: file is not a database; `);
+    expect(warning).toEndWith(" (usage, strikes and bans are unknown)");
+    expect(table.out).toMatch(/^1 +app +free +active +\? +\? +\? +\? +- +2026-11-15T12:00:00Z$/m);
+
+    const shown = await cli.run(["keys", "show", "1"]);
+    expect(shown.out).toContain(
+      "\nState        active, unless it is banned\nThis minute  ?\nThis day     ?\n",
+    );
+    const { out } = await cli.run(["keys", "show", "1", "--json"]);
+    expect(JSON.parse(out.slice(out.indexOf("\n")))).toMatchObject({
+      state: "active",
+      usage: null,
+      strikes: null,
+      bannedUntil: null,
+    });
+  });
+
+  test("damage that only a read finds is reported with the file", async () => {
+    const cli = new InProcessCli();
+    const { id } = await createKey(cli);
+    saveUsage(cli, id, newUsage());
+    const { usageStore } = paths(cli);
+    // Opening reads the first pages; the table is on the last one.
+    const bytes = readFileSync(usageStore);
+    bytes.fill(0xff, bytes.length - 4096);
+    writeFileSync(usageStore, bytes);
+    const { code, out } = await cli.run(["keys", "list"]);
+    expect(code).toBe(0);
+    expect(out).toContain(`in ${usageStore}: database disk image is malformed; `);
+    expect(out).toContain(" (usage, strikes and bans are unknown)\n");
+  });
+
+  test("an expired and a revoked key", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli, "--name", "short", "--plan", "free", "--expires", "1s");
+    await createKey(cli);
+    await cli.run(["keys", "revoke", "2"]);
+    cli.clock.advance(1_000);
+    expect((await cli.json<KeyView[]>("keys", "list")).map(({ state }) => state)).toEqual([
+      "expired",
+      "revoked",
+    ]);
+    expect((await cli.run(["keys", "show", "2"])).out).toContain("Revoked      2026-11-15T12:00:00.000Z\n");
+  });
+});

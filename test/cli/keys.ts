@@ -1,0 +1,33 @@
+import type { KeyView } from "../../src/cli/key-view.ts";
+import { pathsOf } from "../../src/config/config.ts";
+import { hashSecret } from "../../src/domain/api-keys.ts";
+import type { Usage } from "../../src/domain/rate-limit.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import type { InProcessCli } from "./cli.ts";
+
+export const FREE_KEY = ["--name", "app", "--plan", "free"];
+
+export const createKey = (cli: InProcessCli, ...argv: string[]) =>
+  cli.json<{ id: number; key: string }>("keys", "create", ...(argv.length > 0 ? argv : FREE_KEY));
+
+export const showKey = (cli: InProcessCli, id: number) => cli.json<KeyView>("keys", "show", String(id));
+
+export const paths = ({ dataDir }: InProcessCli) => pathsOf({ environment: "production", dataDir });
+
+/** Undefined when the database does not have the secret. */
+export async function findCredential(cli: InProcessCli, secret: string) {
+  const { keys, close } = await openSqlite(paths(cli).store);
+  try {
+    return await keys.findCredential(hashSecret(secret));
+  } finally {
+    await close();
+  }
+}
+
+/** Writes the usage of a key as a server does. */
+export function saveUsage(cli: InProcessCli, id: number, usage: Usage): void {
+  const usageStore = openUsageStore(paths(cli).usageStore);
+  usageStore.save([[{ kind: "key", id }, usage]]);
+  usageStore.close();
+}

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { postgresUrl } from "../../harness/postgres.ts";
+import type { Server } from "../../harness/server.ts";
+import { startValkey } from "../../harness/valkey.ts";
+import { serve } from "./server-process.ts";
+import { cleanUp, petstore, temporaryDirectory } from "./cli.ts";
+
+let database: string;
+let valkey: Server;
+let limits: string;
+beforeAll(async () => {
+  [database, valkey] = await Promise.all([
+    postgresUrl(),
+    startValkey({ settings: { requirepass: "s3cret", databases: "4" } }),
+  ]);
+  limits = valkey.url.replace("//", "//:s3cret@");
+}, 60_000);
+afterAll(async () => {
+  await valkey.stop();
+  await cleanUp();
+});
+
+const host = (url: string) => new URL(url).host;
+const keys = (...argv: string[]) => petstore("keys", ...argv, "--limits-url", limits);
+
+test("messages name the hosts of PostgreSQL and Valkey, without users and passwords", async () => {
+  const storage = ["--database-url", database, "--limits-url", `${limits}/2`];
+  const postgres = `PostgreSQL at ${host(database)}${new URL(database).pathname}`;
+  const empty = await petstore("keys", "list", ...storage);
+  expect(empty.out).toStartWith(`There are no keys in production (data: ${postgres}). Create one: `);
+  expect((await petstore("keys", "show", "7", ...storage)).err).toContain(
+    `in production (data: ${postgres}); see`,
+  );
+
+  const { startMessage, stop, log } = await serve(temporaryDirectory(), ...storage);
+  expect(startMessage).toContain(
+    `\n  Data         ${postgres}\n  Rate limits  Valkey at ${host(valkey.url)}/2\n`,
+  );
+  expect(await stop("SIGTERM")).toBe(0);
+  const [serving = ""] = await log();
+  expect(serving).toContain(`"data":"${postgres}","rateLimits":"Valkey at ${host(valkey.url)}/2"`);
+  expect(startMessage + serving).not.toContain("s3cret");
+  expect(startMessage + serving).not.toContain(new URL(database).username + "@");
+}, 20_000);
+
+test.each([
+  ["a wrong password", (url: string) => url.replace("s3cret", "not-it"), "WRONGPASS"],
+  ["no password", (url: string) => url.replace(":s3cret@", ""), "NOAUTH"],
+  ["a database that does not exist", (url: string) => `${url}/4`, "ERR DB index is out of range"],
+  [
+    "a single server instead of a cluster",
+    (url: string) => `${url},${url}`,
+    "ERR This instance has cluster support",
+  ],
+])("%s is reported as a wrong configuration", async (_name, change, reason) => {
+  const { stop, log } = await serve(temporaryDirectory(), "--limits-url", change(limits));
+  expect(await stop("SIGTERM")).toBe(0);
+  const [line = ""] = await log();
+  expect(line).toContain(` warn Valkey rejects commands (${reason}`);
+  expect(line).toEndWith("); each server applies the rate limits on its own");
+});
+
+test("an unavailable Valkey is reported in one line, without a stack", async () => {
+  const { stop, log } = await serve(temporaryDirectory(), "--limits-url", "redis://127.0.0.1:1");
+  expect(await stop("SIGTERM")).toBe(0);
+  const [line = ""] = await log();
+  expect(line).toEndWith(
+    ' warn Valkey is unavailable; each server applies the rate limits on its own {"cause":"connect ECONNREFUSED 127.0.0.1:1"}',
+  );
+});
+
+test("without Valkey a ban is unknown and keys unban fails", async () => {
+  const data = temporaryDirectory();
+  const at = ["--data", data];
+  const create = ["create", "--name", "app", "--plan", "enterprise", "--per-minute", "1", "--per-day", "9"];
+  const bans = ["--ban-strikes", "1", "--ban-grace", "0", "--ban-length", "1h"];
+  const { key } = JSON.parse((await keys(...create, "--json", ...at)).out);
+  const { url, stop } = await serve(data, "--limits-url", limits, "--limits-timeout", "1s", ...bans);
+  let body = "";
+  while (!body.includes("key_banned")) {
+    body = await (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).text();
+  }
+  expect(await stop("SIGTERM")).toBe(0);
+  const show = async () => JSON.parse((await keys("show", "1", "--json", ...at, ...bans)).out);
+  expect(await show()).toMatchObject({ state: "banned", bannedUntil: expect.any(String) });
+
+  valkey.freeze();
+  const unavailable = `petstore: Valkey at ${host(valkey.url)} is unavailable: `;
+  const listed = await keys("list", ...at);
+  expect(listed.err).toStartWith(unavailable);
+  expect(listed.err).toEndWith(" within 500 ms (usage, strikes and bans are unknown)\n");
+  expect(listed.out).toMatch(/^1 +app +enterprise +active +\? +\? +\? +\? +- /m);
+  expect(await show()).toMatchObject({ state: "active", usage: null, strikes: null, bannedUntil: null });
+  const unban = await keys("unban", "1", ...at);
+  expect(unban).toMatchObject({ code: 1, out: "" });
+  expect(unban.err).toStartWith(unavailable);
+  expect(unban.err).toEndWith(
+    " within 500 ms; running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then\n",
+  );
+  valkey.thaw();
+
+  // No server was running, so Valkey has not received the unban.
+  expect(await show()).toMatchObject({ state: "banned" });
+  expect(await keys("unban", "1", ...at)).toMatchObject({ code: 0, err: "" });
+  expect(await show()).toMatchObject({ state: "active", strikes: 0, bannedUntil: null });
+}, 20_000);

@@ -1,0 +1,48 @@
+import type { StopSignal } from "../../src/cli/signals.ts";
+import { spawnPetstore } from "./cli.ts";
+
+export interface ServerProcess {
+  readonly url: string;
+  /** What the server prints when it starts. */
+  readonly startMessage: string;
+  readonly secret: string | undefined;
+  readonly child: ReturnType<typeof spawnPetstore>;
+  /** Sends the signal and resolves with the exit code. */
+  stop(signal: StopSignal): Promise<number>;
+  /** The lines of the log, after the server has stopped. */
+  log(): Promise<string[]>;
+}
+
+/** Starts a server on a free port, unless a port is given; resolves when it accepts requests. */
+export function serve(data: string, ...argv: string[]): Promise<ServerProcess> {
+  const anyPort = argv.includes("--port") ? [] : ["--port", "0"];
+  return started(spawnPetstore(["serve", ...anyPort, "--data", data, ...argv]));
+}
+
+export async function started(child: ServerProcess["child"]): Promise<ServerProcess> {
+  const startMessage = await readStartMessage(child);
+  const [, url = ""] = /^ {2}API +(\S+)$/m.exec(startMessage) ?? [];
+  const [secret] = /pet_(?:live|test)_\w+/.exec(startMessage) ?? [];
+  return {
+    url,
+    startMessage,
+    secret,
+    child,
+    stop(signal) {
+      child.kill(signal);
+      return child.exited;
+    },
+    log: async () => (await child.stderr.text()).split("\n").slice(0, -1),
+  };
+}
+
+/** The server writes the message in one piece, so the row of the rate limits means that all of it is here. */
+async function readStartMessage({ stdout, stderr }: ServerProcess["child"]): Promise<string> {
+  const decoder = new TextDecoder();
+  let output = "";
+  for await (const chunk of stdout) {
+    output += decoder.decode(chunk, { stream: true });
+    if (output.includes("\n  Rate limits ")) return output;
+  }
+  throw new Error(`the server did not start: ${await stderr.text()}`);
+}

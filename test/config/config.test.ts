@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import {
+  DEFAULT_URL,
+  describeStorage,
+  expectedUrl,
+  listenUrl,
+  pathsOf,
+  serversOf,
+} from "../../src/config/config.ts";
+import { formatIpNetwork } from "../../src/ip-address.ts";
+import { parseConfig, usageError } from "./parsing.ts";
+
+describe("Config", () => {
+  test("by default it serves production on loopback with the published plans", () => {
+    expect(parseConfig()).toEqual({
+      environment: "production",
+      host: "127.0.0.1",
+      port: 8080,
+      dataDir: "./data",
+      limitsTimeoutMs: 25,
+      trustedProxies: [],
+      drainDelayMs: 0,
+      plans: {
+        free: { perMinute: 60, perDay: 1_000 },
+        pro: { perMinute: 300, perDay: 10_000 },
+        business: { perMinute: 1_000, perDay: 100_000 },
+        anonymous: { perMinute: 300, perDay: 10_000 },
+      },
+      ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000 },
+    });
+  });
+
+  test("staging has its own default port", () => {
+    expect(parseConfig({ env: ["staging"] }).port).toBe(8081);
+    expect(parseConfig({ env: ["staging"], port: ["9000"] }).port).toBe(9000);
+  });
+
+  test("plans and bans are settings", () => {
+    const { plans, ban } = parseConfig({
+      "free-limits": ["1/2"],
+      "pro-limits": ["3/4"],
+      "business-limits": ["5/6"],
+      "anonymous-limits": ["7/8"],
+      "ban-strikes": ["3"],
+      "ban-grace": ["0"],
+      "ban-length": ["90s"],
+    });
+    expect(plans).toEqual({
+      free: { perMinute: 1, perDay: 2 },
+      pro: { perMinute: 3, perDay: 4 },
+      business: { perMinute: 5, perDay: 6 },
+      anonymous: { perMinute: 7, perDay: 8 },
+    });
+    expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000 });
+  });
+
+  test.each(["0", "1000001", "1.5", "ten"])("--ban-strikes %s is rejected", (text) => {
+    expect(usageError({ "ban-strikes": [text] })).toBe(
+      `--ban-strikes is "${text}"; it must be an integer from 1 to 1,000,000`,
+    );
+  });
+
+  test.each([
+    ["limits-timeout", "4ms", "1001ms", "5ms to 1s"],
+    ["drain-delay", "-1s", "5001ms", "0 to 5s"],
+    ["ban-grace", "-1s", "3601s", "0 to 1h"],
+    ["ban-length", "999ms", "31d", "1s to 30d"],
+  ])("--%s rejects %s and %s", (flag, low, high, range) => {
+    for (const text of [low, high]) {
+      expect(usageError({ [flag]: [text] })).toStartWith(
+        `--${flag} is "${text}"; it must be a duration from ${range}, such as `,
+      );
+    }
+  });
+
+  test("several proxies: the flag repeated, or one variable with commas", () => {
+    const flags = parseConfig({ "trust-proxy": ["10.0.0.0/8", "192.0.2.1"] });
+    expect(flags.trustedProxies.map(formatIpNetwork)).toEqual(["10.0.0.0/8", "192.0.2.1/32"]);
+    const variable = parseConfig({}, { PETSTORE_TRUST_PROXY: "10.0.0.0/8, fd00::/8" });
+    expect(variable.trustedProxies.map(formatIpNetwork)).toEqual(["10.0.0.0/8", "fd00::/8"]);
+  });
+
+  test("one wrong proxy among right ones is rejected", () => {
+    expect(usageError({ "trust-proxy": ["10.0.0.0/8", "nonsense"] })).toStartWith(
+      '--trust-proxy is "10.0.0.0/8,nonsense"',
+    );
+    expect(usageError({}, { PETSTORE_TRUST_PROXY: "10.0.0.0/8," })).toStartWith("PETSTORE_TRUST_PROXY is ");
+  });
+});
+
+describe("storage", () => {
+  test("environments share a directory and no file", () => {
+    const files = (["production", "staging"] as const).flatMap((environment) =>
+      Object.values(pathsOf({ environment, dataDir: "/srv/pets" })),
+    );
+    expect(files).toEqual([
+      "/srv/pets/production.db",
+      "/srv/pets/production-limits.db",
+      "/srv/pets/production.lock",
+      "/srv/pets/staging.db",
+      "/srv/pets/staging-limits.db",
+      "/srv/pets/staging.lock",
+    ]);
+  });
+
+  test("its description has no users and passwords", () => {
+    const storage = { environment: "production", dataDir: "./data" } as const;
+    expect(describeStorage(storage)).toEqual({ data: "./data", rateLimits: "in the server process" });
+    expect(
+      describeStorage({
+        ...storage,
+        databaseUrl: "postgres://user:s3cret@db.example:5432/pets?sslmode=require",
+        limitsUrls: ["redis://user:s3cret@a:6379/3", "rediss://:s3cret@b/"],
+      }),
+    ).toEqual({ data: "PostgreSQL at db.example:5432/pets", rateLimits: "Valkey at a:6379/3, b" });
+  });
+});
+
+describe("URLs", () => {
+  test("a server that listens on all addresses is reached over loopback", () => {
+    expect(listenUrl("0.0.0.0", 80)).toBe("http://127.0.0.1:80/v1");
+    expect(listenUrl("::", 80)).toBe("http://[::1]:80/v1");
+    expect(listenUrl("192.0.2.1", 80)).toBe("http://192.0.2.1:80/v1");
+  });
+
+  test("the other environment is on the same machine by default", () => {
+    const ownUrl = "https://api.example.com/v1";
+    expect(serversOf({ environment: "production" }, ownUrl)).toEqual({
+      production: ownUrl,
+      staging: "http://127.0.0.1:8081/v1",
+    });
+    expect(serversOf({ environment: "staging" }, ownUrl)).toEqual({
+      production: "http://127.0.0.1:8080/v1",
+      staging: ownUrl,
+    });
+    const servers = serversOf({ environment: "staging", twinUrl: "http://a/v1" }, ownUrl);
+    expect(servers.production).toBe("http://a/v1");
+    expect(DEFAULT_URL.production).toBe("http://127.0.0.1:8080/v1");
+  });
+
+  test("the expected URL is unknown for port 0", () => {
+    const values = { env: "staging", host: "::1", port: undefined, "public-url": undefined } as const;
+    expect(expectedUrl(values)).toBe("http://[::1]:8081/v1");
+    expect(expectedUrl({ ...values, port: 0 })).toBeUndefined();
+    expect(expectedUrl({ ...values, port: 0, "public-url": "https://a/v1" })).toBe("https://a/v1");
+  });
+});

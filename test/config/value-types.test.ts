@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { boolean, duration, formatDuration, limitPair, text } from "../../src/config/value-types.ts";
+import { parseConfig, usageError } from "./parsing.ts";
+
+const DAY = 86_400_000;
+
+describe("limits", () => {
+  test("the limit per day may be lower than the limit per minute", () => {
+    expect(parseConfig({ "free-limits": ["60/5"] }).plans.free).toEqual({ perMinute: 60, perDay: 5 });
+  });
+
+  test.each([
+    "60",
+    "60/",
+    "/60",
+    "0/10",
+    "10/0",
+    "1/2/3",
+    "1000000001/1",
+    "1/1000000001",
+    "1e3/1",
+    "-1/5",
+    "06/5",
+  ])("%s is rejected", (text) => {
+    expect(usageError({ "free-limits": [text] })).toBe(
+      `--free-limits is "${text}"; it must be requests per minute and per day such as 60/1000, from 1 to 1,000,000,000 each`,
+    );
+  });
+
+  test("parse is the inverse of format", () => {
+    const count = fc.integer({ min: 1, max: 1_000_000_000 });
+    fc.assert(
+      fc.property(count, count, (perMinute, perDay) => {
+        expect(limitPair.parse(limitPair.format({ perMinute, perDay }))).toEqual({ perMinute, perDay });
+      }),
+    );
+  });
+});
+
+describe("durations", () => {
+  test.each([
+    ["500ms", 500],
+    ["90s", 90_000],
+    ["15m", 900_000],
+    ["24h", 86_400_000],
+    ["30d", 2_592_000_000],
+    ["0", 0],
+    ["0s", 0],
+  ])("%s is %d milliseconds", (text, ms) => {
+    expect(duration({ min: 0, max: 30 * DAY }).parse(text)).toBe(ms);
+  });
+
+  test("parse is the inverse of format", () => {
+    const type = duration({ min: 0, max: 3_650 * DAY });
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 3_650 * DAY }), (ms) => {
+        expect(type.parse(formatDuration(ms))).toBe(ms);
+      }),
+    );
+    expect([DAY, 90_000, 1_500].map(formatDuration)).toEqual(["1d", "90s", "1500ms"]);
+  });
+
+  test.each(["", "5", "5 m", "5M", "1.5h", "-1s", "05s", "s", "1h30m", "31d"])("%p is rejected", (text) => {
+    expect(usageError({ "ban-length": [text] })).toStartWith(
+      `--ban-length is "${text}"; it must be a duration from 1s to 30d, such as 90s, 15m, 24h or 30d`,
+    );
+  });
+
+  test("for a number without a unit, one within the bounds is suggested", () => {
+    expect(usageError({ "ban-length": ["300"] })).toEndWith("(did you mean 300s?)");
+    expect(usageError({ "limits-timeout": ["25"] })).toEndWith("(did you mean 25ms?)");
+    expect(usageError({ "limits-timeout": ["2000"] })).not.toContain("did you mean");
+  });
+
+  test("a suggestion is always valid", () => {
+    const bounds = fc.integer({ min: 0, max: 100_000_000 });
+    fc.assert(
+      fc.property(bounds, bounds, fc.nat({ max: 100_000 }), (a, b, count) => {
+        const type = duration({ min: Math.min(a, b), max: Math.max(a, b) });
+        const suggestion = type.hint?.(`${count}`);
+        if (suggestion !== undefined) expect(type.parse(suggestion)).toBeNumber();
+      }),
+    );
+  });
+});
+
+describe("texts and switches", () => {
+  test("a text has a length in characters and no line break", () => {
+    const name = text("NAME", 3);
+    for (const valid of ["a", "a b", "日本の", "👍👍👍"]) expect(name.parse(valid)).toBe(valid);
+    for (const invalid of ["", "  ", "abcd", "a\nb", "a\u2028b", "\ud800"]) {
+      expect(name.parse(invalid)).toBeUndefined();
+    }
+  });
+
+  test("the variable of a switch is true or false", () => {
+    expect(["true", "1", "false", "0", "yes", ""].map(boolean.parse)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      undefined,
+      undefined,
+    ]);
+  });
+});

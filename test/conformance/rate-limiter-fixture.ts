@@ -1,0 +1,80 @@
+import { test } from "bun:test";
+import type { Awaitable } from "../../src/domain/awaitable.ts";
+import type { RateLimiter } from "../../src/domain/ports.ts";
+import { type BanRules, DEFAULT_BAN, type Limits } from "../../src/domain/rate-limit.ts";
+import { address, key } from "../subjects.ts";
+
+/** A rate limiter on a clock that the test moves. */
+export interface RateLimiterUnderTest {
+  /** The current one: each restart opens another. */
+  readonly rateLimiter: RateLimiter;
+  now(): number;
+  /** A negative number sets the clock back. */
+  advance(ms: number): void;
+  /** Closes the rate limiter and opens another on the same data. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a rate limiter without any usage, its clock at `startsAt`. */
+export type OpenRateLimiter = (options: {
+  ban: BanRules;
+  startsAt: number;
+}) => Awaitable<RateLimiterUnderTest>;
+
+/** Not a whole second, so that rounding shows. */
+export const STARTS_AT = 1_800_000_000_123;
+export const FREE: Limits = { perMinute: 60, perDay: 1_000 };
+export const KEY = key(1);
+export const OTHER_KEY = key(10);
+export const ADDRESS = address("2001:db8:0:1::/64");
+
+/** A test on a new rate limiter; with the default ban rules, unless others are given. */
+export type TestCase = (name: string, body: (limiter: TestLimiter) => Promise<void>, ban?: BanRules) => void;
+
+export function createTestCase(open: OpenRateLimiter): TestCase {
+  return (name, body, ban = DEFAULT_BAN) =>
+    test(name, async () => {
+      const opened = await open({ ban, startsAt: STARTS_AT });
+      try {
+        await body(new TestLimiter(opened));
+      } finally {
+        await opened.close();
+      }
+    });
+}
+
+export class TestLimiter {
+  constructor(private readonly opened: RateLimiterUnderTest) {}
+
+  now = () => this.opened.now();
+  advance = (ms: number) => this.opened.advance(ms);
+  restart = () => this.opened.restart();
+  usage = async (subject = KEY) => this.opened.rateLimiter.usage(subject);
+  unban = async (at: number, subject = KEY) => this.opened.rateLimiter.unban(subject, at);
+
+  async decide(limits = FREE, subject = KEY) {
+    return this.opened.rateLimiter.decide(subject, limits);
+  }
+
+  /** The outcomes of that many requests. */
+  async decideTimes(count: number, limits = FREE, subject = KEY) {
+    const outcomes: string[] = [];
+    for (let i = 0; i < count; i++) outcomes.push((await this.decide(limits, subject)).outcome);
+    return outcomes;
+  }
+
+  /** Exhausts a window and waits until the grace period is over: each request from here on is a strike. */
+  async exhaust(limits = FREE, subject = KEY) {
+    while ((await this.decide(limits, subject)).outcome === "allowed");
+    this.advance(1_001);
+  }
+
+  async earnBan(limits = FREE, subject = KEY) {
+    await this.exhaust(limits, subject);
+    await this.decideTimes(10, limits, subject);
+  }
+}
+
+export const all = (count: number, outcome: string) => Array.from({ length: count }, () => outcome);
+export const second = (ms: number) => Math.ceil(ms / 1000);

@@ -1,0 +1,79 @@
+import { expect } from "bun:test";
+import type { Limits } from "../../src/domain/rate-limit.ts";
+import { all, type TestCase } from "./rate-limiter-fixture.ts";
+
+export function testOperators(testCase: TestCase): void {
+  const PRO: Limits = { perMinute: 300, perDay: 10_000 };
+
+  testCase("a larger plan keeps the counts", async (limiter) => {
+    await limiter.decideTimes(61);
+    expect(await limiter.decide(PRO)).toMatchObject({ outcome: "allowed", limit: 300, remaining: 239 });
+  });
+
+  testCase("a smaller plan keeps the counts, and remaining is never below 0", async (limiter) => {
+    await limiter.decideTimes(100, PRO);
+    expect(await limiter.decide()).toMatchObject({
+      outcome: "limited",
+      limit: 60,
+      remaining: 0,
+      retryAfter: 60,
+    });
+  });
+
+  testCase("a larger plan does not end a ban", async (limiter) => {
+    await limiter.earnBan();
+    expect(await limiter.decide(PRO)).toMatchObject({ outcome: "banned", limit: 300, remaining: 0 });
+  });
+
+  testCase("an unban ends the ban and clears its strikes, and gives no quota back", async (limiter) => {
+    await limiter.earnBan();
+    limiter.advance(5);
+    await limiter.unban(limiter.now());
+    expect(await limiter.decide()).toMatchObject({ outcome: "limited" });
+    limiter.advance(1_001);
+    expect(await limiter.decideTimes(10)).toEqual([...all(9, "limited"), "banned"]);
+  });
+
+  testCase("an unban clears strikes that did not lead to a ban yet", async (limiter) => {
+    await limiter.exhaust();
+    await limiter.decideTimes(9);
+    await limiter.unban(limiter.now());
+    expect(await limiter.decideTimes(30)).toEqual(all(30, "limited"));
+  });
+
+  testCase("a ban that began after the time of the unban stays", async (limiter) => {
+    await limiter.earnBan();
+    await limiter.unban(limiter.now() - 1);
+    expect(await limiter.decide()).toMatchObject({ outcome: "banned" });
+  });
+
+  testCase("an unban of a subject without usage does nothing", async (limiter) => {
+    await limiter.unban(limiter.now());
+    expect(await limiter.usage()).toBeUndefined();
+  });
+
+  testCase("usage shows both windows, strikes and ban, and counts nothing", async (limiter) => {
+    expect(await limiter.usage()).toBeUndefined();
+    const openedAt = limiter.now();
+    await limiter.exhaust();
+    const firstRejectedAt = openedAt;
+    await limiter.decideTimes(3);
+    const minute = { openedAt, used: 60, firstRejectedAt, strikes: 3 };
+    for (let i = 0; i < 20; i++)
+      expect(await limiter.usage()).toMatchObject({ minute, day: { openedAt, used: 60 } });
+    await limiter.decideTimes(7);
+    expect(await limiter.usage()).toMatchObject({
+      minute: { used: 60, strikes: 0 },
+      bannedAt: limiter.now(),
+      bannedUntil: limiter.now() + 300_000,
+    });
+  });
+
+  testCase("usage shows open windows only, and is undefined once both are closed", async (limiter) => {
+    await limiter.decide();
+    limiter.advance(60_000);
+    expect(await limiter.usage()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
+    limiter.advance(86_340_000);
+    expect(await limiter.usage()).toBeUndefined();
+  });
+}

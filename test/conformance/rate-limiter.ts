@@ -1,0 +1,19 @@
+import { describe } from "bun:test";
+import { testBans } from "./rate-limiter-bans.ts";
+import { testClockAndRestart } from "./rate-limiter-clock.ts";
+import { createTestCase, type OpenRateLimiter } from "./rate-limiter-fixture.ts";
+import { testHeaders } from "./rate-limiter-headers.ts";
+import { testOperators } from "./rate-limiter-operators.ts";
+import { testWindows } from "./rate-limiter-windows.ts";
+
+export { type OpenRateLimiter, type RateLimiterUnderTest, STARTS_AT } from "./rate-limiter-fixture.ts";
+
+/** Everything that a RateLimiter must do, on a clock that the tests move. */
+export function rateLimiterConformance(name: string, open: OpenRateLimiter): void {
+  const testCase = createTestCase(open);
+  describe(`${name}: windows`, () => testWindows(testCase));
+  describe(`${name}: headers`, () => testHeaders(testCase));
+  describe(`${name}: bans`, () => testBans(testCase));
+  describe(`${name}: operators`, () => testOperators(testCase));
+  describe(`${name}: clock and restart`, () => testClockAndRestart(testCase));
+}

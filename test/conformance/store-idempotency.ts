@@ -1,0 +1,132 @@
+import { expect, test } from "bun:test";
+import type { IdempotentRequest } from "../../src/domain/ports.ts";
+import { AT, addPet, DAY_MS, idsOf, rejectionCode, rex, type WithStore, resultOf } from "./store-fixture.ts";
+
+const request: IdempotentRequest = {
+  keyId: 1,
+  idempotencyKey: "5c1f",
+  fingerprint: "a".repeat(64),
+};
+
+export function idempotencyCases(withStore: WithStore): void {
+  test(
+    "a repeated request gets the same result, and nothing is created",
+    withStore(async (store) => {
+      const first = resultOf(await store.createPet(rex, AT, request));
+      expect(first.replayed).toBe(false);
+      for (const at of [AT, AT + 1, AT + DAY_MS - 1]) {
+        expect(await store.createPet(rex, at, request)).toEqual({ ...first, replayed: true });
+      }
+      expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first.id]);
+    }),
+  );
+
+  test(
+    "a replayed result is byte for byte the first one, although the pet and the order have changed since",
+    withStore(async (store) => {
+      const pet = resultOf(await store.createPet({ ...rex, name: 'R\u00e9x "𝒳"' }, AT, request));
+      const order = resultOf(await store.placeOrder(pet.id, AT, request));
+      await store.updateOrder(order.id, "completed");
+      expect((await store.getPet(pet.id))?.status).toBe("sold");
+      expect(await store.createPet(rex, AT, request)).toEqual({ ...pet, replayed: true });
+      expect(await store.placeOrder(pet.id, AT, request)).toEqual({ ...order, replayed: true });
+    }),
+  );
+
+  test(
+    "a request is replayed after a restart",
+    withStore(async (store, { reopen }) => {
+      const first = resultOf(await store.createPet(rex, AT, request));
+      const again = await reopen();
+      expect(await again.createPet(rex, AT, request)).toEqual({ ...first, replayed: true });
+    }),
+  );
+
+  test(
+    "idempotency_key_reused: another body with the same key creates nothing, and the first result remains",
+    withStore(async (store) => {
+      const first = resultOf(await store.createPet(rex, AT, request));
+      const other = { ...request, fingerprint: "b".repeat(64) };
+      expect(rejectionCode(await store.createPet({ ...rex, name: "Max" }, AT, other))).toBe(
+        "idempotency_key_reused",
+      );
+      expect(await store.createPet(rex, AT, request)).toEqual({ ...first, replayed: true });
+      expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first.id]);
+    }),
+  );
+
+  test(
+    "requests differ by API key, by Idempotency-Key (case matters) and by operation",
+    withStore(async (store) => {
+      const pets = [
+        resultOf(await store.createPet(rex, AT, request)),
+        resultOf(await store.createPet(rex, AT, { ...request, keyId: 2 })),
+        resultOf(await store.createPet(rex, AT, { ...request, idempotencyKey: "5C1F" })),
+      ];
+      const order = resultOf(await store.placeOrder(pets[0]?.id ?? 0n, AT, request));
+      expect([...pets, order].map(({ replayed }) => replayed)).toEqual([false, false, false, false]);
+      expect(idsOf(await store.listPets({ limit: 9 }))).toEqual(pets.map(({ id }) => id));
+    }),
+  );
+
+  test(
+    "after 24 hours the Idempotency-Key can be used again, for another 24 hours",
+    withStore(async (store) => {
+      const first = resultOf(await store.createPet(rex, AT, request));
+      const other = { ...request, fingerprint: "b".repeat(64) };
+      const second = resultOf(await store.createPet(rex, AT + DAY_MS, other));
+      expect(second).toMatchObject({ replayed: false });
+      expect(second.id).toBeGreaterThan(first.id);
+      expect(await store.createPet(rex, AT + DAY_MS + 1, other)).toEqual({ ...second, replayed: true });
+    }),
+  );
+
+  test(
+    "a rejected request stores no result: it succeeds when it is repeated later",
+    withStore(async (store) => {
+      const petId = await addPet(store);
+      const { id } = resultOf(await store.placeOrder(petId, AT));
+      expect(rejectionCode(await store.placeOrder(petId, AT, request))).toBe("pet_not_available");
+      await store.updateOrder(id, "cancelled");
+      expect(resultOf(await store.placeOrder(petId, AT, request)).replayed).toBe(false);
+    }),
+  );
+
+  test(
+    "after a rejected request the Idempotency-Key can be used with another body",
+    withStore(async (store) => {
+      expect(rejectionCode(await store.placeOrder(99n, AT, request))).toBe("pet_not_found");
+      const petId = await addPet(store);
+      const other = { ...request, fingerprint: "b".repeat(64) };
+      expect(resultOf(await store.placeOrder(petId, AT, other)).replayed).toBe(false);
+    }),
+  );
+
+  test(
+    "idempotency_conflict: of fifty concurrent requests with one key exactly one creates a pet",
+    withStore(async (store) => {
+      const results = await Promise.all(Array.from({ length: 50 }, () => store.createPet(rex, AT, request)));
+      const [id, ...others] = idsOf(await store.listPets({ limit: 9 }));
+      expect(others).toEqual([]);
+      const done = results.filter((result) => rejectionCode(result) === undefined).map(resultOf);
+      expect(done.filter(({ replayed }) => !replayed)).toHaveLength(1);
+      for (const result of done) expect(result.id).toBe(id ?? 0n);
+      // A fast store may replay some of them; every other one is a conflict.
+      const rejections = results.map(rejectionCode).filter((code) => code !== undefined);
+      expect(new Set([...rejections, "idempotency_conflict"])).toEqual(new Set(["idempotency_conflict"]));
+      expect(resultOf(await store.createPet(rex, AT, request)).replayed).toBe(true);
+    }),
+  );
+
+  test(
+    "concurrent requests with different keys all succeed",
+    withStore(async (store) => {
+      const results = await Promise.all(
+        Array.from({ length: 50 }, (_, i) =>
+          store.createPet(rex, AT, { ...request, idempotencyKey: `k${i}` }),
+        ),
+      );
+      expect(new Set(results.map((result) => resultOf(result).id)).size).toBe(50);
+    }),
+  );
+}

@@ -1,0 +1,174 @@
+import { expect, test } from "bun:test";
+import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
+import type { PetStatus } from "../../src/contract/resources.ts";
+import type { Page, PageQuery, Store } from "../../src/domain/ports.ts";
+import { AT, addPet, idsOf, type WithStore, resultOf } from "./store-fixture.ts";
+
+/** Adds pets one after the other, in a defined order. */
+async function addPets(store: Store, statuses: readonly (PetStatus | undefined)[]): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  for (const status of statuses) {
+    ids.push(
+      resultOf(await store.createPet({ name: "Rex", categoryId: 7n, ...(status && { status }) }, AT)).id,
+    );
+  }
+  return ids;
+}
+
+/** Reads all pages from the first to the last, as a client does. */
+async function walk(
+  store: Store,
+  query: PageQuery<PetStatus>,
+  between: () => Promise<void> = async () => {},
+): Promise<bigint[]> {
+  const seen: bigint[] = [];
+  for (;;) {
+    const after = seen.at(-1);
+    const page: Page<{ id: bigint }> = await store.listPets(
+      after === undefined ? query : { ...query, after },
+    );
+    seen.push(...idsOf(page));
+    if (!page.hasMore) return seen;
+    await between();
+  }
+}
+
+export function pageCases(withStore: WithStore): void {
+  test(
+    "listPets: an empty store has one empty page",
+    withStore(async (store) => {
+      expect(await store.listPets({ limit: 20 })).toEqual({ items: [], hasMore: false });
+      expect(await store.listPets({ limit: 20, status: "sold" })).toEqual({ items: [], hasMore: false });
+      expect(await store.listOrders({ limit: 20 })).toEqual({ items: [], hasMore: false });
+    }),
+  );
+
+  test(
+    "listPets: identifiers ascend, and `hasMore` is exact at the limit",
+    withStore(async (store) => {
+      const ids = await addPets(
+        store,
+        Array.from({ length: 5 }, () => "available"),
+      );
+      for (const limit of [1, 4]) {
+        const page = await store.listPets({ limit });
+        expect(idsOf(page)).toEqual(ids.slice(0, limit));
+        expect(page.hasMore).toBe(true);
+      }
+      for (const limit of [5, 6, 100]) {
+        const page = await store.listPets({ limit });
+        expect(idsOf(page)).toEqual(ids);
+        expect(page.hasMore).toBe(false);
+      }
+    }),
+  );
+
+  test(
+    "listPets: `after` skips that pet and all before it, for every int64",
+    withStore(async (store) => {
+      const [first = 0n, second = 0n] = await addPets(store, [undefined, "sold"]);
+      const after = async (id: bigint) => idsOf(await store.listPets({ limit: 10, after: id }));
+      expect(await after(INT64_MIN)).toEqual([first, second]);
+      expect(await after(-1n)).toEqual([first, second]);
+      expect(await after(first)).toEqual([second]);
+      expect(await after(second)).toEqual([]);
+      expect(await after(INT64_MAX)).toEqual([]);
+    }),
+  );
+
+  test(
+    "listPets: a status filter returns the pets that have it, and `hasMore` is about those",
+    withStore(async (store) => {
+      const ids = await addPets(store, [
+        "sold",
+        "available",
+        undefined,
+        "sold",
+        "pending",
+        "sold",
+        undefined,
+      ]);
+      const at = (...places: number[]) => places.map((place) => ids[place] ?? 0n);
+      const sold = async (query: Omit<PageQuery<PetStatus>, "status">) => {
+        const page = await store.listPets({ ...query, status: "sold" });
+        return { ids: idsOf(page), hasMore: page.hasMore };
+      };
+      expect(await sold({ limit: 2 })).toEqual({ ids: at(0, 3), hasMore: true });
+      expect(await sold({ limit: 3 })).toEqual({ ids: at(0, 3, 5), hasMore: false });
+      expect(await sold({ limit: 1, after: ids[3] ?? 0n })).toEqual({ ids: at(5), hasMore: false });
+      expect(idsOf(await store.listPets({ limit: 9, status: "available" }))).toEqual(at(1));
+      expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual(at(4));
+    }),
+  );
+
+  test(
+    "listPets: a pet whose status changes moves to the other filter and keeps its place without one",
+    withStore(async (store) => {
+      const [first = 0n, second = 0n] = await addPets(store, ["available", "available"]);
+      resultOf(await store.placeOrder(first, AT));
+      expect(idsOf(await store.listPets({ limit: 9, status: "available" }))).toEqual([second]);
+      expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual([first]);
+      expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first, second]);
+    }),
+  );
+
+  for (const status of [undefined, "available"] as const) {
+    test(
+      `listPets: reading all pages of ${status ?? "all"} pets while pets are added returns each pet once`,
+      withStore(async (store) => {
+        const ids = await addPets(
+          store,
+          Array.from({ length: 23 }, () => "available"),
+        );
+        let late = 0;
+        const addOne = async () => {
+          if (late++ < 10) ids.push(await addPet(store));
+        };
+        const seen = await walk(store, status === undefined ? { limit: 3 } : { limit: 3, status }, addOne);
+        expect(seen).toEqual(ids);
+        expect(late).toBeGreaterThanOrEqual(10);
+      }),
+    );
+  }
+
+  test(
+    "listPets: a pet is visible as soon as its write has resolved",
+    withStore(async (store) => {
+      const visible = await Promise.all(
+        Array.from({ length: 40 }, async () => {
+          const id = await addPet(store);
+          return (
+            (await store.getPet(id))?.id === id && idsOf(await store.listPets({ limit: 100 })).includes(id)
+          );
+        }),
+      );
+      expect(visible).toEqual(Array.from({ length: 40 }, () => true));
+    }),
+  );
+
+  test(
+    "listOrders: identifiers ascend, the status filter applies, and `hasMore` is exact",
+    withStore(async (store) => {
+      const pets = await addPets(
+        store,
+        Array.from({ length: 4 }, () => "available"),
+      );
+      const orders: bigint[] = [];
+      for (const pet of pets) orders.push(resultOf(await store.placeOrder(pet, AT)).id);
+      const [one = 0n, two = 0n, three = 0n, four = 0n] = orders;
+      await store.updateOrder(two, "cancelled");
+
+      expect(idsOf(await store.listOrders({ limit: 9 }))).toEqual([one, two, three, four]);
+      expect((await store.listOrders({ limit: 3 })).hasMore).toBe(true);
+      expect((await store.listOrders({ limit: 4 })).hasMore).toBe(false);
+      expect(idsOf(await store.listOrders({ limit: 9, status: "placed", after: one }))).toEqual([
+        three,
+        four,
+      ]);
+      expect((await store.listOrders({ limit: 2, status: "placed" })).hasMore).toBe(true);
+      expect((await store.listOrders({ limit: 3, status: "placed" })).hasMore).toBe(false);
+      expect(idsOf(await store.listOrders({ limit: 9, status: "cancelled" }))).toEqual([two]);
+      expect(idsOf(await store.listOrders({ limit: 9, status: "completed" }))).toEqual([]);
+    }),
+  );
+}

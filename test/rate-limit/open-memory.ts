@@ -1,0 +1,36 @@
+import type { UsageStore } from "../../src/domain/ports.ts";
+import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
+import { MapUsageStore } from "./map-usage-store.ts";
+
+/** So long that only `close` writes: no timer fires between the steps of a test. */
+const NEVER_MS = 3_600_000;
+
+/** Opens in-process rate limiters, each on a place of its own; a restart opens the store of that place again. */
+export function openOn(newPlace: () => () => UsageStore): OpenRateLimiter {
+  return ({ ban, startsAt }) => {
+    let time = startsAt;
+    const clock = { now: () => time };
+    const openUsageStore = newPlace();
+    const start = () =>
+      createMemoryRateLimiter({ clock, ban, usageStore: openUsageStore(), flushEveryMs: NEVER_MS });
+    let rateLimiter = start();
+    return {
+      get rateLimiter() {
+        return rateLimiter;
+      },
+      now: clock.now,
+      advance: (ms) => void (time += ms),
+      async restart() {
+        await rateLimiter.close();
+        rateLimiter = start();
+      },
+      close: () => rateLimiter.close(),
+    };
+  };
+}
+
+export const openOnMaps = openOn(() => {
+  const usageStore = new MapUsageStore();
+  return () => usageStore;
+});

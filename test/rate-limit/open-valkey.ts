@@ -1,0 +1,78 @@
+import type { RateLimiter } from "../../src/domain/ports.ts";
+import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import {
+  createValkeyRateLimiter,
+  type ValkeyRateLimiterOptions,
+} from "../../src/rate-limit/valkey/valkey-rate-limiter.ts";
+import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
+
+/** So long that a busy machine does not look like an unavailable Valkey. */
+const LONG_TIMEOUT_MS = 5_000;
+
+const systemClock = { now: () => Date.now() };
+
+type Settings = Partial<ValkeyRateLimiterOptions> & Pick<ValkeyRateLimiterOptions, "url">;
+
+/** A rate limiter on Valkey with the settings of the service, and an in-process one as its fallback. */
+export function openWithFallback(settings: Settings): Promise<RateLimiter> {
+  const { clock = systemClock, ban = DEFAULT_BAN } = settings;
+  return createValkeyRateLimiter({
+    clock,
+    ban,
+    fallback: createMemoryRateLimiter({ clock, ban }),
+    ...settings,
+  });
+}
+
+/** A rate limiter that fails the test when its fallback decides: the fallback would pass most tests too. */
+export function openWithoutFallback(settings: Settings): Promise<RateLimiter> {
+  return openWithFallback({ timeoutMs: LONG_TIMEOUT_MS, onStateChange: fail, ...settings });
+}
+
+function fail(state: string, cause?: unknown): never {
+  throw new Error(`Valkey is ${state}`, { cause });
+}
+
+let opened = 0;
+
+/** Rate limiters whose scripts use the test's clock, each with keys of its own. */
+export function openOnValkey(url: () => string | readonly string[]): OpenRateLimiter {
+  return async ({ ban, startsAt }) => {
+    let time = startsAt;
+    const clock = { now: () => time };
+    const prefix = `test:${opened++}:`;
+    const start = () => openWithoutFallback({ url: url(), clock, testClock: clock, ban, prefix });
+    let rateLimiter = await start();
+    return {
+      get rateLimiter() {
+        return rateLimiter;
+      },
+      now: clock.now,
+      advance: (ms) => void (time += ms),
+      async restart() {
+        await rateLimiter.close();
+        rateLimiter = await start();
+      },
+      close: () => rateLimiter.close(),
+    };
+  };
+}
+
+/** The state changes that a rate limiter reported, in order. */
+export class StateChanges {
+  readonly states: string[] = [];
+  readonly causes: unknown[] = [];
+  #wake = () => {};
+
+  readonly onStateChange = (state: "available" | "unavailable", cause?: unknown): void => {
+    this.states.push(state);
+    this.causes.push(cause);
+    this.#wake();
+  };
+
+  /** Resolves after this many changes. */
+  async reach(count: number): Promise<void> {
+    while (this.states.length < count) await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { newUsage, type Subject } from "../../src/domain/rate-limit.ts";
+import { IS_KEY, NONE, QUEUED, SAVED, UsageTable } from "../../src/rate-limit/memory/usage-table.ts";
+import { address, key, textOf } from "../subjects.ts";
+
+/** A key below this id has the slot with its number; every other subject is found by hash. */
+const KEY_SLOTS = 1_048_576;
+
+const KINDS: Record<string, { subject: (i: number) => Subject; subjects: fc.Arbitrary<Subject> }> = {
+  "keys with small ids": { subject: key, subjects: fc.nat(3_000).map(key) },
+  "keys with great ids": {
+    subject: (i) => key(KEY_SLOTS + i),
+    subjects: fc.integer({ min: KEY_SLOTS, max: KEY_SLOTS + 3_000 }).map(key),
+  },
+  addresses: {
+    subject: (i) => address(`10.0.0.${i}`),
+    subjects: fc.oneof(
+      fc.nat(3_000).map((i) => address(`${KEY_SLOTS + i}`)),
+      fc.string({ unit: "binary", maxLength: 80 }).map(address),
+      fc.array(fc.nat(255), { maxLength: 4 }).map((bytes) => address(String.fromCharCode(...bytes))),
+    ),
+  },
+};
+
+const anySubject = fc.oneof(...Object.values(KINDS).map(({ subjects }) => subjects));
+
+test("finds what a Map finds, through any additions and removals", () => {
+  const change = fc.record({ subject: anySubject, remove: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 400, size: "max" }), (changes) => {
+      const table = new UsageTable();
+      const slots = new Map<string, { subject: Subject; slot: number }>();
+      for (const { subject, remove } of changes) {
+        const { slot } = slots.get(textOf(subject)) ?? { slot: NONE };
+        expect(table.find(subject)).toBe(slot);
+        if (slot === NONE) slots.set(textOf(subject), { subject, slot: table.add(subject) });
+        else if (remove) {
+          slots.delete(textOf(subject));
+          table.remove(slot);
+        }
+      }
+      expect(table.size).toBe(slots.size);
+      expect(new Set(slots.values().map(({ slot }) => slot)).size).toBe(slots.size);
+      for (const { subject, slot } of slots.values()) {
+        expect(table.find(subject)).toBe(slot);
+        expect(table.isLive(slot)).toBe(true);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+describe.each(Object.entries(KINDS))("%s", (_, { subject }) => {
+  test("after 20,000 additions and many removals, the rest are found", () => {
+    const table = new UsageTable();
+    const slots = Array.from({ length: 20_000 }, (_, i) => table.add(subject(i)));
+    slots.forEach((slot, i) => i % 3 === 0 || table.remove(slot));
+    slots.forEach((slot, i) => expect(table.find(subject(i))).toBe(i % 3 === 0 ? slot : NONE));
+  });
+
+  test("a slot returns the subject, the usage and the flags that were stored", () => {
+    const table = new UsageTable();
+    const window = { openedAt: 1.8e12, used: 1e9, firstRejectedAt: 1.8e12 + 2, strikes: 1e6 };
+    const usage = {
+      minute: window,
+      day: { openedAt: 1.8e12 + 4, used: 1e9 + 1, firstRejectedAt: 1.8e12 + 6, strikes: 1e6 + 1 },
+      bannedAt: 1.8e12 + 8,
+      bannedUntil: 1.8e12 + 9,
+    };
+    const slot = table.add(subject(7));
+    table.add(subject(8));
+    const flags = table.flags(slot) | QUEUED | SAVED;
+    table.setFlags(slot, flags);
+    table.store(slot, usage);
+    const loaded = newUsage();
+    table.load(slot, loaded);
+    expect(loaded).toEqual(usage);
+    expect(table.flags(slot)).toBe(flags);
+    expect((flags & IS_KEY) !== 0).toBe(subject(7).kind === "key");
+    expect(table.subjectAt(slot)).toEqual(subject(7));
+  });
+
+  test("a slot that is used again has a new usage, and is still queued for the store", () => {
+    const table = new UsageTable();
+    const slot = table.add(subject(1));
+    table.store(slot, { ...newUsage(), bannedUntil: 5 });
+    table.setFlags(slot, table.flags(slot) | QUEUED | SAVED);
+    table.remove(slot);
+    expect(table.isLive(slot)).toBe(false);
+    expect(table.add(subject(1))).toBe(slot);
+    expect(table.isLive(slot)).toBe(true);
+    expect(table.flags(slot) & (QUEUED | SAVED)).toBe(QUEUED);
+    const loaded = newUsage();
+    table.load(slot, loaded);
+    expect(loaded).toEqual(newUsage());
+  });
+});
+
+test("an id of 63 characters is stored as it is, a longer one as its digest", () => {
+  const table = new UsageTable();
+  const longest = address("x".repeat(63));
+  expect(table.subjectAt(table.add(longest))).toEqual(longest);
+  const slot = table.add(address("x".repeat(64)));
+  const stored = table.subjectAt(slot);
+  expect(textOf(stored)).toMatch(/^address:[\w-]{32}$/);
+  expect(table.find(stored)).toBe(slot);
+});
+
+test.each(["é", "\u0085", "ē", "\0", "a\nb"])(
+  "the id %j is stored as its digest, and found and removed",
+  (id) => {
+    const table = new UsageTable();
+    const slot = table.add(address(id));
+    expect(textOf(table.subjectAt(slot))).toMatch(/^address:[\w-]{32}$/);
+    expect(table.find(address(id))).toBe(slot);
+    table.remove(slot);
+    expect(table.find(address(id))).toBe(NONE);
+  },
+);
+
+test("a few keys with ids far apart take few slots", () => {
+  const table = new UsageTable();
+  for (const id of [KEY_SLOTS, 2 ** 40, Number.MAX_SAFE_INTEGER]) table.add(key(id));
+  expect(table.ranges.reduce((sum, { start, end }) => sum + end - start, 0)).toBe(3);
+});

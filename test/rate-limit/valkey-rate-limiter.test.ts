@@ -1,0 +1,159 @@
+import { RedisClient } from "bun";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { DEFAULT_BAN, type Subject } from "../../src/domain/rate-limit.ts";
+import { rateLimiterConformance, type RateLimiterUnderTest, STARTS_AT } from "../conformance/rate-limiter.ts";
+import { valkeyUrl } from "../../harness/valkey.ts";
+import { address, key, textOf } from "../subjects.ts";
+import { compareWithModel } from "./model-comparison.ts";
+import { openOnMaps } from "./open-memory.ts";
+import { openOnValkey, openWithoutFallback } from "./open-valkey.ts";
+
+let url: string;
+let admin: RedisClient;
+beforeAll(async () => {
+  url = await valkeyUrl();
+  admin = new RedisClient(url);
+});
+afterAll(() => admin.close());
+
+const open = openOnValkey(() => url);
+const FREE = { perMinute: 60, perDay: 1_000 };
+
+rateLimiterConformance("on Valkey", open);
+
+test("script and model make the same decisions in random histories", async () => {
+  await compareWithModel(open, 200);
+}, 60_000);
+
+/** Two things happen at the same time: random histories seldom have that. */
+const COINCIDENCES: Record<string, (opened: RateLimiterUnderTest) => Promise<unknown[]>> = {
+  "both windows close at the same time": async ({ rateLimiter, advance }) => {
+    const limits = { perMinute: 1, perDay: 2 };
+    const seen = [await rateLimiter.decide(key(1), limits)];
+    advance(86_340_000);
+    for (let i = 0; i < 4; i++, advance(1_001)) seen.push(await rateLimiter.decide(key(1), limits));
+    return [...seen, await rateLimiter.usage(key(1))];
+  },
+  "an unban at the time of the ban": async ({ rateLimiter, advance, now }) => {
+    const limits = { perMinute: 1, perDay: 9 };
+    for (let i = 0; i < 2; i++) await rateLimiter.decide(key(1), limits);
+    advance(1_001);
+    for (let i = 0; i < 10; i++) await rateLimiter.decide(key(1), limits);
+    const seen = [await rateLimiter.usage(key(1))];
+    await rateLimiter.unban(key(1), now());
+    return [...seen, await rateLimiter.usage(key(1)), await rateLimiter.decide(key(1), limits)];
+  },
+  "a clock set back to between the opening of a window and the ban": async ({ rateLimiter, advance }) => {
+    const limits = { perMinute: 1, perDay: 9 };
+    for (let i = 0; i < 2; i++) await rateLimiter.decide(key(1), limits);
+    advance(10_000);
+    for (let i = 0; i < 10; i++) await rateLimiter.decide(key(1), limits);
+    advance(-5_000);
+    const seen = [await rateLimiter.decide(key(1), limits)];
+    advance(20_000);
+    return [...seen, await rateLimiter.decide(key(1), limits), await rateLimiter.usage(key(1))];
+  },
+};
+
+test.each(Object.entries(COINCIDENCES))("Valkey and memory decide alike: %s", async (_, history) => {
+  const opened = await Promise.all(
+    [open, openOnMaps].map((each) => each({ ban: DEFAULT_BAN, startsAt: STARTS_AT })),
+  );
+  const [onValkey, inMemory] = await Promise.all(opened.map(history));
+  expect(onValkey).toEqual(inMemory);
+  await Promise.all(opened.map((each) => each.close()));
+});
+
+test("of 2,000 requests at once over four instances exactly 60 are allowed", async () => {
+  const prefix = "four:";
+  const instances = await Promise.all(Array.from({ length: 4 }, () => openWithoutFallback({ url, prefix })));
+  const requests = instances.flatMap((each) => Array.from({ length: 500 }, () => each.decide(key(1), FREE)));
+  const decisions = await Promise.all(requests);
+  const remaining = decisions
+    .filter(({ outcome }) => outcome === "allowed")
+    .map(({ remaining }) => remaining);
+  expect(remaining.toSorted((a, b) => b - a)).toEqual(Array.from({ length: 60 }, (_, i) => 59 - i));
+  await Promise.all(instances.map((each) => each.close()));
+});
+
+test("a ban by one instance holds on all, and an unban by another ends it", async () => {
+  const ban = { strikes: 3, graceMs: 0, lengthMs: 60_000 };
+  const settings = { url, ban, prefix: "ban:" };
+  const [one, other] = await Promise.all([openWithoutFallback(settings), openWithoutFallback(settings)]);
+  const limits = { perMinute: 1, perDay: 9 };
+  while ((await one.decide(key(1), limits)).outcome !== "banned");
+  expect(await other.decide(key(1), limits)).toMatchObject({ outcome: "banned", retryAfter: 60 });
+  await other.unban(key(1), (await one.usage(key(1)))?.bannedAt ?? 0);
+  expect(await one.decide(key(1), limits)).toMatchObject({ outcome: "limited" });
+  await Promise.all([one.close(), other.close()]);
+});
+
+test("SCRIPT FLUSH while requests are sent loses no request", async () => {
+  const rateLimiter = await openWithoutFallback({ url, prefix: "flush:" });
+  const allowed: number[] = [];
+  for (let i = 0; i < 30; i++) {
+    if (i % 3 === 0) await admin.send("SCRIPT", ["FLUSH"]);
+    const decisions = await Promise.all([rateLimiter.decide(key(1), FREE), rateLimiter.decide(key(1), FREE)]);
+    allowed.push(...decisions.map(({ remaining }) => remaining));
+  }
+  expect(allowed).toEqual(Array.from({ length: 60 }, (_, i) => 59 - i));
+  await rateLimiter.close();
+});
+
+test("after FLUSHDB all counts start at 0", async () => {
+  const url = await valkeyUrl();
+  const rateLimiter = await openWithoutFallback({ url });
+  await rateLimiter.decide(key(1), FREE);
+  const there = new RedisClient(url);
+  await there.send("FLUSHDB", []);
+  there.close();
+  expect(await rateLimiter.usage(key(1))).toBeUndefined();
+  expect(await rateLimiter.decide(key(1), FREE)).toMatchObject({ remaining: 59 });
+  await rateLimiter.close();
+});
+
+test("every key expires one second after its usage", async () => {
+  const url = await valkeyUrl();
+  const there = new RedisClient(url);
+  const opened = await openOnValkey(() => url)({ ban: DEFAULT_BAN, startsAt: STARTS_AT });
+  const { rateLimiter, advance, now } = opened;
+  const expiries = async () => {
+    const keys = await there.keys("*");
+    return Object.fromEntries(
+      await Promise.all(keys.map(async (name) => [name, await there.pttl(name)] as const)),
+    );
+  };
+  const expectExpiry = async (subject: Subject, ms: number) => {
+    const [found = -1] = Object.entries(await expiries()).flatMap(([name, ttl]) =>
+      name.includes(textOf(subject)) ? [ttl] : [],
+    );
+    expect(found).toBeWithin(ms - 500, ms + 1_001);
+  };
+
+  await rateLimiter.decide(key(1), FREE);
+  await rateLimiter.decide(address("192.0.2.1"), { perMinute: 1, perDay: 1 });
+  await rateLimiter.decide(address("192.0.2.1"), { perMinute: 1, perDay: 1 });
+  await expectExpiry(key(1), 86_400_000);
+  await expectExpiry(address("192.0.2.1"), 86_400_000);
+
+  advance(86_399_999);
+  await rateLimiter.decide(key(1), FREE);
+  await expectExpiry(key(1), 60_000);
+
+  advance(86_400_000);
+  await rateLimiter.unban(key(1), now());
+  await expectExpiry(key(1), 0);
+
+  expect(Object.values(await expiries()).every((ttl) => ttl >= 0)).toBe(true);
+  there.close();
+  await opened.close();
+});
+
+test("the check at the start leaves no key behind", async () => {
+  const url = await valkeyUrl();
+  const rateLimiter = await openWithoutFallback({ url });
+  const there = new RedisClient(url);
+  expect(await there.keys("*")).toEqual([]);
+  there.close();
+  await rateLimiter.close();
+});

@@ -1,0 +1,211 @@
+import { describe, expect, spyOn, test } from "bun:test";
+import { GroupCommit } from "../../src/store/group-commit.ts";
+import type { Connection } from "../../src/store/sqlite/connection.ts";
+import { isBusy } from "../../src/store/sqlite/sqlite-errors.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
+import { AT, rex } from "../conformance/store-fixture.ts";
+import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
+
+const nextImmediate = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Group commit on a SQLite database, with a record of how many writes each transaction had. */
+function groupCommit(
+  connection: Connection,
+  { maxQueued = 10_000, maxQueueMs = 60_000, maxBusyMs = 2_000 } = {},
+) {
+  const batches: number[] = [];
+  const writes = new GroupCommit<() => unknown, unknown>({
+    commit: (works) => {
+      batches.push(works.length);
+      return connection.transaction(() => works.map((work) => work()));
+    },
+    maxBatch: 1_000,
+    maxQueued,
+    maxQueueMs,
+    retry: { isBusy, maxMs: maxBusyMs },
+  });
+  return { writes, batches };
+}
+
+function insertInto(connection: Connection) {
+  return (name: string) =>
+    connection.value("INSERT INTO pets (name, category_id) VALUES (?, 1) RETURNING id", name);
+}
+
+const outcomes = (settled: PromiseSettledResult<unknown>[]) =>
+  settled.map((each) => (each.status === "fulfilled" ? each.value : String(each.reason.message)));
+
+describe("group commit", () => {
+  test("concurrent writes share one transaction, and resolve in their order", async () => {
+    using db = temporaryDatabase();
+    const { writes, batches } = groupCommit(db.connection);
+    const insert = insertInto(db.connection);
+    const ids = await Promise.all(
+      Array.from({ length: 32 }, (_, i) => writes.submit(() => insert(`pet ${i}`))),
+    );
+    expect(ids).toEqual(Array.from({ length: 32 }, (_, i) => BigInt(i + 1)));
+    expect(batches).toEqual([32]);
+    db.connection.close();
+  });
+
+  test("writes from different microtasks share one transaction", async () => {
+    using db = temporaryDatabase();
+    const { writes, batches } = groupCommit(db.connection);
+    const later = async (ticks: number) => {
+      for (let i = 0; i < ticks; i++) await undefined;
+      return writes.submit(() => ticks);
+    };
+    await Promise.all([later(0), later(1), later(5), later(20)]);
+    expect(batches).toEqual([4]);
+    db.connection.close();
+  });
+
+  test("a write that throws is rolled back, and the others of its batch are committed", async () => {
+    using db = temporaryDatabase();
+    const { writes } = groupCommit(db.connection);
+    const insert = insertInto(db.connection);
+    const failing = new Set([3, 4, 17, 31]);
+    const settled = await Promise.allSettled(
+      Array.from({ length: 32 }, (_, i) =>
+        writes.submit(() => {
+          insert(`pet ${i}`);
+          if (failing.has(i)) throw new Error(`error ${i}`);
+          return i;
+        }),
+      ),
+    );
+    expect(outcomes(settled)).toEqual(
+      Array.from({ length: 32 }, (_, i) => (failing.has(i) ? `error ${i}` : i)),
+    );
+    expect(db.count("pets")).toBe(28);
+    for (const i of failing)
+      expect(db.connection.value("SELECT 1 FROM pets WHERE name = ?", `pet ${i}`)).toBeUndefined();
+    db.connection.close();
+  });
+
+  test("a write that fails at the commit is rolled back alone, and no write resolves before its commit", async () => {
+    using db = temporaryDatabase();
+    const { writes } = groupCommit(db.connection);
+    const insert = insertInto(db.connection);
+    const insertOrphan = () => {
+      db.connection.run("PRAGMA defer_foreign_keys = ON");
+      db.connection.run("INSERT INTO orders (pet_id, status, created_at) VALUES (999, 'placed', 0)");
+      return "inserted";
+    };
+    const settled = await Promise.allSettled([
+      writes.submit(() => insert("before")),
+      writes.submit(insertOrphan),
+      writes.submit(() => insert("after")),
+    ]);
+    expect(outcomes(settled)).toEqual([1n, "FOREIGN KEY constraint failed", 2n]);
+    expect([db.count("pets"), db.count("orders")]).toEqual([2, 0]);
+    db.connection.close();
+  });
+
+  test("Unavailable: a write that finds the queue full, while the queued ones are committed", async () => {
+    using db = temporaryDatabase();
+    const { writes } = groupCommit(db.connection, { maxQueued: 3 });
+    const settled = await Promise.allSettled(Array.from({ length: 5 }, (_, i) => writes.submit(() => i)));
+    const full = "the queue is full (3 writes)";
+    expect(outcomes(settled)).toEqual([0, 1, 2, full, full]);
+    expect(settled[3]).toMatchObject({ reason: { name: "Unavailable", retryAfterSeconds: 1 } });
+    db.connection.close();
+  });
+});
+
+describe("group commit while another process holds the write lock", () => {
+  test("writes wait, and are committed when the lock is free", async () => {
+    using db = temporaryDatabase();
+    const { writes } = groupCommit(db.connection);
+    const insert = insertInto(db.connection);
+    let hasResolved = false;
+    let write: Promise<unknown> | undefined;
+    await whileLocked(db.path, async () => {
+      write = writes.submit(() => insert("patient")).finally(() => void (hasResolved = true));
+      await nextImmediate();
+      await nextImmediate();
+      expect(hasResolved).toBe(false);
+      expect(db.count("pets")).toBe(0);
+    });
+    expect(await write).toBe(1n);
+    expect(db.count("pets")).toBe(1);
+    db.connection.close();
+  });
+
+  test("Unavailable: writes that waited too long, and later writes succeed", async () => {
+    using db = temporaryDatabase();
+    const { writes } = groupCommit(db.connection, { maxBusyMs: 30 });
+    const insert = insertInto(db.connection);
+    await whileLocked(db.path, async () => {
+      const settled = await Promise.allSettled([1, 2, 3].map(() => writes.submit(() => insert("unlucky"))));
+      for (const each of settled)
+        expect(each).toMatchObject({ status: "rejected", reason: { name: "Unavailable" } });
+    });
+    expect(db.count("pets")).toBe(0);
+    expect(await writes.submit(() => insert("lucky"))).toBe(1n);
+    db.connection.close();
+  });
+
+  test("Unavailable: writes that were queued for too long, without a transaction", async () => {
+    using db = temporaryDatabase();
+    const { writes, batches } = groupCommit(db.connection, { maxQueueMs: 20 });
+    const write = writes.submit(() => 1);
+    Bun.sleepSync(25);
+    await expect(write).rejects.toThrow("the write was queued for more than 20 ms");
+    expect(batches).toEqual([]);
+    db.connection.close();
+  });
+
+  test("close waits for the queued writes, and later writes are rejected", async () => {
+    using db = temporaryDatabase();
+    const { writes } = groupCommit(db.connection);
+    const insert = insertInto(db.connection);
+    let closing: Promise<void> | undefined;
+    let write: Promise<unknown> | undefined;
+    await whileLocked(db.path, async () => {
+      write = writes.submit(() => insert("last"));
+      closing = writes.close();
+      await nextImmediate();
+    });
+    await closing;
+    expect(db.count("pets")).toBe(1);
+    expect(await write).toBe(1n);
+    await expect(writes.submit(() => {})).rejects.toMatchObject({ name: "Unavailable" });
+    db.connection.close();
+  });
+});
+
+describe("the SQLite store", () => {
+  test("commits at most 1,000 writes in one transaction", async () => {
+    using db = temporaryDatabase();
+    const store = new SqliteStore(db.connection);
+    const transactions = spyOn(db.connection, "transaction");
+    await Promise.all(Array.from({ length: 2_500 }, () => store.createPet(rex, AT)));
+    const sizes = transactions.mock.results.map(({ value }) => (Array.isArray(value) ? value.length : 0));
+    expect(sizes).toEqual([1_000, 1_000, 500]);
+    await store.close();
+  });
+
+  test("queues 10,000 writes and rejects the next one", async () => {
+    using db = temporaryDatabase();
+    const store = new SqliteStore(db.connection);
+    const settled = await Promise.allSettled(Array.from({ length: 10_001 }, () => store.createPet(rex, AT)));
+    expect(settled.filter(({ status }) => status === "rejected")).toEqual(settled.slice(10_000));
+    expect(settled[10_000]).toMatchObject({ reason: { message: "the queue is full (10000 writes)" } });
+    expect(db.count("pets")).toBe(10_000);
+    await store.close();
+  });
+
+  test("rejects a write after 2,000 ms behind another process's lock", async () => {
+    using db = temporaryDatabase();
+    const store = new SqliteStore(db.connection);
+    await whileLocked(db.path, async () => {
+      const before = performance.now();
+      await expect(store.createPet(rex, AT)).rejects.toMatchObject({ name: "Unavailable" });
+      const waitedMs = performance.now() - before;
+      expect(waitedMs).toBeGreaterThanOrEqual(2_000);
+      expect(waitedMs).toBeLessThan(3_000);
+    });
+    await store.close();
+  });
+});

@@ -1,0 +1,164 @@
+import type { SQL } from "bun";
+import { expect, test } from "bun:test";
+import { connect } from "../../src/store/postgres/connection.ts";
+import { pageQueries } from "../../src/store/postgres/page-query.ts";
+import { ORDERS } from "../../src/store/postgres/orders.ts";
+import { PETS } from "../../src/store/postgres/pets.ts";
+import { AT, rex, resultOf } from "../conformance/store-fixture.ts";
+import { emptyDatabase } from "./postgres-database.ts";
+
+const HOSTILE = [
+  "'; DROP TABLE pets; --",
+  "$1",
+  "${1}",
+  "{NULL}",
+  "NULL",
+  'a","b',
+  "\\\\",
+  "\\",
+  '\\"',
+  "E'\\x00'",
+  "%s %d %n",
+  "{",
+  "}",
+  ",",
+  '"',
+  "'",
+  "--",
+  "/*",
+  " ",
+];
+
+test("names that look like SQL or like part of an array are stored exactly, alone and in a batch", async () => {
+  await using database = await emptyDatabase();
+  const { store } = await database.open();
+  const results = await Promise.all(HOSTILE.map((name) => store.createPet({ ...rex, name }, AT)));
+  for (const [i, name] of HOSTILE.entries()) {
+    const id = resultOf(await store.createPet({ ...rex, name }, AT)).id;
+    expect((await store.getPet(id))?.name).toBe(name);
+    expect((await store.getPet(resultOf(results[i] as never).id))?.name).toBe(name);
+  }
+});
+
+test("Idempotency-Keys that look like SQL are keys", async () => {
+  await using database = await emptyDatabase();
+  const { store } = await database.open();
+  const requests = HOSTILE.map((idempotencyKey) => ({ keyId: 1, idempotencyKey, fingerprint: "f" }));
+  const firsts = await Promise.all(requests.map((request) => store.createPet(rex, AT, request)));
+  const repeats = await Promise.all(requests.map((request) => store.createPet(rex, AT, request)));
+  for (const [i, first] of firsts.entries()) {
+    expect(repeats[i]).toEqual({ ...resultOf(first), replayed: true });
+  }
+});
+
+test("a write that PostgreSQL rejects fails alone: the others of its batch are committed, once", async () => {
+  await using database = await emptyDatabase();
+  const { store } = await database.open();
+  const names = Array.from({ length: 50 }, (_, i) => (i === 17 || i === 40 ? `N\0L ${i}` : `name ${i}`));
+  const outcomes = await Promise.allSettled(
+    names.map((name, i) =>
+      store.createPet({ ...rex, name }, AT, { keyId: 1, idempotencyKey: `${i}`, fingerprint: "f" }),
+    ),
+  );
+  const failed = outcomes.flatMap(({ status }, i) => (status === "rejected" ? [i] : []));
+  expect(failed).toEqual([17, 40]);
+  expect(outcomes[17]).not.toMatchObject({ reason: { name: "Unavailable" } });
+  const { items } = await store.listPets({ limit: 100 });
+  expect(items.map(({ name }) => name)).toEqual(names.filter((name) => !name.includes("\0")));
+});
+
+test("at most 128 pets are created in one transaction", async () => {
+  await using database = await emptyDatabase();
+  const { store } = await database.open();
+  await Promise.all(
+    Array.from({ length: 300 }, (_, i) =>
+      store.createPet(rex, AT, { keyId: 1, idempotencyKey: `${i}`, fingerprint: "f" }),
+    ),
+  );
+  const transactions = await database.sql<{ pets: bigint }[]>`
+    SELECT count(*) AS pets FROM pets GROUP BY xmin::text ORDER BY min(id)`;
+  expect(transactions.map(({ pets }) => pets)).toEqual([128n, 128n, 44n]);
+});
+
+/** The options of the store, but for the timeouts. */
+const OPTIONS = {
+  maxConnections: 1,
+  connectMs: 5_000,
+  statementMs: 5_000,
+  lockMs: 5_000,
+  idleInTransactionMs: 5_000,
+};
+
+/** The generic plan, which PostgreSQL caches and uses for all values. */
+async function plan(sql: SQL, query: string, values: string): Promise<string> {
+  return sql.begin(async (tx) => {
+    await tx`SET LOCAL plan_cache_mode = force_generic_plan`;
+    await tx.unsafe(`PREPARE page AS ${query}`);
+    const rows = await tx.unsafe<{ "QUERY PLAN": string }[]>(`EXPLAIN (COSTS OFF) EXECUTE page (${values})`);
+    await tx`DEALLOCATE page`;
+    const steps = rows.map((row) => row["QUERY PLAN"].trim());
+    return steps.join("; ").replaceAll("::text", "");
+  });
+}
+
+async function expectIndexes(sql: SQL): Promise<void> {
+  for (const table of [PETS, ORDERS]) {
+    const { all, byStatus } = pageQueries(table);
+    const name = table.table;
+    expect(await plan(sql, all, "25000, 21")).toBe(
+      `Limit; ->  Index Scan using ${name}_pkey on ${name}; Index Cond: (id > $1)`,
+    );
+    expect(await plan(sql, byStatus, "25000, 21, 'sold'")).toBe(
+      `Limit; ->  Index Scan using ${name}_by_status on ${name}; ` +
+        "Index Cond: ((ROW(status, id) > ROW($3, $1)) AND (status <= $3))",
+    );
+  }
+}
+
+/** The old pets are sold and the new ones available, few are pending. */
+async function fill(sql: SQL): Promise<void> {
+  await sql`INSERT INTO pets (name, category_id, status)
+    SELECT 'pet ' || n, n, CASE WHEN n < 45000 THEN 'sold' WHEN n % 100 = 0 THEN 'pending' ELSE 'available' END
+    FROM generate_series(1, 50000) AS n`;
+  await sql`INSERT INTO orders (pet_id, status, created_at)
+    SELECT id, CASE WHEN id < 45000 THEN 'completed' ELSE 'placed' END, 0 FROM pets`;
+}
+
+test("pages are read from the indexes, in a small table and a large one, with statistics and without", async () => {
+  await using database = await emptyDatabase();
+  const sql = connect(database.url, OPTIONS);
+  await sql`VACUUM ANALYZE pets, orders`;
+  await expectIndexes(sql);
+  await fill(sql);
+  await expectIndexes(sql);
+  await sql`ANALYZE pets, orders`;
+  await expectIndexes(sql);
+  await sql.close();
+});
+
+test("every page reads fewer than 30 blocks, the last as well as the first", async () => {
+  await using database = await emptyDatabase();
+  await fill(database.sql);
+  const { all, byStatus } = pageQueries(PETS);
+  for (const values of ["0, 21", "25000, 21", "49900, 21"]) {
+    expect(await blocksRead(database.sql, `(bigint, bigint) AS ${all}`, values)).toBeLessThan(30);
+  }
+  for (const after of [0, 25_000, 49_000]) {
+    for (const status of ["'available'", "'pending'", "'sold'"]) {
+      const values = `${after}, 21, ${status}`;
+      expect(await blocksRead(database.sql, `(bigint, bigint, text) AS ${byStatus}`, values)).toBeLessThan(
+        30,
+      );
+    }
+  }
+});
+
+async function blocksRead(sql: SQL, query: string, values: string): Promise<number> {
+  return sql.begin(async (tx) => {
+    await tx.unsafe(`PREPARE page ${query}`);
+    const [row] = await tx.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE page (${values})`);
+    await tx`DEALLOCATE page`;
+    const [{ Plan: plan }] = row["QUERY PLAN"];
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+  });
+}

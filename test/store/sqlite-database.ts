@@ -1,0 +1,25 @@
+import { Database } from "bun:sqlite";
+import { openDatabase } from "../../src/store/sqlite/connection.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+/** The store's database in a temporary folder, for tests that look behind the port. */
+export function temporaryDatabase() {
+  const folder = temporaryFolder();
+  const path = folder.path("store.db");
+  const connection = openDatabase(path, {
+    migrations: MIGRATIONS,
+    synchronous: "FULL",
+    cacheKiB: 16 * 1024,
+    busyTimeoutMs: 0,
+  });
+  const count = (table: string) => Number(connection.value(`SELECT count(*) FROM ${table}`));
+  return { connection, path, count, [Symbol.dispose]: () => folder.remove() };
+}
+
+/** Holds the write lock during the work, as another process does. */
+export async function whileLocked(path: string, work: () => void | Promise<void>): Promise<void> {
+  using database = new Database(path);
+  database.run("BEGIN IMMEDIATE");
+  await work();
+}

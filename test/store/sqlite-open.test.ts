@@ -1,0 +1,240 @@
+import { describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
+import { existsSync, writeFileSync } from "node:fs";
+import { isAtLeast, openDatabase } from "../../src/store/sqlite/connection.ts";
+import type { Migration } from "../../src/store/migrations.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const first: Migration = {
+  version: 1,
+  name: "first",
+  sql: "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1)",
+};
+const second: Migration = {
+  version: 2,
+  name: "second",
+  sql: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1",
+};
+const broken: Migration = {
+  version: 3,
+  name: "broken",
+  sql: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1)",
+};
+
+const open = (path: string, migrations: readonly Migration[]) =>
+  openDatabase(path, { migrations, synchronous: "FULL", cacheKiB: 2048, busyTimeoutMs: 40 });
+
+describe("migrations", () => {
+  test("an empty database gets every migration in order, and records it", () => {
+    using folder = temporaryFolder();
+    const connection = open(folder.path("a.db"), [first, second]);
+    expect(
+      connection.value(
+        "SELECT group_concat(version || ' ' || name, ', ' ORDER BY version) FROM schema_migrations",
+      ),
+    ).toBe("1 first, 2 second");
+    expect(connection.value("SELECT y FROM a")).toBe(2n);
+    connection.close();
+  });
+
+  test("an older database gets the migrations that it lacks, and keeps its data", () => {
+    using folder = temporaryFolder();
+    const older = open(folder.path("a.db"), [first]);
+    older.run("UPDATE a SET x = 41");
+    older.close();
+    const newer = open(folder.path("a.db"), [first, second]);
+    expect(newer.value("SELECT y FROM a")).toBe(42n);
+    newer.close();
+    const again = open(folder.path("a.db"), [first, second]);
+    expect(again.value("SELECT count(*) FROM schema_migrations")).toBe(2n);
+    again.close();
+  });
+
+  test("a newer database is rejected in one line, and not changed", () => {
+    using folder = temporaryFolder();
+    open(folder.path("a.db"), [first, second]).close();
+    expect(() => open(folder.path("a.db"), [first])).toThrow(
+      `cannot open the database ${folder.path("a.db")}: its schema has version 2, and this petstore supports versions up to 1; upgrade petstore`,
+    );
+    const connection = open(folder.path("a.db"), [first, second]);
+    expect(connection.value("SELECT y FROM a")).toBe(2n);
+    connection.close();
+  });
+
+  test("a migration that fails is rolled back, and those before it remain", () => {
+    using folder = temporaryFolder();
+    expect(() => open(folder.path("a.db"), [first, second, broken])).toThrow("no such table: nowhere");
+    const connection = open(folder.path("a.db"), [first, second]);
+    expect(connection.value("SELECT count(*) FROM sqlite_schema WHERE name = 'b'")).toBe(0n);
+    connection.close();
+  });
+
+  test("the store's migrations are numbered from 1 without a gap", () => {
+    expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, i) => i + 1));
+  });
+
+  test("every table of the store is STRICT", () => {
+    using folder = temporaryFolder();
+    const connection = open(folder.path("a.db"), MIGRATIONS);
+    expect(
+      connection.value(
+        "SELECT group_concat(name) FROM pragma_table_list WHERE NOT strict AND name NOT LIKE 'sqlite_%'",
+      ),
+    ).toBeNull();
+    connection.close();
+  });
+});
+
+describe("opening a database", () => {
+  test("durability and memory are configured", () => {
+    using folder = temporaryFolder();
+    const connection = open(folder.path("a.db"), []);
+    const settings = [
+      "journal_mode",
+      "synchronous",
+      "foreign_keys",
+      "cache_size",
+      "mmap_size",
+      "busy_timeout",
+    ];
+    expect(settings.map((name) => connection.value(`PRAGMA ${name}`))).toEqual([
+      "wal",
+      2n,
+      1n,
+      -2048n,
+      0n,
+      40n,
+    ]);
+    connection.close();
+  });
+
+  test("a file that is no database is rejected, and not changed", async () => {
+    using folder = temporaryFolder();
+    const text = "Dear diary, ".repeat(1000);
+    writeFileSync(folder.path("a.db"), text);
+    expect(() => openSqlite(folder.path("a.db"))).toThrow(
+      /^cannot open the database .*a\.db: file is not a database$/,
+    );
+    expect(await Bun.file(folder.path("a.db")).text()).toBe(text);
+  });
+
+  test("a database of another program is rejected in one line, and not changed", async () => {
+    using folder = temporaryFolder();
+    const foreign = {
+      "with tables": "CREATE TABLE notes (x)",
+      "with an application_id": "PRAGMA application_id = 7",
+      "with both": "CREATE TABLE notes (x); PRAGMA application_id = 7",
+      "with its own table schema_migrations":
+        "CREATE TABLE schema_migrations (version varchar NOT NULL PRIMARY KEY)",
+    };
+    for (const [name, sql] of Object.entries(foreign)) {
+      const path = folder.path(`${name}.db`);
+      const other = new Database(path);
+      other.run(sql);
+      other.close(true);
+      const before = await Bun.file(path).bytes();
+      expect(() => openSqlite(path)).toThrow(
+        `cannot open the database ${path}: it is the database of another program; move it away or choose another folder`,
+      );
+      expect(await Bun.file(path).bytes()).toEqual(before);
+    }
+  });
+
+  test("the application_id is set, and a database from before it was set opens as well", async () => {
+    using folder = temporaryFolder();
+    await openSqlite(folder.path("a.db")).close();
+    const applicationId = (sql: string) => {
+      using database = new Database(folder.path("a.db"));
+      return database.prepare<{ application_id: number }, []>(sql).get()?.application_id;
+    };
+    expect(applicationId("PRAGMA application_id")).toBe(0x50657453);
+    applicationId("PRAGMA application_id = 0");
+    const { store, close } = openSqlite(folder.path("a.db"));
+    expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toMatchObject({ id: 1n });
+    await close();
+  });
+
+  test("a table that lacks a column fails with an error that names the file", async () => {
+    using folder = temporaryFolder();
+    for (const [openFile, sql] of [
+      [openSqlite, "ALTER TABLE orders RENAME COLUMN created_at TO made_at"],
+      [openSqlite, "ALTER TABLE api_keys RENAME COLUMN plan TO tariff"],
+      [openUsageStore, "ALTER TABLE standings RENAME COLUMN subject TO who"],
+    ] as const) {
+      const path = folder.path(`${sql.length}.db`);
+      await openFile(path).close();
+      const other = new Database(path);
+      other.run(sql);
+      other.close(true);
+      expect(() => openFile(path)).toThrow(new RegExp(`^cannot open the database ${path}: no such column`));
+    }
+  });
+
+  test("a missing folder is named in the error", () => {
+    using folder = temporaryFolder();
+    expect(() => openSqlite(folder.path("no/a.db"))).toThrow(
+      /^cannot open the database .*no\/a\.db: unable to open/,
+    );
+  });
+
+  test("closing the store removes the write-ahead log", async () => {
+    using folder = temporaryFolder();
+    const { store, close } = openSqlite(folder.path("a.db"));
+    await store.createPet({ name: "Rex", categoryId: 1n }, 0);
+    await store.listPets({ limit: 1 });
+    expect(existsSync(folder.path("a.db-wal"))).toBe(true);
+    await close();
+    expect(existsSync(folder.path("a.db-wal"))).toBe(false);
+  });
+
+  for (const [version, isNewEnough] of [
+    ["3.51.2", false],
+    ["3.51.3", true],
+    ["3.51.10", true],
+    ["3.53.0", true],
+    ["3.9.9", false],
+    ["2.99.99", false],
+    ["4.0", true],
+  ] as const) {
+    test(`SQLite ${version} is ${isNewEnough ? "new enough" : "too old"} where 3.51.3 is required`, () => {
+      expect(isAtLeast(version, "3.51.3")).toBe(isNewEnough);
+    });
+  }
+});
+
+const KEY = { kind: "key", id: 1 } as const;
+
+describe("the usage store", () => {
+  test("a save while another process writes fails at once, and succeeds when it is repeated", () => {
+    using folder = temporaryFolder();
+    const usageStore = openUsageStore(folder.path("limits.db"));
+    const usage = { minute: window(), day: window(), bannedAt: -1, bannedUntil: -1 };
+    using other = new Database(folder.path("limits.db"));
+    other.run("BEGIN IMMEDIATE");
+    const before = performance.now();
+    expect(() => usageStore.save([[KEY, usage]])).toThrow("locked");
+    expect(performance.now() - before).toBeLessThan(20);
+    other.run("COMMIT");
+    usageStore.save([[KEY, usage]]);
+    expect(usageStore.find(KEY)).toEqual(usage);
+    usageStore.close();
+  });
+
+  test("a command reads what a running server has saved", () => {
+    using folder = temporaryFolder();
+    const server = openUsageStore(folder.path("limits.db"));
+    const usage = { minute: window(), day: window(), bannedAt: 5, bannedUntil: 10 };
+    server.save([[KEY, usage]]);
+    const command = openUsageStore(folder.path("limits.db"));
+    expect(command.find(KEY)).toEqual(usage);
+    command.close();
+    server.close();
+  });
+});
+
+function window() {
+  return { openedAt: 1_000, used: 3, firstRejectedAt: -1, strikes: 0 };
+}

@@ -1,0 +1,100 @@
+import { Database, type SQLQueryBindings } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { Connection } from "../../src/store/sqlite/connection.ts";
+import { openDatabase } from "../../src/store/sqlite/connection.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+class Recording extends Connection {
+  override prepare<Row, Params extends SQLQueryBindings[]>(sql: string) {
+    recorded.push(sql.replaceAll(/\s+/g, " "));
+    return super.prepare<Row, Params>(sql);
+  }
+}
+const recorded: string[] = [];
+
+/** Every statement that the stores prepare, with the plan of SQLite. */
+function plans(): Map<string, string> {
+  using database = new Database(":memory:", { safeIntegers: true, strict: true });
+  for (const { sql } of MIGRATIONS) database.run(sql);
+  const connection = new Recording(database);
+  void new SqliteStore(connection);
+  void new SqliteKeyStore(connection);
+  const statements = recorded.splice(0).filter((sql) => /^(SELECT|UPDATE|DELETE)/.test(sql));
+  return new Map(statements.map((sql) => [sql, planOf(connection, sql)]));
+}
+
+function planOf(connection: Connection, sql: string): string {
+  const numbered = new Set(sql.match(/\?\d+/g)).size;
+  const parameters = numbered || (sql.match(/\?/g)?.length ?? 0);
+  const explain = connection.prepare<{ detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`);
+  const steps = explain.all(...Array.from({ length: parameters }, () => 1));
+  // The scan of a subquery's result; the subquery has its own steps.
+  const tables = steps.filter(({ detail }) => !/^(CO-ROUTINE|SCAN) \(subquery-\d+\)$/.test(detail));
+  return tables.map(({ detail }) => detail).join("; ");
+}
+
+/** These scan on purpose: all keys, the single revision, the last pet, and the first idempotency records. */
+const SCANS = [
+  /^SELECT .* FROM api_keys ORDER BY id$/,
+  /key_revision/,
+  /^SELECT id FROM pets ORDER BY id DESC LIMIT 1$/,
+  /^SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1$/,
+  /^DELETE FROM attempts WHERE id IN \(SELECT id FROM attempts ORDER BY id LIMIT \+\?\)/,
+];
+
+test("no statement scans a table or sorts", () => {
+  const all = plans();
+  expect(all.size).toBeGreaterThan(15);
+  for (const [sql, plan] of all) {
+    const isExempt = SCANS.some((pattern) => pattern.test(sql));
+    if (!isExempt) expect(`${sql}: ${plan}`).not.toContain("SCAN");
+    expect(`${sql}: ${plan}`).not.toContain("TEMP B-TREE");
+  }
+});
+
+test("pages are read from the indexes on id and (status, id)", () => {
+  const pages = [...plans()].filter(([sql]) => /FROM (pets|orders) WHERE (status|id >)/.test(sql));
+  expect(pages.map(([, plan]) => plan)).toEqual([
+    "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
+    "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
+    "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
+    "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
+    "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
+    "SEARCH orders USING INTEGER PRIMARY KEY (rowid>?)",
+    "SEARCH orders USING INDEX orders_by_status (status=? AND id>?)",
+  ]);
+});
+
+test("the last of 10,000 pages costs what the first one does, with a status filter and without", () => {
+  using folder = temporaryFolder();
+  const connection = openDatabase(folder.path("store.db"), {
+    migrations: MIGRATIONS,
+    synchronous: "FULL",
+    cacheKiB: 64 * 1024,
+    busyTimeoutMs: 0,
+  });
+  connection.run(`INSERT INTO pets (name, category_id, status)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+    SELECT 'pet ' || i, i, iif(i % 2, 'sold', 'available') FROM n`);
+  const store = new SqliteStore(connection);
+  for (const query of [{ limit: 20 }, { limit: 20, status: "sold" as const }]) {
+    const first = fastest(() => store.listPets(query));
+    const last = fastest(() => store.listPets({ ...query, after: 199_900n }));
+    // A scan would take thousands of times as long.
+    expect(last / first).toBeLessThan(5);
+  }
+  connection.close();
+});
+
+function fastest(work: () => unknown): number {
+  let best = Infinity;
+  for (let i = 0; i < 300; i++) {
+    const before = Bun.nanoseconds();
+    work();
+    best = Math.min(best, Bun.nanoseconds() - before);
+  }
+  return best;
+}
