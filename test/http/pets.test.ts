@@ -252,26 +252,4 @@ describe("getPet", () => {
     const page = await (await fetch(docs)).text();
     expect(page).toContain('id="deprecation"');
   });
-
-  test("getPet 410: from 5 December 2030, 00:00 UTC", async () => {
-    const own = await startService();
-    const { headers } = await own.call({
-      method: "POST",
-      path: "/pets",
-      body: { name: "Old", categoryId: 1 },
-    });
-    expect(headers.get("location")).toEndWith("/pets/1");
-    own.clock.advance(Date.parse("2030-12-05T00:00:00Z") - own.clock.now() - 1);
-    expect((await own.call({ path: "/pets/1" })).status).toBe(200);
-    own.clock.advance(1);
-    const removed = await own.call({ path: "/pets/1" });
-    expect(errorOf(removed)).toEqual({
-      code: "operation_removed",
-      message: "This operation was removed on 5 December 2030. Use GET /pets instead.",
-      status: 410,
-    });
-    expect(removed.headers.get("sunset")).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
-    expect((await own.call({ path: "/pets" })).status).toBe(200);
-    await own.stop();
-  });
 });
