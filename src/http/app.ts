@@ -5,9 +5,7 @@ import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import type { RequestHandler } from "../http1/index.ts";
-import type { Request } from "../http1/index.ts";
-import type { Response } from "../http1/index.ts";
+import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
@@ -64,7 +62,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     return rateLimiter.decide(subject, plans.anonymous);
   }
 
-  /** An error of authentication or of the rate limiter: no decision is known. */
+  /** An error of authentication or of the rate limiter: there is no decision. */
   function handleApiError(error: unknown): Response {
     errorLog.report("authentication or rate limit", error);
     const limit = plans.anonymous.perMinute;

@@ -1,6 +1,5 @@
 import type { Decision } from "../domain/rate-limit.ts";
-import type { Request } from "../http1/index.ts";
-import type { Response } from "../http1/index.ts";
+import type { Request, Response } from "../http1/index.ts";
 import { emptyResponse, jsonResponse, rateLimitLines } from "./responses.ts";
 
 /** The response to a GET, without the headers that depend on the request. */

@@ -1,7 +1,6 @@
 import { DOCS_PATH } from "../contract/constants.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
-import type { Request } from "../http1/index.ts";
-import type { Response } from "../http1/index.ts";
+import type { Request, Response } from "../http1/index.ts";
 import { apiDocs } from "./api-docs.ts";
 import { errorResponse, headerLinesOf, jsonResponse, unavailableResponse } from "./responses.ts";
 

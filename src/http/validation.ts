@@ -1,4 +1,7 @@
+import { hash } from "node:crypto";
+import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../contract/constants.ts";
 import {
+  INVALID_IDEMPOTENCY_KEY,
   invalidBody,
   invalidParameter,
   isRejection,
@@ -10,7 +13,6 @@ import { Invalid } from "../contract/schema.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { IdempotentRequest } from "../domain/ports.ts";
 import type { Context } from "./dispatch.ts";
-import { readIdempotencyKey } from "./idempotency-key.ts";
 import { readQuery } from "./query-string.ts";
 import { readJsonBody } from "./request-body.ts";
 
@@ -49,4 +51,19 @@ function validateBody(
     if (idempotentRequest && isRejection(idempotentRequest)) return idempotentRequest;
     return { id, query, body, idempotentRequest };
   });
+}
+
+const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
+const QUOTED = /^"(.*)"$/;
+
+/** `"a"` and `a` are the same key: a structured header (RFC 9651) quotes its strings. */
+function readIdempotencyKey(
+  header: string | null,
+  keyId: number,
+  body: Uint8Array,
+): IdempotentRequest | undefined | Rejection<"invalid_parameter"> {
+  if (header === null) return undefined;
+  const idempotencyKey = QUOTED.exec(header)?.[1] ?? header;
+  if (!VISIBLE_ASCII.test(idempotencyKey)) return INVALID_IDEMPOTENCY_KEY;
+  return { keyId, idempotencyKey, fingerprint: hash("sha256", body, "hex") };
 }
