@@ -1,7 +1,6 @@
 import type { Socket, TCPSocketListener } from "bun";
 import type { Awaitable } from "../domain/awaitable.ts";
 import type { Log } from "../log.ts";
-import { Collector } from "./garbage-collection.ts";
 import { Connection, type Service } from "./connection.ts";
 import type { Request } from "./request.ts";
 import type { Response } from "./response.ts";
@@ -24,7 +23,6 @@ const SECOND_MS = 1_000;
 /** HTTP/1.1 on a port. */
 export class HttpServer implements Service {
   readonly #connections = new Set<Connection>();
-  readonly #collector = new Collector();
   readonly #listener: TCPSocketListener<Connection>;
   readonly #ticking: Timer;
   readonly #drainMs: number;
@@ -68,7 +66,6 @@ export class HttpServer implements Service {
   }
 
   handle(request: Request): Awaitable<Response> {
-    this.#collector.count();
     return this.#site.handle(request);
   }
 
@@ -97,7 +94,6 @@ export class HttpServer implements Service {
     });
     clearTimeout(cutOff);
     clearInterval(this.#ticking);
-    this.#collector.stop();
   }
 
   #open(socket: Socket<Connection>): void {
