@@ -168,6 +168,9 @@ function errors(): string {
 const orders = lines(
   "## Orders",
   "",
+  "An order belongs to the API key that placed it; rotating the key keeps its orders. Other keys cannot list, fetch or",
+  "update it: for them it does not exist, and the response is 404 `order_not_found`. Pets are shared by all keys.",
+  "",
   "Placing an order makes the pet `pending`. Completing the order makes it `sold`, cancelling it makes it `available`.",
   "Order and pet change in one transaction. Nothing else changes the status of a pet.",
 );

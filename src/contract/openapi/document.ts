@@ -61,7 +61,11 @@ export function openApiJson(options: OpenApiOptions): string {
 
 const TAGS: readonly { name: Operation["tag"]; description: string }[] = [
   { name: "Pets", description: "The pets of the store." },
-  { name: "Orders", description: "Orders for pets. An order changes the status of its pet." },
+  {
+    name: "Orders",
+    description:
+      "Orders for pets. An order belongs to the API key that placed it and changes the status of its pet.",
+  },
 ];
 
 const API_KEY = {

@@ -87,6 +87,9 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
     request: { order: { summary: "Order pet 1", value: { petId: 1n } } },
     success: { placed: { summary: "The order; pet 1 is now pending", value: placed } },
   },
+  getOrder: {
+    success: { order: { summary: "An order that is neither completed nor cancelled", value: placed } },
+  },
   updateOrder: {
     request: {
       complete: { summary: "Complete the order", value: { status: "completed" } },
