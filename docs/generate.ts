@@ -15,13 +15,14 @@ import {
   NAME_MAX_LENGTH,
   PAGE_LIMIT,
 } from "../src/contract/constants.ts";
+import type { DocumentedSettings } from "../src/contract/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
 import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
 import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
-import { DEFAULT_PLANS, PLANS } from "../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { deprecationHeaders } from "../src/http/deprecation-headers.ts";
+import { replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
 import { IDLE_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
@@ -69,19 +70,24 @@ const ACTIONS: Readonly<Record<ErrorCode, string>> = {
   unavailable: "Repeat after `Retry-After` seconds.",
 };
 
-const BLOCKS: Readonly<Record<string, () => string>> = {
-  operations: () => table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
-  "pet-fields": () => fieldTable(Pet),
-  "order-fields": () => fieldTable(Order),
-  limits: () => table(["Limit", "Value", "Otherwise"], limitRows()),
-  plans: () => table(["Plan", "Requests per minute", "Requests per day"], planRows()),
-  "ban-rules": banRules,
-  "error-codes": () => table(["Status", "Code", "Meaning", "What to do"], errorRows()),
-  "malformed-requests": () => table(["Status", "Cause"], malformedRows()),
-  "deprecation-headers": deprecationExample,
-  settings: () => table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
-  commands: () => table(["Command", "Purpose"], commandRows()),
-  "key-options": () => table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
+export const DEFAULT_SETTINGS: DocumentedSettings = {
+  environment: "production",
+  servers: DEFAULT_URL,
+  plans: DEFAULT_PLANS,
+  ban: DEFAULT_BAN,
+};
+
+const BLOCKS: Readonly<Record<string, string>> = {
+  ...settingBlocks(DEFAULT_SETTINGS),
+  operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
+  "pet-fields": fieldTable(Pet),
+  "order-fields": fieldTable(Order),
+  limits: table(["Limit", "Value", "Otherwise"], limitRows()),
+  "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
+  "malformed-requests": table(["Status", "Cause"], malformedRows()),
+  settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
+  commands: table(["Command", "Purpose"], commandRows()),
+  "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
 };
 
 function operationRow([id, operation]: [string, Operation]): string[] {
@@ -120,26 +126,6 @@ function limitRows(): string[][] {
   ];
 }
 
-function planRows(): string[][] {
-  const plans = PLANS.map((plan) =>
-    plan === "enterprise"
-      ? [capitalised(plan), "custom", "custom"]
-      : planRow(capitalised(plan), DEFAULT_PLANS[plan]),
-  );
-  return [...plans, planRow("No valid key", DEFAULT_PLANS.anonymous)];
-}
-
-function planRow(name: string, { perMinute, perDay }: { perMinute: number; perDay: number }): string[] {
-  return [name, grouped(perMinute), grouped(perDay)];
-}
-
-function banRules(): string {
-  const { strikes, graceMs, lengthMs } = DEFAULT_BAN;
-  return `- Requests rejected within ${seconds(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
-- Every later rejected request is a strike. Strikes expire when the exhausted window closes.
-- ${strikes} strikes ban the key for ${minutes(lengthMs)}. The last of them already gets \`key_banned\`.`;
-}
-
 function errorRows(): string[][] {
   return Object.entries(ERRORS).map(([name, { status, meaning }]) => [
     String(status),
@@ -156,12 +142,6 @@ function malformedRows(): string[][] {
     ["431", `The request line and headers exceed ${VALUES.maxHead} or ${VALUES.maxHeaders} headers`],
     ["505", "An HTTP version other than 1.1 and 1.0"],
   ];
-}
-
-function deprecationExample(): string {
-  const fields = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, DEFAULT_URL.production));
-  const lines = fields.map(([name, value]) => `${name}: ${value.replace(", <", ",\n      <")}`);
-  return ["```http", ...lines, "```"].join("\n");
 }
 
 function settingRow([flag, option]: [string, Option]): string[] {
@@ -194,10 +174,6 @@ function code(text: string): string {
   return `\`${text}\``;
 }
 
-function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 function grouped(value: number): string {
   return value.toLocaleString("en-US");
 }
@@ -208,10 +184,6 @@ function kibibytes(bytes: number): string {
 
 function hours(ms: number): string {
   return counted(ms / 3_600_000, "hour");
-}
-
-function minutes(ms: number): string {
-  return counted(ms / 60_000, "minute");
 }
 
 function seconds(ms: number): string {
@@ -226,14 +198,9 @@ function date(at: Date): string {
   return at.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 }
 
-const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
-
 /** The text with every block generated anew. */
 export function generate(text: string): string {
-  return text.replace(BLOCK, (block, name: string) => {
-    const content = BLOCKS[name]?.();
-    return content === undefined ? block : `<!-- ${name} -->\n\n${content}\n\n<!-- /${name} -->`;
-  });
+  return replaceBlocks(text, BLOCKS);
 }
 
 export const BLOCK_NAMES = Object.keys(BLOCKS);

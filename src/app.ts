@@ -1,6 +1,5 @@
 import { steadyClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
@@ -58,7 +57,6 @@ export async function serveOn(
     onError: (error) => log.error("a connection failed", { error }),
   });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port);
-  const servers = serversOf(config, baseUrl);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -70,7 +68,7 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
-    openApi: () => openApiJson({ servers, current: environment, plans, ban: config.ban }),
+    documentedSettings: { environment, servers: serversOf(config, baseUrl), plans, ban: config.ban },
     isShuttingDown: () => server.isShuttingDown,
   });
   const stopPolling = pollKeyChanges({ authenticator, rateLimiter, clock, log });

@@ -1,12 +1,13 @@
 import { DOCS_PATH } from "../contract/constants.ts";
+import type { DocumentedSettings } from "../contract/documented-settings.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
+import { openApiJson } from "../contract/openapi/document.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { apiDocs } from "./api-docs.ts";
 import { errorResponse, headerLinesOf, jsonResponse, unavailableResponse } from "./responses.ts";
 
 export interface StaticRouteOptions {
-  /** The OpenAPI document as JSON. */
-  readonly openApi: () => string;
+  readonly documentedSettings: DocumentedSettings;
   readonly isShuttingDown: () => boolean;
 }
 
@@ -14,17 +15,17 @@ export type StaticRoute = (request: Pick<Request, "method">) => Response;
 
 /** Routes outside the API: no key, no rate limits. Their bodies are built on the first request. */
 export function createStaticRoutes({
-  openApi,
+  documentedSettings,
   isShuttingDown,
 }: StaticRouteOptions): ReadonlyMap<string, StaticRoute> {
-  const openApiJson = once(openApi);
-  const docs = once(docsPage);
+  const openApi = once(() => openApiJson(documentedSettings));
+  const docs = once(() => docsPage(documentedSettings));
   const health = () =>
     isShuttingDown() ? unavailableResponse(1) : jsonResponse(200, NO_STORE, '{"status":"ok"}');
   return new Map([
     ["/", route(() => ({ status: 302, headerLines: headerLinesOf({ Location: DOCS_PATH }), body: "" }))],
     [DOCS_PATH, route(() => ({ status: 200, headerLines: HTML, body: docs() }))],
-    ["/openapi.json", route(() => jsonResponse(200, "", openApiJson()))],
+    ["/openapi.json", route(() => jsonResponse(200, "", openApi()))],
     ["/healthz", route(health)],
   ]);
 }
@@ -45,7 +46,7 @@ function once(build: () => string): () => string {
   return () => (built ??= build());
 }
 
-function docsPage(): string {
+function docsPage(settings: DocumentedSettings): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -62,7 +63,7 @@ function docsPage(): string {
   th, td { padding: 0.35rem 0.9rem 0.35rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent) }
 </style>
 <body>
-${Bun.markdown.html(apiDocs(), { headings: { ids: true } })}
+${Bun.markdown.html(apiDocs(settings), { headings: { ids: true } })}
 </body>
 </html>
 `;
