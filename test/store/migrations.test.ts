@@ -17,6 +17,7 @@ test("a released migration is never edited", () => {
       "API keys": "a242ba0535bbe0f8",
       "animals, orders and attempts": "6795eb93606e60e4",
       "keys of orders": "5190d84578d61c0a",
+      "server settings": "5784f967a4366ea9",
     }
   `);
   expect(digests(POSTGRES)).toMatchInlineSnapshot(`
@@ -25,6 +26,7 @@ test("a released migration is never edited", () => {
       "animals, orders and attempts": "ae855d037afda55d",
       "keys of earlier orders, and indexes": "574815d5321b7cb6",
       "keys of orders": "9764a2fdb2485854",
+      "server settings": "c44db56bcc77a2d5",
     }
   `);
 });

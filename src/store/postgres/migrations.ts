@@ -83,12 +83,22 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   },
   {
     version: 3,
+    name: "server settings",
+    sql: `
+      CREATE TABLE server_settings (
+        name text PRIMARY KEY,
+        value text NOT NULL
+      );
+    `,
+  },
+  {
+    version: 4,
     name: "keys of orders",
     // NULL: an earlier release placed the order and recorded no key. No key sees such an order.
     sql: "ALTER TABLE orders ADD COLUMN key_id bigint",
   },
   {
-    version: 4,
+    version: 5,
     name: "keys of earlier orders, and indexes",
     statements: [
       `DO $$

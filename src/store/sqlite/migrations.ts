@@ -84,6 +84,16 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   {
     version: 3,
+    name: "server settings",
+    sql: `
+      CREATE TABLE server_settings (
+        name TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
+  {
+    version: 4,
     name: "keys of orders",
     sql: `
       -- NULL: an earlier release placed the order and recorded no key. No key sees such an order.
