@@ -4,7 +4,7 @@
  */
 import { quantile } from "../harness/statistics.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
-import { steadyClock } from "../src/clock.ts";
+import { createClock } from "../src/clock.ts";
 import { generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import type { UsageStore } from "../src/domain/ports.ts";
@@ -35,7 +35,7 @@ const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, close() {} };
 const STORED: { ledger?: UsageStore } = { ledger: NO_DISK };
 const NOT_STORED: typeof STORED = {};
-const CLOCK = steadyClock();
+const CLOCK = createClock();
 
 /** Clients that have not sent a request yet. */
 interface Population {

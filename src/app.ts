@@ -1,4 +1,4 @@
-import { steadyClock } from "./clock.ts";
+import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
@@ -142,8 +142,7 @@ function followKeys(options: {
 }
 
 function systemClock(log: Log): Clock {
-  return steadyClock({
-    onStep: (byMs) =>
-      log.warn("the machine's clock was set; it is followed from the next start on", { byMs }),
+  return createClock({
+    onStep: (byMs) => log.warn("the machine's clock was set; windows and bans keep their length", { byMs }),
   });
 }

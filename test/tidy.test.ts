@@ -83,7 +83,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "hash-index": [],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log"],
-  cli: ["app", "adapters", "config", "store", "domain", "contract", "log"],
+  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

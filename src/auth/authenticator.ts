@@ -88,22 +88,20 @@ export class Authenticator {
 
   /** Caches nothing when a change came in meanwhile: it may be a change of this key. */
   #lookUp(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
-    const { keys, plans, clock } = this.#options;
+    const { keys, plans } = this.#options;
     const revision = this.#revision;
-    const found = orUnavailable(() => keys.findCredential(hashSecret(secret)));
-    return andThen(found, (credential) => {
+    const response = orUnavailable(() => keys.findCredential(hashSecret(secret)));
+    return andThen(response, (credential) => {
       if (credential instanceof Unavailable) return credential;
       const isCurrent = revision === this.#revision;
-      if (credential === undefined || clock.now() >= validUntil(credential)) {
-        this.#verified.invalidate(secret);
+      if (credential === undefined) {
         if (isCurrent) this.#cacheRejected(authorization);
         return "invalid_api_key";
       }
-      const keyId = credential.key.id;
-      const limits = limitsOf(credential.key, plans);
-      if (isCurrent)
-        this.#verified.set(secret, { keyId, limits, validUntil: validUntil(credential) }, revision);
-      return principalOf(keyId, limits);
+      const { key } = credential;
+      const found = { keyId: key.id, limits: limitsOf(key, plans), validUntil: validUntil(credential) };
+      if (isCurrent) this.#verified.set(secret, found, revision);
+      return this.#checkValidity(found);
     });
   }
 

@@ -4,9 +4,14 @@ import type { Awaitable } from "./awaitable.ts";
 import type { ApiKey, Credential, NewKey } from "./api-keys.ts";
 import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
 
-/** Milliseconds since the epoch. Injected everywhere, so that no test sleeps. */
+/** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
 export interface Clock {
+  /** The machine's clock, for what is valid in the world: when a key expires, when a pet was created. */
   now(): number;
+  /** For lengths of time, such as windows and bans: setting the machine's clock does not move it. */
+  steadyNow(): number;
+  /** How far the machine's clock has been set since the start: `now` is `steadyNow` plus this, apart from drift. */
+  readonly stepMs: number;
 }
 
 export interface PageQuery<Status> {

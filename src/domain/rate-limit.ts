@@ -194,6 +194,17 @@ export function unban(usage: Usage, at: number): void {
   if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
 }
 
+/** Moves every time by as much as the clock was set, so that windows and the ban end as late as before. */
+export function shift(usage: Usage, byMs: number): void {
+  for (const window of [usage.minute, usage.day]) {
+    window.openedAt += byMs;
+    if (window.firstRejectedAt !== NEVER) window.firstRejectedAt += byMs;
+  }
+  if (usage.bannedAt === NEVER) return;
+  usage.bannedAt += byMs;
+  usage.bannedUntil += byMs;
+}
+
 /** Whether both windows and the ban are over: no decision changes when this usage is deleted. */
 export function isExpired({ minute, day, bannedUntil }: Usage, now: number): boolean {
   return isClosed(minute, MINUTE_MS, now) && isClosed(day, DAY_MS, now) && now >= bannedUntil;

@@ -1,6 +1,6 @@
 import { type Rejection, Unavailable } from "../contract/errors.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
-import { DAY_MS, type Decision } from "../domain/rate-limit.ts";
+import type { Decision } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../domain/awaitable.ts";
 import type { Clock } from "../domain/ports.ts";
 import { etagOf } from "../etag.ts";
@@ -87,7 +87,7 @@ export function createOperate(operating: Operating): Operate {
     if (id === undefined) return otherMethod(request.method, route, decision);
 
     const desk = desks[id];
-    if (hasGone(desk, decision)) return removed(decision, desk);
+    if (hasGone(desk)) return removed(decision, desk);
     const words = desk.operation.identifier ? identifierIn(request.path, route) : request.query;
     const known = desk.kept?.find(words);
     if (known) return replyUnlessKnown(request, known, decision);
@@ -103,12 +103,8 @@ export function createOperate(operating: Operating): Operate {
     }
   };
 
-  /**
-   * The clock takes its time, and is not asked before the end is near: the caller's window ends later than now, by a
-   * clock that is less than a day behind this one.
-   */
-  function hasGone({ goneAt }: Desk, { resetAt }: Decision): boolean {
-    return resetAt * 1000 + DAY_MS >= goneAt && clock.now() >= goneAt;
+  function hasGone({ goneAt }: Desk): boolean {
+    return goneAt !== Infinity && clock.now() >= goneAt;
   }
 
   /** The deadline begins here: until the input had come it was the client's time that passed. */

@@ -82,6 +82,11 @@ const advance = lengthMs.map(
     ({ clock }) =>
       clock.advance(ms),
 );
+const setClock = fc.constantFrom(-86_400_000, -10, 10, 86_400_000).map(
+  (byMs): Step =>
+    ({ clock }) =>
+      clock.step(byMs),
+);
 const follow = fc.constant<Step>(async ({ authenticator, model }) => {
   await authenticator.followChanges();
   model.followChanges();
@@ -103,6 +108,7 @@ const step = fc.oneof(
   { arbitrary: rotate, weight: 1 },
   { arbitrary: change, weight: 2 },
   { arbitrary: advance, weight: 1 },
+  { arbitrary: setClock, weight: 1 },
   { arbitrary: follow, weight: 3 },
 );
 const steps = fc.array(step, { maxLength: 120, size: "max" });
