@@ -1,10 +1,11 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
-import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
+import type { Clock, KeyStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
+import { followKeyChanges } from "./auth/key-changes.ts";
 import { apiDocs } from "./http/api-docs.ts";
 import { Deadlines } from "./http/request-timeout.ts";
 import { ErrorLog } from "./http/error-log.ts";
@@ -34,10 +35,6 @@ export interface AppOptions {
 
 /** Shorter than the time a stop is given. */
 export const DEADLINE_MS = 7_000;
-/** A changed key is known everywhere within a second; four looks leave room for a slow one. */
-const FOLLOW_EVERY_MS = 250;
-/** A ban that began up to this much after it was lifted was lifted all the same, by a clock that is behind. */
-const CLOCKS_APART_MS = 60_000;
 
 /** The composition root: configuration → engines → services → listener. */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
@@ -88,7 +85,14 @@ export async function serveOn(
     isLeaving: () => server.isShuttingDown,
   });
   server.handler = createSite({ pipeline, pages, log });
-  const stopFollowing = followKeys({ authenticator, rateLimiter, clock, log });
+  const stopFollowing = followKeyChanges({
+    authenticator,
+    rateLimiter,
+    clock,
+    onUnreadable: (error) => log.warn("key changes cannot be read; trying again", { error }),
+    onReadable: () => log.info("key changes can be read again"),
+    onUnbanError: (keyId, error) => log.error("a key cannot be unbanned; trying again", { keyId, error }),
+  });
 
   return {
     url: baseUrl,
@@ -98,46 +102,6 @@ export async function serveOn(
       stopFollowing();
       await engines.close();
     },
-  };
-}
-
-/**
- * Takes over what other processes change: plans, secrets, revocations, lifted bans. The next look begins after the
- * one before has ended, or a slow answer would take back what a quicker one has told since.
- */
-function followKeys(options: {
-  authenticator: Authenticator;
-  rateLimiter: RateLimiter;
-  clock: Clock;
-  log: Log;
-}): () => void {
-  const { authenticator, rateLimiter, clock, log } = options;
-  let failing = false;
-  let timer = setTimeout(look, FOLLOW_EVERY_MS);
-  let stopped = false;
-
-  async function look(): Promise<void> {
-    try {
-      for (const key of await authenticator.followChanges()) {
-        if (key.unbannedAt !== undefined) {
-          await rateLimiter.unban(
-            { kind: "key", id: key.id },
-            Math.min(clock.now(), key.unbannedAt + CLOCKS_APART_MS),
-          );
-        }
-      }
-      if (failing) log.info("key changes can be read again");
-      failing = false;
-    } catch (error) {
-      if (!failing) log.warn("key changes cannot be read; trying again", { error });
-      failing = true;
-    }
-    if (!stopped) timer = setTimeout(look, FOLLOW_EVERY_MS);
-  }
-
-  return () => {
-    stopped = true;
-    clearTimeout(timer);
   };
 }
 

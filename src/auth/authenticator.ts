@@ -52,18 +52,25 @@ export class Authenticator {
   /** Headers with a secret that no key has. */
   readonly #rejected = new Set<string>();
   #revision: number;
+  /** When the key store was last asked for that revision, by the steady clock. */
+  #polledAt: number;
 
-  private constructor(options: AuthenticatorOptions, revision: number) {
+  private constructor(
+    options: AuthenticatorOptions,
+    { revision, polledAt }: { revision: number; polledAt: number },
+  ) {
     this.#options = options;
     this.#verified = new KeyCache(options.maxVerified ?? MAX_VERIFIED);
     this.#usualStart = `Bearer ${SECRET_PREFIX[options.environment]}`;
     this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
     this.#revision = revision;
+    this.#polledAt = polledAt;
   }
 
   static async open(options: AuthenticatorOptions): Promise<Authenticator> {
+    const polledAt = options.clock.steadyNow();
     const { revision } = await options.keys.changesSince(Number.MAX_SAFE_INTEGER);
-    return new Authenticator(options, revision);
+    return new Authenticator(options, { revision, polledAt });
   }
 
   authenticate(authorization: string | null): Awaitable<ApiKeyPrincipal | AuthFailure> {
@@ -110,14 +117,18 @@ export class Authenticator {
       this.#rejected.add(copyOf(authorization));
   }
 
-  /** Takes over the changes since the last call, and returns the keys that changed. */
-  async followChanges(): Promise<readonly ApiKey[]> {
-    const { revision, changed } = await this.#options.keys.changesSince(this.#revision);
+  /** Takes over the changes since the last call. They were made after `after`, a time of the steady clock. */
+  async followChanges(): Promise<{ after: number; unbanned: readonly ApiKey[] }> {
+    const { keys, clock } = this.#options;
+    const after = this.#polledAt;
+    const polledAt = clock.steadyNow();
+    const { revision, changed, unbanned } = await keys.changesSince(this.#revision);
     for (const { id } of changed) this.#verified.keyChanged(id, revision);
     // A rejected secret may be that of a new key.
     if (revision !== this.#revision) this.#rejected.clear();
     this.#revision = revision;
-    return changed;
+    this.#polledAt = polledAt;
+    return { after, unbanned };
   }
 }
 

@@ -85,8 +85,8 @@ export interface Store {
 export interface KeyStore {
   /** Looks up the SHA-256 (hex) of a secret; secrets are not stored. Expired and revoked keys are returned as well. */
   findCredential(secretHash: string): Awaitable<Credential | undefined>;
-  /** The current revision, and every key that changed after the given one. Servers poll it several times a second. */
-  changesSince(revision: number): Awaitable<{ revision: number; changed: readonly ApiKey[] }>;
+  /** What changed after the given revision. Servers poll it several times a second. */
+  changesSince(revision: number): Awaitable<KeyChanges>;
 
   createKey(key: NewKey, secretHash: string): Promise<ApiKey>;
   /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
@@ -100,6 +100,14 @@ export interface KeyStore {
   updateKey(id: number, change: KeyChange): Promise<void>;
 }
 
+export interface KeyChanges {
+  /** The current one. */
+  readonly revision: number;
+  readonly changed: readonly ApiKey[];
+  /** Those of the changed keys for which `unbannedAt` was given. */
+  readonly unbanned: readonly ApiKey[];
+}
+
 export type KeyChange = Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>;
 
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */
@@ -108,8 +116,8 @@ export interface RateLimiter {
   decide(subject: Subject, limits: Limits): Awaitable<Decision>;
   /** Reads the usage and counts nothing; undefined when nothing of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
-  /** Ends a ban that began at or before `at`, and clears strikes from before. */
-  unban(subject: Subject, at: number): Awaitable<void>;
+  /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. A length of time needs no common clock. */
+  unban(subject: Subject, agoMs: number): Awaitable<void>;
   close(): Promise<void>;
 }
 

@@ -111,7 +111,7 @@ describe("a valid key", () => {
     authenticate(secret);
     keys.update(id, { plan: "business" });
     expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.free });
-    expect((await authenticator.followChanges()).map((key) => key.id)).toEqual([id]);
+    await authenticator.followChanges();
     expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.business });
     keys.update(id, { revokedAt: clock.now() });
     await authenticator.followChanges();

@@ -51,7 +51,7 @@ export class TestLimiter {
   advance = (ms: number) => this.opened.advance(ms);
   restart = () => this.opened.restart();
   usage = async (subject = KEY) => this.opened.rateLimiter.usage(subject);
-  unban = async (at: number, subject = KEY) => this.opened.rateLimiter.unban(subject, at);
+  unban = async (agoMs: number, subject = KEY) => this.opened.rateLimiter.unban(subject, agoMs);
 
   async decide(limits = FREE, subject = KEY) {
     return this.opened.rateLimiter.decide(subject, limits);

@@ -87,9 +87,8 @@ class Comparison {
     if ("restartWithJumpMs" in step) await this.#restart(step.restartWithJumpMs);
     if ("plan" in step) this.#limits.set(textOf(step.plan), step.limits);
     if ("unban" in step) {
-      const upTo = opened.now() - step.agoMs;
-      await opened.rateLimiter.unban(step.unban, upTo);
-      model.unban(step.unban, upTo, opened.now());
+      await opened.rateLimiter.unban(step.unban, step.agoMs);
+      model.unban(step.unban, opened.now() - step.agoMs, opened.now());
     }
     for (const subject of SUBJECTS)
       expect(await this.#usage(subject)).toEqual(model.usage(subject, opened.now()));

@@ -34,13 +34,13 @@ const COINCIDENCES: Record<string, (opened: RateLimiterUnderTest) => Promise<unk
     for (let i = 0; i < 4; i++, advance(1_001)) seen.push(await rateLimiter.decide(key(1), limits));
     return [...seen, await rateLimiter.usage(key(1))];
   },
-  "an unban at the time of the ban": async ({ rateLimiter, advance, now }) => {
+  "an unban at the time of the ban": async ({ rateLimiter, advance }) => {
     const limits = { perMinute: 1, perDay: 9 };
     for (let i = 0; i < 2; i++) await rateLimiter.decide(key(1), limits);
     advance(1_001);
     for (let i = 0; i < 10; i++) await rateLimiter.decide(key(1), limits);
     const seen = [await rateLimiter.usage(key(1))];
-    await rateLimiter.unban(key(1), now());
+    await rateLimiter.unban(key(1), 0);
     return [...seen, await rateLimiter.usage(key(1)), await rateLimiter.decide(key(1), limits)];
   },
   "a clock set back to between the opening of a window and the ban": async ({ rateLimiter, advance }) => {
@@ -83,7 +83,7 @@ test("a ban by one instance holds on all, and an unban by another ends it", asyn
   const limits = { perMinute: 1, perDay: 9 };
   while ((await one.decide(key(1), limits)).outcome !== "banned");
   expect(await other.decide(key(1), limits)).toMatchObject({ outcome: "banned", retryAfter: 60 });
-  await other.unban(key(1), (await one.usage(key(1)))?.bannedAt ?? 0);
+  await other.unban(key(1), 0);
   expect(await one.decide(key(1), limits)).toMatchObject({ outcome: "limited" });
   await Promise.all([one.close(), other.close()]);
 });
@@ -116,7 +116,7 @@ test("every key expires one second after its usage", async () => {
   const url = await valkeyUrl();
   const there = new RedisClient(url);
   const opened = await openOnValkey(() => url)({ ban: DEFAULT_BAN, startsAt: STARTS_AT });
-  const { rateLimiter, advance, now } = opened;
+  const { rateLimiter, advance } = opened;
   const expiries = async () => {
     const keys = await there.keys("*");
     return Object.fromEntries(
@@ -141,7 +141,7 @@ test("every key expires one second after its usage", async () => {
   await expectExpiry(key(1), 60_000);
 
   advance(86_400_000);
-  await rateLimiter.unban(key(1), now());
+  await rateLimiter.unban(key(1), 0);
   await expectExpiry(key(1), 0);
 
   expect(Object.values(await expiries()).every((ttl) => ttl >= 0)).toBe(true);

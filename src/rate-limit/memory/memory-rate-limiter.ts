@@ -42,6 +42,8 @@ class MemoryRateLimiter implements RateLimiter {
   readonly #table = new UsageTable();
   readonly #writeBehind: WriteBehind | undefined;
   readonly #eviction = new Eviction(this.#table, (slot) => this.#remove(slot));
+  /** Keys that were banned when the store was loaded. */
+  readonly restoredBans: number[] = [];
   readonly #timer: Timer;
   /** One for all requests: each is finished with it before the next begins. */
   readonly #scratch = newUsage();
@@ -93,14 +95,14 @@ class MemoryRateLimiter implements RateLimiter {
     return isExpired(usage, now) ? undefined : usage;
   }
 
-  unban(subject: Subject, at: number): void {
+  unban(subject: Subject, agoMs: number): void {
     const slot = this.#table.find(subject);
     if (slot === NONE) return;
     const now = this.#now();
     const usage = this.#scratch;
     this.#table.load(slot, usage);
     expire(usage, now, this.#rulesFor(subject));
-    unban(usage, at);
+    unban(usage, now - agoMs);
     this.#table.store(slot, usage);
     this.#writeBehind?.changedUrgently(slot);
   }
@@ -154,6 +156,7 @@ class MemoryRateLimiter implements RateLimiter {
     const now = this.#now();
     if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
     const slot = this.#add(subject, now);
+    if (subject.kind === "key" && now < usage.bannedUntil) this.restoredBans.push(subject.id);
     this.#table.store(slot, usage);
     this.#table.setFlags(slot, this.#table.flags(slot) | SAVED | EXHAUSTED);
   }

@@ -50,12 +50,12 @@ export class RejectionCache {
     return { ...decision, retryAfter: Math.ceil(waitMs / 1000) };
   }
 
-  /** Drops a ban that may have begun at or before `at`. */
-  unban(subject: Subject, at: number): void {
+  /** Drops a ban that may have begun at least `agoMs` ago. */
+  unban(subject: Subject, agoMs: number): void {
     const rejection = this.#rejections.get(formatSubject(subject));
     if (rejection?.decision.outcome !== "banned") return;
     const bannedAt = rejection.until - this.#ban.lengthMs - ROUNDING_MS;
-    if (bannedAt <= at) this.#rejections.delete(formatSubject(subject));
+    if (bannedAt <= this.#clock.steadyNow() - agoMs) this.#rejections.delete(formatSubject(subject));
   }
 }
 

@@ -1,5 +1,6 @@
--- Ends the ban of KEYS[1] if it began at or before ARGV[5], and clears the strikes of windows that first rejected by then.
-local key, at = KEYS[1], tonumber(ARGV[5])
+-- Ends the ban of KEYS[1] if it began at least ARGV[5] milliseconds ago, and clears the strikes of windows that first
+-- rejected by then.
+local key, at = KEYS[1], now - tonumber(ARGV[5])
 if redis.call('EXISTS', key) == 0 then return 0 end
 
 local usage = load(key)

@@ -61,8 +61,8 @@ class ValkeyRateLimiter implements RateLimiter {
   readonly #options: ValkeyRateLimiterOptions;
   readonly #rejections: RejectionCache;
   readonly #reconnector: Reconnector;
-  /** Unbans that Valkey does not know of yet. */
-  readonly #pendingUnbans = new Map<string, { readonly subject: Subject; readonly at: number }>();
+  /** Unbans that Valkey does not know of yet, each with the time of the steady clock before which bans end. */
+  readonly #pendingUnbans = new Map<string, { readonly subject: Subject; readonly before: number }>();
   #connection: Connection | undefined;
   #batcher: Batcher | undefined;
 
@@ -100,18 +100,18 @@ class ValkeyRateLimiter implements RateLimiter {
     return this.#options.fallback.usage(subject);
   }
 
-  /** Bans begin by Valkey's clock, so it and the clock that gives `at` should agree to within a second or so. */
-  async unban(subject: Subject, at: number): Promise<void> {
-    this.#rejections.unban(subject, at);
-    await this.#options.fallback.unban(subject, at);
+  async unban(subject: Subject, agoMs: number): Promise<void> {
+    const before = this.#options.clock.steadyNow() - agoMs;
+    this.#rejections.unban(subject, agoMs);
+    await this.#options.fallback.unban(subject, agoMs);
     const connection = this.#connection;
     try {
-      if (connection) return await connection.unban(subject, at);
+      if (connection) return await connection.unban(subject, agoMs);
     } catch (cause) {
       if (connection) this.#reconnector.connectionFailed(connection, cause, subject);
     }
     if (this.#pendingUnbans.size < MAX_PENDING_UNBANS) {
-      this.#pendingUnbans.set(formatSubject(subject), { subject, at });
+      this.#pendingUnbans.set(formatSubject(subject), { subject, before });
     }
   }
 
@@ -154,8 +154,8 @@ class ValkeyRateLimiter implements RateLimiter {
   /** Runs before requests use the connection: no key that was unbanned meanwhile is banned again. */
   async #sendPendingUnbans(connection: Connection): Promise<void> {
     try {
-      for (const [name, { subject, at }] of this.#pendingUnbans) {
-        await connection.unban(subject, at);
+      for (const [name, { subject, before }] of this.#pendingUnbans) {
+        await connection.unban(subject, this.#options.clock.steadyNow() - before);
         this.#pendingUnbans.delete(name);
       }
     } catch (error) {

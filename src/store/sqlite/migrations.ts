@@ -82,6 +82,11 @@ export const MIGRATIONS: readonly Migration[] = [
       INSERT INTO key_revision VALUES (1, 0);
     `,
   },
+  {
+    version: 3,
+    name: "revisions of unbans",
+    sql: "ALTER TABLE api_keys ADD COLUMN unban_revision INTEGER",
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
