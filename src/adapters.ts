@@ -178,7 +178,7 @@ export async function openValkey(
     url: urls.length === 1 && only !== undefined ? only : urls,
     prefix: `petstore:${environment}:`,
     ...rest,
-    fallback: createMemoryRateLimiter(rest),
+    local: createMemoryRateLimiter(rest),
     onStateChange,
   });
 }

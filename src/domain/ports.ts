@@ -112,8 +112,16 @@ export type KeyChange = Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "
 
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */
 export interface RateLimiter {
-  /** Allows or rejects one request, atomically. A rate limiter in process decides without a promise. */
+  /**
+   * Allows or rejects one request, atomically. A rate limiter in process decides without a promise. Throws Unavailable
+   * when more requests wait for a decision than it can queue.
+   */
   decide(subject: Subject, limits: Limits): Awaitable<Decision>;
+  /**
+   * What a request would get now, as far as this process knows, without counting it: `remaining` includes that request.
+   * The usage of an address is always known.
+   */
+  peek(subject: Subject, limits: Limits): Decision;
   /** Reads the usage and counts nothing; undefined when nothing of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. A length of time needs no common clock. */

@@ -76,16 +76,14 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
   if (now < usage.bannedUntil) return bannedDecision(usage, limits, now);
 
   const { minute, day } = usage;
-  const minuteExhausted = isExhausted(minute, limits.perMinute);
-  const dayExhausted = isExhausted(day, limits.perDay);
-  if (!minuteExhausted && !dayExhausted) {
+  const minuteEnds = exhaustedUntil(minute, MINUTE_MS, limits.perMinute);
+  const dayEnds = exhaustedUntil(day, DAY_MS, limits.perDay);
+  if (minuteEnds === NEVER && dayEnds === NEVER) {
     count(minute, now);
     count(day, now);
     return decision("allowed", usage, limits, 0);
   }
 
-  const minuteEnds = minuteExhausted ? minute.openedAt + MINUTE_MS : NEVER;
-  const dayEnds = dayExhausted ? day.openedAt + DAY_MS : NEVER;
   // The strike goes to the exhausted window that closes last.
   if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
     usage.bannedAt = now;
@@ -93,6 +91,26 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
     return bannedDecision(usage, limits, now);
   }
   return decision("limited", usage, limits, secondsUntil(Math.max(dayEnds, minuteEnds), now));
+}
+
+/** What `decide` would return for a request, without counting it: `remaining` includes that request. */
+export function peek(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
+  expire(usage, now, rules);
+  if (now < usage.bannedUntil) return bannedDecision(usage, limits, now);
+  const { minute, day } = usage;
+  if (minute.used === 0) minute.openedAt = now;
+  if (day.used === 0) day.openedAt = now;
+  const ends = Math.max(
+    exhaustedUntil(minute, MINUTE_MS, limits.perMinute),
+    exhaustedUntil(day, DAY_MS, limits.perDay),
+  );
+  return ends === NEVER
+    ? decision("allowed", usage, limits, 0)
+    : decision("limited", usage, limits, secondsUntil(ends, now));
+}
+
+function exhaustedUntil(window: Window, lengthMs: number, limit: number): number {
+  return isExhausted(window, limit) ? window.openedAt + lengthMs : NEVER;
 }
 
 /** Whether a window, after `expire`, has no requests remaining. */

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Limits } from "../../src/domain/rate-limit.ts";
-import { all, type TestCase } from "./rate-limiter-fixture.ts";
+import { ADDRESS, all, second, type TestCase } from "./rate-limiter-fixture.ts";
 
 export function testOperators(testCase: TestCase): void {
   const PRO: Limits = { perMinute: 300, perDay: 10_000 };
@@ -58,6 +58,32 @@ export function testOperators(testCase: TestCase): void {
     await limiter.unban(0);
     expect(await limiter.usage()).toBeUndefined();
   });
+
+  testCase(
+    "peek shows what the next request of an address would get, and counts nothing",
+    async (limiter) => {
+      const full = { outcome: "allowed", limit: 2, remaining: 2, retryAfter: 0 } as const;
+      const limits = { perMinute: 2, perDay: 3 };
+      expect(limiter.peek(limits)).toEqual({ ...full, resetAt: second(limiter.now() + 60_000) });
+      expect(await limiter.usage(ADDRESS)).toBeUndefined();
+
+      const resetAt = second(limiter.now() + 60_000);
+      await limiter.decide(limits, ADDRESS);
+      limiter.advance(1_000);
+      for (let i = 0; i < 5; i++) expect(limiter.peek(limits)).toEqual({ ...full, remaining: 1, resetAt });
+      await limiter.decide(limits, ADDRESS);
+      expect(limiter.peek(limits)).toEqual({
+        outcome: "limited",
+        limit: 2,
+        remaining: 0,
+        resetAt,
+        retryAfter: 59,
+      });
+      limiter.advance(59_000);
+      expect(limiter.peek(limits)).toMatchObject({ outcome: "allowed", limit: 3, remaining: 1 });
+      expect(await limiter.usage(ADDRESS)).toMatchObject({ day: { used: 2 } });
+    },
+  );
 
   testCase("usage shows both windows, strikes and ban, and counts nothing", async (limiter) => {
     expect(await limiter.usage()).toBeUndefined();

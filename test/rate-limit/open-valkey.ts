@@ -20,7 +20,7 @@ export function openWithFallback(settings: Settings): Promise<RateLimiter> {
   return createValkeyRateLimiter({
     clock,
     ban,
-    fallback: createMemoryRateLimiter({ clock, ban }),
+    local: createMemoryRateLimiter({ clock, ban }),
     ...settings,
   });
 }

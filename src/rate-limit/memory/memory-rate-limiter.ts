@@ -8,6 +8,7 @@ import {
   isExpired,
   type Limits,
   newUsage,
+  peek,
   shift,
   type Subject,
   unban,
@@ -83,6 +84,14 @@ class MemoryRateLimiter implements RateLimiter {
       this.#writeBehind?.changedUrgently(slot);
     else this.#writeBehind?.changed(slot);
     return decision;
+  }
+
+  peek(subject: Subject, limits: Limits): Decision {
+    const now = this.#now();
+    const slot = this.#table.find(subject);
+    const usage = newUsage();
+    if (slot !== NONE) this.#table.load(slot, usage);
+    return peek(usage, limits, now, this.#rulesFor(subject));
   }
 
   usage(subject: Subject): Usage | undefined {

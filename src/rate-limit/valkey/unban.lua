@@ -4,7 +4,7 @@ local key, at = KEYS[1], now - tonumber(ARGV[5])
 if redis.call('EXISTS', key) == 0 then return 0 end
 
 local usage = load(key)
-expire(usage, rules_for(key))
+expire(usage)
 if usage.banned_at <= at then clear_ban(usage) end
 if usage.minute.first_rejected_at <= at then clear_strikes(usage.minute) end
 if usage.day.first_rejected_at <= at then clear_strikes(usage.day) end
