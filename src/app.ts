@@ -6,86 +6,70 @@ import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
-import { apiDocs } from "./http/api-docs.ts";
-import { Deadlines } from "./http/request-timeout.ts";
-import { ErrorLog } from "./http/error-log.ts";
-import { createHandlers } from "./http/handlers.ts";
-import { ResponseCache } from "./http/response-cache.ts";
 import { createLog, type Log } from "./log.ts";
-import { createOperate } from "./http/dispatch.ts";
-import { createPages } from "./http/static-routes.ts";
-import { createPipeline } from "./http/pipeline.ts";
-import { createSite, STARTING } from "./http/app.ts";
+import { createHttpApp, startupHandler } from "./http/app.ts";
 import { HttpServer } from "./http1/index.ts";
 
 export interface App {
-  /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */
+  /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
-  /** Finishes what is in flight, writes down what is only in memory, and lets go of everything. */
+  /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
 }
 
 export interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
-  /** Longest that an answer may be waited for. */
-  readonly deadlineMs?: number;
+  readonly requestTimeoutMs?: number;
 }
 
-/** Shorter than the time a stop is given. */
-export const DEADLINE_MS = 7_000;
-
-/** The composition root: configuration → engines → services → listener. */
+/** The composition root: Config → adapters → services → server. */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   const log = options.log ?? createLog();
   const clock = options.clock ?? systemClock(log);
-  const engines = await openAdapters(config, clock, log);
+  const adapters = await openAdapters(config, clock, log);
   try {
-    return await serveOn(engines, config, { ...options, clock, log });
+    return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await engines.close();
+    await adapters.close();
     throw error;
   }
 }
 
-/** The service on engines that are open already; closing it closes them. */
+/** Closing the app closes the adapters. */
 export async function serveOn(
-  engines: Adapters,
+  adapters: Adapters,
   config: Config,
-  { clock, log, deadlineMs = DEADLINE_MS }: AppOptions & { clock: Clock; log: Log },
+  { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, petJson, rateLimiter } = engines;
+  const { store, keys, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
   const authenticator = await Authenticator.open({ keys, environment, plans, clock });
   const { host, port, drainDelayMs } = config;
   const server = new HttpServer({
     host,
     port,
-    handler: STARTING,
+    handler: startupHandler,
     onError: (error) => log.error("a connection failed", { error }),
   });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port);
-
-  const handlers = createHandlers({ store, petJson, clock, baseUrl });
-  const faults = new ErrorLog(log);
-  const operate = createOperate({
-    handlers,
-    kept: petJson.changes ? { listPets: new ResponseCache(petJson.changes) } : {},
-    deadlines: new Deadlines(deadlineMs),
+  const servers = serversOf(config, baseUrl);
+  server.handler = createHttpApp({
+    authenticator,
+    rateLimiter,
+    addresses: new Addresses(config.trustedProxies),
+    plans,
+    store,
+    petJson,
     clock,
-    faults,
+    log,
     baseUrl,
+    requestTimeoutMs,
+    openApi: () => openApiJson({ servers, current: environment, plans, ban: config.ban }),
+    isShuttingDown: () => server.isShuttingDown,
   });
-  const addresses = new Addresses(config.trustedProxies);
-  const pipeline = createPipeline({ authenticator, rateLimiter, plans, addresses, clock, faults }, operate);
-  const pages = createPages({
-    openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
-    docs: apiDocs,
-    isLeaving: () => server.isShuttingDown,
-  });
-  server.handler = createSite({ pipeline, pages, log });
-  const stopFollowing = followKeyChanges({
+  const stopPolling = followKeyChanges({
     authenticator,
     rateLimiter,
     clock,
@@ -99,14 +83,14 @@ export async function serveOn(
     keys,
     async close() {
       await server.close(drainDelayMs);
-      stopFollowing();
-      await engines.close();
+      stopPolling();
+      await adapters.close();
     },
   };
 }
 
 function systemClock(log: Log): Clock {
   return createClock({
-    onStep: (byMs) => log.warn("the machine's clock was set; windows and bans keep their length", { byMs }),
+    onStep: (byMs) => log.warn("the system clock was changed; windows and bans keep their length", { byMs }),
   });
 }

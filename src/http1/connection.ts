@@ -56,7 +56,7 @@ export class Connection implements RequestConnection {
   #request: IncomingRequest | undefined;
   /** The client has closed its sending side. */
   #hasClientEnded = false;
-  /** The client may still be sending what nobody will read. */
+  /** The client may still be sending bytes that the server will not parse. */
   #hasUnreadInput = false;
   #isTurnOver = false;
   #isPaused = false;
