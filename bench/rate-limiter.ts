@@ -4,6 +4,7 @@
  */
 import { quantile } from "../harness/statistics.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
+import { Addresses } from "../src/auth/client-address.ts";
 import { createClock } from "../src/clock.ts";
 import { generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
@@ -36,6 +37,7 @@ const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, 
 const STORED: { ledger?: UsageStore } = { ledger: NO_DISK };
 const NOT_STORED: typeof STORED = {};
 const CLOCK = createClock();
+const CLIENT = { remoteAddress: "192.0.2.1", headers: { get: () => null } };
 
 /** Clients that have not sent a request yet. */
 interface Population {
@@ -71,14 +73,20 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
       return { key: { id, name: "bench", plan: "enterprise", limits: LIMITS, createdAt: 0 } } as const;
     },
   };
-  const options = { keys, environment: "production", plans: DEFAULT_PLANS, clock: CLOCK } as const;
-  const authenticator = await Authenticator.open(options);
   const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
+  const authenticator = await Authenticator.open({
+    keys,
+    environment: "production",
+    plans: DEFAULT_PLANS,
+    clock: CLOCK,
+    addresses: new Addresses([]),
+    rateLimiter: limiter,
+  });
   return {
     count,
     credentialOf: (i) => headers.toString("latin1", i * HEADER_LENGTH, (i + 1) * HEADER_LENGTH),
     request(header) {
-      const principal = authenticator.authenticate(header);
+      const principal = authenticator.authenticate(header, CLIENT);
       return typeof principal === "object" && "limits" in principal
         ? limiter.decide(principal.subject, principal.limits)
         : undefined;

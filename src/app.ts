@@ -45,7 +45,8 @@ export async function serveOn(
 ): Promise<App> {
   const { store, keys, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
-  const authenticator = await Authenticator.open({ keys, environment, plans, clock });
+  const addresses = new Addresses(config.trustedProxies);
+  const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
   const { host, port, drainDelayMs } = config;
   const server = new HttpServer({
     host,
@@ -58,7 +59,7 @@ export async function serveOn(
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
-    addresses: new Addresses(config.trustedProxies),
+    addresses,
     plans,
     store,
     petJson,

@@ -68,7 +68,7 @@ const roomOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   domain: ["contract"],
-  auth: ["domain", "contract", "copy-string", "hash-index", "ip-address"],
+  auth: ["domain", "contract", "bounded-cache", "copy-string", "hash-index", "ip-address"],
   "rate-limit": ["domain", "contract", "hash-index"],
   store: ["domain", "contract", "etag", "bounded-cache"],
   http1: [],

@@ -71,6 +71,11 @@ export class KeyCache {
     };
   }
 
+  /** Whether the secret was verified, also when its key has changed since. */
+  has(text: string): boolean {
+    return this.#index.find(hashOf(text), text) !== NONE;
+  }
+
   /** `revision` is the key store's at the time of the look-up. */
   set(text: string, { keyId, limits, validUntil }: VerifiedKey, revision: number): void {
     const found = this.#index.find(hashOf(text), text);

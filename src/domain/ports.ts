@@ -124,7 +124,7 @@ export interface RateLimiter {
   peek(subject: Subject, limits: Limits): Decision;
   /** Reads the usage and counts nothing; undefined when nothing of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
-  /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. A length of time needs no common clock. */
+  /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
   unban(subject: Subject, agoMs: number): Awaitable<void>;
   close(): Promise<void>;
 }

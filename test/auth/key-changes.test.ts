@@ -1,10 +1,8 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters.ts";
 import { type App, startApp } from "../../src/app.ts";
-import { Authenticator } from "../../src/auth/authenticator.ts";
 import { followKeyChanges } from "../../src/auth/key-changes.ts";
 import { generateSecret, hashSecret } from "../../src/domain/api-keys.ts";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import type { KeyChange, RateLimiter } from "../../src/domain/ports.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/log.ts";
@@ -15,6 +13,7 @@ import { temporaryFolder } from "../store/temporary-folder.ts";
 import { key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
+import { openAuthenticator } from "./open-authenticator.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -133,7 +132,7 @@ describe("an unban, on two servers with Valkey", () => {
     const start = async (clock: TestClock) => {
       const rateLimiter = await openWithoutFallback({ url, clock, testClock: valkeyClock, ban: DEFAULT_BAN });
       const server = { rateLimiter, isCutOff: false, polls: 0 };
-      const authenticator = await Authenticator.open({
+      const authenticator = await openAuthenticator({
         keys: {
           findCredential: (hash) => keys.findCredential(hash),
           changesSince(revision) {
@@ -142,8 +141,6 @@ describe("an unban, on two servers with Valkey", () => {
             return keys.changesSince(revision);
           },
         },
-        environment: "production",
-        plans: DEFAULT_PLANS,
         clock,
       });
       const callbacks = { onUnreadable() {}, onReadable() {}, onUnbanError() {} };
@@ -208,8 +205,7 @@ describe("an unban that fails", () => {
   test("is tried again, is reported once, and does not stop the others", async () => {
     const keys = new MapKeyStore();
     const clock = new TestClock();
-    const plans = DEFAULT_PLANS;
-    const authenticator = await Authenticator.open({ keys, environment: "production", plans, clock });
+    const authenticator = await openAuthenticator({ keys, clock });
     const attempts: [unknown, number][] = [];
     const errors: string[] = [];
     const { promise: applied, resolve } = Promise.withResolvers<void>();

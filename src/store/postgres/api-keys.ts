@@ -14,15 +14,15 @@ import type { Pools } from "./pools.ts";
 
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
+const SELECT_CREDENTIAL = `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
+  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = $1`;
 
 export class PostgresKeyStore implements KeyStore {
   constructor(private readonly pools: Pools) {}
 
   async findCredential(secretHash: string): Promise<Credential | undefined> {
-    const [row] = await this.#read<KeyRow & { validUntil: bigint | null }>(
-      `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
-       FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = $1`,
-      secretHash,
+    const [row] = await this.pools.lookUps.query((sql) =>
+      sql.unsafe<(KeyRow & { validUntil: bigint | null })[]>(SELECT_CREDENTIAL, [secretHash]),
     );
     if (row === undefined) return undefined;
     const key = keyOf(row);
