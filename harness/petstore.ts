@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Child } from "./child.ts";
 
 /** The program as `npm start` runs it. */
-export const PETSTORE = [process.execPath, join(import.meta.dir, "../src/cli/main.ts")];
+export const PETSTORE = [join(import.meta.dir, "../petstore")];
 
 export interface LogLine {
   /** Milliseconds since 1970. */

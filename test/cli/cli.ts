@@ -70,14 +70,19 @@ export function spawnPetstore(
   argv: readonly string[],
   options: { cwd?: string; variables?: Variables } = {},
 ) {
-  return spawnTracked([process.execPath, EXECUTABLE, ...argv], { cwd: temporaryDirectory(), ...options });
+  return spawnTracked([EXECUTABLE, ...argv], { cwd: temporaryDirectory(), ...options });
 }
 
 export function spawnNpm(...argv: string[]) {
   return spawnTracked(["npm", ...argv], { cwd: ROOT });
 }
 
-function spawnTracked(command: string[], { cwd, variables }: { cwd: string; variables?: Variables }) {
+/** In the project's directory, after nothing but `npm ci`. */
+export function spawnNpx(...argv: string[]) {
+  return spawnTracked(["npx", "--offline", ...argv], { cwd: ROOT });
+}
+
+export function spawnTracked(command: string[], { cwd, variables }: { cwd: string; variables?: Variables }) {
   const child = Bun.spawn(command, {
     cwd,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...variables },

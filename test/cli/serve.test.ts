@@ -174,8 +174,8 @@ This is the only time it is shown: Petstore stores only its hash. Try it:
 
   test("a first key that cannot be printed is revoked", async () => {
     const data = join(temporaryDirectory(), "data");
-    const line = '"$0" "$1" serve --port 0 --data "$2" > /dev/full';
-    const child = Bun.spawn(["bash", "-c", line, process.execPath, EXECUTABLE, data], { stderr: "pipe" });
+    const line = '"$0" serve --port 0 --data "$1" > /dev/full';
+    const child = Bun.spawn(["bash", "-c", line, EXECUTABLE, data], { stderr: "pipe" });
     expect(await child.stderr.text()).toBe(
       "petstore: no space is left on the device; the first key could not be printed and is revoked; create another with petstore keys create\n",
     );
