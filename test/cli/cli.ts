@@ -43,6 +43,7 @@ export class InProcessCli {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
       print: async (text) => void (out += text),
+      isTerminal: false,
       warn: (line) => void (out += `warning: ${line}\n`),
       stopSignal: () => Promise.reject(new Error("no server runs in this process")),
     });
