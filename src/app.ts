@@ -1,7 +1,7 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
-import type { Clock, KeyStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -14,6 +14,7 @@ export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly settings: SettingsStore;
   /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
 }
@@ -46,7 +47,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, petJson, rateLimiter } = adapters;
+  const { store, keys, settings, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -58,7 +59,7 @@ export async function serveOn(
     headerLines: SECURITY_HEADER_LINES,
     onError: (error) => log.error("a connection failed", { error }),
   });
-  const baseUrl = config.publicUrl ?? listenUrl(host, server.port);
+  const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const servers = serversOf(config, baseUrl);
   server.handler = createHttpApp({
     authenticator,
@@ -86,6 +87,7 @@ export async function serveOn(
   return {
     url: baseUrl,
     keys,
+    settings,
     async close() {
       await server.close(drainDelayMs);
       stopPolling();

@@ -81,9 +81,10 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "copy-string": [],
   "ip-address": [],
   "hash-index": [],
-  adapters: ["store", "rate-limit", "http", "domain", "config", "log"],
+  "data-directory": ["config", "log"],
+  adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log"],
-  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log"],
+  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "data-directory"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */
