@@ -14,7 +14,6 @@ export const openapi = defineCommand({
   description:
     "Prints the OpenAPI 3.1 document of the API as JSON, with the URLs of both environments, the plans and the ban rules. A running server has it at /openapi.json.",
   options: { ...STORAGE_OPTIONS, ...ADDRESS_OPTIONS, "twin-url": SETTINGS["twin-url"], ...LIMIT_OPTIONS },
-  serverOptions: LIMIT_OPTIONS,
   examples: [
     "petstore openapi > openapi.json",
     "petstore openapi --public-url https://api.example.com --twin-url https://staging.example.com",

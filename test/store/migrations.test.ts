@@ -17,6 +17,7 @@ test("a released migration is never edited", () => {
       "API keys": "a242ba0535bbe0f8",
       "animals, orders and attempts": "6795eb93606e60e4",
       "keys of orders": "5190d84578d61c0a",
+      "revisions of unbans": "097e1da3a28e0000",
       "server settings": "5784f967a4366ea9",
     }
   `);
@@ -26,6 +27,7 @@ test("a released migration is never edited", () => {
       "animals, orders and attempts": "ae855d037afda55d",
       "keys of earlier orders, and indexes": "574815d5321b7cb6",
       "keys of orders": "9764a2fdb2485854",
+      "revisions of unbans": "6703cc1314b3cbc5",
       "server settings": "c44db56bcc77a2d5",
     }
   `);

@@ -93,12 +93,17 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   },
   {
     version: 4,
+    name: "revisions of unbans",
+    sql: "ALTER TABLE api_keys ADD COLUMN unban_revision bigint",
+  },
+  {
+    version: 5,
     name: "keys of orders",
     // NULL: an earlier release placed the order and recorded no key. No key sees such an order.
     sql: "ALTER TABLE orders ADD COLUMN key_id bigint",
   },
   {
-    version: 5,
+    version: 6,
     name: "keys of earlier orders, and indexes",
     statements: [
       `DO $$

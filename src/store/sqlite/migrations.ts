@@ -94,6 +94,11 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   {
     version: 4,
+    name: "revisions of unbans",
+    sql: "ALTER TABLE api_keys ADD COLUMN unban_revision INTEGER",
+  },
+  {
+    version: 5,
     name: "keys of orders",
     sql: `
       -- NULL: an earlier release placed the order and recorded no key. No key sees such an order.
