@@ -15,7 +15,7 @@ import { createOperate } from "./http/dispatch.ts";
 import { createPages } from "./http/static-routes.ts";
 import { createPipeline } from "./http/pipeline.ts";
 import { createSite, STARTING } from "./http/app.ts";
-import { HttpServer } from "./http1/index.ts";
+import { HttpServer, type LimitEvent } from "./http1/index.ts";
 
 export interface App {
   /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */
@@ -62,12 +62,22 @@ export async function serveOn(
   const { environment, plans } = config;
   const authenticator = await Authenticator.open({ keys, environment, plans, clock });
   const { host, port, drainDelayMs } = config;
+  const addresses = new Addresses(config.trustedProxies);
   const server = new HttpServer({
     host,
     port,
     handler: STARTING,
+    maxConnections: config.maxConnections,
+    maxConnectionsPerPeer: config.maxConnectionsPerAddress,
+    peerOf: (address) => addresses.peerOf(address),
+    onLimit: (event) => logConnectionLimit(log, event),
     onError: (error) => log.error("a connection failed", { error }),
   });
+  if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
+    log.warn("--max-connections is lowered to what the limit of open files allows", {
+      maxConnections: server.maxConnections,
+    });
+  }
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port);
 
   const handlers = createHandlers({ store, petJson, clock, baseUrl });
@@ -80,7 +90,6 @@ export async function serveOn(
     faults,
     baseUrl,
   });
-  const addresses = new Addresses(config.trustedProxies);
   const pipeline = createPipeline({ authenticator, rateLimiter, plans, addresses, clock, faults }, operate);
   const pages = createPages({
     openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
@@ -139,6 +148,19 @@ function followKeys(options: {
     stopped = true;
     clearTimeout(timer);
   };
+}
+
+function logConnectionLimit(log: Log, { limit, peer, isOver, evicted, rejected }: LimitEvent): void {
+  if (limit === "all") {
+    if (isOver) log.info("connections are below --max-connections again", { evicted, rejected });
+    else log.warn("--max-connections is reached; new connections replace idle ones or are closed");
+  } else if (isOver) {
+    log.info("no address has more connections than --max-connections-per-address any more", { rejected });
+  } else {
+    log.warn("an address has reached --max-connections-per-address; its new connections are closed", {
+      address: peer,
+    });
+  }
 }
 
 function systemClock(log: Log): Clock {

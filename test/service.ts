@@ -65,6 +65,7 @@ export function configIn(dataDir: string): Config {
     port: 0,
     dataDir,
     trustedProxies: [],
+    maxConnectionsPerAddress: 0,
     drainDelayMs: 0,
     limitsTimeoutMs: 25,
     plans: DEFAULT_PLANS,

@@ -26,8 +26,14 @@ export interface Config extends StorageConfig {
   readonly publicUrl?: string;
   /** URL of the API in the other environment, for the OpenAPI document. */
   readonly twinUrl?: string;
+  /** Undefined means plain HTTP. */
+  readonly tls?: { readonly certFile: string; readonly keyFile: string };
   /** Networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly IpNetwork[];
+  /** Undefined means as many as the limit of open files allows. */
+  readonly maxConnections?: number;
+  /** Connections of one IPv4 address or IPv6 /64 network; 0 means any number. */
+  readonly maxConnectionsPerAddress: number;
   /** How long the server keeps serving after a stop signal, so that load balancers notice it first. */
   readonly drainDelayMs: number;
   readonly plans: Plans;
@@ -52,6 +58,7 @@ export function processVariables(): Variables {
 export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const publicUrl = values["public-url"];
   const twinUrl = values["twin-url"];
+  const maxConnections = values["max-connections"];
   return {
     ...storageOf(values),
     limitsTimeoutMs: values["limits-timeout"],
@@ -60,6 +67,8 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     ...(publicUrl !== undefined && { publicUrl }),
     ...(twinUrl !== undefined && { twinUrl }),
     trustedProxies: values["trust-proxy"],
+    ...(maxConnections !== undefined && { maxConnections }),
+    maxConnectionsPerAddress: values["max-connections-per-address"],
     drainDelayMs: values["drain-delay"],
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banRulesOf(values),

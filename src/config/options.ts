@@ -120,6 +120,16 @@ export const SETTINGS = {
     repeatable: true,
     help: "Proxies whose X-Forwarded-For header is trusted; can be repeated",
   },
+  "max-connections": {
+    type: integer({ min: 1, max: 1_000_000 }),
+    defaultText: "from the limit of open files",
+    help: "Connections that the server holds at once; near it, idle connections are closed",
+  },
+  "max-connections-per-address": {
+    type: integer({ min: 0, max: 1_000_000 }),
+    default: 256,
+    help: "Connections of one client address (IPv6: one /64 network) at once, --trust-proxy addresses excepted; 0 for any number",
+  },
   "drain-delay": {
     type: duration({ min: 0, max: 5 * SECOND }),
     default: 0,

@@ -29,6 +29,8 @@ export interface ConnectionContext {
 
 /** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
 export const IDLE_TIMEOUT_SECONDS = 75;
+/** For the first byte of the first request: a client connects because it has something to send. */
+export const SILENT_TIMEOUT_SECONDS = 10;
 /** From the first byte of a request to the last. */
 export const REQUEST_TIMEOUT_SECONDS = 30;
 /** For a client that does not read its response; each byte that it reads starts the time again. */
@@ -58,6 +60,7 @@ export class Connection implements RequestConnection {
   #hasClientEnded = false;
   /** The client may still be sending what nobody will read. */
   #hasUnreadInput = false;
+  #hasReceivedRequest = false;
   #isTurnOver = false;
   #isPaused = false;
   /** When the current wait began: for the next request, for the rest of one, or for the client to read. */
@@ -75,6 +78,16 @@ export class Connection implements RequestConnection {
   /** No byte of a request has arrived, and no byte of a response is left to send. */
   get isIdle(): boolean {
     return this.#request === undefined && this.readBuffer.length === 0 && !this.#writeBuffer.isBlocked;
+  }
+
+  /** Whether the head of at least one request has arrived. */
+  get hasReceivedRequest(): boolean {
+    return this.#hasReceivedRequest;
+  }
+
+  /** In seconds of the server's uptime. */
+  get waitingSince(): number {
+    return this.#waitingSince;
   }
 
   onData(bytes: Buffer): void {
@@ -112,7 +125,8 @@ export class Connection implements RequestConnection {
     } else if (this.#state === "closing") {
       if (seconds > LINGER_SECONDS) this.socket.end();
     } else if (this.isIdle) {
-      if (seconds > IDLE_TIMEOUT_SECONDS) this.close();
+      const timeout = this.#hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
+      if (seconds > timeout) this.close();
     } else if (this.#isWaitingForClient && seconds > REQUEST_TIMEOUT_SECONDS) {
       this.#rejectRequest(408);
     }
@@ -132,6 +146,12 @@ export class Connection implements RequestConnection {
 
   terminate(): void {
     this.socket.terminate();
+  }
+
+  /** Closes at once, so that a new connection has its place. */
+  evict(): void {
+    if (this.isIdle) this.close();
+    if (this.#state !== "closed") this.socket.terminate();
   }
 
   sendContinue(): void {
@@ -194,6 +214,7 @@ export class Connection implements RequestConnection {
   #startRequest(head: RequestHead): void {
     const request = new IncomingRequest(head, this);
     this.#request = request;
+    this.#hasReceivedRequest = true;
     const response = this.#handle(request);
     if (response instanceof Promise) this.#respondLater(request, response);
     else this.#respond(request, response);

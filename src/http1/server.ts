@@ -1,5 +1,7 @@
 import type { Socket, TCPSocketListener } from "bun";
 import { Connection, type ConnectionContext } from "./connection.ts";
+import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
+import { tuneListenSocket } from "./listen-socket.ts";
 import type { RequestHandler } from "./request.ts";
 
 export interface HttpServerOptions {
@@ -9,6 +11,12 @@ export interface HttpServerOptions {
   readonly handler: RequestHandler;
   /** Gets the error that ended a connection. */
   readonly onError: (error: unknown) => void;
+  /** The default and the largest value follow from the limit of open files. */
+  readonly maxConnections?: number | undefined;
+  /** Of one peer, unless it is trusted; 0 means any number. */
+  readonly maxConnectionsPerPeer?: number;
+  readonly peerOf?: (remoteAddress: string) => Peer;
+  readonly onLimit?: (event: LimitEvent) => void;
   /** How long `close` may take in all: connections that are still open then are terminated. */
   readonly closeTimeoutMs?: number;
   /** Shorter in tests: timeouts are counted in seconds of this length. */
@@ -25,8 +33,10 @@ export class HttpServer implements ConnectionContext {
   uptimeSeconds = 0;
   dateLine = currentDateLine();
   isShuttingDown = false;
-  readonly #connections = new Set<Connection>();
-  readonly #listener: TCPSocketListener<Connection>;
+  readonly maxConnections: number;
+  readonly #connections: ConnectionLimits;
+  readonly #peerOf: (remoteAddress: string) => Peer;
+  readonly #listener: TCPSocketListener<Connection | undefined>;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
   #isListening = true;
@@ -37,22 +47,31 @@ export class HttpServer implements ConnectionContext {
     const { closeTimeoutMs = CLOSE_TIMEOUT_MS, secondMs = SECOND_MS } = options;
     this.handler = handler;
     this.#closeTimeoutMs = closeTimeoutMs;
-    this.#listener = Bun.listen<Connection>({
+    const { maxConnectionsPerPeer = 0, peerOf = eachAddress, onLimit = () => {} } = options;
+    this.maxConnections = maxConnectionsWithin(options.maxConnections);
+    this.#connections = new ConnectionLimits({
+      maxConnections: this.maxConnections,
+      maxConnectionsPerPeer,
+      onLimit,
+    });
+    this.#peerOf = peerOf;
+    this.#listener = Bun.listen<Connection | undefined>({
       hostname: host,
       port,
       allowHalfOpen: true,
       socket: {
         open: (socket) => this.#onOpen(socket),
-        data: ({ data }, bytes) => data.onData(bytes),
-        drain: ({ data }) => data.onDrain(),
-        end: ({ data }) => data.onEnd(),
-        close: ({ data }) => this.#onClose(data),
+        data: ({ data }, bytes) => data?.onData(bytes),
+        drain: ({ data }) => data?.onDrain(),
+        end: ({ data }) => data?.onEnd(),
+        close: ({ data }) => data && this.#onClose(data),
         error(socket, error) {
           onError(error);
           socket.terminate();
         },
       },
     });
+    tuneListenSocket(this.#listener);
     this.#timer = setInterval(() => this.#onSecond(), secondMs);
     this.#timer.unref();
   }
@@ -83,9 +102,14 @@ export class HttpServer implements ConnectionContext {
     clearInterval(this.#timer);
   }
 
-  #onOpen(socket: Socket<Connection>): void {
+  #onOpen(socket: Socket<Connection | undefined>): void {
+    const peer = this.#peerOf(socket.remoteAddress ?? "");
+    if (!this.#connections.accepts(peer)) {
+      socket.terminate();
+      return;
+    }
     socket.data = new Connection(socket, this);
-    this.#connections.add(socket.data);
+    this.#connections.add(socket.data, peer);
   }
 
   #onClose(connection: Connection): void {
@@ -98,12 +122,17 @@ export class HttpServer implements ConnectionContext {
     this.uptimeSeconds++;
     this.dateLine = currentDateLine();
     for (const connection of this.#connections) connection.checkTimeouts();
+    this.#connections.onSecond();
     if (!this.#isListening) this.#closeIdleConnections();
   }
 
   #closeIdleConnections(): void {
     for (const connection of this.#connections) if (connection.isIdle) connection.close();
   }
+}
+
+function eachAddress(remoteAddress: string): Peer {
+  return { id: remoteAddress, isTrusted: false };
 }
 
 function currentDateLine(): string {

@@ -19,6 +19,7 @@ describe("Config", () => {
       dataDir: "./data",
       limitsTimeoutMs: 25,
       trustedProxies: [],
+      maxConnectionsPerAddress: 256,
       drainDelayMs: 0,
       plans: {
         free: { perMinute: 60, perDay: 1_000 },
