@@ -31,6 +31,8 @@ export interface ConnectionContext {
 export const IDLE_TIMEOUT_SECONDS = 75;
 /** For the first byte of the first request: a client connects because it has something to send. */
 export const SILENT_TIMEOUT_SECONDS = 10;
+/** After this long without a request, the memory that would make the next one faster is released. */
+const FORGET_SECONDS = 2;
 /** From the first byte of a request to the last. */
 export const REQUEST_TIMEOUT_SECONDS = 30;
 /** For a client that does not read its response; each byte that it reads starts the time again. */
@@ -127,6 +129,7 @@ export class Connection implements RequestConnection {
     } else if (this.isIdle) {
       const timeout = this.#hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
       if (seconds > timeout) this.close();
+      else if (seconds > FORGET_SECONDS) this.#headParser.forget();
     } else if (this.#isWaitingForClient && seconds > REQUEST_TIMEOUT_SECONDS) {
       this.#rejectRequest(408);
     }
