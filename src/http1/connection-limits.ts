@@ -120,7 +120,7 @@ export class ConnectionLimits {
   #evict(peer: Peer): number {
     if (this.#fruitlessSearch === this.#second) return 0;
     const victims = this.#oldest((connection) => !connection.hasReceivedRequest);
-    if (victims.length === 0) victims.push(...this.#oldest((connection) => connection.isIdle));
+    if (victims.length === 0) victims.push(...this.#oldest((connection) => connection.isEvictable));
     if (victims.length === 0) this.#fruitlessSearch = this.#second;
     else this.#all.evict(peer, victims.length, this.#second);
     for (const connection of victims) connection.evict();

@@ -1,7 +1,9 @@
 import type { Socket, TCPSocketListener } from "bun";
-import { Connection, type ConnectionContext } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import type { ConnectionContext } from "./connection-context.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
 import { tuneListenSocket } from "./listen-socket.ts";
+import { Turns } from "./turns.ts";
 import type { RequestHandler } from "./request.ts";
 
 export interface HttpServerOptions {
@@ -33,6 +35,7 @@ export class HttpServer implements ConnectionContext {
   uptimeSeconds = 0;
   dateLine = currentDateLine();
   isShuttingDown = false;
+  readonly turns = new Turns();
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;
   readonly #peerOf: (remoteAddress: string) => Peer;
@@ -108,7 +111,7 @@ export class HttpServer implements ConnectionContext {
       socket.terminate();
       return;
     }
-    socket.data = new Connection(socket, this);
+    socket.data = new Connection(socket, this, peer.isTrusted);
     this.#connections.add(socket.data, peer);
   }
 
