@@ -16,6 +16,7 @@ import { createPages } from "./http/static-routes.ts";
 import { createPipeline } from "./http/pipeline.ts";
 import { createSite, STARTING } from "./http/app.ts";
 import { HttpServer, type LimitEvent } from "./http1/index.ts";
+import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
 export interface App {
   /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */
@@ -67,6 +68,7 @@ export async function serveOn(
     host,
     port,
     handler: STARTING,
+    tls: config.tls && readTlsFiles(config.tls),
     maxConnections: config.maxConnections,
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
@@ -78,7 +80,7 @@ export async function serveOn(
       maxConnections: server.maxConnections,
     });
   }
-  const baseUrl = config.publicUrl ?? listenUrl(host, server.port);
+  const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
 
   const handlers = createHandlers({ store, petJson, clock, baseUrl });
   const faults = new ErrorLog(log);
@@ -98,6 +100,7 @@ export async function serveOn(
   });
   server.handler = createSite({ pipeline, pages, log });
   const stopFollowing = followKeys({ authenticator, rateLimiter, clock, log });
+  const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
 
   return {
     url: baseUrl,
@@ -105,6 +108,7 @@ export async function serveOn(
     async close() {
       await server.close(drainDelayMs);
       stopFollowing();
+      stopFollowingTls?.();
       await engines.close();
     },
   };
@@ -148,6 +152,16 @@ function followKeys(options: {
     stopped = true;
     clearTimeout(timer);
   };
+}
+
+function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
+  return followTlsFiles(files, {
+    onChange(contents) {
+      server.setTlsCredentials(contents);
+      log.info("new connections get the new TLS certificate", { file: files.certFile });
+    },
+    onError: (error) => log.error("the new TLS certificate cannot be used; the one before stays", { error }),
+  });
 }
 
 function logConnectionLimit(log: Log, { limit, peer, isOver, evicted, rejected }: LimitEvent): void {

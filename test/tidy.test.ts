@@ -81,8 +81,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "copy-string": [],
   "ip-address": [],
   "hash-index": [],
+  "tls-files": [],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log"],
-  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log"],
+  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files"],
   cli: ["app", "adapters", "config", "store", "domain", "contract", "log"],
 };
 

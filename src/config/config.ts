@@ -126,9 +126,10 @@ function withoutCredentials(url: string): string {
 }
 
 /** The URL of the API on a listener. One that listens on all addresses is reached over loopback. */
-export function listenUrl(host: string, port: number): string {
+export function listenUrl(host: string, port: number, { isTls = false } = {}): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}${BASE_PATH}`;
+  const authority = `${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`;
+  return `${isTls ? "https" : "http"}://${authority}${BASE_PATH}`;
 }
 
 export const DEFAULT_URL: Readonly<Record<Environment, string>> = {

@@ -19,8 +19,8 @@ export interface Socket extends Writable {
 export interface ConnectionContext {
   readonly handler: RequestHandler;
   readonly uptimeSeconds: number;
-  /** The `Date` header line of the current second. */
-  readonly dateLine: string;
+  /** Header lines of every response, such as `Date`. */
+  readonly commonLines: string;
   /** Whether every connection closes after its next response. */
   readonly isShuttingDown: boolean;
   readonly turns: Turns;

@@ -108,7 +108,8 @@ export class Connection implements RequestConnection, TurnTaker {
     if (this.#writeBuffer.isBlocked) {
       if (seconds > WRITE_TIMEOUT_SECONDS) this.socket.terminate();
     } else if (this.#state === "closing") {
-      if (seconds > LINGER_SECONDS) this.socket.end();
+      if (seconds > 2 * LINGER_SECONDS) this.socket.terminate();
+      else if (seconds > LINGER_SECONDS) this.socket.end();
     } else if (this.isIdle) {
       const timeout = this.hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
       if (seconds > timeout) this.close();
@@ -270,7 +271,7 @@ export class Connection implements RequestConnection, TurnTaker {
     const streak = this.isTrusted ? "short" : this.#rejections.count(response.status);
     const close = framing.close || this.context.isShuttingDown || isEndUnknown || streak === "too long";
     const connectionLine = close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "";
-    const connectionLines = this.context.dateLine + connectionLine;
+    const connectionLines = this.context.commonLines + connectionLine;
     writeResponse(this.#writeBuffer, response, { connectionLines, isHead: method === "HEAD" });
     if (body === "complete") this.#request = undefined;
     if (close) this.close();
@@ -280,7 +281,7 @@ export class Connection implements RequestConnection, TurnTaker {
   #rejectRequest(status: ProtocolErrorStatus): void {
     if (this.#request?.hasResponse !== true) {
       const response = { status, headerLines: "", body: "" };
-      const connectionLines = this.context.dateLine + CLOSE_LINE;
+      const connectionLines = this.context.commonLines + CLOSE_LINE;
       writeResponse(this.#writeBuffer, response, { connectionLines, isHead: false });
     }
     this.#hasUnreadInput = true;

@@ -3,3 +3,4 @@ export { type Awaitable, type Request, RequestAborted, type RequestHandler } fro
 export { headerLine, type Response, type Status } from "./response.ts";
 export type { HeaderFields } from "./header-fields.ts";
 export type { LimitEvent, Peer } from "./connection-limits.ts";
+export type { TlsCredentials } from "./tls-upgrade.ts";

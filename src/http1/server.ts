@@ -1,8 +1,9 @@
-import type { Socket, TCPSocketListener } from "bun";
+import type { Socket, SocketHandler, TCPSocketListener } from "bun";
 import { Connection } from "./connection.ts";
 import type { ConnectionContext } from "./connection-context.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
 import { tuneListenSocket } from "./listen-socket.ts";
+import { type TlsCredentials, TlsUpgrade } from "./tls-upgrade.ts";
 import { Turns } from "./turns.ts";
 import type { RequestHandler } from "./request.ts";
 
@@ -11,6 +12,8 @@ export interface HttpServerOptions {
   /** 0 takes any free port. */
   readonly port: number;
   readonly handler: RequestHandler;
+  /** Undefined means plain HTTP. */
+  readonly tls?: TlsCredentials | undefined;
   /** Gets the error that ended a connection. */
   readonly onError: (error: unknown) => void;
   /** The default and the largest value follow from the limit of open files. */
@@ -25,6 +28,8 @@ export interface HttpServerOptions {
   readonly secondMs?: number;
 }
 
+/** Browsers use HTTPS only, for a year (RFC 6797). */
+const HSTS_LINE = "Strict-Transport-Security: max-age=31536000\r\n";
 const CLOSE_TIMEOUT_MS = 8_000;
 const SECOND_MS = 1_000;
 
@@ -33,13 +38,15 @@ export class HttpServer implements ConnectionContext {
   /** May be replaced at any time; the next request goes to the new one. */
   handler: RequestHandler;
   uptimeSeconds = 0;
-  dateLine = currentDateLine();
+  commonLines: string;
   isShuttingDown = false;
   readonly turns = new Turns();
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;
   readonly #peerOf: (remoteAddress: string) => Peer;
   readonly #listener: TCPSocketListener<Connection | undefined>;
+  readonly #handlers: SocketHandler<Connection | undefined>;
+  readonly #tls: TlsUpgrade | undefined;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
   #isListening = true;
@@ -58,21 +65,23 @@ export class HttpServer implements ConnectionContext {
       onLimit,
     });
     this.#peerOf = peerOf;
+    this.#tls = options.tls && new TlsUpgrade(options.tls);
+    this.commonLines = this.#currentLines();
+    this.#handlers = {
+      data: ({ data }, bytes) => data?.onData(bytes),
+      drain: ({ data }) => data?.onDrain(),
+      end: ({ data }) => data?.onEnd(),
+      close: ({ data }) => data && this.#onClose(data),
+      error(socket, error) {
+        onError(error);
+        socket.terminate();
+      },
+    };
     this.#listener = Bun.listen<Connection | undefined>({
       hostname: host,
       port,
       allowHalfOpen: true,
-      socket: {
-        open: (socket) => this.#onOpen(socket),
-        data: ({ data }, bytes) => data?.onData(bytes),
-        drain: ({ data }) => data?.onDrain(),
-        end: ({ data }) => data?.onEnd(),
-        close: ({ data }) => data && this.#onClose(data),
-        error(socket, error) {
-          onError(error);
-          socket.terminate();
-        },
-      },
+      socket: { ...this.#handlers, open: (socket) => this.#onOpen(socket) },
     });
     tuneListenSocket(this.#listener);
     this.#timer = setInterval(() => this.#onSecond(), secondMs);
@@ -81,6 +90,11 @@ export class HttpServer implements ConnectionContext {
 
   get port(): number {
     return this.#listener.port;
+  }
+
+  /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
+  setTlsCredentials(credentials: TlsCredentials): void {
+    this.#tls?.setCredentials(credentials);
   }
 
   /**
@@ -111,8 +125,10 @@ export class HttpServer implements ConnectionContext {
       socket.terminate();
       return;
     }
-    socket.data = new Connection(socket, this, peer.isTrusted);
-    this.#connections.add(socket.data, peer);
+    const clientSocket = this.#tls?.upgrade(socket, this.#handlers) ?? socket;
+    const connection = new Connection(clientSocket, this, peer.isTrusted);
+    clientSocket.data = connection;
+    this.#connections.add(connection, peer);
   }
 
   #onClose(connection: Connection): void {
@@ -123,10 +139,15 @@ export class HttpServer implements ConnectionContext {
 
   #onSecond(): void {
     this.uptimeSeconds++;
-    this.dateLine = currentDateLine();
+    this.commonLines = this.#currentLines();
     for (const connection of this.#connections) connection.checkTimeouts();
     this.#connections.onSecond();
     if (!this.#isListening) this.#closeIdleConnections();
+  }
+
+  #currentLines(): string {
+    const dateLine = `Date: ${new Date().toUTCString()}\r\n`;
+    return this.#tls === undefined ? dateLine : dateLine + HSTS_LINE;
   }
 
   #closeIdleConnections(): void {
@@ -136,8 +157,4 @@ export class HttpServer implements ConnectionContext {
 
 function eachAddress(remoteAddress: string): Peer {
   return { id: remoteAddress, isTrusted: false };
-}
-
-function currentDateLine(): string {
-  return `Date: ${new Date().toUTCString()}\r\n`;
 }

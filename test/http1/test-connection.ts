@@ -19,7 +19,7 @@ interface TestConnectionOptions {
 export class TestConnection implements Socket, ConnectionContext {
   readonly remoteAddress: string | undefined;
   readonly handler: RequestHandler;
-  readonly dateLine = DATE_LINE;
+  readonly commonLines = DATE_LINE;
   readonly connection: Connection;
   /** Everything that the server has sent. */
   sent = "";
