@@ -21,8 +21,8 @@ const WRITE_TIMEOUT_SECONDS = 30;
 const LINGER_SECONDS = 2;
 /** Looking at the time after each request would cost more than some requests. */
 const REQUESTS_PER_LOOK_AT_TIME = 8;
-/** Between the responses of a connection that is slowed. */
-const SLOWED_MS = 1_000;
+/** Between the responses of a connection that is slowed. Then it queues behind all new requests. */
+const SLOWED_MS = 10;
 /** With more unparsed bytes than this the connection stops reading. */
 const MAX_READ_AHEAD_BYTES = 64 * 1024;
 
@@ -46,7 +46,7 @@ export class Connection implements RequestConnection, TurnTaker {
   #request: IncomingRequest | undefined;
   /** The client has closed its sending side. */
   #hasClientEnded = false;
-  /** The client may still be sending what nobody will read. */
+  /** The client may still be sending bytes that the server will not parse. */
   #hasUnreadInput = false;
   #isTurnOver = false;
   #isSlowed = false;
@@ -217,11 +217,11 @@ export class Connection implements RequestConnection, TurnTaker {
     this.#process(maxRequests);
   }
 
-  /** The connection waits after a response, so that a client that goes on without a valid key or quota leaves time to others. */
+  /** Waits after a response: a client that goes on without a valid key or quota leaves time to others. */
   #slowDown(): void {
     this.#isTurnOver = true;
     this.#isSlowed = true;
-    setTimeout(() => this.takeTurn(1), SLOWED_MS).unref();
+    setTimeout(() => this.context.turns.queuePipelined(this), SLOWED_MS).unref();
   }
 
   #startRequest(head: RequestHead): void {

@@ -3,7 +3,7 @@ import type { Status } from "./response.ts";
 /** From the next one on, the connection is slowed. A client that waits as `Retry-After` says gets nowhere near. */
 const MAX_SHORT = 100;
 /** With this one, the connection closes. */
-const MAX_LONG = 200;
+const MAX_LONG = 1_000;
 
 /** Counts the responses 401 and 429 that a connection gets in a row. */
 export class RejectionStreak {

@@ -23,7 +23,7 @@ export interface Framing {
 }
 
 export const MAX_HEAD_BYTES = 16 * 1024;
-/** Most heads are shorter. Looking at so little first keeps it cheap to parse many pipelined requests. */
+/** Most heads are shorter: the parser does not decode 16 KiB for each of many pipelined requests. */
 const TYPICAL_HEAD_BYTES = 1_024;
 /** A TLS handshake, or lines that end with LF only: the end of such a head would never arrive. */
 const NOT_A_HEAD = new RegExp(`^[^\\r${TOKEN_CHARACTERS}]|^\\r[^\\n]|[^\\r]\\n`);
@@ -43,12 +43,15 @@ interface ParsedHeaders {
   readonly framing: Framing | ProtocolErrorStatus;
 }
 
-/** HTTP/1.1 requires a `Host` field, so no header fields at all are 400. */
-const NO_HEADERS: ParsedHeaders = { text: "", isHttp11: true, framing: 400 };
-
-/** Parses the request heads of one connection. */
+/**
+ * Parses the request heads of one connection.
+ *
+ * Most clients repeat the header fields of their last request. The parser keeps the last ones with their text, and does
+ * not parse the same text again. A GET with 2 header fields then takes 1.8 µs of CPU time in this folder and not 3.0,
+ * one with 9 takes 1.9 and not 6.2 (`npx bun bench/http1.ts`); in the whole service a GET takes about 25 µs.
+ */
 export class RequestHeadParser {
-  #lastHeaders = NO_HEADERS;
+  #lastHeaders: ParsedHeaders | undefined;
 
   /** Takes the next head from the buffer; undefined until all of it has arrived. */
   parse(readBuffer: ReadBuffer): RequestHead | ProtocolErrorStatus | undefined {
@@ -88,7 +91,7 @@ export class RequestHeadParser {
 
   #parseHeaders(text: string, isHttp11: boolean): Framing | ProtocolErrorStatus {
     const last = this.#lastHeaders;
-    if (last.text === text && last.isHttp11 === isHttp11) return last.framing;
+    if (last?.text === text && last.isHttp11 === isHttp11) return last.framing;
     const framing = framingOf(HeaderFields.parse(text), isHttp11);
     if (text.length <= MAX_REMEMBERED_LENGTH) this.#lastHeaders = { text, isHttp11, framing };
     return framing;
@@ -96,7 +99,7 @@ export class RequestHeadParser {
 
   /** Releases the memory of the last head. */
   forget(): void {
-    this.#lastHeaders = NO_HEADERS;
+    this.#lastHeaders = undefined;
   }
 }
 

@@ -11,8 +11,8 @@ export interface TlsCredentials {
 const ALPN_PROTOCOLS = "\x08http/1.1";
 
 /**
- * Starts TLS on accepted connections. `Bun.listen` cannot change its certificate; a connection that is upgraded after it
- * was accepted gets the current one, and costs the same.
+ * Starts TLS on accepted connections. `Bun.listen` cannot change its certificate; a connection that is upgraded after
+ * it was accepted gets the current one, and costs the same.
  */
 export class TlsUpgrade {
   #secureContext: object;

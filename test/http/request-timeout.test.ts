@@ -1,35 +1,38 @@
-import { expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/contract/errors.ts";
-import { Deadlines } from "../../src/http/request-timeout.ts";
+import { withTimeout } from "../../src/http/request-timeout.ts";
 
-test("work that is done in time passes through, and so does its failure", async () => {
-  const deadlines = new Deadlines(1_000);
-  const message = (error: unknown) => (error as Error).message;
-  expect(await deadlines.bound(Promise.resolve("done"), message)).toBe("done");
-  expect(await deadlines.bound(Promise.reject(new Error("own")), message)).toBe("own");
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+const never = () => new Promise<string>(() => {});
+const errorOf = (work: Promise<string>) => work.catch((error: unknown) => error);
+
+test("work in time settles as it does without a timeout", async () => {
+  expect(await withTimeout(Promise.resolve("done"))).toBe("done");
+  expect(await errorOf(withTimeout(Promise.reject(new Error("own"))))).toEqual(new Error("own"));
+  expect(jest.getTimerCount()).toBe(0);
 });
 
-test("work that never ends becomes Unavailable, each at its own time", async () => {
-  const deadlines = new Deadlines(20);
-  const started = performance.now();
-  const forever = () => deadlines.bound(new Promise<unknown>(() => {}), (error) => error);
-  const first = forever();
-  const quick = await deadlines.bound<unknown>(Promise.resolve("quick"), () => "late");
-  const results = await Promise.all([first, forever()]);
-  expect(quick).toBe("quick");
-  for (const result of results) expect(result).toBeInstanceOf(Unavailable);
-  expect(performance.now() - started).toBeGreaterThanOrEqual(19);
+test("work that never settles is Unavailable after 7 seconds", async () => {
+  let settled = false;
+  const result = errorOf(withTimeout(never()));
+  void result.then(() => void (settled = true));
+  jest.advanceTimersByTime(6_999);
+  await Promise.resolve();
+  expect(settled).toBe(false);
+  jest.advanceTimersByTime(1);
+  expect(await result).toBeInstanceOf(Unavailable);
 });
 
-test("whatever the order in which answers come, those that never come end, and nobody else", async () => {
-  const deadlines = new Deadlines(30);
-  const all = Array.from({ length: 50 }, (_, i) => {
-    const { promise, resolve } = Promise.withResolvers<number>();
-    return { i, resolve, bound: deadlines.bound<number | string>(promise, () => "late") };
-  });
-  for (const { i, resolve } of all.toReversed()) if (i % 3 !== 0) resolve(i);
-  const results = await Promise.all(all.map(({ bound }) => bound));
-  expect(results).toEqual(all.map(({ i }) => (i % 3 === 0 ? "late" : i)));
-  // And it goes on afterwards.
-  expect(await deadlines.bound(new Promise<string>(() => {}), () => "late")).toBe("late");
+test("when the oldest request is due, younger ones stay", async () => {
+  const oldest = errorOf(withTimeout(never()));
+  jest.advanceTimersByTime(4_000);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const younger = errorOf(withTimeout(promise));
+  jest.advanceTimersByTime(3_000);
+  expect(await oldest).toBeInstanceOf(Unavailable);
+  jest.advanceTimersByTime(3_999);
+  resolve("done");
+  expect(await younger).toBe("done");
 });
