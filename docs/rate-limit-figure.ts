@@ -33,6 +33,7 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
       port: 0,
       dataDir,
       trustedProxies: [],
+      maxConnectionsPerAddress: 0,
       drainDelayMs: 0,
       limitsTimeoutMs: 25,
       plans: DEFAULT_PLANS,

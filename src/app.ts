@@ -1,19 +1,20 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
-import type { Clock, KeyStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
-import { HttpServer } from "./http1/index.ts";
+import { headerLine, HttpServer } from "./http1/index.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly settings: SettingsStore;
   /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
 }
@@ -24,6 +25,9 @@ export interface AppOptions {
   readonly requestTimeoutMs?: number;
 }
 
+/** On every response. */
+const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
+
 /** The composition root: Config → adapters → services → server. */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   const log = options.log ?? createLog();
@@ -32,7 +36,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close();
+    await adapters.close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
     throw error;
   }
 }
@@ -43,7 +47,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, petJson, rateLimiter } = adapters;
+  const { store, keys, settings, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -52,9 +56,10 @@ export async function serveOn(
     host,
     port,
     handler: startupHandler,
+    headerLines: SECURITY_HEADER_LINES,
     onError: (error) => log.error("a connection failed", { error }),
   });
-  const baseUrl = config.publicUrl ?? listenUrl(host, server.port);
+  const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const servers = serversOf(config, baseUrl);
   server.handler = createHttpApp({
     authenticator,
@@ -82,6 +87,7 @@ export async function serveOn(
   return {
     url: baseUrl,
     keys,
+    settings,
     async close() {
       await server.close(drainDelayMs);
       stopPolling();

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
-import { parseJson } from "../src/contract/json.ts";
+import { parseJson } from "./exact-json.ts";
 import { hashSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
@@ -56,6 +56,7 @@ export function configIn(dataDir: string): Config {
     port: 0,
     dataDir,
     trustedProxies: [],
+    maxConnectionsPerAddress: 0,
     drainDelayMs: 0,
     limitsTimeoutMs: 25,
     plans: DEFAULT_PLANS,

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
-const TREES = ["src", "test", "harness", "bench", "faults", "docs"];
+const TREES = ["src", "test", "harness", "bench", "faults", "attacks", "docs"];
 const MAX_LINES = 300;
 const MAX_COLUMNS = 120;
 
@@ -81,9 +81,10 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "copy-string": [],
   "ip-address": [],
   "hash-index": [],
-  adapters: ["store", "rate-limit", "http", "domain", "config", "log"],
+  "data-directory": ["config", "log"],
+  adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log"],
-  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log"],
+  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "data-directory"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

@@ -111,10 +111,10 @@ async function withValkey(
   work: (rateLimiter: RateLimiter) => Promise<void>,
 ): Promise<UsageUnavailable | undefined> {
   const failures: UsageUnavailable[] = [];
-  const { environment, limitsUrls: urls = [] } = storage;
+  const { environment, limitsUrls: urls = [], limitsCaFile: caFile } = storage;
   const timeoutMs = SETTINGS["limits-timeout"].default;
   const rateLimiter = await openValkey(
-    { environment, urls, ban: DEFAULT_BAN, clock, timeoutMs },
+    { environment, urls, caFile, ban: DEFAULT_BAN, clock, timeoutMs },
     (state, cause) => {
       if (state === "unavailable") {
         failures.push({

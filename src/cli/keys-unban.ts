@@ -18,7 +18,7 @@ export const keysUnban = defineCommand({
   examples: ["petstore keys unban 3"],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
     const storage = storageOf(values);
-    return withKey({ storage, id }, async (key, keys) => {
+    return withKey({ storage, id }, async (key, { keys }) => {
       const now = clock.now();
       const inactive = rejectInactive(key, now, "unbanned");
       if (inactive) return inactive;

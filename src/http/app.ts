@@ -9,6 +9,7 @@ import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
+import { newRequestId, requestIdOf } from "./request-id.ts";
 import {
   authFailureResponse,
   errorResponse,
@@ -17,6 +18,7 @@ import {
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
+  withRequestId,
 } from "./responses.ts";
 import { isApiPath, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
@@ -44,7 +46,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const dispatch = createDispatch({ clock, errorLog, requestTimeoutMs });
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
-  function handleApiRequest(request: Request): Awaitable<Response> {
+  function handleApiRequest(request: Request, requestId: string): Awaitable<Response> {
     let counted: Counted | undefined;
     return recover(
       () =>
@@ -60,10 +62,26 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
             if (endpoint === undefined) return otherMethodResponse(request, route, decision);
 
             const rawInput = rawInputOf(request, route, endpoint);
-            return dispatch({ endpoint, request, principal, decision, rawInput });
+            return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
           });
         }),
-      (error) => undecided(error, counted ?? addressOf(request)),
+      (error) => undecided(error, counted ?? addressOf(request), requestId),
+    );
+  }
+
+  /** A page or an unknown path. */
+  function handleStaticRequest(request: Request, requestId: string): Awaitable<Response> {
+    const route = staticRoutes.get(request.path);
+    if (route?.isRateLimited === false) return route.respond(request, "");
+    const address = addressOf(request);
+    return recover(
+      () =>
+        andThen(rateLimiter.decide(address.subject, address.limits), (decision) => {
+          if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+          const headerLines = rateLimitLines(decision);
+          return route?.respond(request, headerLines) ?? errorResponse(NOT_FOUND, headerLines);
+        }),
+      (error) => undecided(error, address, requestId),
     );
   }
 
@@ -74,8 +92,8 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   }
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
-  function undecided(error: unknown, counted: Counted): Response {
-    errorLog.report("authentication or rate limit", error);
+  function undecided(error: unknown, counted: Counted, requestId: string): Response {
+    errorLog.report("authentication or rate limit", error, requestId);
     const headerLines = rateLimitLines({ ...knownUsage(counted), retryAfter: 0 });
     return error instanceof Unavailable
       ? unavailableResponse(error.retryAfterSeconds, headerLines)
@@ -92,18 +110,22 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   return {
     handle(request) {
-      if (isApiPath(request.path)) return handleApiRequest(request);
-      return staticRoutes.get(request.path)?.(request) ?? errorResponse(NOT_FOUND);
+      const requestId = requestIdOf(request);
+      const response = isApiPath(request.path)
+        ? handleApiRequest(request, requestId)
+        : handleStaticRequest(request, requestId);
+      return andThen(response, (handled) => withRequestId(handled, requestId));
     },
     handleError(error) {
-      log.error("request failed outside of the API", { error });
-      return internalErrorResponse();
+      const requestId = newRequestId();
+      errorLog.report("request handler", error, requestId);
+      return withRequestId(internalErrorResponse(), requestId);
     },
   };
 }
 
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
-  handle: () => unavailableResponse(1),
-  handleError: () => internalErrorResponse(),
+  handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
+  handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
 };

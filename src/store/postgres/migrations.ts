@@ -77,6 +77,16 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   {
     version: 3,
+    name: "server settings",
+    sql: `
+      CREATE TABLE server_settings (
+        name text PRIMARY KEY,
+        value text NOT NULL
+      );
+    `,
+  },
+  {
+    version: 4,
     name: "revisions of unbans",
     sql: "ALTER TABLE api_keys ADD COLUMN unban_revision bigint",
   },

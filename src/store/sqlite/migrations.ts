@@ -84,6 +84,16 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   {
     version: 3,
+    name: "server settings",
+    sql: `
+      CREATE TABLE server_settings (
+        name TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
+  {
+    version: 4,
     name: "revisions of unbans",
     sql: "ALTER TABLE api_keys ADD COLUMN unban_revision INTEGER",
   },
