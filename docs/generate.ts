@@ -15,14 +15,13 @@ import {
   NAME_MAX_LENGTH,
   PAGE_LIMIT,
 } from "../src/contract/constants.ts";
-import type { DocumentedSettings } from "../src/contract/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
 import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
 import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
+import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
 import {
   IDLE_TIMEOUT_SECONDS,
@@ -47,7 +46,6 @@ export const VALUES = {
   responseTimeout: seconds(REQUEST_TIMEOUT_MS),
   idleTimeout: seconds(IDLE_TIMEOUT_SECONDS * 1000),
   silentTimeout: seconds(SILENT_TIMEOUT_SECONDS * 1000),
-  maxConnectionsPerAddress: String(SETTINGS["max-connections-per-address"].default),
   removalDate: date(OPERATIONS.getPet.deprecated.sunset),
   rotationOverlap: hours(KEY_OPTIONS.overlap.default),
 } as const;
@@ -76,11 +74,12 @@ const ACTIONS: Readonly<Record<ErrorCode, string>> = {
   unavailable: "Repeat after `Retry-After` seconds.",
 };
 
-export const DEFAULT_SETTINGS: DocumentedSettings = {
+export const DEFAULT_SETTINGS: DocsSettings = {
   environment: "production",
   servers: DEFAULT_URL,
   plans: DEFAULT_PLANS,
   ban: DEFAULT_BAN,
+  maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
 };
 
 const BLOCKS: Readonly<Record<string, string>> = {
@@ -130,7 +129,6 @@ function limitRows(): string[][] {
     ["Time to execute a request", VALUES.responseTimeout, "503 `unavailable`"],
     ["Idle connection", VALUES.idleTimeout, "The server closes it"],
     ["Wait for the first request", VALUES.silentTimeout, "The server closes the connection"],
-    ["Connections of one address", VALUES.maxConnectionsPerAddress, "The server closes further ones"],
   ];
 }
 

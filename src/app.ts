@@ -81,7 +81,13 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
-    documentedSettings: { environment, servers: serversOf(config, baseUrl), plans, ban: config.ban },
+    docsSettings: {
+      environment,
+      servers: serversOf(config, baseUrl),
+      plans,
+      ban: config.ban,
+      maxConnectionsPerAddress: config.maxConnectionsPerAddress,
+    },
     isShuttingDown: () => server.isShuttingDown,
   });
   const stopPolling = followKeyChanges({

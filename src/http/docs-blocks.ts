@@ -1,7 +1,7 @@
 import { KEY_PREFIX, PAGE_LIMIT } from "../contract/constants.ts";
 import { encodeCursor } from "../contract/cursor.ts";
 import { baseUrlOf, type DocumentedSettings } from "../contract/documented-settings.ts";
-import { duration } from "../contract/formatting.ts";
+import { duration, plural } from "../contract/formatting.ts";
 import { planTable } from "../contract/openapi/description.ts";
 import { OPERATIONS } from "../contract/operations.ts";
 import { deprecationHeaders } from "./deprecation-headers.ts";
@@ -16,8 +16,13 @@ export function replaceBlocks(text: string, blocks: Readonly<Record<string, stri
   });
 }
 
+export interface DocsSettings extends DocumentedSettings {
+  /** 0 means any number. */
+  readonly maxConnectionsPerAddress: number;
+}
+
 /** The blocks of the documentation that depend on settings, in Markdown. */
-export function settingBlocks(settings: DocumentedSettings): Readonly<Record<string, string>> {
+export function settingBlocks(settings: DocsSettings): Readonly<Record<string, string>> {
   const { plans, ban, environment } = settings;
   const url = baseUrlOf(settings);
   return {
@@ -32,6 +37,7 @@ export function settingBlocks(settings: DocumentedSettings): Readonly<Record<str
     "ban-rules": banRules(ban),
     "deprecation-headers": codeBlock("http", ...deprecationLines(url)),
     environments: environmentTable(settings),
+    "connection-limit": connectionLimit(settings.maxConnectionsPerAddress),
   };
 }
 
@@ -66,6 +72,11 @@ function banRules({ strikes, graceMs, lengthMs }: DocumentedSettings["ban"]): st
 function deprecationLines(url: string): string[] {
   const headers = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, url));
   return headers.map(([name, value]) => `${name}: ${value.replace(", <", ",\n      <")}`);
+}
+
+function connectionLimit(maximum: number): string {
+  if (maximum === 0) return "The number of connections from one IP address is not limited.";
+  return `An IP address (IPv6: a /64 network) can have ${plural(maximum, "connection")}; the server closes further ones.`;
 }
 
 function environmentTable({ servers }: DocumentedSettings): string {

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { DOCS_PATH } from "../contract/constants.ts";
-import type { DocumentedSettings } from "../contract/documented-settings.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
 import { openApiJson } from "../contract/openapi/document.ts";
 import { etagOf } from "../etag.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { apiDocs } from "./api-docs.ts";
 import { matchesEtag } from "./conditional-requests.ts";
+import type { DocsSettings } from "./docs-blocks.ts";
 import {
   emptyResponse,
   errorResponse,
@@ -17,7 +17,7 @@ import {
 } from "./responses.ts";
 
 export interface StaticRouteOptions {
-  readonly documentedSettings: DocumentedSettings;
+  readonly docsSettings: DocsSettings;
   readonly isShuttingDown: () => boolean;
 }
 
@@ -31,16 +31,16 @@ const MAX_AGE_SECONDS = 300;
 
 /** Routes outside the API: they need no key. */
 export function createStaticRoutes({
-  documentedSettings,
+  docsSettings,
   isShuttingDown,
 }: StaticRouteOptions): ReadonlyMap<string, StaticRoute> {
   return new Map([
     ["/", route((_, lines) => ({ status: 302, headerLines: lines + REDIRECT, body: "" }))],
-    [DOCS_PATH, page(() => docsPage(documentedSettings), htmlLinesOf)],
+    [DOCS_PATH, page(() => docsPage(docsSettings), htmlLinesOf)],
     [
       "/openapi.json",
       page(
-        () => openApiJson(documentedSettings),
+        () => openApiJson(docsSettings),
         () => JSON_LINES,
       ),
     ],
@@ -164,7 +164,7 @@ function htmlLinesOf(html: string): string {
   });
 }
 
-function docsPage(settings: DocumentedSettings): string {
+function docsPage(settings: DocsSettings): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -42,6 +42,7 @@ describe("a staging server with its own settings", () => {
         anonymous: { perMinute: 10, perDay: 100 },
       },
       ban: { strikes: 4, graceMs: 2_000, lengthMs: 90_000 },
+      maxConnectionsPerAddress: 12,
     });
   });
   afterAll(() => staging.stop());
@@ -82,6 +83,7 @@ describe("a staging server with its own settings", () => {
     );
     expect(html).toContain("Requests rejected within 2 seconds of the first 429");
     expect(html).toContain("4 strikes ban the key for 90 seconds.");
+    expect(html).toContain("can have 12 connections;");
     expect(html).not.toMatch(/127\.0\.0\.1:808[01]/);
     expect(html).not.toContain("KEY=pet_live_");
     expect(rowsOf(html)).not.toContainEqual(["Free", "60", "1,000"]);
