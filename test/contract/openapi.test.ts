@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, ERRORS } from "../../src/contract/errors.ts";
-import { parseJson } from "../../src/contract/json.ts";
+import { parseJson } from "../exact-json.ts";
 import { openApiDocument, openApiJson } from "../../src/contract/openapi/document.ts";
 import {
   COMMON_ERRORS,
@@ -248,7 +248,7 @@ describe("numbers and dates in the document", () => {
   });
 
   test("bodies, names, pages and idempotency keys", () => {
-    expect(description).toContain("| 413 | `body_too_large` | The request body exceeds 64 KiB. |");
+    expect(description).toContain("| 413 | `body_too_large` | The request body exceeds 16 KiB. |");
     expect(schemas?.["NewPet"]?.["properties"]?.["name"] as unknown).toMatchObject({ maxLength: 1_024 });
     for (const name of ["Pets", "Orders"])
       expect(schemas?.[name] as unknown).toMatchObject({ maxItems: 100 });
