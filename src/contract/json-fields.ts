@@ -11,7 +11,7 @@ export const NESTED = Symbol("an object or array");
 const NEEDS_SCAN = /[^][[{]|\d[\d.]{15}|\d[eE]/;
 
 /**
- * Parses an object with the fields of the given `names`, other fields may be missing. Null or a scalar if the text is
+ * Parses an object with the fields of the given `names`; other fields may be missing. Null or a scalar if the text is
  * another JSON value, undefined if it is not JSON: it accepts exactly what `JSON.parse` accepts.
  *
  * `JSON.parse` builds the values of unknown fields, too, and the runtime reserves an array of 1,000 for an object such
@@ -61,7 +61,7 @@ function findName(text: string, start: number, end: number, names: readonly stri
   return undefined;
 }
 
-/** JSON may write any character of a name as `\\u` and four digits. Only control and punctuation characters have others. */
+/** Only `\u` can write the letters of a name. The other escape sequences are for punctuation and control characters. */
 function findEscapedName(literal: string, names: readonly string[]): string | undefined {
   if (!literal.includes("\\u")) return findName(literal, 1, literal.length - 1, names);
   const name: string = JSON.parse(literal);
