@@ -1,9 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { valkeyUrl } from "../../harness/valkey.ts";
 import { cleanUp, EXECUTABLE, petstore, spawnPetstore, spawnTracked, temporaryDirectory } from "./cli.ts";
 import { serve, started } from "./server-process.ts";
 
+// Processes take long to start on a busy machine.
+setDefaultTimeout(30_000);
 afterAll(cleanUp);
 
 const PLANS = ["--free-limits", "7/80", "--pro-limits", "8/90", "--business-limits", "9/100"];

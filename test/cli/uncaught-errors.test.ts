@@ -1,8 +1,10 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, test, setDefaultTimeout } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { cleanUp, EXECUTABLE, spawnTracked, temporaryDirectory } from "./cli.ts";
 
+// Processes take long to start on a busy machine.
+setDefaultTimeout(30_000);
 afterAll(cleanUp);
 
 /** Runs a command in a process in which this code runs first. */
