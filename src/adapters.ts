@@ -6,6 +6,7 @@ import type { BanRules } from "./domain/rate-limit.ts";
 import type { Clock, KeyStore, RateLimiter, SettingsStore, Store } from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
+import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -42,7 +43,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.push(stores);
     const rateLimiter = config.limitsUrls
       ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log })
-      : await memoryRateLimiter(config, lock !== undefined, { clock, log });
+      : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
     opened.push(rateLimiter);
     return { ...stores, rateLimiter, close };
   } catch (error) {
@@ -90,8 +91,7 @@ async function lockFolder(config: Config, log: Log): Promise<{ release(): void }
 
 async function memoryRateLimiter(
   config: Config,
-  hasUsageStore: boolean,
-  { clock, log }: { clock: Clock; log: Log },
+  { hasUsageStore, keys, clock, log }: { hasUsageStore: boolean; keys: KeyStore; clock: Clock; log: Log },
 ) {
   if (config.databaseUrl !== undefined) {
     log.warn("each server applies the rate limits on its own; set --limits-url to share them");
@@ -104,12 +104,32 @@ async function memoryRateLimiter(
     return createMemoryRateLimiter({ clock, ban: config.ban });
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
-  return createMemoryRateLimiter({
+  const rateLimiter = createMemoryRateLimiter({
     clock,
     ban: config.ban,
     usageStore: openUsageStore(pathsOf(config).usageStore),
     onUsageStoreError: (error) => log.warn("usage cannot be saved; trying again", { error }),
   });
+  try {
+    await applyMissedUnbans(rateLimiter, keys, clock);
+    return rateLimiter;
+  } catch (error) {
+    await rateLimiter.close();
+    throw error;
+  }
+}
+
+/** Unbans that the last server did not see before it stopped. A ban that began after the unban of its key stays. */
+async function applyMissedUnbans(
+  rateLimiter: MemoryRateLimiter,
+  keys: KeyStore,
+  clock: Clock,
+): Promise<void> {
+  for (const id of rateLimiter.restoredBans) {
+    const unbannedAt = (await keys.getKey(id))?.unbannedAt;
+    if (unbannedAt === undefined) continue;
+    rateLimiter.unban({ kind: "key", id }, Math.max(0, clock.now() - unbannedAt));
+  }
 }
 
 function valkeyRateLimiter(
@@ -161,7 +181,7 @@ export async function openValkey(
     ...(caFile !== undefined && { ca: readAuthorities(caFile) }),
     prefix: `petstore:${environment}:`,
     ...rest,
-    fallback: createMemoryRateLimiter(rest),
+    local: createMemoryRateLimiter(rest),
     onStateChange,
   });
 }

@@ -23,7 +23,7 @@ export const keysUnban = defineCommand({
       const inactive = rejectInactive(key, now, "unbanned");
       if (inactive) return inactive;
       await keys.updateKey(id, { unbannedAt: now });
-      const unavailable = await unbanKey(storage, id, { at: now, clock });
+      const unavailable = await unbanKey(storage, id, clock);
       if (unavailable) return new Failure(`${unavailable.reason}; ${WITHOUT_VALKEY}`);
       const line = `Key ${id} is not banned and has no strikes.`;
       await print(values.json ? json({ id, unbannedAt: formatTime(now) }) : `${line}\n`);

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Context, Outcome } from "./command.ts";
@@ -27,7 +28,7 @@ function processStatus(): string {
 
 const context: Context = {
   variables: processVariables(),
-  clock: { now: Date.now },
+  clock: createClock(),
   print: (text) => write(process.stdout, text),
   warn: (line) => void writeError(line),
   isTerminal: process.stdout.isTTY,

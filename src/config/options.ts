@@ -59,7 +59,7 @@ export const STORAGE_OPTIONS = {
     defaultText: "in the server process",
     repeatable: true,
     fileOption: "limits-url-file",
-    help: "Valkey or Redis for the rate limits, shared by any number of servers; repeat it for the nodes of a cluster",
+    help: "Valkey or Redis for the rate limits of keys, shared by any number of servers; repeat it for the nodes of a cluster",
   },
   "limits-ca": {
     type: file,
@@ -165,7 +165,7 @@ export const SETTINGS = {
   "anonymous-limits": {
     type: limitPair,
     default: DEFAULT_PLANS.anonymous,
-    help: "Rate limits of a client address that sends no valid key",
+    help: "Rate limits of a client address that sends no valid key, on each server",
   },
   ...BAN_OPTIONS,
 } as const satisfies Options;

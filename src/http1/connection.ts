@@ -1,42 +1,28 @@
+import type { ConnectionContext, Socket } from "./connection-context.ts";
 import { ReadBuffer } from "./read-buffer.ts";
-import { type Awaitable, IncomingRequest, type RequestConnection, type RequestHandler } from "./request.ts";
+import { type Awaitable, IncomingRequest, type RequestConnection } from "./request.ts";
 import { type RequestHead, RequestHeadParser } from "./request-head.ts";
+import { RejectionStreak } from "./rejection-streak.ts";
 import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
-import { type Writable, WriteBuffer } from "./write-buffer.ts";
-
-/** The server's end of a TCP connection. */
-export interface Socket extends Writable {
-  /** Undefined if the client disconnected before the connection was accepted. */
-  readonly remoteAddress: string | undefined;
-  pause(): void;
-  resume(): void;
-  /** Closes the sending side only. */
-  shutdown(): void;
-  end(): void;
-  /** Closes at once, without sending what is pending. */
-  terminate(): void;
-}
-
-/** What all connections of a server share. */
-export interface ConnectionContext {
-  readonly handler: RequestHandler;
-  readonly uptimeSeconds: number;
-  /** The `Date` line of the current second, and the header lines that every response has. */
-  readonly dateLine: string;
-  /** Whether every connection closes after its next response. */
-  readonly isShuttingDown: boolean;
-}
+import { MAX_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
+import { WriteBuffer } from "./write-buffer.ts";
 
 /** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
 export const IDLE_TIMEOUT_SECONDS = 75;
+/** For the first byte of the first request: a client connects because it has something to send. */
+export const SILENT_TIMEOUT_SECONDS = 10;
+/** After this long without a request, the memory that would make the next one faster is released. */
+const FORGET_SECONDS = 2;
 /** From the first byte of a request to the last. */
 export const REQUEST_TIMEOUT_SECONDS = 30;
 /** For a client that does not read its response; each byte that it reads starts the time again. */
 const WRITE_TIMEOUT_SECONDS = 30;
 /** For what the client still sends after the last response (RFC 9112, 9.6): a reset could destroy that response. */
 const LINGER_SECONDS = 2;
-/** After this many pipelined requests the other connections get their turn. */
-const MAX_REQUESTS_PER_TURN = 32;
+/** Looking at the time after each request would cost more than some requests. */
+const REQUESTS_PER_LOOK_AT_TIME = 8;
+/** Between the responses of a connection that is slowed. Then it queues behind all new requests. */
+const SLOWED_MS = 10;
 /** With more unparsed bytes than this the connection stops reading. */
 const MAX_READ_AHEAD_BYTES = 64 * 1024;
 
@@ -47,9 +33,13 @@ const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
  * One client's connection. Pipelined requests are handled one after the other, so responses have the order of the
  * requests. Backpressure: while the socket accepts no more of a response, no further request is parsed or read.
  */
-export class Connection implements RequestConnection {
+export class Connection implements RequestConnection, TurnTaker {
   readonly readBuffer = new ReadBuffer();
   readonly remoteAddress: string;
+  /** Whether the head of at least one request has arrived. */
+  hasReceivedRequest = false;
+  /** When the current wait began: for the next request, for the rest of one, or for the client to read. In seconds. */
+  waitingSince: number;
   readonly #writeBuffer: WriteBuffer;
   readonly #headParser = new RequestHeadParser();
   #state: "open" | "closing" | "closed" = "open";
@@ -59,17 +49,19 @@ export class Connection implements RequestConnection {
   /** The client may still be sending bytes that the server will not parse. */
   #hasUnreadInput = false;
   #isTurnOver = false;
+  #isSlowed = false;
+  readonly #rejections = new RejectionStreak();
   #isPaused = false;
-  /** When the current wait began: for the next request, for the rest of one, or for the client to read. */
-  #waitingSince: number;
 
   constructor(
     private readonly socket: Socket,
     private readonly context: ConnectionContext,
+    /** A load balancer's connection carries requests of many clients, so none is slowed for the others. */
+    private readonly isTrusted = false,
   ) {
     this.remoteAddress = socket.remoteAddress ?? "";
     this.#writeBuffer = new WriteBuffer(socket);
-    this.#waitingSince = context.uptimeSeconds;
+    this.waitingSince = context.uptimeSeconds;
   }
 
   /** No byte of a request has arrived, and no byte of a response is left to send. */
@@ -77,17 +69,23 @@ export class Connection implements RequestConnection {
     return this.#request === undefined && this.readBuffer.length === 0 && !this.#writeBuffer.isBlocked;
   }
 
+  /** Whether it may be closed for a new connection. */
+  get isEvictable(): boolean {
+    return this.isIdle || this.#isSlowed;
+  }
+
   onData(bytes: Buffer): void {
     if (this.#state !== "open") return;
     const wasIdle = this.isIdle;
     this.readBuffer.append(bytes);
-    this.#process();
-    if (wasIdle && !this.isIdle) this.#waitingSince = this.context.uptimeSeconds;
+    if (!this.#isTurnOver && this.context.turns.areTaken) this.#queueNewRequests();
+    else this.#process();
+    if (wasIdle && !this.isIdle) this.waitingSince = this.context.uptimeSeconds;
   }
 
   onDrain(): void {
     if (!this.#writeBuffer.isBlocked) return;
-    this.#waitingSince = this.context.uptimeSeconds;
+    this.waitingSince = this.context.uptimeSeconds;
     this.#writeBuffer.drain();
     if (this.#state === "closing" && !this.#writeBuffer.isBlocked) this.#closeSocket();
     this.#process();
@@ -106,13 +104,16 @@ export class Connection implements RequestConnection {
 
   /** The server calls this every second. */
   checkTimeouts(): void {
-    const seconds = this.context.uptimeSeconds - this.#waitingSince;
+    const seconds = this.context.uptimeSeconds - this.waitingSince;
     if (this.#writeBuffer.isBlocked) {
       if (seconds > WRITE_TIMEOUT_SECONDS) this.socket.terminate();
     } else if (this.#state === "closing") {
-      if (seconds > LINGER_SECONDS) this.socket.end();
+      if (seconds > 2 * LINGER_SECONDS) this.socket.terminate();
+      else if (seconds > LINGER_SECONDS) this.socket.end();
     } else if (this.isIdle) {
-      if (seconds > IDLE_TIMEOUT_SECONDS) this.close();
+      const timeout = this.hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
+      if (seconds > timeout) this.close();
+      else if (seconds > FORGET_SECONDS) this.#headParser.forget();
     } else if (this.#isWaitingForClient && seconds > REQUEST_TIMEOUT_SECONDS) {
       this.#rejectRequest(408);
     }
@@ -122,7 +123,7 @@ export class Connection implements RequestConnection {
   close(): void {
     if (this.#state !== "open") return;
     this.#state = "closing";
-    this.#waitingSince = this.context.uptimeSeconds;
+    this.waitingSince = this.context.uptimeSeconds;
     this.#hasUnreadInput ||= this.#request !== undefined || this.readBuffer.length > 0;
     this.#request?.abortBody();
     this.#writeBuffer.flush();
@@ -132,6 +133,12 @@ export class Connection implements RequestConnection {
 
   terminate(): void {
     this.socket.terminate();
+  }
+
+  /** Closes at once, so that a new connection has its place. */
+  evict(): void {
+    if (this.isIdle) this.close();
+    if (this.#state !== "closed") this.socket.terminate();
   }
 
   sendContinue(): void {
@@ -152,11 +159,15 @@ export class Connection implements RequestConnection {
     return this.#canProcess && (this.#request === undefined || this.#request.isWaitingForBody);
   }
 
-  #process(): void {
-    for (let requestsLeft = MAX_REQUESTS_PER_TURN; this.#canProcess; requestsLeft--) {
+  #process(maxRequests = MAX_REQUESTS_PER_TURN): void {
+    const maxBytes = this.#writeBuffer.totalBytes + MAX_BYTES_PER_TURN;
+    for (let requests = 0; this.#canProcess; requests++) {
       if (this.#request !== undefined) {
         if (!this.#receiveBody(this.#request)) break;
-      } else if (requestsLeft <= 0 && this.readBuffer.length > 0) {
+      } else if (
+        this.readBuffer.length > 0 &&
+        (requests >= maxRequests || this.#isTurnLong(requests, maxBytes))
+      ) {
         this.#endTurn();
       } else {
         const head = this.#headParser.parse(this.readBuffer);
@@ -183,17 +194,41 @@ export class Connection implements RequestConnection {
     else this.socket.pause();
   }
 
+  #isTurnLong(requests: number, maxBytes: number): boolean {
+    if (requests === 0) return false;
+    if (this.#writeBuffer.totalBytes >= maxBytes) return true;
+    return requests % REQUESTS_PER_LOOK_AT_TIME === 0 && this.context.turns.isTimeUp;
+  }
+
   #endTurn(): void {
     this.#isTurnOver = true;
-    setImmediate(() => {
-      this.#isTurnOver = false;
-      this.#process();
-    });
+    this.context.turns.queuePipelined(this);
+  }
+
+  #queueNewRequests(): void {
+    this.#isTurnOver = true;
+    this.#setReading(false);
+    this.context.turns.queueNewRequests(this);
+  }
+
+  takeTurn(maxRequests: number): void {
+    this.#isTurnOver = false;
+    this.#isSlowed = false;
+    this.#process(maxRequests);
+  }
+
+  /** Waits after a response: a client that goes on without a valid key or quota leaves time to others. */
+  #slowDown(): void {
+    this.#isTurnOver = true;
+    this.#isSlowed = true;
+    setTimeout(() => this.context.turns.queuePipelined(this), SLOWED_MS).unref();
   }
 
   #startRequest(head: RequestHead): void {
     const request = new IncomingRequest(head, this);
     this.#request = request;
+    this.hasReceivedRequest = true;
+    this.context.turns.countRequest();
     const response = this.#handle(request);
     if (response instanceof Promise) this.#respondLater(request, response);
     else this.#respond(request, response);
@@ -229,22 +264,24 @@ export class Connection implements RequestConnection {
   #respond(request: IncomingRequest, response: Response): void {
     if (this.#state !== "open") return;
     request.markResponded();
-    this.#waitingSince = this.context.uptimeSeconds;
+    this.waitingSince = this.context.uptimeSeconds;
     const body = request.receiveBody();
     const { framing, method } = request.head;
     const isEndUnknown = body === "too large" || body === "malformed" || request.isWaitingForContinue;
-    const close = framing.close || this.context.isShuttingDown || isEndUnknown;
+    const streak = this.isTrusted ? "short" : this.#rejections.count(response.status);
+    const close = framing.close || this.context.isShuttingDown || isEndUnknown || streak === "too long";
     const connectionLine = close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "";
-    const connectionLines = this.context.dateLine + connectionLine;
+    const connectionLines = this.context.commonLines + connectionLine;
     writeResponse(this.#writeBuffer, response, { connectionLines, isHead: method === "HEAD" });
     if (body === "complete") this.#request = undefined;
     if (close) this.close();
+    else if (streak === "long") this.#slowDown();
   }
 
   #rejectRequest(status: ProtocolErrorStatus): void {
     if (this.#request?.hasResponse !== true) {
       const response = { status, headerLines: "", body: "" };
-      const connectionLines = this.context.dateLine + CLOSE_LINE;
+      const connectionLines = this.context.commonLines + CLOSE_LINE;
       writeResponse(this.#writeBuffer, response, { connectionLines, isHead: false });
     }
     this.#hasUnreadInput = true;

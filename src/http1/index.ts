@@ -2,3 +2,5 @@ export { HttpServer, type HttpServerOptions } from "./server.ts";
 export { type Awaitable, type Request, RequestAborted, type RequestHandler } from "./request.ts";
 export { headerLine, type Response, type Status } from "./response.ts";
 export type { HeaderFields } from "./header-fields.ts";
+export type { LimitEvent, Peer } from "./connection-limits.ts";
+export type { TlsCredentials } from "./tls-upgrade.ts";

@@ -28,6 +28,9 @@ const TYPICAL_HEAD_BYTES = 1_024;
 /** A TLS handshake, or lines that end with LF only: the end of such a head would never arrive. */
 const NOT_A_HEAD = new RegExp(`^[^\\r${TOKEN_CHARACTERS}]|^\\r[^\\n]|[^\\r]\\n`);
 
+/** Larger header sections are not remembered: 10,000 idle connections would hold 150 KiB each. */
+const MAX_REMEMBERED_LENGTH = 2 * 1024;
+
 const METHOD = new RegExp(`^[${TOKEN_CHARACTERS}]+$`);
 const TARGET = /^[\x21-\x7e]+$/;
 const SCHEME_AND_AUTHORITY = /^https?:\/\/[^/?#]*/i;
@@ -90,8 +93,13 @@ export class RequestHeadParser {
     const last = this.#lastHeaders;
     if (last?.text === text && last.isHttp11 === isHttp11) return last.framing;
     const framing = framingOf(HeaderFields.parse(text), isHttp11);
-    this.#lastHeaders = { text, isHttp11, framing };
+    if (text.length <= MAX_REMEMBERED_LENGTH) this.#lastHeaders = { text, isHttp11, framing };
     return framing;
+  }
+
+  /** Releases the memory of the last head. */
+  forget(): void {
+    this.#lastHeaders = undefined;
   }
 }
 
