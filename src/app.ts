@@ -1,6 +1,5 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
@@ -72,7 +71,6 @@ export async function serveOn(
     });
   }
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
-  const servers = serversOf(config, baseUrl);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -84,7 +82,13 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
-    openApi: () => openApiJson({ servers, current: environment, plans, ban: config.ban }),
+    docsSettings: {
+      environment,
+      servers: serversOf(config, baseUrl),
+      plans,
+      ban: config.ban,
+      maxConnectionsPerAddress: config.maxConnectionsPerAddress,
+    },
     isShuttingDown: () => server.isShuttingDown,
   });
   const stopPolling = followKeyChanges({
