@@ -85,13 +85,15 @@ async function runAttack(attack: Attack, seconds: number, cores: Cores): Promise
       core: cores.load,
     });
     children.push(client);
+    const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(server.pid)];
     const figures = await figuresOf(client, seconds);
+    const cpuWait = (cpuWaitMs(server.pid) - waitedBefore) / (performance.now() - startedAt);
     const peakMemoryMb = isRunning(server.pid) ? peakResidentMb(server.pid) : Number.NaN;
     const problems = problemsOf(attack, peakMemoryMb, figures);
     if (!isRunning(server.pid)) problems.push("the server ended");
     if (attacker.hasExited && (await attacker.ended) !== 0)
       problems.push(`the attack ended early: ${attacker.output.trim()}`);
-    return { name, title, peakMemoryMb, client: figures, problems };
+    return { name, title, peakMemoryMb, cpuWait, client: figures, problems };
   } finally {
     await Promise.all(children.map((child) => child.stop("SIGKILL")));
     await server.stop("SIGKILL");
@@ -106,6 +108,12 @@ async function figuresOf(client: Child, seconds: number): Promise<GoodClientFigu
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** How long its main thread has been ready to run without running. */
+function cpuWaitMs(pid: number): number {
+  if (!isRunning(pid)) return Number.NaN;
+  return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
 }
 
 function peakResidentMb(pid: number): number {

@@ -6,6 +6,8 @@ export interface AttackResult {
   readonly name: string;
   readonly title: string;
   readonly peakMemoryMb?: number;
+  /** Share of the time that the server had work but not its core, because other processes used it. */
+  readonly cpuWait?: number;
   readonly client?: GoodClientFigures;
   /** Bars that were missed, and faults. Empty: the row passes. */
   readonly problems: readonly string[];
@@ -34,10 +36,22 @@ export function attackTable(results: readonly AttackResult[], note: string): Tab
   return {
     title: "Attacks",
     note,
-    header: ["attack", "memory MB", "kept p50", "p99", "worst ms", "new p50", "p99", "worst ms", "verdict"],
-    rows: results.map(({ title, peakMemoryMb, client, problems }) => [
+    header: [
+      "attack",
+      "memory MB",
+      "CPU wait",
+      "kept p50",
+      "p99",
+      "worst ms",
+      "new p50",
+      "p99",
+      "worst ms",
+      "verdict",
+    ],
+    rows: results.map(({ title, peakMemoryMb, cpuWait, client, problems }) => [
       title,
       peakMemoryMb === undefined ? "–" : formatFigure(peakMemoryMb),
+      cpuWait === undefined ? "–" : `${Math.round(cpuWait * 100)} %`,
       ...latencyCells(client?.keptConnection),
       ...latencyCells(client?.newConnections),
       problems.length === 0 ? "pass" : "FAIL",
