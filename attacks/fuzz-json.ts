@@ -46,7 +46,7 @@ const VALID = ['{"name":"Rex","categoryId":7}', '{"petId":1}', '{"status":"compl
 const MAX_DEPTH = 4;
 const MAX_MEMBERS = 5;
 
-/** A body for creates and updates: often JSON, often with the right names, seldom valid. Text with a code unit a byte. */
+/** A body, a character a byte: often JSON, often with the right names, seldom valid. */
 export function fuzzJson(random: Random): string {
   const text = Buffer.from(document(random)).toString("latin1");
   return random.chance(3) ? damage(random, text) : text;
