@@ -1,19 +1,19 @@
 import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
-import { NOT_FOUND } from "../contract/errors.ts";
+import { NOT_FOUND, Unavailable } from "../contract/errors.ts";
 import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
-import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
+import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
+import type { HandlerOptions } from "./handlers.ts";
 import {
   authFailureResponse,
   errorResponse,
   internalErrorResponse,
-  isAuthenticated,
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
@@ -21,7 +21,7 @@ import {
 import { isApiPath, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
 
-export interface HttpAppOptions extends EndpointOptions, StaticRouteOptions {
+export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide">;
   readonly plans: Plans;
@@ -81,6 +81,10 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       return internalErrorResponse();
     },
   };
+}
+
+function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
+  return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
 /** Responds until the app is ready. */
