@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
-import { parseJson } from "../src/contract/json.ts";
+import { parseJson } from "./exact-json.ts";
 import { hashSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";

@@ -10,6 +10,7 @@ import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
 import type { HandlerOptions } from "./handlers.ts";
+import { newRequestId, requestIdOf } from "./request-id.ts";
 import {
   authFailureResponse,
   errorResponse,
@@ -17,6 +18,7 @@ import {
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
+  withRequestId,
 } from "./responses.ts";
 import { isApiPath, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
@@ -38,7 +40,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const dispatch = createDispatch({ clock, errorLog, requestTimeoutMs });
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
-  function handleApiRequest(request: Request): Awaitable<Response> {
+  function handleApiRequest(request: Request, requestId: string): Awaitable<Response> {
     return andThen(authenticator.authenticate(request.headers.get("authorization")), (principal) =>
       andThen(decide(request, principal), (decision) => {
         if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
@@ -50,7 +52,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
         if (endpoint === undefined) return otherMethodResponse(request, route, decision);
 
         const rawInput = rawInputOf(request, route, endpoint);
-        return dispatch({ endpoint, request, principal, decision, rawInput });
+        return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
       }),
     );
   }
@@ -58,13 +60,28 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   /** A request without a valid key counts against the limits of its IP address. */
   function decide(request: Request, principal: ApiKeyPrincipal | AuthFailure): Awaitable<Decision> {
     if (isAuthenticated(principal)) return rateLimiter.decide(principal.subject, principal.limits);
+    return decideByAddress(request);
+  }
+
+  function decideByAddress(request: Request): Awaitable<Decision> {
     const subject = addresses.subjectOf(request.remoteAddress, () => request.headers.get("x-forwarded-for"));
     return rateLimiter.decide(subject, plans.anonymous);
   }
 
+  /** A page or an unknown path. */
+  function handleStaticRequest(request: Request): Awaitable<Response> {
+    const route = staticRoutes.get(request.path);
+    if (route?.isRateLimited === false) return route.respond(request, "");
+    return andThen(decideByAddress(request), (decision) => {
+      if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+      const headerLines = rateLimitLines(decision);
+      return route?.respond(request, headerLines) ?? errorResponse(NOT_FOUND, headerLines);
+    });
+  }
+
   /** An error of authentication or of the rate limiter: there is no decision. */
-  function handleApiError(error: unknown): Response {
-    errorLog.report("authentication or rate limit", error);
+  function handleFailure(error: unknown, requestId: string): Response {
+    errorLog.report("authentication or rate limit", error, requestId);
     const limit = plans.anonymous.perMinute;
     const resetAt = Math.ceil(clock.now() / 1000) + 60;
     const decision = { outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 } as const;
@@ -73,12 +90,17 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   return {
     handle(request) {
-      if (isApiPath(request.path)) return recover(() => handleApiRequest(request), handleApiError);
-      return staticRoutes.get(request.path)?.(request) ?? errorResponse(NOT_FOUND);
+      const requestId = requestIdOf(request);
+      const response = recover(
+        () => (isApiPath(request.path) ? handleApiRequest(request, requestId) : handleStaticRequest(request)),
+        (error) => handleFailure(error, requestId),
+      );
+      return andThen(response, (handled) => withRequestId(handled, requestId));
     },
     handleError(error) {
-      log.error("request failed outside of the API", { error });
-      return internalErrorResponse();
+      const requestId = newRequestId();
+      errorLog.report("request handler", error, requestId);
+      return withRequestId(internalErrorResponse(), requestId);
     },
   };
 }
@@ -89,6 +111,6 @@ function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is
 
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
-  handle: () => unavailableResponse(1),
-  handleError: () => internalErrorResponse(),
+  handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
+  handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
 };

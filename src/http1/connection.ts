@@ -21,7 +21,7 @@ export interface Socket extends Writable {
 export interface ConnectionContext {
   readonly handler: RequestHandler;
   readonly uptimeSeconds: number;
-  /** The `Date` header line of the current second. */
+  /** The `Date` line of the current second, and the header lines that every response has. */
   readonly dateLine: string;
   /** Whether every connection closes after its next response. */
   readonly isShuttingDown: boolean;

@@ -7,6 +7,8 @@ export interface HttpServerOptions {
   /** 0 takes any free port. */
   readonly port: number;
   readonly handler: RequestHandler;
+  /** Header lines of every response. */
+  readonly headerLines?: string;
   /** Gets the error that ended a connection. */
   readonly onError: (error: unknown) => void;
   /** How long `close` may take in all: connections that are still open then are terminated. */
@@ -23,19 +25,22 @@ export class HttpServer implements ConnectionContext {
   /** May be replaced at any time; the next request goes to the new one. */
   handler: RequestHandler;
   uptimeSeconds = 0;
-  dateLine = currentDateLine();
+  dateLine: string;
   isShuttingDown = false;
   readonly #connections = new Set<Connection>();
   readonly #listener: TCPSocketListener<Connection>;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
+  readonly #headerLines: string;
   #isListening = true;
   #onLastClosed: (() => void) | undefined;
 
   constructor(options: HttpServerOptions) {
-    const { host, port, handler, onError } = options;
+    const { host, port, handler, headerLines = "", onError } = options;
     const { closeTimeoutMs = CLOSE_TIMEOUT_MS, secondMs = SECOND_MS } = options;
     this.handler = handler;
+    this.#headerLines = headerLines;
+    this.dateLine = this.#currentLines();
     this.#closeTimeoutMs = closeTimeoutMs;
     this.#listener = Bun.listen<Connection>({
       hostname: host,
@@ -96,9 +101,13 @@ export class HttpServer implements ConnectionContext {
 
   #onSecond(): void {
     this.uptimeSeconds++;
-    this.dateLine = currentDateLine();
+    this.dateLine = this.#currentLines();
     for (const connection of this.#connections) connection.checkTimeouts();
     if (!this.#isListening) this.#closeIdleConnections();
+  }
+
+  #currentLines(): string {
+    return currentDateLine() + this.#headerLines;
   }
 
   #closeIdleConnections(): void {

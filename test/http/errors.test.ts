@@ -88,11 +88,12 @@ for (const [method, path] of REQUESTS) {
         throw new Error("broken", { cause: SECRET_CAUSE });
       }),
     }));
-    const { status, body } = await call(key, method, path);
+    const { status, body, headers } = await call(key, method, path);
     expect(status).toBe(500);
     expect(body.message).toBe("An internal error occurred. It has been logged.");
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain("error request failed");
+    expect(lines[0]).toContain(`"requestId":"${headers.get("x-request-id")}"`);
     expect(lines[0]).toContain("hunter2");
   });
 
