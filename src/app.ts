@@ -8,7 +8,8 @@ import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
-import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
+import type { TlsFiles } from "./config/tls.ts";
+import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */

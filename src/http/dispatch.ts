@@ -56,9 +56,7 @@ interface AnySuccess {
 /** The handler of any operation, for an input that was validated for that operation. */
 type AnyHandler = (input: OperationInput, principal: ApiKeyPrincipal) => Awaitable<AnySuccess | Rejection>;
 
-export type EndpointOptions = HandlerOptions;
-
-export function createEndpoints(options: EndpointOptions): Endpoint[] {
+export function createEndpoints(options: HandlerOptions): Endpoint[] {
   const { petJson, baseUrl } = options;
   const handlers = createHandlers(options);
   return (Object.entries(OPERATIONS) as [OperationId, Operation][]).map(([id, operation]) => {
