@@ -18,7 +18,7 @@ import { DEFAULT_PLANS, PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { removalFields } from "../src/http/deprecation-headers.ts";
 import { MAX_BODY_BYTES } from "../src/http/request-body.ts";
-import { IDLE_SECONDS, PATIENCE_SECONDS } from "../src/http1/connection.ts";
+import { IDLE_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES } from "../src/http1/request-head.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
@@ -35,9 +35,9 @@ export const VALUES = {
   // The schema allows for two quotation marks.
   idempotencyKeyLength: `1 to ${PARAMETERS["Idempotency-Key"].schema.maxLength - 2} characters`,
   idempotencyLifetime: hours(IDEMPOTENCY_LIFETIME_MS),
-  requestTimeout: seconds(PATIENCE_SECONDS * 1000),
+  requestTimeout: seconds(REQUEST_TIMEOUT_SECONDS * 1000),
   responseTimeout: seconds(DEADLINE_MS),
-  idleTimeout: seconds(IDLE_SECONDS * 1000),
+  idleTimeout: seconds(IDLE_TIMEOUT_SECONDS * 1000),
   removalDate: date(OPERATIONS.getPet.deprecated.sunset),
   rotationOverlap: hours(KEY_OPTIONS.overlap.default),
 } as const;

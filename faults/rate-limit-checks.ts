@@ -54,7 +54,7 @@ export async function checkBursts(fleet: Fleet): Promise<Findings> {
     allowed.push(count);
   }
   const note = `of 2,000 concurrent requests on a Free key, allowed: ${allowed.join(", ")}`;
-  return { notes: [`${note}; ${countOutages()} outages of Valkey logged`], problems };
+  return { notes: [`${note}; Valkey was logged as unavailable ${countOutages()} ×`], problems };
 }
 
 /** Without PostgreSQL, a verified key is still recognised: the response is 503, with the key's own limit. */

@@ -70,7 +70,9 @@ function logOf({ title, figures }: Result): string[] {
 function notesOf({ title, figures }: Result): string[] {
   if (figures === undefined) return [];
   const unexpected = Object.entries(figures.outages).flatMap(([database, outages]) =>
-    outages.unexpected === 0 ? [] : [`${outages.unexpected} outages of ${database} logged without a fault`],
+    outages.unexpected === 0
+      ? []
+      : [`${database} was logged as unavailable ${outages.unexpected} × without a fault`],
   );
   return [...figures.notes, ...unexpected].map((note) => `${title}: ${note}`);
 }

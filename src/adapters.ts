@@ -5,7 +5,6 @@ import type { Clock, KeyStore, RateLimiter, Store } from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
 
-/** What a configuration runs on. */
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
 }
@@ -21,7 +20,7 @@ interface Opened {
   close(): Promise<void> | void;
 }
 
-/** Adapters are loaded when they are used: a start on SQLite does not wait for the code of PostgreSQL. */
+/** Adapters are imported when they are used: a start on SQLite does not load the code of PostgreSQL. */
 export async function openAdapters(config: Config, clock: Clock, log: Log): Promise<Adapters> {
   const opened: Opened[] = [];
   const close = async () => {
@@ -30,17 +29,17 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     if (failed) throw failed.reason;
   };
   try {
-    const isAlone = config.databaseUrl === undefined;
-    const lock = isAlone || config.limitsUrls === undefined ? await lockFolder(config) : undefined;
+    const usesSqlite = config.databaseUrl === undefined;
+    const lock = usesSqlite || config.limitsUrls === undefined ? await lockFolder(config) : undefined;
     if (lock) opened.push({ close: lock.release });
-    if (isAlone && !lock) {
+    if (usesSqlite && !lock) {
       throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
     }
     const stores = await openStores(config, log);
     opened.push(stores);
     const rateLimiter = config.limitsUrls
-      ? await sharedLimiter(config, config.limitsUrls, { clock, log })
-      : await ownLimiter(config, lock !== undefined, { clock, log });
+      ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log })
+      : await memoryRateLimiter(config, lock !== undefined, { clock, log });
     opened.push(rateLimiter);
     return { ...stores, rateLimiter, close };
   } catch (error) {
@@ -49,16 +48,15 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
   }
 }
 
-/** Last opened, first closed; one that fails does not keep the others open. */
+/** Closes in reverse order. One that fails does not keep the others open. */
 async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult<void>[]> {
   const results: PromiseSettledResult<void>[] = [];
-  for (const engine of opened.toReversed()) {
-    results.push(...(await Promise.allSettled([(async () => engine.close())()])));
+  for (const adapter of opened.toReversed()) {
+    results.push(...(await Promise.allSettled([(async () => adapter.close())()])));
   }
   return results;
 }
 
-/** Pets, orders and keys: in PostgreSQL where an address is given, in a file otherwise. */
 export async function openStores(storage: StorageConfig, log?: Log): Promise<Stores> {
   if (storage.databaseUrl === undefined) {
     makeFolder(storage.dataDir);
@@ -70,35 +68,36 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
     schema: storage.environment,
     onStateChange: (change) =>
       change.state === "down"
-        ? log?.warn("PostgreSQL is away; answering 503 until it is back", { cause: messageOf(change.cause) })
-        : log?.info("PostgreSQL is back", { afterMs: change.afterMs }),
+        ? log?.warn("PostgreSQL is unavailable; responding 503 until it is available again", {
+            cause: messageOf(change.cause),
+          })
+        : log?.info("PostgreSQL is available again", { afterMs: change.afterMs }),
   });
   return { ...opened, petJson: petJsonOf(opened.store) };
 }
 
-/** Nobody but the operator has business with names, counts and the hashes of keys. */
 function makeFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
 }
 
-/** One server per folder: two would each give out the whole of every limit, and neither see what the other wrote. */
+/** One server per folder: two would each apply the rate limits in full, and neither would see the other's writes. */
 async function lockFolder(config: Config): Promise<{ release(): void } | undefined> {
   makeFolder(config.dataDir);
   const { acquireLock } = await import("./store/sqlite/process-lock.ts");
   return acquireLock(pathsOf(config).lock);
 }
 
-async function ownLimiter(
+async function memoryRateLimiter(
   config: Config,
   hasUsageStore: boolean,
   { clock, log }: { clock: Clock; log: Log },
 ) {
   if (config.databaseUrl !== undefined) {
-    log.warn("limits are counted by each server on its own; give --limits-url to share them");
+    log.warn("each server applies the rate limits on its own; set --limits-url to share them");
   }
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   if (!hasUsageStore) {
-    log.warn("another server keeps its counts in this folder; these are kept in memory only", {
+    log.warn("another server saves its usage in this folder; this server keeps usage in memory only", {
       folder: config.dataDir,
     });
     return createMemoryRateLimiter({ clock, ban: config.ban });
@@ -108,29 +107,32 @@ async function ownLimiter(
     clock,
     ban: config.ban,
     usageStore: openUsageStore(pathsOf(config).usageStore),
-    onUsageStoreError: (error) => log.warn("counts are not being written down; trying again", { error }),
+    onUsageStoreError: (error) => log.warn("usage cannot be saved; trying again", { error }),
   });
 }
 
-function sharedLimiter(config: Config, urls: readonly string[], { clock, log }: { clock: Clock; log: Log }) {
+function valkeyRateLimiter(
+  config: Config,
+  urls: readonly string[],
+  { clock, log }: { clock: Clock; log: Log },
+) {
   const { environment, limitsTimeoutMs, ban } = config;
   return openValkey({ environment, urls, ban, clock, timeoutMs: limitsTimeoutMs }, (state, cause) =>
     state === "unavailable"
-      ? log.warn(...lossOf(messageOf(cause)))
-      : log.info("Valkey is back; limits are shared again"),
+      ? log.warn(...unavailableMessage(messageOf(cause)))
+      : log.info("Valkey is available again; rate limits are shared"),
   );
 }
 
-/** What waiting does not mend: an operator has to. */
+/** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
 
-function lossOf(cause: string): [string, { cause: string }?] {
+function unavailableMessage(cause: string): [string, { cause: string }?] {
   return MISCONFIGURED.test(cause)
-    ? [`Valkey cannot be used (${cause}); limits are counted by each server on its own meanwhile`]
-    : ["Valkey is away; limits are counted by each server on its own until it is back", { cause }];
+    ? [`Valkey rejects commands (${cause}); each server applies the rate limits on its own`]
+    : ["Valkey is unavailable; each server applies the rate limits on its own", { cause }];
 }
 
-/** Of a turn, where it came about in our code tells an operator nothing. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
@@ -143,7 +145,7 @@ export interface ValkeyOptions {
   readonly timeoutMs: number;
 }
 
-/** One address is a server, several are hosts of a cluster. */
+/** One URL is a single server, several are nodes of a cluster. */
 export async function openValkey(
   options: ValkeyOptions,
   onStateChange: (state: "available" | "unavailable", cause?: unknown) => void,

@@ -15,7 +15,7 @@ import { createOperate } from "./http/dispatch.ts";
 import { createPages } from "./http/static-routes.ts";
 import { createPipeline } from "./http/pipeline.ts";
 import { createSite, STARTING } from "./http/app.ts";
-import { HttpServer } from "./http1/server.ts";
+import { HttpServer } from "./http1/index.ts";
 
 export interface App {
   /** Base address of the interface as clients see it, such as http://127.0.0.1:8080/v1. */
@@ -62,8 +62,13 @@ export async function serveOn(
   const { environment, plans } = config;
   const authenticator = await Authenticator.open({ keys, environment, plans, clock });
   const { host, port, drainDelayMs } = config;
-  const listener = new HttpServer({ host, port, log, site: STARTING });
-  const baseUrl = config.publicUrl ?? listenUrl(host, listener.port);
+  const server = new HttpServer({
+    host,
+    port,
+    handler: STARTING,
+    onError: (error) => log.error("a connection failed", { error }),
+  });
+  const baseUrl = config.publicUrl ?? listenUrl(host, server.port);
 
   const handlers = createHandlers({ store, petJson, clock, baseUrl });
   const faults = new ErrorLog(log);
@@ -80,16 +85,16 @@ export async function serveOn(
   const pages = createPages({
     openApi: () => openApiJson({ servers: serversOf(config, baseUrl), current: environment }),
     docs: apiDocs,
-    isLeaving: () => listener.isLeaving,
+    isLeaving: () => server.isShuttingDown,
   });
-  listener.serve(createSite({ pipeline, pages, log }));
+  server.handler = createSite({ pipeline, pages, log });
   const stopFollowing = followKeys({ authenticator, rateLimiter, clock, log });
 
   return {
     url: baseUrl,
     keys,
     async close() {
-      await listener.close(drainDelayMs);
+      await server.close(drainDelayMs);
       stopFollowing();
       await engines.close();
     },
@@ -121,10 +126,10 @@ function followKeys(options: {
           );
         }
       }
-      if (failing) log.info("key changes are being followed again");
+      if (failing) log.info("key changes can be read again");
       failing = false;
     } catch (error) {
-      if (!failing) log.warn("key changes cannot be followed; trying again", { error });
+      if (!failing) log.warn("key changes cannot be read; trying again", { error });
       failing = true;
     }
     if (!stopped) timer = setTimeout(look, FOLLOW_EVERY_MS);

@@ -9,7 +9,7 @@ import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
 import { API_PAGES, apiDocs } from "../src/http/api-docs.ts";
-import { IDLE_SECONDS } from "../src/http1/connection.ts";
+import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
@@ -48,8 +48,8 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["docs/pagination.md", "the default page", /\/pets\?limit=(\d+)&/g, PAGE_LIMIT.default],
   ["docs/capacity.md", "the Free plan", /330 × (\d+) =/g, DEFAULT_PLANS.free.perMinute],
   ["docs/deployment.md", "the idle timeout", /\[after (\d+ seconds)\]/g, VALUES.idleTimeout],
-  ["docs/balancers/haproxy.cfg", "the idle timeout", /after (\d+) s\./g, IDLE_SECONDS],
-  ["docs/balancers/nginx.conf", "the idle timeout", /after (\d+) s,/g, IDLE_SECONDS],
+  ["docs/balancers/haproxy.cfg", "the idle timeout", /after (\d+) s\./g, IDLE_TIMEOUT_SECONDS],
+  ["docs/balancers/nginx.conf", "the idle timeout", /after (\d+) s,/g, IDLE_TIMEOUT_SECONDS],
   ["docs/balancers/haproxy.cfg", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
   ["docs/balancers/nginx.conf", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
   ["docs/balancers/nginx.conf", "the largest body", /(\d+ KiB)/g, VALUES.maxBody],

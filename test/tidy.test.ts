@@ -71,7 +71,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   auth: ["domain", "contract", "copy-string", "hash-index", "ip-address"],
   "rate-limit": ["domain", "contract", "hash-index"],
   store: ["domain", "contract", "etag", "bounded-cache"],
-  http1: ["domain", "log"],
+  http1: [],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string"],
   config: ["domain", "contract", "ip-address"],
   clock: ["domain"],

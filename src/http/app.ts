@@ -1,6 +1,5 @@
 import type { Log } from "../log.ts";
-import type { Response } from "../http1/response.ts";
-import type { RequestHandler } from "../http1/request-handler.ts";
+import type { RequestHandler, Response } from "../http1/index.ts";
 import type { Page } from "./static-routes.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { errorResponse, internalErrorResponse, unavailableResponse } from "./responses.ts";

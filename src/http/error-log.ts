@@ -1,6 +1,6 @@
 import { Unavailable } from "../contract/errors.ts";
 import type { Log } from "../log.ts";
-import { RequestAborted } from "../http1/request.ts";
+import { RequestAborted } from "../http1/index.ts";
 
 const QUIET_MS = 1_000;
 

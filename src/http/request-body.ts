@@ -1,7 +1,7 @@
 import { type Rejection, rejection } from "../contract/errors.ts";
 import { parseJson } from "../contract/json.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
-import type { Request } from "../http1/request.ts";
+import type { Request } from "../http1/index.ts";
 
 export const MAX_BODY_BYTES = 64 * 1024;
 

@@ -1,6 +1,6 @@
 import { type ErrorCode, ERRORS } from "../contract/errors.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import { headerLine, type Response, type Status } from "../http1/response.ts";
+import { headerLine, type Response, type Status } from "../http1/index.ts";
 
 export type HeaderFields = Readonly<Record<string, string>>;
 
@@ -28,12 +28,12 @@ export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decisi
 }
 
 export function jsonResponse(status: Status, lines: string, body: string): Response {
-  return { status, lines: JSON_LINE + lines, body };
+  return { status, headerLines: JSON_LINE + lines, body };
 }
 
 /** Without a body, and so without a Content-Type. */
 export function emptyResponse(status: 204 | 304, lines: string): Response {
-  return { status, lines, body: null };
+  return { status, headerLines: lines, body: null };
 }
 
 export function errorResponse(code: ErrorCode, message: string, lines = ""): Response {

@@ -1,5 +1,4 @@
-import type { Request } from "../http1/request.ts";
-import type { Response } from "../http1/response.ts";
+import type { Request, Response } from "../http1/index.ts";
 import { errorResponse, jsonResponse, headerLinesOf, unavailableResponse } from "./responses.ts";
 
 /** What stands beside the versioned interface: no key, no limits. */
@@ -19,8 +18,8 @@ export function createPages(pages: Pages): ReadonlyMap<string, Page> {
   const html = once(() => docsPage(pages.docs()));
   const openApi = once(pages.openApi);
   return new Map([
-    ["/", page(() => ({ status: 302, lines: headerLinesOf({ Location: "/docs" }), body: "" }))],
-    ["/docs", page(() => ({ status: 200, lines: HTML, body: html() }))],
+    ["/", page(() => ({ status: 302, headerLines: headerLinesOf({ Location: "/docs" }), body: "" }))],
+    ["/docs", page(() => ({ status: 200, headerLines: HTML, body: html() }))],
     ["/openapi.json", page(() => jsonResponse(200, "", openApi()))],
     [
       "/healthz",

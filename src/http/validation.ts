@@ -4,7 +4,7 @@ import type { Operation } from "../contract/operations.ts";
 import { Invalid } from "../contract/schema.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { IdempotentRequest } from "../domain/ports.ts";
-import type { Request } from "../http1/request.ts";
+import type { Request } from "../http1/index.ts";
 import { readJsonBody } from "./request-body.ts";
 import type { ApiKeyPrincipal } from "../auth/authenticator.ts";
 import { readIdempotencyKey } from "./idempotency-key.ts";

@@ -1,27 +1,26 @@
-import { Chunks } from "./chunked-body.ts";
+import { ChunkedBody } from "./chunked-body.ts";
 import type { ReadBuffer } from "./read-buffer.ts";
 
-/** `more` is to come; `large` is what nobody wants to hear out. */
-export type Progress = "more" | "done" | "large" | "broken";
+export type BodyProgress = "incomplete" | "complete" | "too large" | "malformed";
 
 const MAX_PARTS = 64;
 
-/** The body of one request, taken from the readBuffer as it comes. */
-export class Body {
-  readonly #chunks: Chunks | undefined;
+/** Reads the body of one request from the buffer as it arrives. */
+export class BodyReader {
+  readonly #chunkedBody: ChunkedBody | undefined;
   #parts: Uint8Array[] = [];
-  #left: number;
-  #size = 0;
-  #progress: Progress = "more";
+  #bytesLeft: number;
+  #bytesRead = 0;
+  #progress: BodyProgress = "incomplete";
 
-  /** `length` is of at least one byte, or told by the chunks themselves. */
+  /** `length` is at least 1. */
   constructor(length: number | "chunked") {
-    this.#chunks = length === "chunked" ? new Chunks() : undefined;
-    this.#left = length === "chunked" ? 0 : length;
+    this.#chunkedBody = length === "chunked" ? new ChunkedBody() : undefined;
+    this.#bytesLeft = length === "chunked" ? 0 : length;
   }
 
-  get hasBegun(): boolean {
-    return this.#size > 0 || this.#progress !== "more";
+  get hasStarted(): boolean {
+    return this.#bytesRead > 0 || this.#progress !== "incomplete";
   }
 
   get bytes(): Uint8Array {
@@ -29,44 +28,44 @@ export class Body {
     return this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts);
   }
 
-  /** Takes what has come of it, as long as the whole is no larger than `maxBytes`. */
-  gather(readBuffer: ReadBuffer, maxBytes: number): Progress {
-    return this.#advance(readBuffer, maxBytes, (part) => this.#keep(part));
+  /** Reads what has arrived. Stops before the body becomes larger than `maxBytes`. */
+  read(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
+    return this.#advance(readBuffer, maxBytes, (part) => this.#addPart(part));
   }
 
-  /** Takes what has come of a body that nobody wants, or wants no more. */
-  discard(readBuffer: ReadBuffer, maxBytes: number): Progress {
+  /** Like `read`, but drops the bytes. */
+  discard(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
     this.#parts = [];
     return this.#advance(readBuffer, maxBytes, () => {});
   }
 
-  #advance(readBuffer: ReadBuffer, maxBytes: number, onPart: (part: Uint8Array) => void): Progress {
-    while (this.#progress === "more") {
-      const left = this.#chunks ? this.#chunks.left : this.#left;
-      if (this.#size + left > maxBytes) return "large";
+  #advance(readBuffer: ReadBuffer, maxBytes: number, onPart: (part: Uint8Array) => void): BodyProgress {
+    while (this.#progress === "incomplete") {
+      const bytesLeft = this.#chunkedBody ? this.#chunkedBody.chunkBytesLeft : this.#bytesLeft;
+      if (this.#bytesRead + bytesLeft > maxBytes) return "too large";
       const part = this.#next(readBuffer);
       if (typeof part === "string") {
         this.#progress = part;
       } else {
-        if (part.length === 0) return "more";
-        this.#size += part.length;
+        if (part.length === 0) return "incomplete";
+        this.#bytesRead += part.length;
         onPart(part);
       }
     }
     return this.#progress;
   }
 
-  /** Small parts are put together now and then: each by itself takes up more than what is in it. */
-  #keep(part: Uint8Array): void {
+  /** Joins small parts from time to time, because the object of each one is larger than its bytes. */
+  #addPart(part: Uint8Array): void {
     this.#parts.push(part);
     if (this.#parts.length === MAX_PARTS) this.#parts = [Buffer.concat(this.#parts)];
   }
 
-  #next(readBuffer: ReadBuffer): Uint8Array | "done" | "broken" {
-    if (this.#chunks) return this.#chunks.next(readBuffer);
-    if (this.#left === 0) return "done";
-    const part = readBuffer.take(this.#left);
-    this.#left -= part.length;
+  #next(readBuffer: ReadBuffer): Uint8Array | "complete" | "malformed" {
+    if (this.#chunkedBody) return this.#chunkedBody.next(readBuffer);
+    if (this.#bytesLeft === 0) return "complete";
+    const part = readBuffer.take(this.#bytesLeft);
+    this.#bytesLeft -= part.length;
     return part;
   }
 }

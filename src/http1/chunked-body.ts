@@ -1,58 +1,58 @@
-import { FIELD, VALUE_CHARACTERS } from "./grammar.ts";
+import { FIELD_LINE, VALUE_CHARACTERS } from "./header-fields.ts";
 import type { ReadBuffer } from "./read-buffer.ts";
 
-/** Size in hexadecimal, then extensions, which nobody here knows (RFC 9112, 7.1). */
+/** The chunk size in hexadecimal and chunk extensions, which are ignored (RFC 9112, 7.1). */
 const SIZE_LINE = new RegExp(`^([0-9A-Fa-f]{1,8})[\\t ]*(?:;[${VALUE_CHARACTERS}]*)?$`);
-const TRAILER_LINE = new RegExp(`^${FIELD}$`);
+const TRAILER_LINE = new RegExp(`^${FIELD_LINE}$`);
 const MAX_LINE_BYTES = 1_024;
-/** Chunks and trailers: a small body comes in a few, and each costs time. */
+/** Bounds the work that a small body in tiny chunks causes. */
 const MAX_LINES = 20_000;
 
-const NOTHING = new Uint8Array();
+const NO_BYTES = new Uint8Array();
 
-/** A body in chunks. Trailers are read and dropped. */
-export class Chunks {
-  #awaits: "size" | "data" | "end of data" | "trailer" = "size";
-  #left = 0;
+/** Decodes a chunked body. Trailer fields are checked and dropped. */
+export class ChunkedBody {
+  #expected: "size line" | "data" | "end of data" | "trailer line" = "size line";
+  #chunkBytesLeft = 0;
   #lines = 0;
 
-  /** How much more there is at least. */
-  get left(): number {
-    return this.#left;
+  /** The bytes of the current chunk that are still to come. */
+  get chunkBytesLeft(): number {
+    return this.#chunkBytesLeft;
   }
 
-  /** The next bytes of the body; none when there are not enough to tell. */
-  next(readBuffer: ReadBuffer): Uint8Array | "done" | "broken" {
-    while (this.#awaits !== "data") {
-      const line = readBuffer.line(MAX_LINE_BYTES);
-      if (line === undefined) return readBuffer.length >= MAX_LINE_BYTES ? "broken" : NOTHING;
-      if (++this.#lines > MAX_LINES) return "broken";
-      const end = this.#read(line);
+  /** Takes the next data bytes of the body; none if more has to arrive first. */
+  next(readBuffer: ReadBuffer): Uint8Array | "complete" | "malformed" {
+    while (this.#expected !== "data") {
+      const line = readBuffer.takeLine(MAX_LINE_BYTES);
+      if (line === undefined) return readBuffer.length >= MAX_LINE_BYTES ? "malformed" : NO_BYTES;
+      if (++this.#lines > MAX_LINES) return "malformed";
+      const end = this.#parseLine(line);
       if (end !== undefined) return end;
     }
-    const part = readBuffer.take(this.#left);
-    this.#left -= part.length;
-    if (this.#left === 0) this.#awaits = "end of data";
-    return part;
+    const bytes = readBuffer.take(this.#chunkBytesLeft);
+    this.#chunkBytesLeft -= bytes.length;
+    if (this.#chunkBytesLeft === 0) this.#expected = "end of data";
+    return bytes;
   }
 
-  #read(line: string): "done" | "broken" | undefined {
-    switch (this.#awaits) {
-      case "size":
-        return this.#begin(SIZE_LINE.exec(line)?.[1]);
+  #parseLine(line: string): "complete" | "malformed" | undefined {
+    switch (this.#expected) {
+      case "size line":
+        return this.#startChunk(SIZE_LINE.exec(line)?.[1]);
       case "end of data":
-        this.#awaits = "size";
-        return line === "" ? undefined : "broken";
+        this.#expected = "size line";
+        return line === "" ? undefined : "malformed";
       default:
-        if (line === "") return "done";
-        return TRAILER_LINE.test(line) ? undefined : "broken";
+        if (line === "") return "complete";
+        return TRAILER_LINE.test(line) ? undefined : "malformed";
     }
   }
 
-  #begin(size: string | undefined): "broken" | undefined {
-    if (size === undefined) return "broken";
-    this.#left = Number.parseInt(size, 16);
-    this.#awaits = this.#left === 0 ? "trailer" : "data";
+  #startChunk(size: string | undefined): "malformed" | undefined {
+    if (size === undefined) return "malformed";
+    this.#chunkBytesLeft = Number.parseInt(size, 16);
+    this.#expected = this.#chunkBytesLeft === 0 ? "trailer line" : "data";
     return undefined;
   }
 }

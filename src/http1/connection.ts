@@ -1,263 +1,259 @@
-import type { Awaitable } from "../domain/awaitable.ts";
-import { type Carrier, Exchange } from "./exchange.ts";
-import { type Fault, type Head, HeadReader } from "./request-head.ts";
 import { ReadBuffer } from "./read-buffer.ts";
-import { WriteBuffer, type Sink } from "./write-buffer.ts";
-import { render, type Response } from "./response.ts";
-import type { RequestHandler } from "./request-handler.ts";
+import { type Awaitable, IncomingRequest, type RequestConnection, type RequestHandler } from "./request.ts";
+import { type RequestHead, RequestHeadParser } from "./request-head.ts";
+import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
+import { type Writable, WriteBuffer } from "./write-buffer.ts";
 
-/** The socket at our end of a connection. */
-export interface Line extends Sink {
-  /** None where the client has gone again by the time that it is taken in. */
+/** The server's end of a TCP connection. */
+export interface Socket extends Writable {
+  /** Undefined if the client disconnected before the connection was accepted. */
   readonly remoteAddress: string | undefined;
   pause(): void;
   resume(): void;
-  /** Sends no more, and goes on receiving. */
+  /** Closes the sending side only. */
   shutdown(): void;
   end(): void;
-  /** Ends without regard for what is under way. */
+  /** Closes at once, without sending what is pending. */
   terminate(): void;
 }
 
-/** What connections have in common. */
-export interface Service extends RequestHandler {
-  /** Counts seconds. */
-  readonly tick: number;
-  /** The `Date` line of this second. */
-  readonly date: string;
-  /** Whether every connection is to end with its next answer. */
-  readonly isLeaving: boolean;
+/** What all connections of a server share. */
+export interface ConnectionContext {
+  readonly handler: RequestHandler;
+  readonly uptimeSeconds: number;
+  /** The `Date` header line of the current second. */
+  readonly dateLine: string;
+  /** Whether every connection closes after its next response. */
+  readonly isShuttingDown: boolean;
 }
 
-/** A connection on which nothing is asked stays this long: longer than load balancers keep one that is idle. */
-export const IDLE_SECONDS = 75;
-/** A request that has begun must have come by then, and an answer must go on being taken. */
-export const PATIENCE_SECONDS = 30;
-/** What the client still sends after the last answer is dropped for this long, or it might lose that answer. */
-export const LINGER_SECONDS = 2;
-const CLOSES = "Connection: close\r\n";
-const STAYS = "Connection: keep-alive\r\n";
-/** So many requests in one go; then others get their turn. */
-const SHARE = 32;
-/** A client that sends on without waiting for answers is not listened to beyond this. */
-const MAX_AHEAD_BYTES = 64 * 1024;
+/** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
+export const IDLE_TIMEOUT_SECONDS = 75;
+/** From the first byte of a request to the last. */
+export const REQUEST_TIMEOUT_SECONDS = 30;
+/** For a client that does not read its response; each byte that it reads starts the time again. */
+const WRITE_TIMEOUT_SECONDS = 30;
+/** For what the client still sends after the last response (RFC 9112, 9.6): a reset could destroy that response. */
+const LINGER_SECONDS = 2;
+/** After this many pipelined requests the other connections get their turn. */
+const MAX_REQUESTS_PER_TURN = 32;
+/** With more unparsed bytes than this the connection stops reading. */
+const MAX_READ_AHEAD_BYTES = 64 * 1024;
+
+const CLOSE_LINE = "Connection: close\r\n";
+const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
 
 /**
- * One client's connection: requests are read, answered and written one after the other.
- *
- * While the socket does not take an answer, nothing further is looked at; so a client that does not read its answers,
- * or sends without end, keeps nobody waiting but itself.
+ * One client's connection. Pipelined requests are handled one after the other, so responses have the order of the
+ * requests. Backpressure: while the socket accepts no more of a response, no further request is parsed or read.
  */
-export class Connection implements Carrier {
+export class Connection implements RequestConnection {
   readonly readBuffer = new ReadBuffer();
   readonly remoteAddress: string;
   readonly #writeBuffer: WriteBuffer;
-  readonly #heads = new HeadReader();
-  #state: "open" | "leaving" | "closed" = "open";
-  /** The request under way. */
-  #exchange: Exchange | undefined;
-  /** The client has said all that it will. */
-  #hasEnded = false;
-  /** It was left in the middle of what the client had to say. */
-  #isMidway = false;
-  #isPutOff = false;
+  readonly #headParser = new RequestHeadParser();
+  #state: "open" | "closing" | "closed" = "open";
+  #request: IncomingRequest | undefined;
+  /** The client has closed its sending side. */
+  #hasClientEnded = false;
+  /** The client may still be sending what nobody will read. */
+  #hasUnreadInput = false;
+  #isTurnOver = false;
   #isPaused = false;
-  /** When what is waited for began: the rest of a request, the next one, or the taking of an answer. */
-  #since: number;
+  /** When the current wait began: for the next request, for the rest of one, or for the client to read. */
+  #waitingSince: number;
 
   constructor(
-    private readonly line: Line,
-    private readonly service: Service,
+    private readonly socket: Socket,
+    private readonly context: ConnectionContext,
   ) {
-    this.remoteAddress = line.remoteAddress ?? "";
-    this.#writeBuffer = new WriteBuffer(line);
-    this.#since = service.tick;
+    this.remoteAddress = socket.remoteAddress ?? "";
+    this.#writeBuffer = new WriteBuffer(socket);
+    this.#waitingSince = context.uptimeSeconds;
   }
 
-  /** Nothing of a request has come, and nothing of an answer is to go. */
+  /** No byte of a request has arrived, and no byte of a response is left to send. */
   get isIdle(): boolean {
-    return this.#exchange === undefined && this.readBuffer.length === 0 && !this.#writeBuffer.isBlocked;
+    return this.#request === undefined && this.readBuffer.length === 0 && !this.#writeBuffer.isBlocked;
   }
 
-  receive(bytes: Buffer): void {
+  onData(bytes: Buffer): void {
     if (this.#state !== "open") return;
     const wasIdle = this.isIdle;
-    this.readBuffer.add(bytes);
-    this.#proceed();
-    if (wasIdle && !this.isIdle) this.#since = this.service.tick;
+    this.readBuffer.append(bytes);
+    this.#process();
+    if (wasIdle && !this.isIdle) this.#waitingSince = this.context.uptimeSeconds;
   }
 
-  /** The socket takes more. */
-  drain(): void {
+  onDrain(): void {
     if (!this.#writeBuffer.isBlocked) return;
-    this.#since = this.service.tick;
+    this.#waitingSince = this.context.uptimeSeconds;
     this.#writeBuffer.drain();
-    if (this.#state === "leaving" && !this.#writeBuffer.isBlocked) this.#hangUp();
-    this.#proceed();
+    if (this.#state === "closing" && !this.#writeBuffer.isBlocked) this.#closeSocket();
+    this.#process();
   }
 
-  /** The client sends no more; what it has asked for it still gets. */
-  end(): void {
-    this.#hasEnded = true;
-    this.#proceed();
+  /** The client has closed its sending side. It still gets the responses to its complete requests. */
+  onEnd(): void {
+    this.#hasClientEnded = true;
+    this.#process();
   }
 
-  /** Ends without regard for what is under way. */
-  cut(): void {
-    this.line.terminate();
-  }
-
-  closed(): void {
+  onClose(): void {
     this.#state = "closed";
-    this.#exchange?.giveUp();
+    this.#request?.abortBody();
   }
 
-  /** To be called every second: ends what takes too long. */
-  check(): void {
-    const seconds = this.service.tick - this.#since;
+  /** The server calls this every second. */
+  checkTimeouts(): void {
+    const seconds = this.context.uptimeSeconds - this.#waitingSince;
     if (this.#writeBuffer.isBlocked) {
-      if (seconds > PATIENCE_SECONDS) this.line.terminate();
-    } else if (this.#state === "leaving") {
-      if (seconds > LINGER_SECONDS) this.line.end();
+      if (seconds > WRITE_TIMEOUT_SECONDS) this.socket.terminate();
+    } else if (this.#state === "closing") {
+      if (seconds > LINGER_SECONDS) this.socket.end();
     } else if (this.isIdle) {
-      if (seconds > IDLE_SECONDS) this.leave();
-    } else if (this.#isWaitingForClient && seconds > PATIENCE_SECONDS) {
-      this.#turnAway(408);
+      if (seconds > IDLE_TIMEOUT_SECONDS) this.close();
+    } else if (this.#isWaitingForClient && seconds > REQUEST_TIMEOUT_SECONDS) {
+      this.#rejectRequest(408);
     }
   }
 
-  /** Sends no more after what has been said so far. */
-  leave(): void {
+  /** Sends what is buffered, then closes. */
+  close(): void {
     if (this.#state !== "open") return;
-    this.#state = "leaving";
-    this.#since = this.service.tick;
-    this.#isMidway ||= this.#exchange !== undefined || this.readBuffer.length > 0;
-    this.#exchange?.giveUp();
+    this.#state = "closing";
+    this.#waitingSince = this.context.uptimeSeconds;
+    this.#hasUnreadInput ||= this.#request !== undefined || this.readBuffer.length > 0;
+    this.#request?.abortBody();
     this.#writeBuffer.flush();
-    this.#listen(true);
-    if (!this.#writeBuffer.isBlocked) this.#hangUp();
+    this.#setReading(true);
+    if (!this.#writeBuffer.isBlocked) this.#closeSocket();
   }
 
-  invite(): void {
+  terminate(): void {
+    this.socket.terminate();
+  }
+
+  sendContinue(): void {
     const text = "HTTP/1.1 100 Continue\r\n\r\n";
-    this.#writeBuffer.add(text, text.length);
+    this.#writeBuffer.append(text, text.length);
     this.#writeBuffer.flush();
   }
 
-  readOn(): void {
-    queueMicrotask(() => this.#proceed());
+  processLater(): void {
+    queueMicrotask(() => this.#process());
   }
 
-  /** Whether there is nothing to do until more comes. */
+  get #canProcess(): boolean {
+    return this.#state === "open" && !this.#writeBuffer.isBlocked && !this.#isTurnOver;
+  }
+
   get #isWaitingForClient(): boolean {
-    if (!this.#canProceed) return false;
-    return this.#exchange === undefined || this.#exchange.isReceiving;
+    return this.#canProcess && (this.#request === undefined || this.#request.isWaitingForBody);
   }
 
-  #proceed(): void {
-    for (let share = SHARE; this.#canProceed; share--) {
-      if (this.#exchange !== undefined) {
-        if (!this.#advance(this.#exchange)) break;
-      } else if (share <= 0 && this.readBuffer.length > 0) {
-        this.#putOff();
+  #process(): void {
+    for (let requestsLeft = MAX_REQUESTS_PER_TURN; this.#canProcess; requestsLeft--) {
+      if (this.#request !== undefined) {
+        if (!this.#receiveBody(this.#request)) break;
+      } else if (requestsLeft <= 0 && this.readBuffer.length > 0) {
+        this.#endTurn();
       } else {
-        const head = this.#heads.next(this.readBuffer);
+        const head = this.#headParser.parse(this.readBuffer);
         if (head === undefined) break;
-        if (typeof head === "number") this.#turnAway(head);
-        else this.#begin(head);
+        if (typeof head === "number") this.#rejectRequest(head);
+        else this.#startRequest(head);
       }
     }
     if (this.#state !== "open") return;
     this.#writeBuffer.flush();
-    if (this.#hasEnded && this.#isWaitingForClient) this.leave();
-    else this.#listen(!this.#isFull);
+    if (this.#hasClientEnded && this.#isWaitingForClient) this.close();
+    else this.#setReading(this.#canReadMore);
   }
 
-  get #canProceed(): boolean {
-    return this.#state === "open" && !this.#writeBuffer.isBlocked && !this.#isPutOff;
+  get #canReadMore(): boolean {
+    if (this.#writeBuffer.isBlocked || this.#isTurnOver) return false;
+    return this.readBuffer.length <= MAX_READ_AHEAD_BYTES;
   }
 
-  /** Whether there is more than can be dealt with for now. */
-  get #isFull(): boolean {
-    if (this.#writeBuffer.isBlocked || this.#isPutOff) return true;
-    return this.readBuffer.length > MAX_AHEAD_BYTES;
+  #setReading(isReading: boolean): void {
+    if (isReading !== this.#isPaused) return;
+    this.#isPaused = !isReading;
+    if (isReading) this.socket.resume();
+    else this.socket.pause();
   }
 
-  #listen(isWanted: boolean): void {
-    if (isWanted !== this.#isPaused) return;
-    this.#isPaused = !isWanted;
-    if (isWanted) this.line.resume();
-    else this.line.pause();
-  }
-
-  #putOff(): void {
-    this.#isPutOff = true;
+  #endTurn(): void {
+    this.#isTurnOver = true;
     setImmediate(() => {
-      this.#isPutOff = false;
-      this.#proceed();
+      this.#isTurnOver = false;
+      this.#process();
     });
   }
 
-  #begin(head: Head): void {
-    const exchange = new Exchange(head, this);
-    this.#exchange = exchange;
-    const response = this.#replyTo(exchange);
-    if (response instanceof Promise) this.#await(exchange, response);
-    else this.#give(exchange, response);
+  #startRequest(head: RequestHead): void {
+    const request = new IncomingRequest(head, this);
+    this.#request = request;
+    const response = this.#handle(request);
+    if (response instanceof Promise) this.#respondLater(request, response);
+    else this.#respond(request, response);
   }
 
-  #replyTo(exchange: Exchange): Awaitable<Response> {
+  #handle(request: IncomingRequest): Awaitable<Response> {
+    const { handler } = this.context;
     try {
-      return this.service.handle(exchange);
+      return handler.handle(request);
     } catch (error) {
-      return this.service.handleError(error);
+      return handler.handleError(error);
     }
   }
 
-  #await(exchange: Exchange, response: Promise<Response>): void {
-    const give = (given: Response) => {
-      this.#give(exchange, given);
-      this.#proceed();
+  #respondLater(request: IncomingRequest, response: Promise<Response>): void {
+    const respond = (settled: Response) => {
+      this.#respond(request, settled);
+      this.#process();
     };
-    response.then(give, (error: unknown) => give(this.service.handleError(error)));
+    response.then(respond, (error: unknown) => respond(this.context.handler.handleError(error)));
   }
 
-  /** Deals with more of the body. Whether that was the last of it, after its answer. */
-  #advance(exchange: Exchange): boolean {
-    const progress = exchange.advance();
-    if (progress === "broken") this.#turnAway(400);
-    if (!exchange.isAnswered) return false;
-    if (progress === "large") this.leave();
-    if (progress === "done") this.#exchange = undefined;
-    return progress === "done";
+  /** Returns whether the request is over: its body has been received, and it has its response. */
+  #receiveBody(request: IncomingRequest): boolean {
+    const progress = request.receiveBody();
+    if (progress === "malformed") this.#rejectRequest(400);
+    if (!request.hasResponse) return false;
+    if (progress === "too large") this.close();
+    if (progress === "complete") this.#request = undefined;
+    return progress === "complete";
   }
 
-  #give(exchange: Exchange, response: Response): void {
+  #respond(request: IncomingRequest, response: Response): void {
     if (this.#state !== "open") return;
-    exchange.finish();
-    this.#since = this.service.tick;
-    const rest = exchange.advance();
-    const { framing, method } = exchange.head;
-    const hasNoEnd = rest === "large" || rest === "broken" || exchange.isClientWaiting;
-    const closes = framing.closes || this.service.isLeaving || hasNoEnd;
-    const staying = closes ? CLOSES : framing.stays ? STAYS : "";
-    render(response, this.service.date + staying, { into: this.#writeBuffer, isHead: method === "HEAD" });
-    if (rest === "done") this.#exchange = undefined;
-    if (closes) this.leave();
+    request.markResponded();
+    this.#waitingSince = this.context.uptimeSeconds;
+    const body = request.receiveBody();
+    const { framing, method } = request.head;
+    const isEndUnknown = body === "too large" || body === "malformed" || request.isWaitingForContinue;
+    const close = framing.close || this.context.isShuttingDown || isEndUnknown;
+    const connectionLine = close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "";
+    const connectionLines = this.context.dateLine + connectionLine;
+    writeResponse(this.#writeBuffer, response, { connectionLines, isHead: method === "HEAD" });
+    if (body === "complete") this.#request = undefined;
+    if (close) this.close();
   }
 
-  #turnAway(status: Fault): void {
-    if (this.#exchange?.isAnswered !== true) {
-      const response = { status, lines: "", body: "" };
-      render(response, this.service.date + CLOSES, { into: this.#writeBuffer, isHead: false });
+  #rejectRequest(status: ProtocolErrorStatus): void {
+    if (this.#request?.hasResponse !== true) {
+      const response = { status, headerLines: "", body: "" };
+      const connectionLines = this.context.dateLine + CLOSE_LINE;
+      writeResponse(this.#writeBuffer, response, { connectionLines, isHead: false });
     }
-    this.#isMidway = true;
-    this.leave();
+    this.#hasUnreadInput = true;
+    this.close();
   }
 
-  /** What is closed while more is coming breaks off, and the client may lose the last answer. */
-  #hangUp(): void {
-    if (this.#hasEnded || !this.#isMidway) this.line.end();
-    else this.line.shutdown();
+  /** While the client may still send, only the sending side closes; the rest follows after `LINGER_SECONDS`. */
+  #closeSocket(): void {
+    if (this.#hasClientEnded || !this.#hasUnreadInput) this.socket.end();
+    else this.socket.shutdown();
   }
 }

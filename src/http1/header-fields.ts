@@ -1,70 +1,75 @@
-import { FIELD } from "./grammar.ts";
+/** Characters of a token (RFC 9110, 5.6.2), for use inside the brackets of a regular expression. */
+export const TOKEN_CHARACTERS = "!#$%&'*+\\-.^_`|~0-9A-Za-z";
+/** Characters of a field value (RFC 9110, 5.5): the tab is the only control character. */
+export const VALUE_CHARACTERS = "\\t\\x20-\\x7e\\x80-\\xff";
+/** A field line without its CRLF (RFC 9112, 5). No whitespace is allowed before the colon (5.1). */
+export const FIELD_LINE = `[${TOKEN_CHARACTERS}]+:[${VALUE_CHARACTERS}]*`;
 
-/**
- * The field lines of a request's head (RFC 9112, 5), each with its CRLF. Names are tokens right before the colon, and
- * values hold no control character but the tab. So nothing is folded, and no CR, LF or NUL stands alone.
- */
-const FIELD_LINES = new RegExp(`^(?:${FIELD}\\r\\n)*$`);
-
-/** More than this many say nothing that is wanted here. */
+/** Obsolete line folding (RFC 9112, 5.2) and a CR, LF or NUL on its own do not match. */
+const FIELD_LINES = new RegExp(`^(?:${FIELD_LINE}\\r\\n)*$`);
 export const MAX_FIELDS = 128;
 
-/** What a request says about itself besides its first line. */
-export class HeaderFields {
-  private constructor(
-    private readonly names: readonly string[],
-    private readonly values: readonly string[],
-  ) {}
+interface Field {
+  readonly name: string;
+  readonly value: string;
+}
 
-  /** Undefined when the lines are no sound fields. */
-  static read(text: string): HeaderFields | undefined {
-    if (!FIELD_LINES.test(text)) return undefined;
-    const names: string[] = [];
-    const values: string[] = [];
-    for (let start = 0; start < text.length && names.length <= MAX_FIELDS;) {
+/** The header fields of a request, in the order in which the client sent them. */
+export class HeaderFields {
+  private constructor(private readonly fields: readonly Field[]) {}
+
+  /** `text` is the field lines, each with its CRLF. 400 when one is malformed, 431 when there are too many. */
+  static parse(text: string): HeaderFields | 400 | 431 {
+    if (!FIELD_LINES.test(text)) return 400;
+    const fields: Field[] = [];
+    for (let start = 0; start < text.length;) {
+      if (fields.length === MAX_FIELDS) return 431;
       const colon = text.indexOf(":", start);
       const end = text.indexOf("\r\n", colon);
-      names.push(text.slice(start, colon).toLowerCase());
-      values.push(trimmed(text.slice(colon + 1, end)));
+      fields.push({ name: text.slice(start, colon), value: trimWhitespace(text.slice(colon + 1, end)) });
       start = end + 2;
     }
-    return new HeaderFields(names, values);
+    return new HeaderFields(fields);
   }
 
-  get areTooMany(): boolean {
-    return this.names.length > MAX_FIELDS;
-  }
-
-  /** By its name in lower case. What was said more than once is one list (RFC 9110, 5.3). */
+  /** `name` is in lower case. The values of fields with the same name are joined with a comma (RFC 9110, 5.3). */
   get(name: string): string | null {
-    let found: string | null = null;
-    for (let i = 0; i < this.names.length; i++) {
-      if (this.names[i] !== name) continue;
-      found = found === null ? (this.values[i] ?? "") : `${found}, ${this.values[i]}`;
+    let joined: string | null = null;
+    for (const field of this.fields) {
+      if (!isNamed(field, name)) continue;
+      joined = joined === null ? field.value : `${joined}, ${field.value}`;
     }
-    return found;
+    return joined;
   }
 
   count(name: string): number {
-    return this.names.filter((other) => other === name).length;
-  }
-
-  /** Whether a list names this, in any case. */
-  lists(name: string, element: string): boolean {
-    const list = this.get(name);
-    return list !== null && list.split(",").some((text) => trimmed(text).toLowerCase() === element);
+    let count = 0;
+    for (const field of this.fields) if (isNamed(field, name)) count++;
+    return count;
   }
 }
 
-/** Blanks and tabs are the only white space there is in a field; what else `trim` takes away belongs to the value. */
-function trimmed(text: string): string {
+/**
+ * Compares without regard to case: the bit 0x20 turns a letter into its lower case, and no other token character into
+ * a letter or a hyphen. `toLowerCase` on each name would take as long as all the rest of the parsing.
+ */
+function isNamed({ name }: Field, lowerCaseName: string): boolean {
+  if (name.length !== lowerCaseName.length) return false;
+  for (let i = 0; i < name.length; i++) {
+    if ((name.charCodeAt(i) | 0x20) !== lowerCaseName.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+/** Removes spaces and tabs. `String.trim` also removes characters that belong to the value, such as U+00A0. */
+function trimWhitespace(text: string): string {
   let start = 0;
   let end = text.length;
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  while (start < end && isWhitespace(text.charCodeAt(start))) start++;
+  while (end > start && isWhitespace(text.charCodeAt(end - 1))) end--;
   return text.slice(start, end);
 }
 
-function isBlank(code: number): boolean {
+function isWhitespace(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }

@@ -1,15 +1,15 @@
 import type { WriteBuffer } from "./write-buffer.ts";
 
-/** An answer as it goes out. The connection adds the date, the length and what becomes of itself. */
+/** The connection adds `Date`, `Content-Length` and `Connection`. */
 export interface Response {
   readonly status: Status;
-  /** Header lines, each with its CRLF. */
-  readonly lines: string;
-  /** Null for those that have none, not even an empty one: 204 and 304. */
+  /** Header lines, each with its CRLF; see `headerLine`. */
+  readonly headerLines: string;
+  /** Null for 204 and 304, which have no body and no `Content-Length`. */
   readonly body: string | null;
 }
 
-const REASONS = {
+const REASON_PHRASES = {
   200: "OK",
   201: "Created",
   204: "No Content",
@@ -32,37 +32,46 @@ const REASONS = {
   505: "HTTP Version Not Supported",
 } as const;
 
-export type Status = keyof typeof REASONS;
+export type Status = keyof typeof REASON_PHRASES;
+
+/** What the server itself responds, without a body, to a request that is not valid HTTP/1.1; the connection closes. */
+export type ProtocolErrorStatus = 400 | 408 | 431 | 505;
 
 const STATUS_LINES = Object.fromEntries(
-  Object.entries(REASONS).map(([status, reason]) => [status, `HTTP/1.1 ${status} ${reason}\r\n`]),
+  Object.entries(REASON_PHRASES).map(([status, phrase]) => [status, `HTTP/1.1 ${status} ${phrase}\r\n`]),
 );
 
 function statusLine(status: Status): string {
   return STATUS_LINES[status] as string;
 }
 
-const SOUND_VALUE = /^[\t\x20-\x7e]*$/;
+const PRINTABLE_ASCII = /^[\t\x20-\x7e]*$/;
 
-/** One header line. A value that would break out of its line is a fault of ours, and goes nowhere. */
+/** Throws on a value that could inject another header line. */
 export function headerLine(name: string, value: string): string {
-  if (!SOUND_VALUE.test(value)) throw new Error(`${name} must be printable ASCII`);
+  if (!PRINTABLE_ASCII.test(value)) throw new Error(`${name} must be printable ASCII`);
   return `${name}: ${value}\r\n`;
 }
 
-/** Writes the answer out, with `more` header lines. To HEAD it has the length of its body, and not the body. */
-export function render(
-  { status, lines, body }: Response,
-  more: string,
-  { into, isHead }: { into: WriteBuffer; isHead: boolean },
+export interface WriteOptions {
+  /** Header lines of the connection. */
+  readonly connectionLines: string;
+  /** The response to HEAD has the `Content-Length` of the body, but no body (RFC 9110, 9.3.2). */
+  readonly isHead: boolean;
+}
+
+export function writeResponse(
+  writeBuffer: WriteBuffer,
+  { status, headerLines, body }: Response,
+  { connectionLines, isHead }: WriteOptions,
 ): void {
-  const head = statusLine(status) + lines + more;
+  const start = statusLine(status) + headerLines + connectionLines;
   if (body === null) {
-    into.add(`${head}\r\n`, head.length + 2);
+    writeBuffer.append(`${start}\r\n`, start.length + 2);
     return;
   }
   const bodyBytes = Buffer.byteLength(body);
-  const whole = `${head}Content-Length: ${bodyBytes}\r\n\r\n`;
-  if (isHead) into.add(whole, whole.length);
-  else into.add(whole + body, whole.length + bodyBytes);
+  const head = `${start}Content-Length: ${bodyBytes}\r\n\r\n`;
+  if (isHead) writeBuffer.append(head, head.length);
+  else writeBuffer.append(head + body, head.length + bodyBytes);
 }

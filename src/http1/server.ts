@@ -1,128 +1,111 @@
 import type { Socket, TCPSocketListener } from "bun";
-import type { Awaitable } from "../domain/awaitable.ts";
-import type { Log } from "../log.ts";
-import { Collector } from "./garbage-collection.ts";
-import { Connection, type Service } from "./connection.ts";
-import type { Request } from "./request.ts";
-import type { Response } from "./response.ts";
-import type { RequestHandler } from "./request-handler.ts";
+import { Connection, type ConnectionContext } from "./connection.ts";
+import type { RequestHandler } from "./request.ts";
 
-export interface Listening {
+export interface HttpServerOptions {
   readonly host: string;
+  /** 0 takes any free port. */
   readonly port: number;
-  readonly log: Log;
-  /** What is served until `serve` names something else. */
-  readonly site: RequestHandler;
-  /** How long all of a stop may take: what is in flight then is cut off. */
-  readonly drainMs?: number;
+  readonly handler: RequestHandler;
+  /** Gets the error that ended a connection. */
+  readonly onError: (error: unknown) => void;
+  /** How long `close` may take in all: connections that are still open then are terminated. */
+  readonly closeTimeoutMs?: number;
+  /** Shorter in tests: timeouts are counted in seconds of this length. */
   readonly secondMs?: number;
 }
 
-const DRAIN_MS = 8_000;
+const CLOSE_TIMEOUT_MS = 8_000;
 const SECOND_MS = 1_000;
 
-/** HTTP/1.1 on a port. */
-export class HttpServer implements Service {
+/** An HTTP/1.1 server on one port. */
+export class HttpServer implements ConnectionContext {
+  /** May be replaced at any time; the next request goes to the new one. */
+  handler: RequestHandler;
+  uptimeSeconds = 0;
+  dateLine = currentDateLine();
+  isShuttingDown = false;
   readonly #connections = new Set<Connection>();
-  readonly #collector = new Collector();
   readonly #listener: TCPSocketListener<Connection>;
-  readonly #ticking: Timer;
-  readonly #drainMs: number;
-  #site: RequestHandler;
-  #hasStopped = false;
-  #onEmpty: (() => void) | undefined;
-  tick = 0;
-  date = dateLine();
-  isLeaving = false;
+  readonly #timer: Timer;
+  readonly #closeTimeoutMs: number;
+  #isListening = true;
+  #onLastClosed: (() => void) | undefined;
 
-  constructor({ host, port, log, site, drainMs = DRAIN_MS, secondMs = SECOND_MS }: Listening) {
-    this.#site = site;
-    this.#drainMs = drainMs;
+  constructor(options: HttpServerOptions) {
+    const { host, port, handler, onError } = options;
+    const { closeTimeoutMs = CLOSE_TIMEOUT_MS, secondMs = SECOND_MS } = options;
+    this.handler = handler;
+    this.#closeTimeoutMs = closeTimeoutMs;
     this.#listener = Bun.listen<Connection>({
       hostname: host,
       port,
       allowHalfOpen: true,
       socket: {
-        open: (socket) => this.#open(socket),
-        data: ({ data }, bytes) => data.receive(bytes),
-        drain: ({ data }) => data.drain(),
-        end: ({ data }) => data.end(),
-        close: ({ data }) => this.#close(data),
+        open: (socket) => this.#onOpen(socket),
+        data: ({ data }, bytes) => data.onData(bytes),
+        drain: ({ data }) => data.onDrain(),
+        end: ({ data }) => data.onEnd(),
+        close: ({ data }) => this.#onClose(data),
         error(socket, error) {
-          log.error("a connection failed", { error });
+          onError(error);
           socket.terminate();
         },
       },
     });
-    this.#ticking = setInterval(() => this.#nextSecond(), secondMs);
-    this.#ticking.unref();
+    this.#timer = setInterval(() => this.#onSecond(), secondMs);
+    this.#timer.unref();
   }
 
-  /** The one that was asked for, or the free one that was found for 0. */
   get port(): number {
     return this.#listener.port;
   }
 
-  serve(site: RequestHandler): void {
-    this.#site = site;
-  }
-
-  handle(request: Request): Awaitable<Response> {
-    this.#collector.count();
-    return this.#site.handle(request);
-  }
-
-  handleError(error: unknown): Response {
-    return this.#site.handleError(error);
-  }
-
   /**
-   * Tells every client with its next answer that the connection ends, takes no new ones after `delayMs`, and waits for
-   * what is in flight. A request may be on its way on a connection that looks idle, and load balancers need a moment to
-   * send no more.
+   * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
+   * accepted and idle ones close: until then load balancers notice, and requests already on their way are served.
+   * Resolves when the last connection is closed.
    */
   async close(delayMs: number): Promise<void> {
-    this.isLeaving = true;
-    const cutOff = setTimeout(
-      () => this.#connections.forEach((connection) => connection.cut()),
-      this.#drainMs,
-    );
+    this.isShuttingDown = true;
+    const timeout = setTimeout(() => {
+      for (const connection of this.#connections) connection.terminate();
+    }, this.#closeTimeoutMs);
     await Bun.sleep(delayMs);
     this.#listener.stop();
-    this.#hasStopped = true;
-    this.#leaveIdle();
+    this.#isListening = false;
+    this.#closeIdleConnections();
     await new Promise<void>((resolve) => {
-      this.#onEmpty = resolve;
+      this.#onLastClosed = resolve;
       if (this.#connections.size === 0) resolve();
     });
-    clearTimeout(cutOff);
-    clearInterval(this.#ticking);
-    this.#collector.stop();
+    clearTimeout(timeout);
+    clearInterval(this.#timer);
   }
 
-  #open(socket: Socket<Connection>): void {
+  #onOpen(socket: Socket<Connection>): void {
     socket.data = new Connection(socket, this);
     this.#connections.add(socket.data);
   }
 
-  #close(connection: Connection): void {
-    connection.closed();
+  #onClose(connection: Connection): void {
+    connection.onClose();
     this.#connections.delete(connection);
-    if (this.#connections.size === 0) this.#onEmpty?.();
+    if (this.#connections.size === 0) this.#onLastClosed?.();
   }
 
-  #nextSecond(): void {
-    this.tick++;
-    this.date = dateLine();
-    for (const connection of this.#connections) connection.check();
-    if (this.#hasStopped) this.#leaveIdle();
+  #onSecond(): void {
+    this.uptimeSeconds++;
+    this.dateLine = currentDateLine();
+    for (const connection of this.#connections) connection.checkTimeouts();
+    if (!this.#isListening) this.#closeIdleConnections();
   }
 
-  #leaveIdle(): void {
-    for (const connection of this.#connections) if (connection.isIdle) connection.leave();
+  #closeIdleConnections(): void {
+    for (const connection of this.#connections) if (connection.isIdle) connection.close();
   }
 }
 
-function dateLine(): string {
+function currentDateLine(): string {
   return `Date: ${new Date().toUTCString()}\r\n`;
 }

@@ -1,44 +1,44 @@
-/** The part of a socket that takes what goes out: how many bytes of it, or -1 when it is closed. */
-export interface Sink {
+export interface Writable {
+  /** Returns how many bytes the socket accepts, or -1 when it is closed. Strings are sent as UTF-8. */
   write(data: string | Uint8Array): number;
 }
 
-/** More than this is not gathered: what a client does not read is to be noticed. */
-const MAX_GATHERED_BYTES = 64 * 1024;
+/** The buffer writes to the socket at this size without waiting for `flush`, so that backpressure shows early. */
+const MAX_BUFFERED_BYTES = 64 * 1024;
 
-/** What goes out on a connection. Texts are gathered until `flush`, so that answers given together leave together. */
+/** The bytes that a connection has to send. Pipelined responses go out in one write. */
 export class WriteBuffer {
   #text = "";
   #textBytes = 0;
-  /** What the socket has not taken yet. */
+  /** What the socket did not accept. */
   #unsent: Uint8Array | undefined;
 
-  constructor(private readonly sink: Sink) {}
+  constructor(private readonly socket: Writable) {}
 
   get isBlocked(): boolean {
     return this.#unsent !== undefined;
   }
 
-  add(text: string, bytes: number): void {
+  append(text: string, byteLength: number): void {
     this.#text = this.#text === "" ? text : this.#text + text;
-    this.#textBytes += bytes;
-    if (this.#textBytes > MAX_GATHERED_BYTES) this.flush();
+    this.#textBytes += byteLength;
+    if (this.#textBytes > MAX_BUFFERED_BYTES) this.flush();
   }
 
-  /** Writes what there is; what the socket does not take waits until it drains. */
+  /** Writes to the socket, unless it is blocked. */
   flush(): void {
     if (this.#unsent !== undefined || this.#textBytes === 0) return;
     const text = this.#text;
-    const sent = this.sink.write(text);
+    const sent = this.socket.write(text);
     if (sent >= 0 && sent < this.#textBytes) this.#unsent = Buffer.from(text).subarray(sent);
     this.#text = "";
     this.#textBytes = 0;
   }
 
-  /** The socket takes more. */
+  /** Writes again after the socket was blocked. */
   drain(): void {
     if (this.#unsent === undefined) return;
-    const sent = this.sink.write(this.#unsent);
+    const sent = this.socket.write(this.#unsent);
     this.#unsent = sent >= 0 && sent < this.#unsent.length ? this.#unsent.subarray(sent) : undefined;
     this.flush();
   }

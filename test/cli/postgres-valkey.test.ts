@@ -56,7 +56,7 @@ test.each([
   const { stop, log } = await serve(temporaryDirectory(), "--limits-url", change(limits));
   expect(await stop("SIGTERM")).toBe(0);
   const [line = ""] = await log();
-  expect(line).toContain(` warn Valkey cannot be used (${reason}`);
+  expect(line).toContain(` warn Valkey rejects commands (${reason}`);
   expect(line).toEndWith("); limits are counted by each server on its own meanwhile");
 });
 
@@ -65,7 +65,7 @@ test("an unavailable Valkey is reported in one line, without a stack", async () 
   expect(await stop("SIGTERM")).toBe(0);
   const [line = ""] = await log();
   expect(line).toEndWith(
-    ' warn Valkey is away; limits are counted by each server on its own until it is back {"cause":"connect ECONNREFUSED 127.0.0.1:1"}',
+    ' warn Valkey is unavailable; each server applies the rate limits on its own {"cause":"connect ECONNREFUSED 127.0.0.1:1"}',
   );
 });
 

@@ -37,6 +37,13 @@ describe("when the table is full", () => {
     expect(remembered(rateLimiter, addresses(1_000))).toHaveLength(100);
   });
 
+  test("1,000,000 subjects are remembered by default", () => {
+    const rateLimiter = createMemoryRateLimiter({ clock: { now: () => 0 }, ban: DEFAULT_BAN });
+    const subjects = Array.from({ length: 1_000_100 }, (_, i) => address(`${i}`));
+    request(rateLimiter, subjects, 1);
+    expect(remembered(rateLimiter, subjects)).toHaveLength(1_000_000);
+  }, 30_000);
+
   test("a key that is banned or has exhausted its minute stays", () => {
     const { rateLimiter, clock } = setUp(50);
     const [banned, exhausted] = [keys(20).slice(0, 10), keys(20).slice(10)];

@@ -18,6 +18,7 @@ const KINDS: Record<string, { subject: (i: number) => Subject; subjects: fc.Arbi
     subjects: fc.oneof(
       fc.nat(3_000).map((i) => address(`${KEY_SLOTS + i}`)),
       fc.string({ unit: "binary", maxLength: 80 }).map(address),
+      fc.array(fc.nat(255), { maxLength: 4 }).map((bytes) => address(String.fromCharCode(...bytes))),
     ),
   },
 };
@@ -105,6 +106,18 @@ test("an id of 63 characters is stored as it is, a longer one as its digest", ()
   expect(textOf(stored)).toMatch(/^address:[\w-]{32}$/);
   expect(table.find(stored)).toBe(slot);
 });
+
+test.each(["é", "\u0085", "ē", "\0", "a\nb"])(
+  "the id %j is stored as its digest, and found and removed",
+  (id) => {
+    const table = new UsageTable();
+    const slot = table.add(address(id));
+    expect(textOf(table.subjectAt(slot))).toMatch(/^address:[\w-]{32}$/);
+    expect(table.find(address(id))).toBe(slot);
+    table.remove(slot);
+    expect(table.find(address(id))).toBe(NONE);
+  },
+);
 
 test("a few keys with ids far apart take few slots", () => {
   const table = new UsageTable();

@@ -94,7 +94,8 @@ export class Normaliser {
 
   #body(text: string): string {
     if (text.startsWith("<!doctype html>")) {
-      return `<!doctype html> …${text.includes('<h2 id="deprecation">') ? ' <h2 id="deprecation"> …' : ""}`;
+      // Where the Link of a deprecated operation leads.
+      return `<!doctype html> … ${/id="deprecation"/.exec(text)} …`;
     }
     if (text.startsWith('{\n  "openapi"')) return structureOf(text);
     return text

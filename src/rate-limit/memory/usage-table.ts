@@ -26,13 +26,13 @@ const KEY_SLOTS = 1 << 20;
 const ID_LENGTH = USAGE_BYTES;
 const ID = USAGE_BYTES + 1;
 const MAX_ID_LENGTH = 63;
-const FITS = new RegExp(`^[\\0-\\xff]{0,${MAX_ID_LENGTH}}$`);
+const FITS = new RegExp(`^[\\x20-\\x7e]{0,${MAX_ID_LENGTH}}$`);
 
 /** A page has 4,096 slots. Adding one moves nothing, and the system gives it memory only where it is used. */
 const PAGE_SHIFT = 12;
 const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
 
-const latin1 = new TextDecoder("latin1");
+const ascii = new TextDecoder();
 const NEW_USAGE = newUsage();
 
 /** From `start` up to, and without, `end`. */
@@ -111,7 +111,7 @@ export class UsageTable {
     if (slot < KEY_SLOTS) return { kind: "key", id: slot };
     const page = this.#page(slot);
     const at = offset(slot);
-    const id = latin1.decode(new Uint8Array(page.buffer, at + ID, page.getUint8(at + ID_LENGTH)));
+    const id = ascii.decode(new Uint8Array(page.buffer, at + ID, page.getUint8(at + ID_LENGTH)));
     return readFlags(page, at) & IS_KEY ? { kind: "key", id: Number(id) } : { kind: "address", id };
   }
 
@@ -175,8 +175,8 @@ function idText({ id }: Subject): string {
   return typeof id === "string" ? id : String(id);
 }
 
-/** The subject as its slot stores it: an id that is too long, or has characters beyond a byte, becomes a digest. */
+/** The subject as its slot stores it: an id that is too long, or has other characters than ASCII, becomes a digest. */
 function storedForm(subject: Subject): Subject {
   if (subject.kind === "key" || FITS.test(subject.id)) return subject;
-  return { kind: "address", id: digest("sha256", subject.id, "base64url").slice(0, 32) };
+  return { kind: "address", id: digest("sha256", `address:${subject.id}`, "base64url").slice(0, 32) };
 }

@@ -1,0 +1,52 @@
+import { describe, expect, test } from "bun:test";
+import { WriteBuffer } from "../../src/http1/write-buffer.ts";
+import { echoTarget, get, respond, TestConnection } from "./test-connection.ts";
+
+describe("a client that does not read its responses", () => {
+  const handle = () => respond("猫".repeat(10));
+
+  test("gets every byte once it reads, and only then the next response", () => {
+    const expected = new TestConnection(handle).receive(get("/"), get("/")).sent;
+    for (let writableBytes = 0; writableBytes < expected.length; writableBytes += 7) {
+      const client = new TestConnection(handle);
+      client.writableBytes = writableBytes;
+      client.receive(get("/"), get("/"));
+      client.drain(5).drain();
+      expect(client.sent).toBe(expected);
+      const count = (event: string) => client.events.filter((other) => other === event).length;
+      expect(count("pause")).toBe(count("resume"));
+    }
+  });
+
+  test("is not read from meanwhile", () => {
+    const client = new TestConnection(handle);
+    client.writableBytes = 10;
+    client.receive(get("/"), get("/"));
+    expect(client.events).toEqual(["pause"]);
+  });
+
+  test("does not cause further requests to be handled", () => {
+    let handled = 0;
+    const client = new TestConnection(() => (handled++, respond("x".repeat(50_000))));
+    client.writableBytes = 0;
+    client.receive(get("/").repeat(30));
+    expect(handled).toBe(2);
+  });
+
+  test("is read from again while its connection closes, so that the end of its requests is seen", () => {
+    const client = new TestConnection(echoTarget);
+    client.writableBytes = 10;
+    client.receive(get("/a"), get("/b", "Connection: close") + get("/c"));
+    client.drain();
+    expect(client.events).toEqual(["pause", "resume", "shutdown"]);
+  });
+});
+
+test("responses are collected up to 64 KiB before they are written", () => {
+  const writes: number[] = [];
+  const writeBuffer = new WriteBuffer({ write: (data) => (writes.push(data.length), data.length) });
+  writeBuffer.append("x".repeat(65_536), 65_536);
+  expect(writes).toEqual([]);
+  writeBuffer.append("x", 1);
+  expect(writes).toEqual([65_537]);
+});

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "bun:test";
+import { echoTarget, get, TestConnection } from "./test-connection.ts";
+
+const fields = (count: number) => Array.from({ length: count }, () => "A: b");
+/** A request whose head has so many bytes, the empty line at its end included. */
+const headOfBytes = (bytes: number) => get("/", `A: ${"a".repeat(bytes - get("/", "A: ").length)}`);
+
+describe("a request that is not valid HTTP/1.1", () => {
+  test.each([
+    [400, "asdf\r\n\r\n"],
+    [400, "\x16\x03\x01\x02\x00\x01"],
+    [400, "GET / HTTP/1.1\nHost: x\n\n"],
+    [400, "\n"],
+    [400, "GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n"],
+    [400, "\r\n\n"],
+    [400, "\r\rGET"],
+    [431, `GET / HTTP/1.1\r\nA: ${"a".repeat(17_000)}`],
+    [431, `GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(17_000)}\r\n\r\n`],
+    [431, get("/", ...fields(128))],
+    [505, "GET / HTTP/3.0\r\nHost: x\r\n\r\n"],
+  ])("%d without a body, and the connection closes: %p", (status, sent) => {
+    const client = new TestConnection(echoTarget).receive(sent, get("/"));
+    expect(client.sent).toMatch(
+      /^HTTP\/1\.1 \d+ .*\r\nDate: .*\r\nConnection: close\r\nContent-Length: 0\r\n\r\n$/,
+    );
+    expect([client.statuses, client.events]).toEqual([[status], ["shutdown"]]);
+  });
+
+  test("is responded to after the valid ones before it", () => {
+    expect(new TestConnection(echoTarget).receive(`${get("/a")}asdf\r\n\r\n`).statuses).toEqual([200, 400]);
+  });
+});
+
+describe("the bounds of a request head", () => {
+  const statusesOf = (request: string) => new TestConnection(echoTarget).receive(request).statuses;
+
+  test("128 header fields are allowed, 129 are 431", () => {
+    expect(statusesOf(get("/", ...fields(127)))).toEqual([200]);
+    expect(statusesOf(get("/", ...fields(128)))).toEqual([431]);
+  });
+
+  test("16 KiB are allowed, one byte more is 431", () => {
+    expect(statusesOf(headOfBytes(16_384))).toEqual([200]);
+    expect(statusesOf(headOfBytes(16_385))).toEqual([431]);
+  });
+
+  test("16 KiB without an end are 431, one byte less waits for the rest", () => {
+    expect(statusesOf("A".repeat(16_383))).toEqual([]);
+    expect(statusesOf("A".repeat(16_384))).toEqual([431]);
+  });
+});

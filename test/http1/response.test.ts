@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test";
+import { headerLine, type Status } from "../../src/http1/index.ts";
+import { DATE_LINE, echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+
+describe("a response", () => {
+  test("has a date, its length in bytes and its body", () => {
+    const client = new TestConnection(() => ({ status: 201, headerLines: "A: b\r\n", body: '"猫"' }));
+    client.receive(get("/"));
+    const sent = Buffer.from(client.sent, "latin1").toString();
+    expect(sent).toBe(`HTTP/1.1 201 Created\r\nA: b\r\n${DATE_LINE}Content-Length: 5\r\n\r\n"猫"`);
+    expect(client.events).toEqual([]);
+  });
+
+  test("to HEAD has the length and no body", () => {
+    const client = new TestConnection(() => respond("abc")).receive("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect(client.sent).toEndWith("Content-Length: 3\r\n\r\n");
+  });
+
+  test("with a null body has no Content-Length", () => {
+    const client = new TestConnection(() => ({ status: 304, headerLines: "", body: null })).receive(get("/"));
+    expect(client.sent).toBe(`HTTP/1.1 304 Not Modified\r\n${DATE_LINE}\r\n`);
+  });
+
+  test("is handleError's when the handler throws or rejects, and the connection stays open", async () => {
+    const failing = [
+      () => Promise.reject(new Error("failed")),
+      () => {
+        throw new Error("failed");
+      },
+    ];
+    for (const handle of failing) {
+      const client = new TestConnection(handle).receive(get("/"));
+      await nextTurn();
+      client.receive(get("/"));
+      await nextTurn();
+      expect([client.statuses, client.bodies, client.events]).toEqual([[500, 500], ["failed", "failed"], []]);
+    }
+  });
+
+  test.each<[Status, string]>([
+    [200, "OK"],
+    [201, "Created"],
+    [204, "No Content"],
+    [302, "Found"],
+    [304, "Not Modified"],
+    [400, "Bad Request"],
+    [401, "Unauthorized"],
+    [404, "Not Found"],
+    [405, "Method Not Allowed"],
+    [408, "Request Timeout"],
+    [409, "Conflict"],
+    [410, "Gone"],
+    [413, "Content Too Large"],
+    [415, "Unsupported Media Type"],
+    [422, "Unprocessable Content"],
+    [429, "Too Many Requests"],
+    [431, "Request Header Fields Too Large"],
+    [500, "Internal Server Error"],
+    [503, "Service Unavailable"],
+    [505, "HTTP Version Not Supported"],
+  ])("%d has the reason phrase %s", (status, phrase) => {
+    const client = new TestConnection(() => respond("", status)).receive(get("/"));
+    expect(client.sent).toStartWith(`HTTP/1.1 ${status} ${phrase}\r\n`);
+  });
+});
+
+test("a header value that could inject another line is an error", () => {
+  expect(headerLine("Location", "/v1/pets/1")).toBe("Location: /v1/pets/1\r\n");
+  for (const value of ["a\r\nb: c", "a\nb", "\0", "é"]) {
+    expect(() => headerLine("Location", value)).toThrow("Location must be printable ASCII");
+  }
+});
+
+describe("keep-alive", () => {
+  test("HTTP/1.1: the connection stays open, and the response does not mention it", () => {
+    const client = new TestConnection(echoTarget).receive(get("/"));
+    expect(client.sent).not.toContain("Connection:");
+    expect(client.events).toEqual([]);
+  });
+
+  test("HTTP/1.1: the connection closes if the client sends Connection: close", () => {
+    const client = new TestConnection(echoTarget).receive(get("/", "Connection: close"));
+    expect(client.sent).toContain("Connection: close\r\n");
+    expect(client.events).toEqual(["end"]);
+  });
+
+  test("HTTP/1.0: the connection closes unless the client asks for keep-alive", () => {
+    const client = new TestConnection(echoTarget).receive("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    expect(client.sent).toContain("Connection: keep-alive\r\n");
+    expect(client.events).toEqual([]);
+    expect(new TestConnection(echoTarget).receive("GET / HTTP/1.0\r\n\r\n").events).toEqual(["end"]);
+  });
+
+  test("the connection closes when the server shuts down", () => {
+    const client = new TestConnection(echoTarget);
+    client.isShuttingDown = true;
+    expect(client.receive(get("/")).sent).toContain("Connection: close\r\n");
+    expect(client.events).toEqual(["end"]);
+  });
+});
+
+describe("the remote address", () => {
+  test("is the socket's; empty if the client disconnected before the connection was accepted", () => {
+    const handle = ({ remoteAddress }: { remoteAddress: string }) => respond(`<${remoteAddress}>`);
+    expect(new TestConnection(handle).receive(get("/")).bodies).toEqual(["<203.0.113.9>"]);
+    expect(new TestConnection(handle, null).receive(get("/")).bodies).toEqual(["<>"]);
+  });
+});

@@ -1,0 +1,57 @@
+import { expect, test } from "bun:test";
+import { DEFAULT_BAN, type Decision } from "../../src/domain/rate-limit.ts";
+import { RejectionCache } from "../../src/rate-limit/valkey/rejection-cache.ts";
+import { key } from "../subjects.ts";
+
+const LIMITS = { perMinute: 60, perDay: 1_000 };
+const LIMITED: Decision = { outcome: "limited", limit: 60, remaining: 0, resetAt: 60, retryAfter: 60 };
+const BANNED: Decision = { outcome: "banned", limit: 60, remaining: 0, resetAt: 300, retryAfter: 300 };
+
+function setUp() {
+  const clock = { time: 0, now: () => clock.time };
+  const cache = new RejectionCache(clock, DEFAULT_BAN);
+  const find = (id: number, limits = LIMITS) => cache.find({ subject: key(id), limits });
+  const add = (id: number, decision: Decision) => cache.add({ subject: key(id), limits: LIMITS }, decision);
+  return { clock, cache, find, add };
+}
+
+test("a rejection holds until its retryAfter is over", () => {
+  const { clock, find, add } = setUp();
+  add(1, LIMITED);
+  expect(find(1)).toEqual(LIMITED);
+  clock.time = 59_001;
+  expect(find(1)).toEqual({ ...LIMITED, retryAfter: 1 });
+  clock.time = 60_000;
+  expect(find(1)).toBeUndefined();
+  expect(find(2)).toBeUndefined();
+});
+
+test("new limits end a rejection by the old ones, and no ban", () => {
+  const { find, add } = setUp();
+  add(1, LIMITED);
+  add(2, BANNED);
+  const limits = { perMinute: 300, perDay: 10_000 };
+  expect(find(1, limits)).toBeUndefined();
+  expect(find(2, limits)).toEqual(BANNED);
+});
+
+test("an unban ends a ban that may have begun by then, and no other rejection", () => {
+  const { clock, cache, find, add } = setUp();
+  clock.time = 10_000;
+  add(1, BANNED);
+  add(2, LIMITED);
+  cache.unban(key(1), 8_999);
+  expect(find(1)).toEqual(BANNED);
+  cache.unban(key(1), 9_000);
+  cache.unban(key(2), 9_000);
+  expect(find(1)).toBeUndefined();
+  expect(find(2)).toEqual(LIMITED);
+});
+
+test("the last 10,000 rejections are cached", () => {
+  const { find, add } = setUp();
+  for (let id = 0; id < 10_003; id++) add(id, LIMITED);
+  const found = Array.from({ length: 10_003 }, (_, id) => find(id)).filter((each) => each !== undefined);
+  expect(found).toHaveLength(10_000);
+  expect([find(2), find(3)]).toEqual([undefined, LIMITED]);
+});
