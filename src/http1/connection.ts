@@ -33,8 +33,14 @@ export const IDLE_TIMEOUT_SECONDS = 75;
 export const REQUEST_TIMEOUT_SECONDS = 30;
 /** For a client that does not read its response; each byte that it reads starts the time again. */
 const WRITE_TIMEOUT_SECONDS = 30;
-/** For what the client still sends after the last response (RFC 9112, 9.6): a reset could destroy that response. */
-const LINGER_SECONDS = 2;
+/**
+ * What the client still sends after the last response is read and dropped (RFC 9112, 9.6): a reset could destroy that
+ * response before the client reads it. The connection closes when the client sends nothing for 2 seconds, and at the
+ * latest after 30 seconds or 16 MiB.
+ */
+const LINGER_SILENCE_SECONDS = 2;
+const LINGER_SECONDS = 30;
+const MAX_LINGER_BYTES = 16 * 1024 * 1024;
 /** After this many pipelined requests the other connections get their turn. */
 const MAX_REQUESTS_PER_TURN = 32;
 /** With more unparsed bytes than this the connection stops reading. */
@@ -60,8 +66,10 @@ export class Connection implements RequestConnection {
   #hasUnreadInput = false;
   #isTurnOver = false;
   #isPaused = false;
-  /** When the current wait began: for the next request, for the rest of one, or for the client to read. */
+  /** When the current wait began: for the next request, the rest of one, the client to read, or to send no more. */
   #waitingSince: number;
+  #closingSince = 0;
+  #lingerBytes = 0;
 
   constructor(
     private readonly socket: Socket,
@@ -78,7 +86,7 @@ export class Connection implements RequestConnection {
   }
 
   onData(bytes: Buffer): void {
-    if (this.#state !== "open") return;
+    if (this.#state !== "open") return this.#discard(bytes);
     const wasIdle = this.isIdle;
     this.readBuffer.append(bytes);
     this.#process();
@@ -110,7 +118,7 @@ export class Connection implements RequestConnection {
     if (this.#writeBuffer.isBlocked) {
       if (seconds > WRITE_TIMEOUT_SECONDS) this.socket.terminate();
     } else if (this.#state === "closing") {
-      if (seconds > LINGER_SECONDS) this.socket.end();
+      if (seconds > LINGER_SILENCE_SECONDS || this.#hasLingered) this.socket.end();
     } else if (this.isIdle) {
       if (seconds > IDLE_TIMEOUT_SECONDS) this.close();
     } else if (this.#isWaitingForClient && seconds > REQUEST_TIMEOUT_SECONDS) {
@@ -122,12 +130,19 @@ export class Connection implements RequestConnection {
   close(): void {
     if (this.#state !== "open") return;
     this.#state = "closing";
-    this.#waitingSince = this.context.uptimeSeconds;
+    this.#waitingSince = this.#closingSince = this.context.uptimeSeconds;
     this.#hasUnreadInput ||= this.#request !== undefined || this.readBuffer.length > 0;
     this.#request?.abortBody();
     this.#writeBuffer.flush();
     this.#setReading(true);
     if (!this.#writeBuffer.isBlocked) this.#closeSocket();
+  }
+
+  /** Closes unless a request has arrived whose response is not sent yet. The first part of a head is dropped. */
+  closeBetweenRequests(): void {
+    if (!this.#isWaitingForClient || this.#request !== undefined) return;
+    this.readBuffer.skip(this.readBuffer.length);
+    this.close();
   }
 
   terminate(): void {
@@ -243,15 +258,27 @@ export class Connection implements RequestConnection {
 
   #rejectRequest(status: ProtocolErrorStatus): void {
     if (this.#request?.hasResponse !== true) {
-      const response = { status, headerLines: "", body: "" };
+      const response = this.context.handler.protocolError(status);
       const connectionLines = this.context.dateLine + CLOSE_LINE;
-      writeResponse(this.#writeBuffer, response, { connectionLines, isHead: false });
+      const isHead = this.#request?.method === "HEAD";
+      writeResponse(this.#writeBuffer, response, { connectionLines, isHead });
     }
     this.#hasUnreadInput = true;
     this.close();
   }
 
-  /** While the client may still send, only the sending side closes; the rest follows after `LINGER_SECONDS`. */
+  #discard(bytes: Buffer): void {
+    this.#waitingSince = this.context.uptimeSeconds;
+    this.#lingerBytes += bytes.length;
+    if (this.#lingerBytes > MAX_LINGER_BYTES) this.socket.end();
+  }
+
+  get #hasLingered(): boolean {
+    const maxSeconds = this.context.isShuttingDown ? LINGER_SILENCE_SECONDS : LINGER_SECONDS;
+    return this.context.uptimeSeconds - this.#closingSince > maxSeconds;
+  }
+
+  /** While the client may still send, only the sending side closes; `checkTimeouts` closes the rest. */
   #closeSocket(): void {
     if (this.#hasClientEnded || !this.#hasUnreadInput) this.socket.end();
     else this.socket.shutdown();

@@ -23,8 +23,9 @@ export class HttpServer implements ConnectionContext {
   /** May be replaced at any time; the next request goes to the new one. */
   handler: RequestHandler;
   uptimeSeconds = 0;
-  dateLine = currentDateLine();
   isShuttingDown = false;
+  #dateLine = "";
+  #dateSecond = 0;
   readonly #connections = new Set<Connection>();
   readonly #listener: TCPSocketListener<Connection>;
   readonly #timer: Timer;
@@ -61,10 +62,19 @@ export class HttpServer implements ConnectionContext {
     return this.#listener.port;
   }
 
+  get dateLine(): string {
+    const second = Math.floor(Date.now() / 1_000);
+    if (second !== this.#dateSecond) {
+      this.#dateSecond = second;
+      this.#dateLine = `Date: ${new Date(second * 1_000).toUTCString()}\r\n`;
+    }
+    return this.#dateLine;
+  }
+
   /**
    * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
-   * accepted and idle ones close: until then load balancers notice, and requests already on their way are served.
-   * Resolves when the last connection is closed.
+   * accepted and idle ones close: until then load balancers notice, and requests already on their way are served. The
+   * rest of a head has a second to arrive. Resolves when the last connection is closed.
    */
   async close(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
@@ -74,7 +84,7 @@ export class HttpServer implements ConnectionContext {
     await Bun.sleep(delayMs);
     this.#listener.stop();
     this.#isListening = false;
-    this.#closeIdleConnections();
+    for (const connection of this.#connections) if (connection.isIdle) connection.close();
     await new Promise<void>((resolve) => {
       this.#onLastClosed = resolve;
       if (this.#connections.size === 0) resolve();
@@ -96,16 +106,9 @@ export class HttpServer implements ConnectionContext {
 
   #onSecond(): void {
     this.uptimeSeconds++;
-    this.dateLine = currentDateLine();
-    for (const connection of this.#connections) connection.checkTimeouts();
-    if (!this.#isListening) this.#closeIdleConnections();
+    for (const connection of this.#connections) {
+      connection.checkTimeouts();
+      if (!this.#isListening) connection.closeBetweenRequests();
+    }
   }
-
-  #closeIdleConnections(): void {
-    for (const connection of this.#connections) if (connection.isIdle) connection.close();
-  }
-}
-
-function currentDateLine(): string {
-  return `Date: ${new Date().toUTCString()}\r\n`;
 }

@@ -26,7 +26,7 @@ export const echoHandler: RequestHandler = {
       : responseTo(request, body);
   },
   handleError: () => ({ status: 500, headerLines: "", body: "" }),
-  protocolError: (status: ProtocolErrorStatus) => ({ status, headerLines: "", body: `${status}` }),
+  protocolError: (status: ProtocolErrorStatus) => ({ status, headerLines: "", body: "" }),
 };
 
 export function startEchoServer(handler: RequestHandler = echoHandler): HttpServer {

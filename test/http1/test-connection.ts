@@ -8,7 +8,7 @@ export const DATE_LINE = "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n";
 /** A connection without a network: the test plays the client, and decides when a second passes. */
 export class TestConnection implements Socket, ConnectionContext {
   readonly remoteAddress: string | undefined;
-  readonly handler: RequestHandler;
+  handler: RequestHandler;
   readonly dateLine = DATE_LINE;
   readonly connection: Connection;
   /** Everything that the server has sent. */
@@ -24,6 +24,7 @@ export class TestConnection implements Socket, ConnectionContext {
     this.handler = {
       handle,
       handleError: (error) => respond(error instanceof Error ? error.message : String(error), 500),
+      protocolError: (status) => respond(`protocol error ${status}`, status),
     };
     this.remoteAddress = remoteAddress ?? undefined;
     this.connection = new Connection(this, this);
