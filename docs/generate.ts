@@ -4,24 +4,28 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { DEADLINE_MS } from "../src/app.ts";
 import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { KEY_OPTIONS, SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, variableOf } from "../src/config/parse-options.ts";
+import {
+  IDEMPOTENCY_KEY_MAX_LENGTH,
+  IDEMPOTENCY_LIFETIME_MS,
+  MAX_BODY_BYTES,
+  NAME_MAX_LENGTH,
+  PAGE_LIMIT,
+} from "../src/contract/constants.ts";
 import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
-import { PARAMETERS } from "../src/contract/openapi/parameters.ts";
-import { type Operation, OPERATIONS, PAGE_LIMIT } from "../src/contract/operations.ts";
-import { NAME_MAX_LENGTH, Order, Pet } from "../src/contract/resources.ts";
+import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
+import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
 import { DEFAULT_PLANS, PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { removalFields } from "../src/http/deprecation-headers.ts";
-import { MAX_BODY_BYTES } from "../src/http/request-body.ts";
+import { deprecationHeaders } from "../src/http/deprecation-headers.ts";
+import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
 import { IDLE_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES } from "../src/http1/request-head.ts";
-import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -32,11 +36,10 @@ export const VALUES = {
   maxHeaders: String(MAX_FIELDS),
   nameLength: `1 to ${grouped(NAME_MAX_LENGTH)} characters`,
   pageLimit: `${PAGE_LIMIT.min} to ${PAGE_LIMIT.max}, default ${PAGE_LIMIT.default}`,
-  // The schema allows for two quotation marks.
-  idempotencyKeyLength: `1 to ${PARAMETERS["Idempotency-Key"].schema.maxLength - 2} characters`,
+  idempotencyKeyLength: `1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`,
   idempotencyLifetime: hours(IDEMPOTENCY_LIFETIME_MS),
   requestTimeout: seconds(REQUEST_TIMEOUT_SECONDS * 1000),
-  responseTimeout: seconds(DEADLINE_MS),
+  responseTimeout: seconds(REQUEST_TIMEOUT_MS),
   idleTimeout: seconds(IDLE_TIMEOUT_SECONDS * 1000),
   removalDate: date(OPERATIONS.getPet.deprecated.sunset),
   rotationOverlap: hours(KEY_OPTIONS.overlap.default),
@@ -75,7 +78,7 @@ const BLOCKS: Readonly<Record<string, () => string>> = {
   "ban-rules": banRules,
   "error-codes": () => table(["Status", "Code", "Meaning", "What to do"], errorRows()),
   "malformed-requests": () => table(["Status", "Cause"], malformedRows()),
-  "deprecation-headers": deprecationHeaders,
+  "deprecation-headers": deprecationExample,
   settings: () => table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   commands: () => table(["Command", "Purpose"], commandRows()),
   "key-options": () => table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
@@ -155,8 +158,8 @@ function malformedRows(): string[][] {
   ];
 }
 
-function deprecationHeaders(): string {
-  const fields = Object.entries(removalFields(OPERATIONS.getPet.deprecated, DEFAULT_URL.production));
+function deprecationExample(): string {
+  const fields = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, DEFAULT_URL.production));
   const lines = fields.map(([name, value]) => `${name}: ${value.replace(", <", ",\n      <")}`);
   return ["```http", ...lines, "```"].join("\n");
 }

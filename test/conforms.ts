@@ -1,6 +1,8 @@
 import { expect } from "bun:test";
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
+import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { openApiJson } from "../src/contract/openapi/document.ts";
 import { OPERATIONS, type OperationId } from "../src/contract/operations.ts";
 
@@ -47,7 +49,11 @@ interface Declared {
 type Json = { readonly [key: string]: Json };
 
 const DOCUMENT: Json = JSON.parse(
-  openApiJson({ servers: { production: "http://127.0.0.1:1/v1", staging: "http://127.0.0.1:2/v1" } }),
+  openApiJson({
+    servers: { production: "http://127.0.0.1:1/v1", staging: "http://127.0.0.1:2/v1" },
+    plans: DEFAULT_PLANS,
+    ban: DEFAULT_BAN,
+  }),
 );
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats(ajv);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
-import { PAGE_LIMIT } from "../src/contract/operations.ts";
+import { PAGE_LIMIT } from "../src/contract/constants.ts";
 import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";

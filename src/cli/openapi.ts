@@ -1,5 +1,7 @@
 import { DEFAULT_URL, expectedUrl, serversOf } from "../config/config.ts";
 import { ADDRESS_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../config/options.ts";
+import { DEFAULT_PLANS } from "../domain/plans.ts";
+import { DEFAULT_BAN } from "../domain/rate-limit.ts";
 import { defineCommand } from "./command.ts";
 
 export const openapi = defineCommand({
@@ -17,7 +19,9 @@ export const openapi = defineCommand({
     const { env: environment, "twin-url": twinUrl } = values;
     const config = { environment, ...(twinUrl !== undefined && { twinUrl }) };
     const servers = serversOf(config, expectedUrl(values) ?? DEFAULT_URL[environment]);
-    await print(`${openApiJson({ servers, current: environment })}\n`);
+    await print(
+      `${openApiJson({ servers, current: environment, plans: DEFAULT_PLANS, ban: DEFAULT_BAN })}\n`,
+    );
     return undefined;
   },
 });

@@ -1,7 +1,7 @@
 import { BASE_PATH } from "../contract/operations.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
-import { DEFAULT_BAN } from "../domain/rate-limit.ts";
+import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import type { Options } from "./parse-options.ts";
 import {
@@ -104,7 +104,7 @@ export const SETTINGS = {
   ...STORAGE_OPTIONS,
   "limits-timeout": {
     type: duration({ min: 5, max: SECOND }),
-    default: 25,
+    default: DEFAULT_DECISION_TIMEOUT_MS,
     help: "Timeout of a request to Valkey; after it, the server counts in its own process until Valkey responds",
   },
   ...ADDRESS_OPTIONS,

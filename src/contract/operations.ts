@@ -1,5 +1,7 @@
+import { PAGE_LIMIT } from "./constants.ts";
 import { cursorOf } from "./cursor.ts";
-import type { ErrorCode, Rejection } from "./errors.ts";
+import type { ErrorCode, Rejection, Removal } from "./errors.ts";
+import { longDate } from "./formatting.ts";
 import type { Identifier } from "./json.ts";
 import { queryInteger, type Infer, type Schema } from "./schema.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
@@ -8,38 +10,41 @@ import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } fro
 export const BASE_PATH = "/v1";
 
 /**
- * The table of operations. The router, the validation, the OpenAPI document and the handlers' types all come from it:
- * what is not here does not exist, and what is here must be handled.
+ * The table of operations. The router, the validation, the OpenAPI document and the types of the handlers derive from
+ * it.
  */
 export interface Operation {
   readonly method: "GET" | "POST" | "PATCH";
-  /** Relative to the base address; at most one `{parameter}`, the identifier. */
+  /** Relative to the base path; at most one `{parameter}`, the identifier, at the end. */
   readonly path: string;
   readonly tag: "Pets" | "Orders";
   readonly summary: string;
   readonly description: string;
-  /** The path's identifier, and the 404 that answers one that names nothing. */
+  /** The identifier in the path, and the code of the 404 when it does not exist. */
   readonly identifier?: { name: string; notFound: ErrorCode; description: string };
   readonly query?: Readonly<Record<string, Schema<unknown>>>;
   readonly body?: Schema<unknown>;
-  /** Whether `Idempotency-Key` is honoured. */
-  readonly retriable?: true;
+  readonly acceptsIdempotencyKey?: true;
   readonly success: {
     status: 200 | 201;
     description: string;
     body: "one" | "list";
     of: Schema<unknown>;
-    headers: readonly AnswerHeader[];
+    headers: readonly SuccessHeader[];
   };
-  /** Beyond COMMON_ERRORS. */
+  /** In addition to COMMON_ERRORS. */
   readonly errors: readonly ErrorCode[];
-  readonly deprecated?: { since: Date; sunset: Date; replacement: string };
+  readonly deprecated?: Deprecation;
 }
 
-/** Headers of a successful answer that depend on the operation; the rate-limit triple is on every answer. */
-export type AnswerHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "Idempotent-Replayed";
+export interface Deprecation extends Removal {
+  readonly since: Date;
+}
 
-/** What any operation may answer: admission and faults come before and around the work. */
+/** Headers of a success that depend on the operation. The rate limit headers are on every response. */
+export type SuccessHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "Idempotent-Replayed";
+
+/** The errors of every operation: of authentication, of rate limits, and of the service itself. */
 export const COMMON_ERRORS = [
   "missing_api_key",
   "invalid_api_key",
@@ -50,10 +55,15 @@ export const COMMON_ERRORS = [
 ] as const satisfies readonly ErrorCode[];
 
 const BODY_ERRORS = ["invalid_json", "invalid_body", "body_too_large", "unsupported_media_type"] as const;
-const RETRY_ERRORS = ["invalid_parameter", "idempotency_conflict", "idempotency_key_reused"] as const;
+const IDEMPOTENCY_ERRORS = ["invalid_parameter", "idempotency_conflict", "idempotency_key_reused"] as const;
 
-export const PAGE_LIMIT = { min: 1, max: 100, default: 20 } as const;
 const limit = queryInteger(PAGE_LIMIT);
+
+const GET_PET_DEPRECATION = {
+  since: new Date("2026-11-14T00:00:00Z"),
+  sunset: new Date("2030-12-05T00:00:00Z"),
+  replacement: "/pets",
+} as const;
 
 export const OPERATIONS = {
   listPets: {
@@ -62,7 +72,7 @@ export const OPERATIONS = {
     tag: "Pets",
     summary: "List pets",
     description:
-      'Pets in the order of their identifiers, oldest first. When there are more, `Link` carries the address of the next page as `rel="next"`; follow it until an answer comes without one.',
+      'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link.',
     query: { limit, status: PetStatus, cursor: cursorOf("pets") },
     success: {
       status: 200,
@@ -79,25 +89,24 @@ export const OPERATIONS = {
     tag: "Pets",
     summary: "Add a pet",
     description:
-      "Adds a pet and answers with it, identifier included. The answer is written after the pet is safely on disk. Send an `Idempotency-Key` to make a retry safe.",
+      "Adds a pet and responds with it, including its identifier. The response is sent after the pet is on disk. Send an `Idempotency-Key` to make a retry safe.",
     body: NewPet,
-    retriable: true,
+    acceptsIdempotencyKey: true,
     success: {
       status: 201,
-      description: "The pet as added",
+      description: "The new pet",
       body: "one",
       of: Pet,
       headers: ["Location", "Idempotent-Replayed"],
     },
-    errors: [...BODY_ERRORS, ...RETRY_ERRORS],
+    errors: [...BODY_ERRORS, ...IDEMPOTENCY_ERRORS],
   },
   getPet: {
     method: "GET",
     path: "/pets/{petId}",
     tag: "Pets",
     summary: "Fetch one pet",
-    description:
-      "Deprecated, and removed on 5 December 2030: from that instant it answers 410. Use the listing with its `status` filter instead.",
+    description: `Deprecated. It is removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.replacement}\` with the \`status\` filter instead.`,
     identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
     success: {
       status: 200,
@@ -107,18 +116,14 @@ export const OPERATIONS = {
       headers: ["ETag", "Deprecation", "Sunset", "Link"],
     },
     errors: ["pet_not_found", "operation_removed"],
-    deprecated: {
-      since: new Date("2026-11-14T00:00:00Z"),
-      sunset: new Date("2030-12-05T00:00:00Z"),
-      replacement: "/pets",
-    },
+    deprecated: GET_PET_DEPRECATION,
   },
   listOrders: {
     method: "GET",
     path: "/store/orders",
     tag: "Orders",
     summary: "List orders",
-    description: "Orders in the order of their identifiers, oldest first; paged as the pets are.",
+    description: "Lists orders in ascending order of their identifiers. Pagination works as for pets.",
     query: { limit, status: OrderStatus, cursor: cursorOf("orders") },
     success: {
       status: 200,
@@ -135,30 +140,38 @@ export const OPERATIONS = {
     tag: "Orders",
     summary: "Place an order",
     description:
-      "Orders one pet. It must not be `pending` or `sold`, and becomes `pending` together with the order. Send an `Idempotency-Key` to make a retry safe.",
+      "Orders one pet. The pet must not be `pending` or `sold`; it becomes `pending` in the same transaction. Send an `Idempotency-Key` to make a retry safe.",
     body: NewOrder,
-    retriable: true,
+    acceptsIdempotencyKey: true,
     success: {
       status: 201,
-      description: "The order as placed",
+      description: "The new order",
       body: "one",
       of: Order,
       headers: ["Location", "Idempotent-Replayed"],
     },
-    errors: [...BODY_ERRORS, ...RETRY_ERRORS, "pet_not_found", "pet_not_available"],
+    errors: [...BODY_ERRORS, ...IDEMPOTENCY_ERRORS, "pet_not_found", "pet_not_available"],
   },
   updateOrder: {
     method: "PATCH",
     path: "/store/orders/{orderId}",
     tag: "Orders",
     summary: "Complete or cancel an order",
-    description: "`completed` makes the pet `sold`; `cancelled` makes it `available` again. Either is final.",
+    description: "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final.",
     identifier: { name: "orderId", notFound: "order_not_found", description: "Identifier of the order" },
     body: OrderUpdate,
-    success: { status: 200, description: "The order as it now stands", body: "one", of: Order, headers: [] },
+    success: { status: 200, description: "The updated order", body: "one", of: Order, headers: [] },
     errors: [...BODY_ERRORS, "order_not_found", "order_closed"],
   },
 } as const satisfies Record<string, Operation>;
+
+/** The value of `Allow` for a path. */
+export function allowedMethods(path: string): string {
+  const methods = Object.values<Operation>(OPERATIONS)
+    .filter((operation) => operation.path === path)
+    .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...methods, "OPTIONS"].join(", ");
+}
 
 type Operations = typeof OPERATIONS;
 export type OperationId = keyof Operations;
@@ -167,15 +180,15 @@ type QueryOf<O> = O extends { query: infer Q } ? { readonly [K in keyof Q]?: Inf
 type BodyOf<O> = O extends { body: infer B } ? Infer<B> : undefined;
 type IdentifierOf<O> = O extends { identifier: object } ? Identifier : undefined;
 
-/** What a handler is given: everything already read and checked. */
+/** The validated input of a handler. */
 export interface Input<Id extends OperationId> {
   readonly id: IdentifierOf<Operations[Id]>;
   readonly query: QueryOf<Operations[Id]>;
   readonly body: BodyOf<Operations[Id]>;
 }
 
-/** What a handler may answer: the declared success with declared headers, or a declared refusal. */
-export interface Answer<Id extends OperationId> {
+/** The success that the operation declares, with headers that it declares. */
+export interface Success<Id extends OperationId> {
   /** JSON text. */
   readonly body: string;
   readonly headers?: { readonly [H in Operations[Id]["success"]["headers"][number]]?: string };

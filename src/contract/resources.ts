@@ -1,6 +1,5 @@
+import { NAME_MAX_LENGTH } from "./constants.ts";
 import { type Infer, int64, object, oneOf, text } from "./schema.ts";
-
-export const NAME_MAX_LENGTH = 1024;
 
 export const PetStatus = oneOf(["available", "pending", "sold"], {
   description: "Availability of the pet",
@@ -28,12 +27,14 @@ export const Pet = object({
     ...newPetFields,
   },
   optional: { status: PetStatus },
-  json: { description: "A pet. `status` is absent when none was given." },
+  json: {
+    description: "A pet. A pet that was created without a status has no `status` until it is ordered.",
+  },
 });
 export type Pet = Infer<typeof Pet>;
 
 export const OrderStatus = oneOf(["placed", "completed", "cancelled"], {
-  description: "Where the order stands",
+  description: "Status of the order",
 });
 export type OrderStatus = Infer<typeof OrderStatus>;
 
@@ -43,8 +44,8 @@ export const NewOrder = object({ required: { petId }, json: { description: "An o
 export type NewOrder = Infer<typeof NewOrder>;
 
 export const OrderUpdate = object({
-  required: { status: oneOf(["completed", "cancelled"], { description: "How the order ends" }) },
-  json: { description: "The end of an order." },
+  required: { status: oneOf(["completed", "cancelled"], { description: "The final status of the order" }) },
+  json: { description: "The final status of an order." },
 });
 export type OrderUpdate = Infer<typeof OrderUpdate>;
 
@@ -63,17 +64,10 @@ export const Order = object({
 });
 export type Order = Infer<typeof Order>;
 
-const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
-
-/** Most names are plain ASCII, for which looking is four times as fast as `JSON.stringify`. */
-function quote(text: string): string {
-  return NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : JSON.stringify(text);
-}
-
-/** WriteResult by hand because `JSON.stringify` cannot write a bigint, and this is the hottest line of the service. */
+/** `JSON.stringify` cannot write the bigints of a pet. */
 export function encodePet({ id, name, categoryId, status }: Pet): string {
   const end = status === undefined ? "}" : `,"status":"${status}"}`;
-  return `{"id":${id},"name":${quote(name)},"categoryId":${categoryId}${end}`;
+  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${end}`;
 }
 
 export function encodeOrder({ id, petId, status, createdAt }: Order): string {

@@ -1,41 +1,42 @@
-import { INT64_MAX, INT64_MIN, isInt64 } from "./json.ts";
+import { grouped } from "./formatting.ts";
+import { INT64_MAX, INT64_MIN, INT64_RANGE, isInt64 } from "./json.ts";
 
 /** JSON Schema (2020-12) as OpenAPI 3.1 embeds it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /**
- * One shape, said once: `read` checks a parsed value without coercing anything, `json` says the same to the OpenAPI
- * document, and the TypeScript type is inferred from it.
+ * One definition of a value: `read` validates a parsed value without coercing it, `json` is its JSON Schema in the
+ * OpenAPI document, and its TypeScript type is inferred.
  */
 export interface Schema<T> {
   readonly json: JsonSchema;
-  /** What the value should be, as the end of the sentence "`field` must be …". */
+  /** The end of the sentence "`field` must be …". */
   readonly expected: string;
   read(value: unknown): T | Invalid;
 }
 
-/** Says what is wrong, field by field. */
 export class Invalid {
-  constructor(readonly faults: readonly string[]) {}
+  /** One for each invalid field, without a full stop. */
+  constructor(readonly problems: readonly string[]) {}
 }
 
 export type Infer<S> = S extends Schema<infer T> ? T : never;
 
 const invalid = (expected: string) => new Invalid([`must be ${expected}`]);
 
-/** A schema whose values either pass a test or are "not …". */
+/** A schema with one problem: the value is not as expected. */
 function simple<T>(
   expected: string,
   json: JsonSchema,
   convert: (value: unknown) => T | undefined,
 ): Schema<T> {
-  const fault = invalid(expected);
-  return { json, expected, read: (value) => convert(value) ?? fault };
+  const problem = invalid(expected);
+  return { json, expected, read: (value) => convert(value) ?? problem };
 }
 
 export function int64(json: JsonSchema = {}): Schema<bigint> {
   const bounds = { type: "integer", format: "int64", minimum: INT64_MIN, maximum: INT64_MAX };
-  return simple("an integer from -2^63 to 2^63 - 1", { ...bounds, ...json }, (value) => {
+  return simple(`an integer ${INT64_RANGE}`, { ...bounds, ...json }, (value) => {
     if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : undefined;
     return typeof value === "bigint" && isInt64(value) ? value : undefined;
   });
@@ -49,32 +50,32 @@ export function oneOf<const V extends string>(values: readonly V[], json: JsonSc
   );
 }
 
-/** For JSON Schema; a lone surrogate cannot be said in it, nor can it stand in a document. */
-const SAYS_SOMETHING = "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$";
+/** JSON Schema cannot express lone surrogates. */
+const NOT_BLANK = "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$";
 
-/** Text of 1 to `max` code points that says something: not only white space, no NUL, no lone surrogate. */
+/** Text of 1 to `max` code points: not only white space, no NUL, no lone surrogate. */
 export function text(max: number, json: JsonSchema = {}): Schema<string> {
-  const expected = `a string of 1 to ${max.toLocaleString("en")} characters, not all white space, without NUL or lone surrogates`;
-  const shape = { type: "string", minLength: 1, maxLength: max, pattern: SAYS_SOMETHING, ...json };
+  const expected = `a string of 1 to ${grouped(max)} characters that is not blank and has no NUL or lone surrogate`;
+  const shape = { type: "string", minLength: 1, maxLength: max, pattern: NOT_BLANK, ...json };
   return simple(expected, shape, (value) =>
-    typeof value === "string" && saysSomething(value) && hasAtMost(value, max) ? value : undefined,
+    typeof value === "string" && isValidText(value) && hasAtMostCodePoints(value, max) ? value : undefined,
   );
 }
 
-function saysSomething(value: string): boolean {
+function isValidText(value: string): boolean {
   return /\S/.test(value) && !value.includes("\0") && value.isWellFormed();
 }
 
-function hasAtMost(value: string, max: number): boolean {
+function hasAtMostCodePoints(value: string, max: number): boolean {
   if (value.length <= max) return true;
   return value.length <= max * 2 && [...value].length <= max;
 }
 
-/** A plain-decimal integer in a query string: no sign, no leading zero. */
+/** A positive decimal integer in a query string: no sign, no leading zero. */
 export function queryInteger(options: { min: number; max: number; default: number }): Schema<number> {
   const { min, max } = options;
   const json = { type: "integer", minimum: min, maximum: max, default: options.default };
-  return simple(`an integer from ${min} to ${max} in plain decimal`, json, (value) => {
+  return simple(`an integer from ${min} to ${max}`, json, (value) => {
     if (typeof value !== "string" || !/^[1-9]\d{0,8}$/.test(value)) return undefined;
     const number = Number(value);
     return number >= min && number <= max ? number : undefined;
@@ -91,7 +92,7 @@ export interface ObjectSchema<T> extends Schema<T> {
   readonly optional: Fields;
 }
 
-/** An object; unknown fields are ignored. Every fault is reported, not only the first. */
+/** An object. Unknown fields are ignored, and every invalid field is reported. */
 export function object<R extends Fields, O extends Fields = Record<never, never>>(options: {
   required: R;
   optional?: O;
@@ -100,21 +101,23 @@ export function object<R extends Fields, O extends Fields = Record<never, never>
   const { required, json = {} } = options;
   const optional: Fields = options.optional ?? {};
   const all = Object.entries({ ...required, ...optional });
-  const notAnObject = new Invalid(["the body must be a JSON object"]);
+  const notAnObject = new Invalid(["The request body must be a JSON object"]);
 
   function read(value: unknown): Shape<R, O> | Invalid {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return notAnObject;
     const source = value as Record<string, unknown>;
     const result: Record<string, unknown> = {};
-    let faults: string[] | undefined;
+    let problems: string[] | undefined;
     for (const [name, schema] of all) {
       const given = Object.hasOwn(source, name);
       if (!given && Object.hasOwn(optional, name)) continue;
-      const field = given ? schema.read(source[name]) : new Invalid([`is required: ${schema.expected}`]);
-      if (field instanceof Invalid) (faults ??= []).push(...field.faults.map((fault) => `${name} ${fault}`));
+      const field = given
+        ? schema.read(source[name])
+        : new Invalid([`is required and must be ${schema.expected}`]);
+      if (field instanceof Invalid) (problems ??= []).push(...problemsOf(name, field));
       else result[name] = field;
     }
-    return faults ? new Invalid(faults) : (result as Shape<R, O>);
+    return problems ? new Invalid(problems) : (result as Shape<R, O>);
   }
 
   const properties = Object.fromEntries(all.map(([name, schema]) => [name, schema.json]));
@@ -125,4 +128,9 @@ export function object<R extends Fields, O extends Fields = Record<never, never>
     expected: "a JSON object",
     json: { type: "object", required: Object.keys(required), properties, ...json },
   };
+}
+
+/** The problems of a field or parameter, each with its name in front. */
+export function problemsOf(name: string, { problems }: Invalid): string[] {
+  return problems.map((problem) => `${name} ${problem}`);
 }

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { crc32 } from "../contract/crc32.ts";
+import { crc32 } from "node:zlib";
+import { KEY_PREFIX } from "../contract/constants.ts";
 import type { Limits } from "./rate-limit.ts";
 import type { PlanName } from "./plans.ts";
 
@@ -29,14 +30,11 @@ export interface Credential {
   readonly validUntil?: number;
 }
 
-export const SECRET_PREFIX: Readonly<Record<Environment, string>> = {
-  production: "pet_live_",
-  staging: "pet_test_",
-};
+export const SECRET_PREFIX: Readonly<Record<Environment, string>> = KEY_PREFIX;
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_LENGTH = 30;
 const CHECK_LENGTH = 6;
-const SECRET = /^pet_(?:live|test)_[0-9A-Za-z]{36}$/;
+const SECRET = new RegExp(`^(?:${Object.values(SECRET_PREFIX).join("|")})[0-9A-Za-z]{36}$`);
 /** The greatest multiple of 62 in a byte; bytes above it are thrown away so that every character is equally likely. */
 const FAIR_BYTES = 248;
 

@@ -5,3 +5,13 @@ export type Awaitable<T> = T | Promise<T>;
 export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
+
+/** Runs `work`; an error that it throws or rejects with becomes a value. */
+export function recover<T>(work: () => Awaitable<T>, onError: (error: unknown) => T): Awaitable<T> {
+  try {
+    const value = work();
+    return value instanceof Promise ? value.catch(onError) : value;
+  } catch (error) {
+    return onError(error);
+  }
+}

@@ -1,5 +1,30 @@
-/** `If-None-Match` compares weakly (RFC 9110, 13.1.2): W/ makes no difference. */
-export function isKnown(etag: string, ifNoneMatch: string | null): boolean {
+import type { Decision } from "../domain/rate-limit.ts";
+import type { Request } from "../http1/index.ts";
+import type { Response } from "../http1/index.ts";
+import { emptyResponse, jsonResponse, rateLimitLines } from "./responses.ts";
+
+/** The response to a GET, without the headers that depend on the request. */
+export interface Representation {
+  /** With `ETag`, without the rate limit headers. */
+  readonly headerLines: string;
+  readonly body: string;
+  readonly etag: string;
+}
+
+/** 304 if the client has this representation already, 200 otherwise. */
+export function conditionalResponse(
+  { headers }: Request,
+  { headerLines, body, etag }: Representation,
+  decision: Decision,
+): Response {
+  const lines = headerLines + rateLimitLines(decision);
+  return matchesEtag(headers.get("if-none-match"), etag)
+    ? emptyResponse(304, lines)
+    : jsonResponse(200, lines, body);
+}
+
+/** `If-None-Match` uses the weak comparison (RFC 9110, 13.1.2): `W/` makes no difference. */
+function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch === etag || ifNoneMatch.trim() === "*") return true;
   return ifNoneMatch.split(",").some((candidate) => candidate.trim().replace(/^W\//, "") === etag);

@@ -1,20 +1,15 @@
-import type { Operation } from "../contract/operations.ts";
-import type { HeaderFields } from "./responses.ts";
+import { DOCS_PATH } from "../contract/constants.ts";
+import { BASE_PATH, type Deprecation } from "../contract/operations.ts";
+import type { Headers } from "./responses.ts";
 
-type Deprecation = NonNullable<Operation["deprecated"]>;
-
-/** `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and where to go instead. */
-export function removalFields({ since, sunset, replacement }: Deprecation, baseUrl: string): HeaderFields {
+/** `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` to the replacement and the documentation. */
+export function deprecationHeaders({ since, sunset, replacement }: Deprecation, baseUrl: string): Headers {
+  const docsUrl = baseUrl.slice(0, -BASE_PATH.length) + DOCS_PATH;
   const successor = `<${baseUrl}${replacement}>; rel="successor-version"`;
-  const documentation = `<${docsUrl(baseUrl)}#deprecation>; rel="deprecation"; type="text/html"`;
+  const documentation = `<${docsUrl}#deprecation>; rel="deprecation"; type="text/html"`;
   return {
     Deprecation: `@${since.getTime() / 1000}`,
     Sunset: sunset.toUTCString(),
     Link: `${successor}, ${documentation}`,
   };
-}
-
-/** The documentation is not part of the versioned interface: it lives beside `/v1`. */
-export function docsUrl(baseUrl: string): string {
-  return baseUrl.replace(/\/v1$/, "/docs");
 }

@@ -1,16 +1,16 @@
 import { Unavailable } from "../contract/errors.ts";
-import type { Log } from "../log.ts";
 import { RequestAborted } from "../http1/index.ts";
+import type { Log } from "../log.ts";
 
-const QUIET_MS = 1_000;
+const INTERVAL_MS = 1_000;
 
 /**
- * Writes faults down. Every bug is a line of its own with its cause. An engine that is away fails every request for
- * the same reason, so that is one line a second with a count.
+ * Logs the errors of requests. Internal errors have a line each. A database that is unavailable fails every request
+ * for the same reason, so those have one line a second with the number of requests since the last line.
  */
 export class ErrorLog {
-  #quietUntil = 0;
-  #unmentioned = 0;
+  #silentUntil = 0;
+  #suppressed = 0;
 
   constructor(private readonly log: Log) {}
 
@@ -21,12 +21,12 @@ export class ErrorLog {
       return;
     }
     const now = performance.now();
-    if (now < this.#quietUntil) {
-      this.#unmentioned++;
+    if (now < this.#silentUntil) {
+      this.#suppressed++;
       return;
     }
-    this.log.warn("unavailable", { where, error, unmentionedBefore: this.#unmentioned });
-    this.#quietUntil = now + QUIET_MS;
-    this.#unmentioned = 0;
+    this.log.warn("unavailable", { where, error, suppressed: this.#suppressed });
+    this.#silentUntil = now + INTERVAL_MS;
+    this.#suppressed = 0;
   }
 }

@@ -1,71 +1,63 @@
-import { encodeCursor, type Listing } from "../contract/cursor.ts";
-import { type Rejection, rejection } from "../contract/errors.ts";
-import {
-  type Answer,
-  type Input,
-  type OperationId,
-  PAGE_LIMIT,
-  type RejectionOf,
-} from "../contract/operations.ts";
+import { PAGE_LIMIT } from "../contract/constants.ts";
+import { encodeCursor, type ListName } from "../contract/cursor.ts";
+import { isRejection, petNotFound, type Rejection } from "../contract/errors.ts";
+import type { Input, OperationId, RejectionOf, Success } from "../contract/operations.ts";
 import { encodeOrder } from "../contract/resources.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { Clock, PageQuery, Store, WriteResult } from "../domain/ports.ts";
 import { encodePage, type IdRange, type PageJson, type PetJsonSource } from "./pet-json.ts";
 import type { OperationInput } from "./validation.ts";
 
-export interface Services {
+export interface HandlerOptions {
   readonly store: Store;
   readonly petJson: PetJsonSource;
   readonly clock: Clock;
-  /** Base address as clients see it, `/v1` included. */
+  /** The public URL of the API, including the base path. */
   readonly baseUrl: string;
 }
 
-/**
- * `etag` is for where it is known already. `lastsIn` names the pets that the answer depends on; it may be given
- * again until one of them changes.
- */
+/** A success, with its ETag if that is known already, and with the pets whose change makes it stale. */
+export type HandlerResult<Id extends OperationId> =
+  (Success<Id> & { readonly etag?: string; readonly dependsOn?: IdRange }) | RejectionOf<Id>;
+
 export type Handler<Id extends OperationId> = (
   input: Input<Id> & Pick<OperationInput, "idempotentRequest">,
-) => Awaitable<(Answer<Id> & { readonly etag?: string; readonly lastsIn?: IdRange }) | RejectionOf<Id>>;
+) => Awaitable<HandlerResult<Id>>;
 
-/** One for every operation of the table; leaving one out is a type error. */
 export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 
-export function createHandlers({ store, petJson, clock, baseUrl }: Services): Handlers {
+export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
   return {
     listPets: ({ query }) =>
       andThen(petJson.list(storeQuery(query)), (page) => ({
         body: page.json,
-        headers: nextLink({ url: `${baseUrl}/pets`, listing: "pets", query, page }),
-        lastsIn: spanOf(query.cursor ?? 0n, page),
+        headers: nextLink({ url: `${baseUrl}/pets`, list: "pets", query, page }),
+        dependsOn: rangeOf(query.cursor ?? 0n, page),
       })),
 
     createPet: ({ body, idempotentRequest }) =>
       store
         .createPet(body, clock.now(), idempotentRequest)
-        .then((written) => created(`${baseUrl}/pets`, written)),
+        .then((result) => created(`${baseUrl}/pets`, result)),
 
     getPet: ({ id }) =>
-      andThen(petJson.get(id), (pet) =>
-        pet ? { body: pet.json, etag: pet.etag } : rejection("pet_not_found", `There is no pet ${id}.`),
-      ),
+      andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),
 
     listOrders: ({ query }) =>
       andThen(store.listOrders(storeQuery(query)), (orders) => {
         const page = encodePage(orders, encodeOrder);
-        const headers = nextLink({ url: `${baseUrl}/store/orders`, listing: "orders", query, page });
+        const headers = nextLink({ url: `${baseUrl}/store/orders`, list: "orders", query, page });
         return { body: page.json, headers };
       }),
 
     placeOrder: ({ body, idempotentRequest }) =>
       store
         .placeOrder(body.petId, clock.now(), idempotentRequest)
-        .then((written) => created(`${baseUrl}/store/orders`, written)),
+        .then((result) => created(`${baseUrl}/store/orders`, result)),
 
     updateOrder: async ({ id, body }) => {
       const order = await store.updateOrder(BigInt(id), body.status);
-      return "code" in order ? order : { body: encodeOrder(order) };
+      return isRejection(order) ? order : { body: encodeOrder(order) };
     },
   };
 }
@@ -87,26 +79,26 @@ function storeQuery<Status>({
   return query;
 }
 
-/** The address of the next page keeps what the client asked for, and carries on after the last entry shown. */
-function nextLink(options: { url: string; listing: Listing; query: ListQuery<string>; page: PageJson }): {
+/** The next page has the same `limit` and `status`, and begins after the last item. */
+function nextLink(options: { url: string; list: ListName; query: ListQuery<string>; page: PageJson }): {
   Link?: string;
 } {
-  const { url, listing, query, page } = options;
+  const { url, list, query, page } = options;
   if (!page.hasMore || page.last === undefined) return {};
   const limit = query.limit === undefined ? "" : `limit=${query.limit}&`;
   const status = query.status === undefined ? "" : `status=${query.status}&`;
-  return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(listing, page.last)}>; rel="next"` };
+  return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(list, page.last)}>; rel="next"` };
 }
 
-/** A page with more behind it ends with what shows that; one without is touched by every pet that is added. */
-function spanOf(after: bigint, { last, hasMore, next }: PageJson): IdRange {
+/** The last page depends on every pet that is added later. Another page depends on the pet that follows it, too. */
+function rangeOf(after: bigint, { last, hasMore, next }: PageJson): IdRange {
   const from = after + 1n;
   const to = next ?? last;
   return hasMore && to !== undefined ? { from, to } : { from };
 }
 
-function created<R extends Rejection>(url: string, written: WriteResult | R) {
-  if ("code" in written) return written;
-  const replayed = written.replayed && { "Idempotent-Replayed": "true" };
-  return { body: written.body, headers: { Location: `${url}/${written.id}`, ...replayed } };
+function created<R extends Rejection>(url: string, result: WriteResult | R) {
+  if (isRejection(result)) return result;
+  const replayed = result.replayed && { "Idempotent-Replayed": "true" };
+  return { body: result.body, headers: { Location: `${url}/${result.id}`, ...replayed } };
 }

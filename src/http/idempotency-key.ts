@@ -1,23 +1,19 @@
-import { type Rejection, rejection } from "../contract/errors.ts";
-import type { IdempotentRequest } from "../domain/ports.ts";
 import { hash } from "node:crypto";
+import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../contract/constants.ts";
+import { INVALID_IDEMPOTENCY_KEY, type Rejection } from "../contract/errors.ts";
+import type { IdempotentRequest } from "../domain/ports.ts";
 
-const VISIBLE = /^[\x21-\x7e]{1,255}$/;
+const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
 const QUOTED = /^"(.*)"$/;
 
-const MALFORMED = rejection(
-  "invalid_parameter",
-  "Idempotency-Key must be 1 to 255 visible ASCII characters, quoted or bare.",
-);
-
-/** `"a"` and `a` are the same key: the quotes are how structured headers write a string. */
+/** `"a"` and `a` are the same key: a structured header (RFC 9651) quotes its strings. */
 export function readIdempotencyKey(
   header: string | null,
   keyId: number,
-  bytes: Uint8Array,
+  body: Uint8Array,
 ): IdempotentRequest | undefined | Rejection<"invalid_parameter"> {
   if (header === null) return undefined;
   const idempotencyKey = QUOTED.exec(header)?.[1] ?? header;
-  if (!VISIBLE.test(idempotencyKey)) return MALFORMED;
-  return { keyId, idempotencyKey, fingerprint: hash("sha256", bytes, "hex") };
+  if (!VISIBLE_ASCII.test(idempotencyKey)) return INVALID_IDEMPOTENCY_KEY;
+  return { keyId, idempotencyKey, fingerprint: hash("sha256", body, "hex") };
 }

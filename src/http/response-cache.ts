@@ -1,37 +1,29 @@
-import { BoundedCache, bytesOf, AdmissionFilter, type Sized } from "../bounded-cache.ts";
-import type { ChangeTracker, IdRange } from "./pet-json.ts";
+import { AdmissionFilter, BoundedCache, bytesOf, type Sized } from "../bounded-cache.ts";
 import { copyOf } from "../copy-string.ts";
-
-/** An answer that the store would give again as long as it stands. */
-export interface CachedResponse {
-  /** Header lines, those that say where the caller stands aside. */
-  readonly lines: string;
-  readonly body: string;
-  readonly etag: string;
-}
+import type { Representation } from "./conditional-requests.ts";
+import type { ChangeTracker, IdRange } from "./pet-json.ts";
 
 interface Entry extends Sized {
-  readonly answer: CachedResponse;
-  readonly stands: () => boolean;
+  readonly representation: Representation;
+  readonly isCurrent: () => boolean;
 }
 
 const MAX_BYTES = 8 * 1024 * 1024;
-/** What an entry costs beyond its body: its headers, its key and its places in the map. */
+/** The memory of an entry in addition to its body. */
 const ENTRY_BYTES = 2_000;
-/** Longer ones belong to nobody who asks twice. */
 const MAX_KEY_LENGTH = 200;
-/** Fewer than can be kept, as pages go, so that little is pushed out before it is wanted. */
-const PLACES = 2_048;
+/** Fewer than the cache has room for at 4 KB an entry, so that few entries are evicted before they are used. */
+const FILTER_SIZE = 2_048;
 
 /**
- * Answers that were already made, for as long as they are what the store would say now: the store
- * itself is asked each time whether one still stands, so no reader ever sees an older state than one already answered.
+ * Responses by query string. The change tracker of the store is asked on every hit, so a response is never older than
+ * the store.
  *
- * An answer is kept when it is asked for the second time: most deep pages never are.
+ * A response is added when it is requested the second time: most pages are requested once.
  */
 export class ResponseCache {
   readonly #entries: BoundedCache<string, Entry>;
-  readonly #admissionFilter = new AdmissionFilter(PLACES);
+  readonly #admissionFilter = new AdmissionFilter(FILTER_SIZE);
 
   constructor(
     private readonly changes: ChangeTracker,
@@ -40,21 +32,18 @@ export class ResponseCache {
     this.#entries = new BoundedCache(maxBytes);
   }
 
-  find(key: string): CachedResponse | undefined {
+  find(key: string): Representation | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    if (entry.stands()) return entry.answer;
+    if (entry.isCurrent()) return entry.representation;
     this.#entries.delete(key);
     return undefined;
   }
 
-  /** Whether this key was asked for before, and is from now on. */
-  isWanted(key: string): boolean {
-    return key.length <= MAX_KEY_LENGTH && this.#admissionFilter.admits(Bun.hash.xxHash32(key));
-  }
-
-  keep(key: string, answer: CachedResponse, span: IdRange): void {
-    const bytes = ENTRY_BYTES + bytesOf(answer.body);
-    this.#entries.set(copyOf(key), { answer, stands: this.changes.watch(span), bytes });
+  /** The representation stays in the cache until a pet in the range changes. */
+  add(key: string, representation: Representation, dependsOn: IdRange): void {
+    if (key.length > MAX_KEY_LENGTH || !this.#admissionFilter.admits(Bun.hash.xxHash32(key))) return;
+    const bytes = ENTRY_BYTES + bytesOf(representation.body);
+    this.#entries.set(copyOf(key), { representation, isCurrent: this.changes.watch(dependsOn), bytes });
   }
 }

@@ -1,55 +1,104 @@
-import { type ErrorCode, ERRORS } from "../contract/errors.ts";
+import type { ApiKeyPrincipal, AuthFailure } from "../auth/authenticator.ts";
+import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../contract/constants.ts";
+import {
+  authenticationUnavailable,
+  ERRORS,
+  INTERNAL_ERROR,
+  INVALID_API_KEY,
+  keyBanned,
+  MISSING_API_KEY,
+  rateLimited,
+  type Rejection,
+  serviceUnavailable,
+  Unavailable,
+} from "../contract/errors.ts";
+import { plural } from "../contract/formatting.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import { headerLine, type Response, type Status } from "../http1/index.ts";
 
-export type HeaderFields = Readonly<Record<string, string>>;
+export type Headers = Readonly<Record<string, string>>;
 
-const JSON_LINE = headerLine("Content-Type", "application/json");
+const CONTENT_TYPE = headerLine("Content-Type", "application/json");
 
-export function headerLinesOf(fields: HeaderFields): string {
+export function headerLinesOf(headers: Headers): string {
   let lines = "";
-  for (const name in fields) lines += headerLine(name, fields[name] ?? "");
+  for (const name in headers) lines += headerLine(name, headers[name] ?? "");
   return lines;
 }
 
-let windowLines = "";
-let windowLimit = -1;
-let windowResetAt = -1;
-
-/** Every answer under /v1 says where the caller stands. What it says of the window is mostly what it last said. */
+/** On every response of the API. */
 export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
-  if (limit !== windowLimit || resetAt !== windowResetAt) {
-    windowLines = headerLine("X-RateLimit-Limit", `${limit}`) + headerLine("X-RateLimit-Reset", `${resetAt}`);
-    windowLimit = limit;
-    windowResetAt = resetAt;
-  }
-  const lines = `${windowLines}X-RateLimit-Remaining: ${remaining}\r\n`;
-  return retryAfter === 0 ? lines : lines + headerLine("Retry-After", `${retryAfter}`);
+  const lines = `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n`;
+  return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
 }
 
-export function jsonResponse(status: Status, lines: string, body: string): Response {
-  return { status, headerLines: JSON_LINE + lines, body };
+export function jsonResponse(status: Status, headerLines: string, body: string): Response {
+  return { status, headerLines: CONTENT_TYPE + headerLines, body };
 }
 
-/** Without a body, and so without a Content-Type. */
-export function emptyResponse(status: 204 | 304, lines: string): Response {
-  return { status, headerLines: lines, body: null };
+/** A response without a body has no Content-Type. */
+export function emptyResponse(status: 204 | 304, headerLines: string): Response {
+  return { status, headerLines, body: null };
 }
 
-export function errorResponse(code: ErrorCode, message: string, lines = ""): Response {
-  return jsonResponse(ERRORS[code].status, lines, errorBody(code, message));
+export function errorResponse(rejection: Rejection, headerLines = ""): Response {
+  return jsonResponse(ERRORS[rejection.code].status, headerLines, errorBody(rejection));
 }
 
-/** Not now: `retryAfter` seconds later it may work. */
-export function unavailableResponse(message: string, lines = "", retryAfter = 1): Response {
-  return errorResponse("unavailable", message, lines + headerLine("Retry-After", `${retryAfter}`));
+function errorBody({ code, message }: Rejection): string {
+  return `{"code":"${code}","message":${JSON.stringify(message)},"status":${ERRORS[code].status}}`;
 }
 
-/** A fault of ours: the client learns that much and no more. */
-export function internalErrorResponse(lines = ""): Response {
-  return errorResponse("internal_error", "Something went wrong on our side; it has been logged.", lines);
+export function internalErrorResponse(headerLines = ""): Response {
+  return errorResponse(INTERNAL_ERROR, headerLines);
 }
 
-export function errorBody(code: ErrorCode, message: string): string {
-  return JSON.stringify({ code, message, status: ERRORS[code].status });
+export function unavailableResponse(
+  retryAfterSeconds: number,
+  headerLines = "",
+  rejectionOf = serviceUnavailable,
+): Response {
+  const retryAfter = headerLine("Retry-After", `${retryAfterSeconds}`);
+  return errorResponse(rejectionOf(retryAfterSeconds), headerLines + retryAfter);
+}
+
+export function rateLimitedResponse(decision: Decision): Response {
+  const { outcome, retryAfter } = decision;
+  const body = outcome === "banned" ? keyBannedBody(retryAfter) : rateLimitedBody(retryAfter);
+  return jsonResponse(429, rateLimitLines(decision), body);
+}
+
+const rateLimitedBody = retryBody(rateLimited);
+const keyBannedBody = retryBody(keyBanned);
+
+/** The bodies of a 429 differ in the seconds only. Writing all of the JSON each time takes 0.3 µs more. */
+function retryBody(rejectionOf: (seconds: number) => Rejection): (seconds: number) => string {
+  const [start = "", end = ""] = errorBody(rejectionOf(60)).split(plural(60, "second"));
+  return (seconds) => start + plural(seconds, "second") + end;
+}
+
+export function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
+  return typeof principal === "object" && !(principal instanceof Unavailable);
+}
+
+const UNAUTHENTICATED = {
+  missing_api_key: {
+    challenge: headerLine("WWW-Authenticate", CHALLENGE),
+    body: errorBody(MISSING_API_KEY),
+  },
+  invalid_api_key: {
+    challenge: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
+    body: errorBody(INVALID_API_KEY),
+  },
+};
+
+export function authFailureResponse(failure: AuthFailure, decision: Decision): Response {
+  if (failure instanceof Unavailable)
+    return unavailableResponse(
+      failure.retryAfterSeconds,
+      rateLimitLines(decision),
+      authenticationUnavailable,
+    );
+  const { challenge, body } = UNAUTHENTICATED[failure];
+  return jsonResponse(401, challenge + rateLimitLines(decision), body);
 }

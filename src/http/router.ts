@@ -1,54 +1,58 @@
-import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
+import { methodNotAllowed } from "../contract/errors.ts";
+import { allowedMethods, BASE_PATH } from "../contract/operations.ts";
+import type { Decision } from "../domain/rate-limit.ts";
+import type { Request } from "../http1/index.ts";
+import { headerLine, type Response } from "../http1/index.ts";
+import type { Endpoint } from "./dispatch.ts";
+import { emptyResponse, errorResponse, rateLimitLines } from "./responses.ts";
 
-/** One path and the operations that live there. */
 export interface Route {
-  /** What the identifier at the end of the path comes after. */
+  /** The path up to the identifier. */
   readonly prefix: string;
-  /** By method. */
-  readonly operations: ReadonlyMap<string, OperationId>;
-  /** For `Allow`. */
-  readonly methods: string;
+  /** By method; HEAD has the endpoint of GET. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  /** The value of `Allow`. */
+  readonly allowed: string;
 }
 
-const VERSION_PREFIX = "/v1";
-
-/** Whether a path belongs to the interface, also where nothing lives. */
-export function isVersioned(path: string): boolean {
-  return path.startsWith(`${VERSION_PREFIX}/`) || path === VERSION_PREFIX;
+/** Whether a path is below the base path, known or not. */
+export function isApiPath(path: string): boolean {
+  return path.startsWith(`${BASE_PATH}/`) || path === BASE_PATH;
 }
 
 const IDENTIFIER = /\{\w+\}$/;
 
-/** From a path to its route. A path is matched as it was sent; only an identifier at its end may be encoded. */
+/** Matches paths as the client sent them. Only the identifier at the end may be percent-encoded. */
 export class Router {
   readonly #fixed = new Map<string, Route>();
-  /** By what comes before an identifier. */
-  readonly #open = new Map<string, Route>();
+  /** By the path up to the identifier. */
+  readonly #withIdentifier = new Map<string, Route>();
 
-  constructor(table: Readonly<Record<OperationId, Operation>> = OPERATIONS) {
-    const byPath = Map.groupBy(Object.entries(table) as [OperationId, Operation][], ([, { path }]) => path);
-    for (const [path, entries] of byPath) {
-      const prefix = VERSION_PREFIX + path.replace(IDENTIFIER, "");
-      (IDENTIFIER.test(path) ? this.#open : this.#fixed).set(prefix, routeOf(prefix, entries));
+  constructor(endpoints: readonly Endpoint[]) {
+    for (const [path, group] of Map.groupBy(endpoints, ({ operation }) => operation.path)) {
+      const routes = IDENTIFIER.test(path) ? this.#withIdentifier : this.#fixed;
+      const prefix = BASE_PATH + path.replace(IDENTIFIER, "");
+      routes.set(prefix, { prefix, endpoints: byMethod(group), allowed: allowedMethods(path) });
     }
   }
 
   find(path: string): Route | undefined {
     const end = path.lastIndexOf("/") + 1;
-    return this.#fixed.get(path) ?? (end < path.length ? this.#open.get(path.slice(0, end)) : undefined);
+    return (
+      this.#fixed.get(path) ?? (end < path.length ? this.#withIdentifier.get(path.slice(0, end)) : undefined)
+    );
   }
 }
 
-function routeOf(prefix: string, entries: readonly [OperationId, Operation][]): Route {
-  const operations = new Map<string, OperationId>();
-  for (const [id, { method }] of entries) {
-    operations.set(method, id);
-    if (method === "GET") operations.set("HEAD", id);
-  }
-  return { prefix, operations, methods: [...operations.keys(), "OPTIONS"].join(", ") };
+function byMethod(endpoints: readonly Endpoint[]): ReadonlyMap<string, Endpoint> {
+  const methods = new Map<string, Endpoint>(
+    endpoints.map((endpoint) => [endpoint.operation.method, endpoint]),
+  );
+  const get = methods.get("GET");
+  return get ? methods.set("HEAD", get) : methods;
 }
 
-/** The identifier that a path ends with; what cannot be decoded names nothing, and nor does an empty text. */
+/** The identifier at the end of a path; empty if it cannot be decoded. */
 export function identifierIn(path: string, { prefix }: Route): string {
   const text = path.slice(prefix.length);
   if (!text.includes("%")) return text;
@@ -57,4 +61,11 @@ export function identifierIn(path: string, { prefix }: Route): string {
   } catch {
     return "";
   }
+}
+
+/** OPTIONS, or a method that the path does not allow. */
+export function otherMethodResponse({ method }: Request, { allowed }: Route, decision: Decision): Response {
+  const headerLines = headerLine("Allow", allowed) + rateLimitLines(decision);
+  if (method === "OPTIONS") return emptyResponse(204, headerLines);
+  return errorResponse(methodNotAllowed(method, allowed), headerLines);
 }

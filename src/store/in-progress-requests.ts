@@ -1,4 +1,4 @@
-import { STILL_IN_PROGRESS } from "../domain/idempotency.ts";
+import { IDEMPOTENCY_CONFLICT } from "../contract/errors.ts";
 import type { IdempotencyRejection, IdempotentRequest } from "../domain/ports.ts";
 
 export type IdempotentOperation = "createPet" | "placeOrder";
@@ -22,7 +22,7 @@ export class InProgressRequests {
     work: () => Promise<T>,
   ): Promise<T | IdempotencyRejection> {
     const name = requestName(operation, request);
-    if (this.#names.has(name)) return STILL_IN_PROGRESS;
+    if (this.#names.has(name)) return IDEMPOTENCY_CONFLICT;
     this.#names.add(name);
     try {
       return await work();

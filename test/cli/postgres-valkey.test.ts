@@ -57,7 +57,7 @@ test.each([
   expect(await stop("SIGTERM")).toBe(0);
   const [line = ""] = await log();
   expect(line).toContain(` warn Valkey rejects commands (${reason}`);
-  expect(line).toEndWith("); limits are counted by each server on its own meanwhile");
+  expect(line).toEndWith("); each server applies the rate limits on its own");
 });
 
 test("an unavailable Valkey is reported in one line, without a stack", async () => {

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { cursorOf, encodeCursor, type Listing } from "../../src/contract/cursor.ts";
+import { cursorOf, encodeCursor, type ListName } from "../../src/contract/cursor.ts";
 import { INT64_MAX } from "../../src/contract/json.ts";
 import { Invalid } from "../../src/contract/schema.ts";
 
-const listing = fc.constantFrom<Listing>("pets", "orders");
+const listing = fc.constantFrom<ListName>("pets", "orders");
 const identifier = fc.bigInt({ min: 0n, max: INT64_MAX });
-const other = (name: Listing): Listing => (name === "pets" ? "orders" : "pets");
+const other = (name: ListName): ListName => (name === "pets" ? "orders" : "pets");
 
 test("a cursor gives back the identifier it was made from, in its own listing only", () => {
   fc.assert(
@@ -78,6 +78,6 @@ test("what lies beyond int64, or is no string, is refused", () => {
 
 test("a refused cursor says where good ones come from", () => {
   expect(cursorOf("pets").read("x")).toEqual(
-    new Invalid(['must be a cursor taken from a `Link` header with rel="next" of this listing']),
+    new Invalid(['must be a cursor from the rel="next" link of this list']),
   );
 });

@@ -9,6 +9,8 @@ import {
   type Operation,
   type OperationId,
 } from "../../src/contract/operations.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { Invalid } from "../../src/contract/schema.ts";
 
 const SERVERS = { production: "http://127.0.0.1:8080/v1", staging: "http://127.0.0.1:8081/v1" };
@@ -16,7 +18,8 @@ const RATE_LIMIT = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-R
 
 type Node = { readonly [key: string]: Node };
 
-const text = openApiJson({ servers: SERVERS });
+const SETTINGS = { servers: SERVERS, plans: DEFAULT_PLANS, ban: DEFAULT_BAN };
+const text = openApiJson(SETTINGS);
 const document = parseJson(text) as Node;
 
 function deref(node: Node | undefined): Node {
@@ -71,7 +74,7 @@ describe("the document as a whole", () => {
   });
 
   test("is the same as openApiDocument, with the bounds of int64 written to the digit", () => {
-    expect(rounded(document)).toEqual(rounded(openApiDocument({ servers: SERVERS })));
+    expect(rounded(document)).toEqual(rounded(openApiDocument(SETTINGS)));
     expect(text).toContain('"minimum": -9223372036854775808');
     expect(text).toContain('"maximum": 9223372036854775807');
     expect(text).toContain('"categoryId": 9007199254740993');
@@ -79,14 +82,12 @@ describe("the document as a whole", () => {
 
   test("names both servers, the one that hands it out first", () => {
     const urls = (current: "production" | "staging") => {
-      const { servers } = openApiDocument({ servers: SERVERS, current }) as { servers: { url: string }[] };
+      const { servers } = openApiDocument({ ...SETTINGS, current }) as { servers: { url: string }[] };
       return servers.map(({ url }) => url);
     };
     expect(urls("production")).toEqual([SERVERS.production, SERVERS.staging]);
     expect(urls("staging")).toEqual([SERVERS.staging, SERVERS.production]);
-    expect(openApiJson({ servers: SERVERS, current: "staging" })).toContain(
-      `curl -i ${SERVERS.staging}/pets`,
-    );
+    expect(openApiJson({ ...SETTINGS, current: "staging" })).toContain(`curl -i ${SERVERS.staging}/pets`);
   });
 
   test("asks for a bearer key on every operation", () => {
@@ -137,7 +138,7 @@ describe.each(operations)("%s in the document", (id, operation) => {
     const expected = Object.keys(operation.query ?? {}).map((name) => `query ${name}`);
     if (operation.identifier) expected.push(`path ${operation.identifier.name}`);
     if (operation.method === "GET") expected.push("header If-None-Match");
-    if (operation.retriable) expected.push("header Idempotency-Key");
+    if (operation.acceptsIdempotencyKey) expected.push("header Idempotency-Key");
     expect(names.toSorted()).toEqual(expected.toSorted());
     for (const [name, schema] of Object.entries(operation.query ?? {})) {
       const parameter = found.find((candidate) => (candidate["name"] as unknown) === name);

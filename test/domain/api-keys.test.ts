@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { crc32 } from "../../src/contract/crc32.ts";
+import { crc32 } from "node:zlib";
 import {
   type ApiKey,
   ENVIRONMENTS,

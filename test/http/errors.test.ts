@@ -32,7 +32,7 @@ async function start(breakEngines: (engines: Adapters) => Adapters): Promise<str
   const secret = generateSecret("production");
   const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: clock.now() } as const;
   await engines.keys.createKey(draft, hashSecret(secret));
-  app = await serveOn(breakEngines(engines), config, { clock, log, deadlineMs: 50 });
+  app = await serveOn(breakEngines(engines), config, { clock, log, requestTimeoutMs: 50 });
   return secret;
 }
 

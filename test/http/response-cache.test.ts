@@ -125,35 +125,45 @@ test("no reader sees an older state than one already answered, while writes go o
   await service.stop();
 }, 30_000);
 
-describe("what is kept", () => {
-  const always: ChangeTracker = { watch: () => () => true };
-  const answer = (bodyLength: number) => ({
-    lines: "",
-    body: "x".repeat(bodyLength),
-    etag: '"x"',
-  });
-  const span = { from: 1n };
+describe("the response cache", () => {
+  const unchanged: ChangeTracker = { watch: () => () => true };
+  const page = (bodyLength: number) => ({ headerLines: "", body: "x".repeat(bodyLength), etag: '"x"' });
+  const range = { from: 1n };
+  const request = (cache: ResponseCache, key: string, bodyLength: number) => {
+    for (let i = 0; i < 2; i++) cache.add(key, page(bodyLength), range);
+  };
 
-  test("is bounded by bytes, and the oldest goes first", () => {
-    const kept = new ResponseCache(always, 10_000);
-    for (const key of ["a", "b", "c"]) kept.keep(key, answer(2_000), span);
-    expect(["a", "b", "c"].map((key) => kept.find(key) !== undefined)).toEqual([false, true, true]);
-  });
-
-  test("is what was asked for twice", () => {
-    const kept = new ResponseCache(always);
-    expect([kept.isWanted("k"), kept.isWanted("k"), kept.isWanted("other")]).toEqual([false, true, false]);
-    expect([kept.isWanted("x".repeat(201)), kept.isWanted("x".repeat(201))]).toEqual([false, false]);
+  test("is bounded by bytes, and evicts the oldest first", () => {
+    const cache = new ResponseCache(unchanged, 10_000);
+    for (const key of ["a", "b", "c"]) request(cache, key, 2_000);
+    expect(["a", "b", "c"].map((key) => cache.find(key) !== undefined)).toEqual([false, true, true]);
   });
 
-  test("is forgotten when it no longer stands", () => {
-    let stands = true;
-    const kept = new ResponseCache({ watch: () => () => stands });
-    kept.keep("a", answer(10), span);
-    expect(kept.find("a")).toBeDefined();
-    stands = false;
-    expect(kept.find("a")).toBeUndefined();
-    stands = true;
-    expect(kept.find("a")).toBeUndefined();
+  test("holds at most 8 MiB by default", () => {
+    const cache = new ResponseCache(unchanged);
+    const keys = Array.from({ length: 100 }, (_, i) => `cursor=${i}`);
+    for (const key of keys) request(cache, key, 98_000);
+    expect(keys.filter((key) => cache.find(key) !== undefined).length).toBe(83);
+  });
+
+  test("has what was requested twice, and nothing with a query string of more than 200 characters", () => {
+    const cache = new ResponseCache(unchanged);
+    cache.add("a", page(10), range);
+    expect(cache.find("a")).toBeUndefined();
+    cache.add("a", page(10), range);
+    expect(cache.find("a")).toBeDefined();
+    request(cache, "x".repeat(201), 10);
+    expect(cache.find("x".repeat(201))).toBeUndefined();
+  });
+
+  test("drops a response when a pet in its range has changed", () => {
+    let isCurrent = true;
+    const cache = new ResponseCache({ watch: () => () => isCurrent });
+    request(cache, "a", 10);
+    expect(cache.find("a")).toBeDefined();
+    isCurrent = false;
+    expect(cache.find("a")).toBeUndefined();
+    isCurrent = true;
+    expect(cache.find("a")).toBeUndefined();
   });
 });

@@ -1,3 +1,4 @@
+import { PAGE_LIMIT } from "../constants.ts";
 import { ERRORS } from "../errors.ts";
 import type { Operation } from "../operations.ts";
 import type { JsonSchema, Schema } from "../schema.ts";
@@ -8,7 +9,7 @@ const NAMES = new Map<unknown, string>(Object.entries(NAMED).map(([name, schema]
 
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** A schema that has a name is always referred to by it, also where another schema embeds it. */
+/** A named schema is always a reference, also where another schema embeds it. */
 export function schemaRef({ json }: Schema<unknown>): JsonSchema {
   const name = NAMES.get(json);
   return name === undefined ? json : ref(name);
@@ -33,7 +34,7 @@ const statuses = [...new Set(Object.values(ERRORS).map(({ status }) => status))]
 
 const ErrorSchema: JsonSchema = {
   type: "object",
-  description: "What went wrong. Decide on `code`; show `message` to people.",
+  description: "An error. `code` is for programs, `message` for people.",
   required: ["code", "message", "status"],
   properties: {
     code: { type: "string", enum: codes, description: "Machine-readable error code, one of a closed set" },
@@ -45,17 +46,16 @@ const ErrorSchema: JsonSchema = {
 
 export const SCHEMAS: JsonSchema = {
   ...Object.fromEntries(Object.entries(NAMED).map(([name, { json }]) => [name, withRefs(json)])),
-  Pets: { type: "array", items: ref("Pet"), maxItems: 100, description: "A page of pets, by identifier." },
-  Orders: {
-    type: "array",
-    items: ref("Order"),
-    maxItems: 100,
-    description: "A page of orders, by identifier.",
-  },
+  Pets: pageOf("Pet", "A page of pets, in ascending order of their identifiers."),
+  Orders: pageOf("Order", "A page of orders, in ascending order of their identifiers."),
   Error: ErrorSchema,
 };
 
-/** The Error of one status: the same shape, with the codes it can have there. */
+function pageOf(name: string, description: string): JsonSchema {
+  return { type: "array", items: ref(name), maxItems: PAGE_LIMIT.max, description };
+}
+
+/** The Error of one status, restricted to its codes. */
 export function errorSchema(status: number, allowed: readonly string[]): JsonSchema {
   const restriction = { properties: { code: { enum: allowed }, status: { const: status } } };
   return { allOf: [ref("Error"), restriction] };

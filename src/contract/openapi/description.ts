@@ -1,26 +1,53 @@
+import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../constants.ts";
 import { ERRORS } from "../errors.ts";
+import { duration, grouped, longDate } from "../formatting.ts";
+import { BASE_PATH, OPERATIONS } from "../operations.ts";
 
-/** The opening chapter of the document, in Markdown. `baseUrl` makes its examples work when pasted. */
-export function introduction(baseUrl: string): string {
-  const sections = [welcome, firstSteps(baseUrl), keys, limits, bans, paging, retries, integers, caching];
-  return [...sections, errors(), orders, deprecation, environments].join("\n\n");
+interface RateLimits {
+  readonly perMinute: number;
+  readonly perDay: number;
+}
+
+/** The settings of a server that its documentation states. */
+export interface DocumentedSettings {
+  readonly plans: Readonly<Record<"free" | "pro" | "business" | "anonymous", RateLimits>>;
+  readonly ban: { readonly strikes: number; readonly graceMs: number; readonly lengthMs: number };
+}
+
+/** The description of the API in Markdown. Its examples use `baseUrl`. */
+export function description(baseUrl: string, { plans, ban }: DocumentedSettings): string {
+  return [
+    overview,
+    quickstart(baseUrl),
+    authentication,
+    rateLimits(plans),
+    bans(ban),
+    pagination,
+    idempotency,
+    integers,
+    conditionalRequests,
+    errors(),
+    orders,
+    deprecation,
+    environments,
+  ].join("\n\n");
 }
 
 const lines = (...text: string[]) => text.join("\n");
 
-const welcome = lines(
-  "A pet store over HTTP. List its pets, add one, order one; everything is JSON, and every promise below is",
-  "kept to the letter: limits to the request, integers to the digit, writes to the disk before the answer.",
+const overview = lines(
+  "A pet store over HTTP. With an API key you can list pets, add pets, and place, complete or cancel orders. Requests",
+  "and responses are JSON. A write is on disk before its response is sent.",
 );
 
-const firstSteps = (baseUrl: string) =>
+const quickstart = (baseUrl: string) =>
   lines(
-    "## First steps",
+    "## Quickstart",
     "",
-    "Put your key in a variable, add a pet, and look at the list:",
+    "Put your API key in a variable, add a pet, and list the available ones:",
     "",
     "```sh",
-    "KEY=pet_live_…",
+    `KEY=${KEY_PREFIX.production}…`,
     "",
     `curl -i ${baseUrl}/pets \\`,
     '  -H "Authorization: Bearer $KEY" \\',
@@ -31,85 +58,95 @@ const firstSteps = (baseUrl: string) =>
     '  -H "Authorization: Bearer $KEY"',
     "```",
     "",
-    "`HEAD` works wherever `GET` does and answers the same headers without the body. `OPTIONS` lists what a path can do.",
+    "`HEAD` works wherever `GET` does and responds with the same headers without the body. `OPTIONS` lists the methods of",
+    "a path.",
   );
 
-const keys = lines(
-  "## Keys",
+const authentication = lines(
+  "## Authentication",
   "",
-  "Every request carries an API key as a bearer token: `Authorization: Bearer <key>`. Without one, or with one that is",
-  "mistyped, revoked, expired or from the other environment, the answer is 401, even on a path that does not exist:",
-  "who you are is settled first, then what you may still send, and only then what you asked for.",
+  "Send your API key as a bearer token with every request: `Authorization: Bearer <key>`. Without a key, or with one that",
+  "is mistyped, revoked, expired or from the other environment, the response is 401. The service authenticates a request",
+  "first, then applies the rate limits, then looks at the path: a request without a key gets 401 on an unknown path too.",
   "",
-  "A key is shown once, when it is made. When one is rolled, the old and the new secret both work for a while, so that",
-  "you can change over without a gap.",
+  "A key is shown once, when it is created. When a key is rotated, its old and its new secret both work for a time.",
 );
 
-const limits = lines(
-  "## Limits and plans",
+function rateLimits({ free, pro, business, anonymous }: DocumentedSettings["plans"]): string {
+  return lines(
+    "## Rate limits",
+    "",
+    "| Plan | Requests per minute | Requests per day |",
+    "|---|--:|--:|",
+    planRow("Free", free),
+    planRow("Pro", pro),
+    planRow("Business", business),
+    "| Enterprise | custom | custom |",
+    planRow("No valid key", anonymous),
+    "",
+    "Each key has two windows. A window opens with the first request that finds it closed, and closes a minute, or a day,",
+    "later. A request counts in both windows or in neither, and a rejected request costs nothing. Every response,",
+    "whatever its status, describes the window with the fewest requests left:",
+    "",
+    "- `X-RateLimit-Limit`: the requests that the window allows",
+    "- `X-RateLimit-Remaining`: the requests that are left",
+    "- `X-RateLimit-Reset`: the Unix time in seconds at which the window closes",
+    "",
+    "Requests without a valid key are counted by IP address.",
+    "",
+    "### Handling 429",
+    "",
+    "Wait as many seconds as `Retry-After` says, then send the request again. If several workers share a key, use",
+    "exponential backoff with jitter: add a random delay, and double its range after each further 429.",
+  );
+}
+
+function planRow(name: string, { perMinute, perDay }: RateLimits): string {
+  return `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
+}
+
+function bans({ strikes, graceMs, lengthMs }: DocumentedSettings["ban"]): string {
+  return lines(
+    "## Bans",
+    "",
+    `A client that keeps sending requests after a 429 gets its key banned. Requests rejected within ${duration(graceMs)} of the`,
+    "first 429 have no consequence; they may have been sent before it arrived. Every later rejected request is a strike.",
+    `With ${strikes} strikes the key is banned for ${duration(lengthMs)}. A banned key gets 429 with the code \`key_banned\`,`,
+    "and `Retry-After` ends with the ban. Requests during a ban do not extend it and do not count. Strikes expire when the",
+    "exhausted window closes.",
+  );
+}
+
+const pagination = lines(
+  "## Pagination",
   "",
-  "| Plan | Requests per minute | Requests per day |",
-  "|---|--:|--:|",
-  "| Free | 60 | 1,000 |",
-  "| Pro | 300 | 10,000 |",
-  "| Business | 1,000 | 100,000 |",
-  "| Enterprise | custom | custom |",
-  "",
-  "Each key has two windows. A window opens with the first request that finds none open and closes a minute, or a day,",
-  "later. A request counts in both or in neither, and a refused one costs nothing. Every answer, whatever its status,",
-  "says where you stand, for the window with the fewest requests left:",
-  "",
-  "- `X-RateLimit-Limit`: how many requests that window allows",
-  "- `X-RateLimit-Remaining`: how many are left",
-  "- `X-RateLimit-Reset`: the Unix second at which it closes",
-  "",
-  "Requests without a valid key are counted by client address, 300 a minute and 10,000 a day.",
-  "",
-  "### What to do on 429",
-  "",
-  "Wait as many seconds as `Retry-After` says, then send again; waiting that long always works. If you run many workers",
-  "on one key, let them wait longer after each further refusal (exponential backoff), or they will all wake at once.",
+  "Lists are in ascending order of their identifiers. If there are more items, the response has a",
+  '`Link: <…>; rel="next"` header. Follow that URL as it is until a response has no such link. Items that are added',
+  "meanwhile cause no duplicates and no gaps.",
 );
 
-const bans = lines(
-  "## Bans",
+const idempotency = lines(
+  "## Idempotency",
   "",
-  "A client that does not wait is stopped. Requests refused within one second of the first 429 are forgiven, because",
-  "they may have been under way already. Each one refused after that is a strike, and the tenth strike bans the key for",
-  "five minutes. A banned key gets 429 with the code `key_banned` and a `Retry-After` that ends with the ban. Requests",
-  "during a ban neither extend it nor count; strikes are forgotten when the exhausted window closes.",
-);
-
-const paging = lines(
-  "## Paging",
-  "",
-  "Listings are ordered by identifier, oldest first. When there is more, the answer carries",
-  '`Link: <…>; rel="next"`: follow that address as it stands until an answer comes without one. Nothing is shown twice',
-  "and nothing is left out while others add to the list, and page one million costs what page one does.",
-);
-
-const retries = lines(
-  "## Retrying safely",
-  "",
-  "A connection can break after the work is done and before you hear of it. Send an `Idempotency-Key` of your own",
-  "making with every `POST`, and repeat the request under the same key until you have an answer: the work is done once,",
-  "and for 24 hours every repeat gets the first successful answer again, byte for byte, with",
-  "`Idempotent-Replayed: true`. A request that failed did nothing, so its repeat simply tries again.",
+  "If a connection breaks, you cannot tell whether your `POST` was executed. Send an `Idempotency-Key` with it, and you can",
+  "retry it with the same key until you get a response: it is executed once. For",
+  `${duration(IDEMPOTENCY_LIFETIME_MS)} every retry gets the first successful response again, byte for byte, with`,
+  "`Idempotent-Replayed: true`. A request that failed did nothing, so a retry executes it.",
 );
 
 const integers = lines(
-  "## Integers are exact",
+  "## Integers",
   "",
-  "Identifiers are 64-bit integers and keep every digit: `9007199254740993` goes in and comes out as itself. A parser",
-  "that reads numbers as doubles, as JavaScript's `JSON.parse` does, will round it; use one that does not. Nothing is",
-  'coerced: `"7"`, `7.5`, `true` and `null` are no integers, while `7.0` and `7e0` are.',
+  "Identifiers are 64-bit integers and keep every digit: `9007199254740993` comes back unchanged. A parser that reads",
+  "numbers as doubles, such as JavaScript's `JSON.parse`, rounds it; use one that does not. Values are never converted:",
+  '`"7"`, `7.5`, `true` and `null` are not integers; `7.0` and `7e0` are.',
 );
 
-const caching = lines(
-  "## Asking whether anything changed",
+const conditionalRequests = lines(
+  "## Conditional requests",
   "",
-  "Answers to `GET` carry an `ETag`. Send it back as `If-None-Match`, and an unchanged answer is 304 without a body.",
-  "It still counts as a request.",
+  "Every 200 response to `GET` has an `ETag`. Send it in `If-None-Match`, and you get 304 without a body if nothing changed.",
+  "A 304 counts against the rate limit.",
 );
 
 function errors(): string {
@@ -119,8 +156,8 @@ function errors(): string {
   return lines(
     "## Errors",
     "",
-    'Every error has the same body, `{"code", "message", "status"}`. `code` is one of this closed set, so decide on it;',
-    "`message` is for people and names every field at fault.",
+    'Every error has the same body, `{"code", "message", "status"}`. `code` is one of this closed set, for programs.',
+    "`message` is for people and names every invalid field.",
     "",
     "| Status | Code | Meaning |",
     "|--:|---|---|",
@@ -131,21 +168,23 @@ function errors(): string {
 const orders = lines(
   "## Orders",
   "",
-  "Ordering a pet makes it `pending`. Completing the order makes it `sold`, cancelling it makes it `available`",
-  "again. A pet's status changes in no other way, and always together with its order.",
+  "Placing an order makes the pet `pending`. Completing the order makes it `sold`, cancelling it makes it `available`.",
+  "Order and pet change in one transaction. Nothing else changes the status of a pet.",
 );
 
+const { method, path, deprecated } = OPERATIONS.getPet;
 const deprecation = lines(
   "## Deprecation",
   "",
-  "Within `/v1` things are only added. Whatever is to go says so at least a year ahead, in each of its answers, with the",
-  "headers `Deprecation` and `Sunset`, and then answers 410. At present that is one operation: `GET /pets/{petId}`,",
-  "removed on 5 December 2030. Use `GET /pets` with its `status` filter instead.",
+  `Within \`${BASE_PATH}\` we only add. A removal is announced at least a year ahead, in the \`Deprecation\` and \`Sunset\``,
+  "headers of each response; after it the operation responds 410. One operation is deprecated:",
+  `\`${method} ${path}\` is removed on ${longDate(deprecated.sunset)}. Use \`GET ${deprecated.replacement}\` with the \`status\` filter`,
+  "instead.",
 );
 
 const environments = lines(
   "## Environments",
   "",
-  "Production and staging are the same program with separate data, keys and addresses. Keys beginning with `pet_live_`",
-  "work in production only, those beginning with `pet_test_` in staging only.",
+  "Production and staging have separate base URLs, data and keys. Keys that begin with",
+  `\`${KEY_PREFIX.production}\` work in production only, keys that begin with \`${KEY_PREFIX.staging}\` in staging only.`,
 );

@@ -1,34 +1,42 @@
+import { KEY_PREFIX } from "../constants.ts";
 import { toJson } from "../json.ts";
 import { EXAMPLES } from "./examples.ts";
 import { HEADERS } from "./headers.ts";
 import { PARAMETERS, parametersOf } from "./parameters.ts";
-import { introduction } from "./description.ts";
+import { description, type DocumentedSettings } from "./description.ts";
 import { responsesOf, responsesOutsideOperations, sharedResponses } from "./responses.ts";
 import { SCHEMAS, schemaRef } from "./component-schemas.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../operations.ts";
 import type { JsonSchema } from "../schema.ts";
 
-export interface OpenApiOptions {
-  /** Base addresses, `/v1` included, without a trailing slash. */
+export interface OpenApiOptions extends DocumentedSettings {
+  /** Base URLs, including the base path, without a trailing slash. */
   readonly servers: { readonly production: string; readonly staging: string };
-  /** The environment that hands the document out: its server comes first, and the examples use it. */
+  /** The environment of the server that serves the document: it comes first, and the examples use it. */
   readonly current?: "production" | "staging";
 }
 
-/** The OpenAPI 3.1 document. The bounds of int64 are bigints in it; `openApiJson` writes them exactly. */
-export function openApiDocument({ servers, current = "production" }: OpenApiOptions): JsonSchema {
-  const production = { url: servers.production, description: "Production: keys begin with `pet_live_`" };
+/** The OpenAPI 3.1 document. It has the bounds of int64 as bigints; `openApiJson` writes them exactly. */
+export function openApiDocument({
+  servers,
+  current = "production",
+  ...settings
+}: OpenApiOptions): JsonSchema {
+  const production = {
+    url: servers.production,
+    description: `Production: keys begin with \`${KEY_PREFIX.production}\``,
+  };
   const staging = {
     url: servers.staging,
-    description: "Staging, with data of its own: keys begin with `pet_test_`",
+    description: `Staging, with separate data: keys begin with \`${KEY_PREFIX.staging}\``,
   };
   return {
     openapi: "3.1.0",
     info: {
       title: "Petstore",
       version: "1.0.0",
-      summary: "A pet store over HTTP, exact in its limits and its integers",
-      description: introduction(servers[current]),
+      summary: "A pet store over HTTP",
+      description: description(servers[current], settings),
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: current === "production" ? [production, staging] : [staging, production],
@@ -52,15 +60,17 @@ export function openApiJson(options: OpenApiOptions): string {
 }
 
 const TAGS: readonly { name: Operation["tag"]; description: string }[] = [
-  { name: "Pets", description: "What the store has to offer." },
-  { name: "Orders", description: "Who takes which pet home. Orders move the status of their pets." },
+  { name: "Pets", description: "The pets of the store." },
+  { name: "Orders", description: "Orders for pets. An order changes the status of its pet." },
 ];
 
 const API_KEY = {
   type: "http",
   scheme: "bearer",
-  bearerFormat: "pet_live_… or pet_test_…",
-  description: "An API key as a bearer token. The scheme's name may be written in any case.",
+  bearerFormat: Object.values(KEY_PREFIX)
+    .map((prefix) => `${prefix}…`)
+    .join(" or "),
+  description: "An API key as a bearer token. The name of the scheme is case-insensitive.",
 };
 
 function paths(): JsonSchema {

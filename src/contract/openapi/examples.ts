@@ -1,7 +1,31 @@
-import type { ErrorCode } from "../errors.ts";
-import type { Input, OPERATIONS, OperationId } from "../operations.ts";
-import type { Infer } from "../schema.ts";
-import type { Order, Pet } from "../resources.ts";
+import {
+  BODY_TOO_LARGE,
+  type ErrorCode,
+  ERRORS,
+  IDEMPOTENCY_CONFLICT,
+  IDEMPOTENCY_KEY_REUSED,
+  INTERNAL_ERROR,
+  INVALID_API_KEY,
+  INVALID_JSON,
+  invalidBody,
+  invalidParameter,
+  keyBanned,
+  methodNotAllowed,
+  MISSING_API_KEY,
+  NOT_FOUND,
+  operationRemoved,
+  orderClosed,
+  orderNotFound,
+  petNotAvailable,
+  petNotFound,
+  rateLimited,
+  type Rejection,
+  serviceUnavailable,
+  UNSUPPORTED_MEDIA_TYPE,
+} from "../errors.ts";
+import { allowedMethods, type Input, OPERATIONS, type OperationId } from "../operations.ts";
+import { type Infer, Invalid, type JsonSchema, problemsOf, type Schema } from "../schema.ts";
+import { NewPet, type Order, type Pet } from "../resources.ts";
 
 interface Example<T> {
   readonly summary: string;
@@ -9,7 +33,7 @@ interface Example<T> {
 }
 type Examples<T> = Readonly<Record<string, Example<T>>>;
 
-type Success<Id extends OperationId> = (typeof OPERATIONS)[Id]["success"] extends {
+type SuccessBody<Id extends OperationId> = (typeof OPERATIONS)[Id]["success"] extends {
   body: "list";
   of: infer S;
 }
@@ -17,7 +41,7 @@ type Success<Id extends OperationId> = (typeof OPERATIONS)[Id]["success"] extend
   : Infer<(typeof OPERATIONS)[Id]["success"]["of"]>;
 
 type ExamplesOf<Id extends OperationId> = {
-  readonly success: Examples<Success<Id>>;
+  readonly success: Examples<SuccessBody<Id>>;
 } & (undefined extends Input<Id>["body"]
   ? { readonly request?: never }
   : { readonly request: Examples<Input<Id>["body"]> });
@@ -26,12 +50,12 @@ const rex: Pet = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
 const mia: Pet = { id: 2n, name: "Mia", categoryId: 9_007_199_254_740_993n };
 const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11-15T09:30:00.000Z" };
 
-/** Typed by the table, so that an operation without examples, or an example out of shape, does not compile. */
+/** An operation without examples, or an example of another type, does not compile. */
 export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   listPets: {
     success: {
       page: { summary: "Two pets, the second without a status", value: [rex, mia] },
-      empty: { summary: "No pet fits the filter", value: [] },
+      empty: { summary: "No pet matches the filter", value: [] },
     },
   },
   createPet: {
@@ -41,13 +65,13 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
         value: { name: "Rex", categoryId: 7n, status: "available" },
       },
       minimal: {
-        summary: "Only what is required, with an identifier that a double would round",
+        summary: "Only the required fields, with an identifier that a double would round",
         value: { name: "Mia", categoryId: 9_007_199_254_740_993n },
       },
     },
     success: {
       available: { summary: "The pet with its identifier", value: rex },
-      minimal: { summary: "No status was given, so none is answered", value: mia },
+      minimal: { summary: "A pet that was created without a status has none", value: mia },
     },
   },
   getPet: {
@@ -56,7 +80,7 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   listOrders: {
     success: {
       page: { summary: "One order", value: [placed] },
-      empty: { summary: "No order fits the filter", value: [] },
+      empty: { summary: "No order matches the filter", value: [] },
     },
   },
   placeOrder: {
@@ -65,8 +89,8 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   },
   updateOrder: {
     request: {
-      complete: { summary: "The pet is handed over", value: { status: "completed" } },
-      cancel: { summary: "The pet goes back on offer", value: { status: "cancelled" } },
+      complete: { summary: "Complete the order", value: { status: "completed" } },
+      cancel: { summary: "Cancel the order", value: { status: "cancelled" } },
     },
     success: {
       completed: { summary: "Pet 1 is now sold", value: { ...placed, status: "completed" } },
@@ -75,28 +99,39 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   },
 };
 
-/** What an error's `message` may say; programs decide on `code`. */
-export const ERROR_MESSAGES: Readonly<Record<ErrorCode, string>> = {
-  invalid_json: "The body must be valid JSON.",
-  invalid_body: "categoryId must be an integer from -2^63 to 2^63 - 1.",
-  invalid_parameter: "limit must be an integer from 1 to 100 in plain decimal.",
-  missing_api_key: "Send an API key: Authorization: Bearer <key>.",
-  invalid_api_key: "This API key is wrong, revoked, expired or of another environment.",
-  not_found: "No resource lives at this path.",
-  pet_not_found: "There is no pet 42.",
-  order_not_found: "There is no order 42.",
-  method_not_allowed: "This path allows GET, HEAD, POST, OPTIONS, not DELETE.",
-  pet_not_available: "Pet 1 is pending.",
-  order_closed: "Order 1 is completed.",
-  idempotency_conflict: "The first request with this Idempotency-Key is still running.",
-  operation_removed: "This operation has been removed; Link names its successor.",
-  body_too_large: "The body must be at most 64 KiB (65,536 bytes).",
-  unsupported_media_type: "Content-Type must be application/json.",
-  idempotency_key_reused: "This Idempotency-Key was used with another body; take a new one.",
-  rate_limited:
-    "The limit is used up: X-RateLimit-Limit says which. Wait as many seconds as Retry-After says.",
-  key_banned:
-    "This key is banned for a while, for requests sent on after a 429. Wait as many seconds as Retry-After says.",
-  internal_error: "Something went wrong on our side; it has been logged.",
-  unavailable: "The service cannot answer right now; try again soon.",
+/** Built by the functions that the server calls. */
+const REJECTIONS: { readonly [C in ErrorCode]: Rejection<C> } = {
+  invalid_json: INVALID_JSON,
+  invalid_body: invalidBody(invalid(NewPet, { name: "Rex", categoryId: "7" })),
+  invalid_parameter: invalidParameter(
+    new Invalid(problemsOf("limit", invalid(OPERATIONS.listPets.query.limit, "0"))),
+  ),
+  missing_api_key: MISSING_API_KEY,
+  invalid_api_key: INVALID_API_KEY,
+  not_found: NOT_FOUND,
+  pet_not_found: petNotFound(42n),
+  order_not_found: orderNotFound(42n),
+  method_not_allowed: methodNotAllowed("DELETE", allowedMethods(OPERATIONS.listPets.path)),
+  pet_not_available: petNotAvailable(1n, "pending"),
+  order_closed: orderClosed(1n, "completed"),
+  idempotency_conflict: IDEMPOTENCY_CONFLICT,
+  operation_removed: operationRemoved(OPERATIONS.getPet.deprecated),
+  body_too_large: BODY_TOO_LARGE,
+  unsupported_media_type: UNSUPPORTED_MEDIA_TYPE,
+  idempotency_key_reused: IDEMPOTENCY_KEY_REUSED,
+  rate_limited: rateLimited(12),
+  key_banned: keyBanned(300),
+  internal_error: INTERNAL_ERROR,
+  unavailable: serviceUnavailable(1),
 };
+
+export function errorExample(code: ErrorCode): JsonSchema {
+  const { status, meaning } = ERRORS[code];
+  return { summary: meaning, value: { ...REJECTIONS[code], status } };
+}
+
+function invalid(schema: Schema<unknown>, value: unknown): Invalid {
+  const result = schema.read(value);
+  if (result instanceof Invalid) return result;
+  throw new Error("the example of an invalid value is valid");
+}

@@ -1,120 +1,122 @@
+import { CHALLENGE, DOCS_PATH, INVALID_KEY_CHALLENGE, PAGE_LIMIT } from "../constants.ts";
 import { encodeCursor } from "../cursor.ts";
-import { OPERATIONS, type Operation } from "../operations.ts";
+import { allowedMethods, BASE_PATH, OPERATIONS, type Operation } from "../operations.ts";
 import type { JsonSchema } from "../schema.ts";
 
 interface Header {
   readonly description: string;
-  /** Whether every answer that declares the header carries it. */
+  /** Whether every response that declares the header has it. */
   readonly required: boolean;
   readonly schema: JsonSchema;
   readonly example: unknown;
 }
 
-const { since, sunset } = OPERATIONS.getPet.deprecated;
+const { since, sunset, replacement } = OPERATIONS.getPet.deprecated;
+const ORIGIN = "https://petstore.test";
 
-/** On every answer under the base address, whatever its status. */
+/** On every response under the base path, whatever its status. */
 export const RATE_LIMIT_HEADERS = [
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
   "X-RateLimit-Reset",
 ] as const;
 
-/** `components/headers`. `Link` stands here twice, because what it links to depends on the operation. */
+/** `components/headers`. There are two kinds of `Link`: the next page, and the replacement of an operation. */
 export const HEADERS = {
   "X-RateLimit-Limit": {
     description:
-      "Requests that the reported window allows: of the key's two windows, the one with fewest left.",
+      "Requests that the window allows. Of the two windows of a key, the headers describe the one with the fewest requests left.",
     required: true,
     schema: { type: "integer", minimum: 1 },
     example: 60,
   },
   "X-RateLimit-Remaining": {
-    description: "Requests left in that window, after this one.",
+    description: "Requests left in that window after this one.",
     required: true,
     schema: { type: "integer", minimum: 0 },
     example: 41,
   },
   "X-RateLimit-Reset": {
     description:
-      "Unix second at which that window closes (for a banned key: at which the ban ends), rounded up.",
+      "Unix time in seconds, rounded up, at which that window closes or, for a banned key, the ban ends.",
     required: true,
     schema: { type: "integer", minimum: 0 },
     example: 1794733260,
   },
   "Retry-After": {
-    description: "Whole seconds to wait. A request sent after that long is not refused for the same reason.",
+    description: "Seconds to wait before the next request.",
     required: true,
     schema: { type: "integer", minimum: 1 },
     example: 23,
   },
   "WWW-Authenticate": {
-    description:
-      'How to authenticate. `error="invalid_token"` is added when a key was sent and is not valid.',
+    description: 'How to authenticate, with `error="invalid_token"` if the request has an API key.',
     required: true,
-    schema: { type: "string", pattern: '^Bearer realm="petstore"' },
-    example: 'Bearer realm="petstore", error="invalid_token"',
+    schema: { type: "string", pattern: `^${CHALLENGE}` },
+    example: INVALID_KEY_CHALLENGE,
   },
   ETag: {
     description:
-      "Names this state of the answer. Send it as `If-None-Match` to be told whether it still holds.",
+      "Identifies this version of the response. Send it in `If-None-Match` to get 304 while it is unchanged.",
     required: true,
     schema: { type: "string", pattern: '^(W/)?"[^"]*"$' },
     example: '"1f3a9c0e5b7d2846"',
   },
   NextLink: {
-    description: 'The next page, as `rel="next"`; absent on the last one.',
+    description: 'The URL of the next page, as `rel="next"`. The last page has no such link.',
     required: false,
     schema: { type: "string", pattern: '^<[^>]+>; rel="next"$' },
-    example: `<https://petstore.test/v1/pets?limit=20&cursor=${encodeCursor("pets", 20n)}>; rel="next"`,
+    example: `<${ORIGIN}${BASE_PATH}/pets?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor("pets", 20n)}>; rel="next"`,
   },
   SuccessorLink: {
     description:
-      'What to use instead, as `rel="successor-version"`, and what is to happen, as `rel="deprecation"`.',
+      'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
     required: true,
     schema: { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
     example:
-      '<https://petstore.test/v1/pets>; rel="successor-version", ' +
-      '<https://petstore.test/docs#deprecation>; rel="deprecation"; type="text/html"',
+      `<${ORIGIN}${BASE_PATH}${replacement}>; rel="successor-version", ` +
+      `<${ORIGIN}${DOCS_PATH}#deprecation>; rel="deprecation"; type="text/html"`,
   },
   Location: {
-    description: "Address of what was created.",
+    description: "URL of the new resource.",
     required: true,
     schema: { type: "string", format: "uri" },
-    example: "https://petstore.test/v1/pets/1",
+    example: `${ORIGIN}${BASE_PATH}/pets/1`,
   },
   Deprecation: {
-    description: "Since when the operation has been deprecated (RFC 9745): `@` and a Unix second.",
+    description:
+      "The time since which the operation is deprecated (RFC 9745): `@` and the Unix time in seconds.",
     required: true,
     schema: { type: "string", pattern: "^@[0-9]+$" },
     example: `@${since.getTime() / 1000}`,
   },
   Sunset: {
-    description: "The instant of the operation's removal (RFC 8594), as an HTTP date.",
+    description: "The time at which the operation is removed (RFC 8594), as an HTTP date.",
     required: true,
     schema: { type: "string", pattern: " GMT$" },
     example: sunset.toUTCString(),
   },
   "Idempotent-Replayed": {
     description:
-      "`true` on the stored answer to an earlier request with this `Idempotency-Key`; else absent.",
+      "`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.",
     required: false,
     schema: { type: "string", enum: ["true"] },
     example: "true",
   },
 } as const satisfies Record<string, Header>;
 
-/** No component: linters would call it unused, since it stands in answers that belong to no operation. */
+/** Not in `components`: linters report it as unused, because it is on responses outside the operations. */
 export const ALLOW: Header = {
-  description: "The methods this path has.",
+  description: "The methods that the path allows.",
   required: true,
   schema: { type: "string", pattern: "^[A-Z]+(, [A-Z]+)*$" },
-  example: "GET, HEAD, POST, OPTIONS",
+  example: allowedMethods(OPERATIONS.listPets.path),
 };
 
 type Name = Exclude<keyof typeof HEADERS, "NextLink" | "SuccessorLink">;
 export type ResponseHeader = Name | "Link";
 
-/** The headers of one response by reference: the rate-limit triple and what the response adds to it. */
+/** References to the headers of one response: the rate limit headers and those in `added`. */
 export function headersOf(added: readonly ResponseHeader[], operation?: Operation): JsonSchema {
   const link = operation?.deprecated ? "SuccessorLink" : "NextLink";
   const names = [...RATE_LIMIT_HEADERS, ...added];
@@ -123,11 +125,11 @@ export function headersOf(added: readonly ResponseHeader[], operation?: Operatio
   );
 }
 
-/** What a deprecated operation announces in each of its answers. */
-export const REMOVAL_HEADERS = ["Deprecation", "Sunset", "Link"] as const;
+/** On every response of a deprecated operation. */
+export const DEPRECATION_HEADERS = ["Deprecation", "Sunset", "Link"] as const;
 
-/** The same on a fault, which may strike before the operation is known. */
-export function removalIfKnown(): JsonSchema {
+/** The same on a 5xx, which may happen before the operation is known. */
+export function optionalDeprecationHeaders(): JsonSchema {
   const { Deprecation, Sunset, SuccessorLink } = HEADERS;
   const headers = Object.entries({ Deprecation, Sunset, Link: SuccessorLink });
   return Object.fromEntries(headers.map(([name, header]) => [name, { ...header, required: false }]));

@@ -1,4 +1,6 @@
+import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_LIFETIME_MS, PAGE_LIMIT } from "../constants.ts";
 import { encodeCursor } from "../cursor.ts";
+import { duration } from "../formatting.ts";
 import { OPERATIONS, type Operation } from "../operations.ts";
 import { int64, type JsonSchema, type Schema } from "../schema.ts";
 import { schemaRef } from "./component-schemas.ts";
@@ -7,20 +9,21 @@ const ref = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${na
 
 const { limit, cursor } = OPERATIONS.listPets.query;
 
-/** `components/parameters`: those that several operations take alike. */
+/** `components/parameters`: those that several operations share. */
 export const PARAMETERS = {
-  limit: queryParameter("limit", limit, "The most entries that a page may hold.", 20),
+  limit: queryParameter("limit", limit, "The maximum number of items on a page.", PAGE_LIMIT.default),
   cursor: queryParameter(
     "cursor",
     cursor,
-    'Where to carry on. Opaque: take it, with the rest of the address, from `Link` with `rel="next"`.',
+    'The position of the page. Opaque: follow the URL in the `Link` header with `rel="next"`.',
     encodeCursor("pets", 20n),
   ),
   "If-None-Match": {
     name: "If-None-Match",
     in: "header",
     required: false,
-    description: "`ETag`s seen earlier. The answer is 304, without a body, when one of them still holds.",
+    description:
+      "One or more `ETag`s. The response is 304 without a body if the current `ETag` is one of them.",
     schema: { type: "string" },
     example: '"1f3a9c0e5b7d2846"',
   },
@@ -29,21 +32,27 @@ export const PARAMETERS = {
     in: "header",
     required: false,
     description:
-      "Makes a retry safe: up to 255 visible characters, quoted or bare, of your own making and new for each piece of " +
-      "work. A repeat within 24 hours gets the first successful answer again instead of doing the work again.",
-    schema: { type: "string", minLength: 1, maxLength: 257, pattern: "^[!-~]+$" },
+      `Makes a retry safe. Choose a new key of up to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters for each new operation; ` +
+      `double quotes around it are optional. A retry within ${duration(IDEMPOTENCY_LIFETIME_MS)} gets the first successful response again.`,
+    // The two double quotes count too.
+    schema: { type: "string", minLength: 1, maxLength: IDEMPOTENCY_KEY_MAX_LENGTH + 2, pattern: "^[!-~]+$" },
     example: "0198a6f2-6d5e-7cc1-9a53-2f6f1d8f3b11",
   },
 } as const satisfies Record<string, JsonSchema>;
 
-export function parametersOf({ identifier, query = {}, retriable, success }: Operation): JsonSchema[] {
+export function parametersOf({
+  identifier,
+  query = {},
+  acceptsIdempotencyKey,
+  success,
+}: Operation): JsonSchema[] {
   const parameters = identifier ? [pathParameter(identifier)] : [];
   for (const [name, schema] of Object.entries(query)) {
     if (name === "limit" || name === "cursor") parameters.push(ref(name));
-    else parameters.push(queryParameter(name, schema, `Only entries with this ${name}.`));
+    else parameters.push(queryParameter(name, schema, `Only items with this ${name}.`));
   }
   if (success.headers.includes("ETag")) parameters.push(ref("If-None-Match"));
-  if (retriable) parameters.push(ref("Idempotency-Key"));
+  if (acceptsIdempotencyKey) parameters.push(ref("Idempotency-Key"));
   return parameters;
 }
 

@@ -1,8 +1,14 @@
 import { ERRORS, type ErrorCode } from "../errors.ts";
 import { COMMON_ERRORS, OPERATIONS, type Operation, type OperationId } from "../operations.ts";
 import type { JsonSchema } from "../schema.ts";
-import { ERROR_MESSAGES, EXAMPLES } from "./examples.ts";
-import { ALLOW, headersOf, REMOVAL_HEADERS, removalIfKnown, type ResponseHeader } from "./headers.ts";
+import { errorExample, EXAMPLES } from "./examples.ts";
+import {
+  ALLOW,
+  DEPRECATION_HEADERS,
+  headersOf,
+  optionalDeprecationHeaders,
+  type ResponseHeader,
+} from "./headers.ts";
 import { errorSchema, successSchema } from "./component-schemas.ts";
 
 const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
@@ -11,24 +17,24 @@ const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
   503: ["Retry-After"],
 };
 
-/** Every answer an operation may give, by status. */
+/** Every response of an operation, by status. */
 export function responsesOf(id: OperationId): JsonSchema {
   const operation: Operation = OPERATIONS[id];
   const responses: Record<string, JsonSchema> = { [operation.success.status]: successResponse(id) };
   if (operation.success.headers.includes("ETag")) responses["304"] = notModified(operation);
   for (const [status, codes] of errorsOf(operation)) {
-    const removal = removalHeaders(operation, codes);
-    responses[status] = removal ? errorResponse(status, codes, removal) : responseRef(codes);
+    const deprecation = deprecationHeaders(operation, codes);
+    responses[status] = deprecation ? errorResponse(status, codes, deprecation) : responseRef(codes);
   }
   return responses;
 }
 
-/** Error responses live in `components` under a name made of their codes, so that equal ones are one. */
+/** Error responses in `components`, named after their codes. Operations share them. */
 export function sharedResponses(): JsonSchema {
   const shared: Record<string, JsonSchema> = {};
   for (const operation of Object.values<Operation>(OPERATIONS)) {
     for (const [status, codes] of errorsOf(operation)) {
-      if (!removalHeaders(operation, codes)) shared[nameOf(codes)] = errorResponse(status, codes);
+      if (!deprecationHeaders(operation, codes)) shared[nameOf(codes)] = errorResponse(status, codes);
     }
   }
   return shared;
@@ -38,18 +44,18 @@ const responseRef = (codes: readonly ErrorCode[]): JsonSchema => ({
   $ref: `#/components/responses/${nameOf(codes)}`,
 });
 
-/** Admission answers before the operation is known, so its refusals cannot announce an operation's end. */
-function removalHeaders(operation: Operation, codes: readonly ErrorCode[]): JsonSchema | undefined {
+/** A 401 or a 429 comes before the operation is known, so it has no deprecation headers. */
+function deprecationHeaders(operation: Operation, codes: readonly ErrorCode[]): JsonSchema | undefined {
   if (!operation.deprecated) return undefined;
-  if (codes.some((code) => operation.errors.includes(code))) return headersOf(REMOVAL_HEADERS, operation);
-  return codes.some((code) => ERRORS[code].status >= 500) ? removalIfKnown() : undefined;
+  if (codes.some((code) => operation.errors.includes(code))) return headersOf(DEPRECATION_HEADERS, operation);
+  return codes.some((code) => ERRORS[code].status >= 500) ? optionalDeprecationHeaders() : undefined;
 }
 
-/** Answers that belong to no operation: they have no place of their own in OpenAPI, hence the extension. */
+/** Responses that belong to no operation, in an extension because OpenAPI has no place for them. */
 export function responsesOutsideOperations(): JsonSchema {
   const responses: Record<string, JsonSchema> = {
     "204": {
-      description: "The answer to OPTIONS: `Allow` lists the path's methods.",
+      description: "The response to OPTIONS. `Allow` lists the methods of the path.",
       headers: { ...headersOf([]), Allow: ALLOW },
     },
     "404": errorResponse(404, ["not_found"]),
@@ -69,16 +75,13 @@ function successResponse(id: OperationId): JsonSchema {
 }
 
 function notModified(operation: Operation): JsonSchema {
-  const description = "Still as it was when the `ETag` in `If-None-Match` was given; there is no body.";
+  const description = "Not modified: the current `ETag` is in `If-None-Match`. There is no body.";
   return { description, headers: headersOf(operation.success.headers, operation) };
 }
 
 function errorResponse(status: number, codes: readonly ErrorCode[], headers: JsonSchema = {}): JsonSchema {
   const meanings = codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`);
-  const examples = codes.map((code) => [
-    code,
-    { summary: ERRORS[code].meaning, value: { code, message: ERROR_MESSAGES[code], status } },
-  ]);
+  const examples = codes.map((code) => [code, errorExample(code)]);
   return {
     description: meanings.join("\n\n"),
     headers: { ...headersOf(ADDED_HEADERS[status] ?? []), ...headers },

@@ -1,10 +1,7 @@
+import { IDEMPOTENCY_LIFETIME_MS } from "../../contract/constants.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../contract/errors.ts";
 import type { SQL } from "bun";
-import {
-  IDEMPOTENCY_LIFETIME_MS,
-  type IdempotencyRecord,
-  replay,
-  STILL_IN_PROGRESS,
-} from "../../domain/idempotency.ts";
+import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import { type IdempotentOperation, requestName } from "../in-progress-requests.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
@@ -46,7 +43,7 @@ export class IdempotencyRecords {
     const records = await this.#find(tx, idempotent);
     for (const [i, write] of idempotent.entries()) {
       const record = records.get(requestName(this.operation, write.request));
-      if (!locked[i]) results.set(write, STILL_IN_PROGRESS);
+      if (!locked[i]) results.set(write, IDEMPOTENCY_CONFLICT);
       else if (record !== undefined) results.set(write, replay(write.request, record));
     }
     return results;

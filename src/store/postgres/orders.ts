@@ -1,5 +1,11 @@
 import type { SQL } from "bun";
-import type { Rejection } from "../../contract/errors.ts";
+import {
+  orderClosed,
+  orderNotFound,
+  petNotAvailable,
+  petNotFound,
+  type Rejection,
+} from "../../contract/errors.ts";
 import {
   encodeOrder,
   type Order,
@@ -9,7 +15,6 @@ import {
 } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type { IdempotentRequest, Page, PageQuery, WriteResult } from "../../domain/ports.ts";
-import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../rejections.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
 import { nextIdLock } from "./advisory-locks.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";

@@ -1,4 +1,11 @@
-import type { ErrorCode, Rejection } from "../../contract/errors.ts";
+import {
+  type ErrorCode,
+  orderClosed,
+  orderNotFound,
+  petNotAvailable,
+  petNotFound,
+  type Rejection,
+} from "../../contract/errors.ts";
 import {
   encodeOrder,
   encodePet,
@@ -13,7 +20,6 @@ import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/or
 import type { IdempotentRequest, KeyStore, Page, PageQuery, Store, WriteResult } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
-import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../rejections.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
 import { ChangeCounters } from "./change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";

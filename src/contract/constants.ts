@@ -1,0 +1,18 @@
+/** The bounds and names that the API promises. Validation, messages and the OpenAPI document take them from here. */
+export const MAX_BODY_BYTES = 64 * 1024;
+/** In code points. */
+export const NAME_MAX_LENGTH = 1_024;
+export const PAGE_LIMIT = { min: 1, max: 100, default: 20 } as const;
+
+export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
+export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000;
+
+/** The beginning of every API key, by environment. */
+export const KEY_PREFIX = { production: "pet_live_", staging: "pet_test_" } as const;
+
+/** `WWW-Authenticate` of a 401, without and with an API key in the request. */
+export const CHALLENGE = 'Bearer realm="petstore"';
+export const INVALID_KEY_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
+
+/** The documentation is not versioned: its path is not below the base path. */
+export const DOCS_PATH = "/docs";

@@ -1,0 +1,37 @@
+/** Numbers, dates and durations as messages and documentation write them. */
+
+/** `1 second`, `12 seconds`. */
+export function plural(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+}
+
+/** `1,000`. */
+export function grouped(number: number): string {
+  return number.toLocaleString("en");
+}
+
+/** `64 KiB`. */
+export function kibibytes(bytes: number): string {
+  return `${bytes / 1024} KiB`;
+}
+
+const UNITS = [
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+] as const;
+
+/** `24 hours`, `5 minutes`, `90 seconds`: in the largest unit that needs no fraction. */
+export function duration(ms: number): string {
+  const unit = UNITS.find(([, length]) => ms >= length && ms % length === 0);
+  return unit ? plural(ms / unit[1], unit[0]) : plural(ms / 1000, "second");
+}
+
+/** `5 December 2030`, in UTC. */
+export function longDate(date: Date): string {
+  return date.toLocaleDateString("en-GB", {
+    day: "numeric",
+    month: "long",
+    year: "numeric",
+    timeZone: "UTC",
+  });
+}
