@@ -16,6 +16,7 @@ import {
   errorResponse,
   internalErrorResponse,
   isAuthenticated,
+  protocolErrorResponse,
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
@@ -82,6 +83,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       log.error("request failed outside of the API", { error });
       return internalErrorResponse();
     },
+    protocolError: protocolErrorResponse,
   };
 }
 
@@ -89,4 +91,5 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 export const startupHandler: RequestHandler = {
   handle: () => unavailableResponse(1),
   handleError: () => internalErrorResponse(),
+  protocolError: protocolErrorResponse,
 };

@@ -1,9 +1,16 @@
 import { DOCS_PATH } from "../contract/constants.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
+import { ALL_METHODS } from "../contract/operations.ts";
 import type { Request } from "../http1/index.ts";
 import type { Response } from "../http1/index.ts";
 import { apiDocs } from "./api-docs.ts";
-import { errorResponse, headerLinesOf, jsonResponse, unavailableResponse } from "./responses.ts";
+import {
+  emptyResponse,
+  errorResponse,
+  headerLinesOf,
+  jsonResponse,
+  unavailableResponse,
+} from "./responses.ts";
 
 export interface StaticRouteOptions {
   /** The OpenAPI document as JSON. */
@@ -27,6 +34,8 @@ export function createStaticRoutes({
     [DOCS_PATH, route(() => ({ status: 200, headerLines: HTML, body: docs() }))],
     ["/openapi.json", route(() => jsonResponse(200, "", openApiJson()))],
     ["/healthz", route(health)],
+    // The parser allows no other method with this target (RFC 9112, 3.2.4).
+    ["*", () => emptyResponse(204, headerLinesOf({ Allow: ALL_METHODS }))],
   ]);
 }
 

@@ -27,7 +27,7 @@ export const MAX_REQUEST_LINE_BYTES = 8 * 1024;
 export const MAX_HEAD_BYTES = 16 * 1024;
 /** Most heads are shorter. Looking at so little first keeps it cheap to parse many pipelined requests. */
 const TYPICAL_HEAD_BYTES = 1_024;
-/** Nothing else starts a request line. A TLS handshake, for instance, is rejected without waiting for the end of a line. */
+/** Nothing else starts a request line: a TLS handshake is rejected before the end of a line arrives. */
 const TOKEN_CHARACTER = new RegExp(`[${TOKEN_CHARACTERS}]`);
 const CR = 0x0d;
 

@@ -36,7 +36,7 @@ const REASON_PHRASES = {
 
 export type Status = keyof typeof REASON_PHRASES;
 
-/** The status of the response to a request that no handler gets, since it is not valid HTTP/1.1 or arrives too slowly. */
+/** For a request that is not valid HTTP/1.1, or arrives too slowly. */
 export type ProtocolErrorStatus = 400 | 408 | 414 | 431 | 501 | 505;
 
 const STATUS_LINES = Object.fromEntries(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { HttpServer, RequestHandler } from "../../src/http1/index.ts";
 import { CLOSES, type Outcome, WAITS } from "./cases/case.ts";
 import { echoHandler, startEchoServer } from "./echo-server.ts";

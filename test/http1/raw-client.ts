@@ -68,9 +68,17 @@ export class RawClient {
       this.#onChange();
       resolve();
     });
-    this.#socket.on("error", reject);
+    this.#socket.on("error", (error) => {
+      this.#isClosed = true;
+      this.#onChange();
+      reject(error);
+    });
     promise.catch(() => {});
     this.closed = promise;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   get responses(): readonly RawResponse[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { ReadBuffer } from "../../src/http1/read-buffer.ts";
 
 const operation = fc.oneof(

@@ -26,14 +26,21 @@ const wait = (): never => {
   throw new Stop(WAITS);
 };
 
-export interface Leniency {
-  /** LF alone ends a line, and CR or LF before a request line is skipped, as load balancers do (RFC 9112, 2.2). */
-  readonly allowsBareLf: boolean;
+export function readStream(stream: string): Outcome[] {
+  return readRequests(new Input(stream, false));
 }
 
-export function readStream(stream: string, { allowsBareLf }: Leniency = { allowsBareLf: false }): Outcome[] {
+/**
+ * How a load balancer may read the stream. It accepts what RFC 9112 lets it accept: LF alone as the end of a line (2.2),
+ * folded fields (5.2), equal lengths (6.3). It goes on behind what does not change where a request ends: a target, a
+ * field or a Host that is not valid. Such requests are listed, too.
+ */
+export function readLeniently(stream: string): Outcome[] {
+  return readRequests(new Input(stream, true));
+}
+
+function readRequests(input: Input): Outcome[] {
   const outcomes: Outcome[] = [];
-  const input = new Input(stream, allowsBareLf);
   try {
     for (;;) {
       input.skipEmptyLines();
@@ -51,11 +58,24 @@ export function readStream(stream: string, { allowsBareLf }: Leniency = { allows
 class Input {
   constructor(
     public rest: string,
-    private readonly allowsBareLf: boolean,
+    readonly isLenient: boolean,
   ) {}
 
+  /** A CRLF and nothing before it. */
+  endOfLine(): void {
+    if (this.isLenient && this.rest.startsWith("\n")) return void this.take(1);
+    if (!"\r\n".startsWith(this.rest.slice(0, 2))) fail(400);
+    if (this.rest.length < 2) wait();
+    this.take(2);
+  }
+
+  /** For what does not change where the request ends. */
+  reject(status: 400 | 431 | 501 | 505): void {
+    if (!this.isLenient) fail(status);
+  }
+
   skipEmptyLines(): void {
-    this.rest = this.rest.replace(this.allowsBareLf ? /^[\r\n]+/ : /^(\r\n)+/, "");
+    this.rest = this.rest.replace(this.isLenient ? /^[\r\n]+/ : /^(\r\n)+/, "");
   }
 
   take(count: number): string {
@@ -70,8 +90,8 @@ class Input {
     if (end >= maxBytes || (end === -1 && this.rest.length >= maxBytes)) return tooLong();
     if (end === -1) return wait();
     const line = this.take(end + 1);
-    if (line.endsWith("\r\n")) return line.slice(0, -2);
-    return this.allowsBareLf ? line.slice(0, -1) : fail(400);
+    if (this.isLenient) return line.replace(/\r*\n$/, "");
+    return line.endsWith("\r\n") ? line.slice(0, -2) : fail(400);
   }
 }
 
@@ -89,18 +109,19 @@ function readRequest(input: Input): { reading: string; closes: boolean } {
   for (;;) {
     const line = input.line(MAX_HEAD_BYTES - (available - input.rest.length), () => fail(431));
     if (line === "") break;
-    lines.push(line);
+    if (input.isLenient && lines.length > 0 && /^[ \t]/.test(line)) lines.push(`${lines.pop()} ${line}`);
+    else lines.push(line);
   }
-  const fields = lines.map(readField);
-  if (fields.length > MAX_FIELDS) fail(431);
-  checkHost(fields, minorVersion);
+  const fields = lines.map((line) => readField(input, line));
+  if (fields.length > MAX_FIELDS) input.reject(431);
+  checkHost(input, fields, minorVersion);
   const body = readBody(input, fields, minorVersion);
   return { reading: readingOf({ method, ...target, body }), closes: closesAfter(fields, minorVersion) };
 }
 
 function readRequestLine(input: Input) {
-  if (!/^(\r|[!#$%&'*+\-.^_`|~0-9A-Za-z])/.test(input.rest)) fail(400);
-  if (/^\r[^\n]/.test(input.rest)) fail(400);
+  if (!/^(\r|[!#$%&'*+\-.^_`|~0-9A-Za-z])/.test(input.rest)) input.reject(400);
+  if (/^\r[^\n]/.test(input.rest)) input.reject(400);
   const start = input.rest;
   const line = input.line(MAX_REQUEST_LINE_BYTES, () =>
     fail(
@@ -112,24 +133,24 @@ function readRequestLine(input: Input) {
   );
   const words = line.split(" ");
   const [method = "", target = "", version = ""] = words;
-  if (words.length !== 3 || !isToken(method) || !/^[\x21-\x7e]+$/.test(target)) fail(400);
-  if (!/^HTTP\/[0-9]\.[0-9]$/.test(version)) fail(400);
-  if (version[5] !== "1") fail(505);
-  return { method, target: readTarget(method, target), minorVersion: Number(version[7]) };
+  if (words.length !== 3 || !isToken(method) || !/^[\x21-\x7e]+$/.test(target)) input.reject(400);
+  if (!/^HTTP\/[0-9]\.[0-9]$/.test(version)) input.reject(400);
+  if (version[5] !== "1") input.reject(505);
+  return { method, target: readTarget(input, method, target), minorVersion: Number(version[7]) };
 }
 
 function isToken(text: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(text);
 }
 
-function readTarget(method: string, target: string): Target {
-  if (target.includes("#")) fail(400);
-  if (method === "CONNECT") return fail(isAuthority(target) && /:[0-9]+$/.test(target) ? 501 : 400);
-  if (target === "*") return method === "OPTIONS" ? { path: "*", query: "" } : fail(400);
-  if (target.startsWith("/")) return split(target);
-  const scheme = /^https?:\/\//i.exec(target)?.[0] ?? fail(400);
+function readTarget(input: Input, method: string, target: string): Target {
+  if (target.includes("#")) input.reject(400);
+  if (method === "CONNECT") input.reject(isAuthority(target) && /:[0-9]+$/.test(target) ? 501 : 400);
+  if (target === "*" && method !== "OPTIONS") input.reject(400);
+  if (target === "*" || target.startsWith("/")) return split(target);
+  const scheme = /^[a-z][a-z0-9+\-.]*:\/\//i.exec(target)?.[0] ?? "";
   const authority = target.slice(scheme.length).split(/[/?]/, 1)[0] ?? "";
-  if (!isAuthority(authority)) fail(400);
+  if (!/^https?:/i.test(scheme) || !isAuthority(authority)) input.reject(400);
   const rest = target.slice(scheme.length + authority.length);
   return split(rest.startsWith("/") ? rest : `/${rest}`);
 }
@@ -149,11 +170,11 @@ function isAuthority(text: string): boolean {
   return /^([a-z0-9\-._~!$&'()*+;=]|%[0-9a-f][0-9a-f])+(:[0-9]*)?$/i.test(text);
 }
 
-function readField(line: string): readonly [string, string] {
+function readField(input: Input, line: string): readonly [string, string] {
   const colon = line.indexOf(":");
   const name = line.slice(0, Math.max(colon, 0));
   const value = line.slice(colon + 1);
-  if (!isToken(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fail(400);
+  if (!isToken(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) input.reject(400);
   return [name.toLowerCase(), value.replace(/^[ \t]+|[ \t]+$/g, "")];
 }
 
@@ -165,10 +186,10 @@ const listOf = (fields: Fields, name: string) =>
     value.split(",").map((item) => item.replace(/^[ \t]+|[ \t]+$/g, "").toLowerCase()),
   );
 
-function checkHost(fields: Fields, minorVersion: number): void {
+function checkHost(input: Input, fields: Fields, minorVersion: number): void {
   const hosts = valuesOf(fields, "host");
-  if (hosts.length > 1 || (minorVersion > 0 && hosts.length === 0)) fail(400);
-  for (const host of hosts) if (!isAuthority(host)) fail(400);
+  if (hosts.length > 1 || (minorVersion > 0 && hosts.length === 0)) input.reject(400);
+  for (const host of hosts) if (!isAuthority(host)) input.reject(400);
 }
 
 function closesAfter(fields: Fields, minorVersion: number): boolean {
@@ -185,9 +206,9 @@ function readBody(input: Input, fields: Fields, minorVersion: number): string {
     checkCodings(listOf(fields, "transfer-encoding"));
     return readChunks(input);
   }
-  const [length] = lengths;
+  const [length, ...otherLengths] = input.isLenient ? new Set(listOf(fields, "content-length")) : lengths;
   if (length === undefined) return "";
-  if (lengths.length > 1 || !/^[0-9]+$/.test(length)) fail(400);
+  if (otherLengths.length > 0 || !/^[0-9]+$/.test(length)) fail(400);
   if (!Number.isSafeInteger(Number(length))) fail(400);
   if (Number(length) > MAX_BODY_BYTES) fail(413);
   return input.rest.length < Number(length) ? wait() : input.take(Number(length));
@@ -211,29 +232,28 @@ function readChunks(input: Input): string {
   for (;;) {
     const line = input.line(MAX_CHUNK_LINE_BYTES, () => fail(400));
     const digits = /^[0-9a-f]*/i.exec(line)?.[0] ?? "";
-    checkExtensions(line.slice(digits.length));
+    if (!areExtensions(line.slice(digits.length))) input.reject(400);
     if (digits === "" || digits.replace(/^0+/, "").length > MAX_CHUNK_SIZE_DIGITS) fail(400);
     const size = Number.parseInt(digits, 16);
     if (size === 0) break;
     if (body.length + size > MAX_BODY_BYTES) fail(413);
     if (input.rest.length < size) wait();
     body += input.take(size);
-    if (!"\r\n".startsWith(input.rest.slice(0, 2))) fail(400);
-    if (input.rest.length < 2) wait();
-    input.take(2);
+    input.endOfLine();
   }
   while (true) {
     const line = input.line(MAX_CHUNK_LINE_BYTES, () => fail(400));
     if (line === "") return body;
-    readField(line);
+    readField(input, line);
   }
 }
 
-function checkExtensions(text: string): void {
+function areExtensions(text: string): boolean {
   let rest = text;
   while (rest !== "") {
-    const [extension, name = "", , value = "a"] = EXTENSION.exec(rest) ?? fail(400);
-    if (!isToken(name) || !(value.startsWith('"') || isToken(value))) fail(400);
+    const [extension = "", name = "", , value = "a"] = EXTENSION.exec(rest) ?? [];
+    if (!isToken(name) || !(value.startsWith('"') || isToken(value))) return false;
     rest = rest.slice(extension.length);
   }
+  return true;
 }
