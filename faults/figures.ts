@@ -22,8 +22,8 @@ export interface Measurement extends Period {
 }
 
 const NORMAL = /^(?:serving|stopping|stopped)$/;
-const OUTAGE = /^(Valkey|PostgreSQL) is (?:away|unavailable)\b/;
-const RECOVERY = /^(?:Valkey|PostgreSQL) is (?:back|available)\b/;
+const OUTAGE = /^(Valkey|PostgreSQL) is unavailable\b/;
+const RECOVERY = /^(?:Valkey|PostgreSQL) is available again\b/;
 const REJECTED = "unavailable";
 /** A fault that is over at once is noticed by the next requests. */
 const NOTICE_MS = 500;

@@ -43,7 +43,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.push(rateLimiter);
     return { ...stores, rateLimiter, close };
   } catch (error) {
-    await close();
+    await close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
-import { HttpServer } from "./http1/index.ts";
+import { headerLine, HttpServer } from "./http1/index.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -23,6 +23,9 @@ export interface AppOptions {
   readonly requestTimeoutMs?: number;
 }
 
+/** On every response. */
+const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
+
 /** Every server knows of a changed key within a second. */
 const POLL_KEYS_MS = 250;
 /** The clock of the machine that unbanned a key may be behind by this much. */
@@ -36,7 +39,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close();
+    await adapters.close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
     throw error;
   }
 }
@@ -55,6 +58,7 @@ export async function serveOn(
     host,
     port,
     handler: startupHandler,
+    headerLines: SECURITY_HEADER_LINES,
     onError: (error) => log.error("a connection failed", { error }),
   });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port);

@@ -1,15 +1,15 @@
 import { expect } from "bun:test";
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
-import { DEFAULT_PLANS } from "../src/domain/plans.ts";
-import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { openApiJson } from "../src/contract/openapi/document.ts";
 import { OPERATIONS, type OperationId } from "../src/contract/operations.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
+import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 
 /**
- * Holds an answer against the OpenAPI document: its status, its headers in both directions (what is required is there,
- * what is there is declared), and its body. Answers to paths and methods that are no operation are held against the
- * document's extension for them.
+ * Compares a response with the OpenAPI document: its status, its headers (the required ones are present, and those that
+ * are present are declared) and its body. Responses of unknown paths and methods are compared with the document's
+ * extension for them.
  */
 export function expectConforms(
   operationId: OperationId | undefined,
@@ -19,22 +19,26 @@ export function expectConforms(
   const found = operationId ?? operationAt(request);
   const { method, path } = request;
   expect(
-    faultsOf(found, method, response),
+    problemsOf(found, method, response),
     `${found ?? "no operation"}: ${method} ${path} → ${response.status} ${response.bodyText.slice(0, 200)}`,
   ).toEqual([]);
 }
 
-interface Answer {
+interface ReceivedResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly bodyText: string;
 }
 
-/** What is wrong with an answer, in words; nothing when it conforms. */
-export function faultsOf(operationId: OperationId | undefined, method: string, answer: Answer): string[] {
-  const declared = declaredResponse(operationId, answer.status);
-  if (!declared) return [`status ${answer.status} is not declared`];
-  return [...headerFaults(declared, answer), ...bodyFaults(declared, method, answer)];
+/** Every difference between a response and the document. */
+export function problemsOf(
+  operationId: OperationId | undefined,
+  method: string,
+  response: ReceivedResponse,
+): string[] {
+  const declared = declaredResponse(operationId, response.status);
+  if (!declared) return [`status ${response.status} is not declared`];
+  return [...headerProblems(declared, response), ...bodyProblems(declared, method, response)];
 }
 
 interface Header {
@@ -48,18 +52,13 @@ interface Declared {
 }
 type Json = { readonly [key: string]: Json };
 
-const DOCUMENT: Json = JSON.parse(
-  openApiJson({
-    servers: { production: "http://127.0.0.1:1/v1", staging: "http://127.0.0.1:2/v1" },
-    plans: DEFAULT_PLANS,
-    ban: DEFAULT_BAN,
-  }),
-);
+const SERVERS = { production: "http://127.0.0.1:1/v1", staging: "http://127.0.0.1:2/v1" };
+const DOCUMENT: Json = JSON.parse(openApiJson({ servers: SERVERS, plans: DEFAULT_PLANS, ban: DEFAULT_BAN }));
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats(ajv);
 ajv.addSchema(closed(DOCUMENT), "openapi");
 
-/** Clients must bear with fields they do not know; the service must not send any. */
+/** Clients must ignore unknown fields; the service must not send any. */
 function closed(document: Json): Json {
   const schemas = Object.entries(document["components"]?.["schemas"] ?? {}).map(([name, schema]) => [
     name,
@@ -69,13 +68,13 @@ function closed(document: Json): Json {
   return { ...document, components };
 }
 
-const known = new Map<string, Declared | undefined>();
+const compiled = new Map<string, Declared | undefined>();
 
-/** Compiled once for each operation and status, when first asked for. */
+/** Compiled once for each operation and status. */
 function declaredResponse(operationId: OperationId | undefined, status: number): Declared | undefined {
   const name = `${operationId} ${status}`;
-  if (!known.has(name)) known.set(name, compile(operationId, status));
-  return known.get(name);
+  if (!compiled.has(name)) compiled.set(name, compile(operationId, status));
+  return compiled.get(name);
 }
 
 function compile(operationId: OperationId | undefined, status: number): Declared | undefined {
@@ -106,7 +105,7 @@ function at(pointer: readonly string[]): Json | undefined {
   return pointer.reduce<Json | undefined>((node, key) => node?.[key], DOCUMENT);
 }
 
-/** The place itself, or the one that it refers to. */
+/** The pointer itself, or the target of its reference. */
 function resolve(pointer: readonly string[]): readonly string[] {
   const ref: unknown = at([...pointer, "$ref"]);
   return typeof ref === "string" ? ref.slice(2).split("/") : pointer;
@@ -117,8 +116,8 @@ function validator(pointer: readonly string[]): ValidateFunction {
   return ajv.compile({ $ref: `openapi#/${escaped.join("/")}` });
 }
 
-/** Of HTTP itself rather than of this interface, so they need no declaration. */
-const PLUMBING = new Set([
+/** Headers of HTTP itself, which OpenAPI does not declare. */
+const UNDECLARED = new Set([
   "connection",
   "content-length",
   "content-type",
@@ -127,23 +126,27 @@ const PLUMBING = new Set([
   "transfer-encoding",
 ]);
 
-function headerFaults(declared: Declared, { headers }: Answer): string[] {
-  const faults: string[] = [];
+function headerProblems(declared: Declared, { headers }: ReceivedResponse): string[] {
+  const problems: string[] = [];
   for (const [name, { required }] of declared.headers) {
-    if (required && !headers.has(name)) faults.push(`header ${name} is missing`);
+    if (required && !headers.has(name)) problems.push(`header ${name} is missing`);
   }
   for (const [name, value] of headers) {
     const header = declared.headers.get(name);
     if (header && !header.validate(header.isInteger ? integerOf(value) : value))
-      faults.push(`header ${name}: ${value} ${ajv.errorsText(header.validate.errors)}`);
-    if (!header && !PLUMBING.has(name)) faults.push(`header ${name} is not declared`);
+      problems.push(`header ${name}: ${value} ${ajv.errorsText(header.validate.errors)}`);
+    if (!header && !UNDECLARED.has(name)) problems.push(`header ${name} is not declared`);
   }
-  return faults;
+  return problems;
 }
 
 const integerOf = (value: string) => (/^\d+$/.test(value) ? Number(value) : value);
 
-function bodyFaults({ body }: Declared, method: string, { headers, bodyText, status }: Answer): string[] {
+function bodyProblems(
+  { body }: Declared,
+  method: string,
+  { headers, bodyText, status }: ReceivedResponse,
+): string[] {
   if (body === undefined || method === "HEAD") return bodyText === "" ? [] : [`${status} must have no body`];
   const type = headers.get("content-type");
   if (type !== "application/json") return [`content-type is ${type}`];
@@ -152,7 +155,7 @@ function bodyFaults({ body }: Declared, method: string, { headers, bodyText, sta
   return body(value) ? [] : [`the body ${ajv.errorsText(body.errors)}`];
 }
 
-/** Plainly: the schema's own bounds are doubles to the validator, and exactness has tests of its own. */
+/** Without exact integers: the validator reads the bounds of the schema as doubles. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -161,7 +164,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** By the table: the operation that lives at this path, `/v1` and query aside. HEAD is GET without the body. */
+/** The operation of a method and a path, with or without `/v1` and a query. HEAD is GET without the body. */
 export function operationAt({ method, path }: { method: string; path: string }): OperationId | undefined {
   const plain = path.replace(/[?#].*$/s, "").replace(/^\/v1(?=\/)/, "");
   const wanted = method === "HEAD" ? "GET" : method;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
-import { parseJson } from "../src/contract/json.ts";
+import { parseJson } from "./exact-json.ts";
 import { hashSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
@@ -11,7 +11,7 @@ import type { Clock } from "../src/domain/ports.ts";
 import { silentLog } from "../src/log.ts";
 import { expectConforms } from "./conforms.ts";
 
-/** A clock that moves only when told to. */
+/** A clock that moves only with `advance`. */
 export class TestClock implements Clock {
   constructor(private time = Date.parse("2026-11-15T12:00:00Z")) {}
   now(): number {
@@ -22,35 +22,35 @@ export class TestClock implements Clock {
   }
 }
 
-export interface Reply {
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Parsed with exact integers; undefined when there is no body. */
+  /** Parsed with exact integers; undefined if there is no body. */
   readonly json: unknown;
 }
 
-export interface Call {
+export interface ApiRequest {
   readonly method?: string;
   readonly path: string;
-  /** A string or bytes as they are, anything else as JSON. */
+  /** A string, bytes or a stream as they are, anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
   /** Another key, or null for none. */
   readonly key?: string | null;
 }
 
-/** The whole service on a free port and a folder of its own, with a key that has limits nobody reaches. */
+/** The whole service on a free port with its own data folder, and a key that is never rate limited. */
 export interface Service {
   readonly app: App;
   readonly url: string;
   readonly dataDir: string;
   readonly key: string;
   readonly clock: TestClock;
-  /** Sends a request and holds the answer against the OpenAPI document. */
-  call(call: Call): Promise<Reply>;
+  /** Sends a request and compares the response with the OpenAPI document. */
+  call(call: ApiRequest): Promise<ApiResponse>;
   newKey(key?: Partial<NewKey>): Promise<{ id: number; secret: string }>;
-  /** Stops and starts again on the same data. */
+  /** Restarts with the same data. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -115,7 +115,7 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
   };
 }
 
-async function send(url: string, call: Call, defaultKey: string): Promise<Reply> {
+async function send(url: string, call: ApiRequest, defaultKey: string): Promise<ApiResponse> {
   const { method = "GET", path, body, key = defaultKey } = call;
   const headers = new Headers(key === null ? {} : { Authorization: `Bearer ${key}` });
   if (body !== undefined) headers.set("Content-Type", "application/json");
@@ -128,7 +128,7 @@ async function send(url: string, call: Call, defaultKey: string): Promise<Reply>
     ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const reply = { status: response.status, headers: response.headers, text };
-  expectConforms(undefined, { method, path }, { ...reply, bodyText: text });
-  return { ...reply, json: text === "" ? undefined : parseJson(text) };
+  const { status, headers: received } = response;
+  expectConforms(undefined, { method, path }, { status, headers: received, bodyText: text });
+  return { status, headers: received, text, json: text === "" ? undefined : parseJson(text) };
 }

@@ -234,10 +234,7 @@ function retryAfter(seconds: number): string {
   return `Retry after ${plural(seconds, "second")}.`;
 }
 
-/**
- * A database, Valkey or a queue cannot take the request now. Thrown, because no caller can do anything about it but
- * respond 503. The message is for the log.
- */
+/** The request cannot be executed now, for example because a database is unavailable. The message is for the log. */
 export class Unavailable extends Error {
   override readonly name = "Unavailable";
   readonly retryAfterSeconds: number;

@@ -4,7 +4,7 @@ import type { Limits } from "./rate-limit.ts";
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;
 export type PlanName = (typeof PLANS)[number];
 
-/** Enterprise numbers are each key's own; `anonymous` is for callers without a valid key, by address. */
+/** An Enterprise key has its own limits. `anonymous` applies to an IP address without a valid key. */
 export type Plans = Readonly<Record<Exclude<PlanName, "enterprise"> | "anonymous", Limits>>;
 
 export const DEFAULT_PLANS: Plans = {
@@ -14,7 +14,7 @@ export const DEFAULT_PLANS: Plans = {
   anonymous: { perMinute: 300, perDay: 10_000 },
 };
 
-/** Own numbers are for Enterprise alone; on any other plan they would count for nothing. */
+/** Only an Enterprise key has its own limits. */
 export function limitsOf(key: Pick<ApiKey, "plan" | "limits">, plans: Plans): Limits {
   return key.plan === "enterprise" ? (key.limits ?? plans.business) : plans[key.plan];
 }

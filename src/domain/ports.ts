@@ -97,6 +97,13 @@ export interface KeyStore {
 
 export type KeyChange = Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>;
 
+/** The settings of the server that started last, as text by name, for the commands that show them. */
+export interface SettingsStore {
+  /** Replaces the values of the given names. */
+  saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
+  readSettings(): Awaitable<Readonly<Record<string, string>>>;
+}
+
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */
 export interface RateLimiter {
   /** Allows or rejects one request, atomically. A rate limiter in process decides without a promise. */

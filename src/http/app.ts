@@ -5,12 +5,11 @@ import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import type { RequestHandler } from "../http1/index.ts";
-import type { Request } from "../http1/index.ts";
-import type { Response } from "../http1/index.ts";
+import type { ProtocolErrorStatus, Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
+import { newRequestId, requestIdOf } from "./request-id.ts";
 import {
   authFailureResponse,
   errorResponse,
@@ -20,6 +19,7 @@ import {
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
+  withRequestId,
 } from "./responses.ts";
 import { isApiPath, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
@@ -41,7 +41,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const dispatch = createDispatch({ clock, errorLog, requestTimeoutMs });
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
-  function handleApiRequest(request: Request): Awaitable<Response> {
+  function handleApiRequest(request: Request, requestId: string): Awaitable<Response> {
     return andThen(authenticator.authenticate(request.headers.get("authorization")), (principal) =>
       andThen(decide(request, principal), (decision) => {
         if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
@@ -53,7 +53,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
         if (endpoint === undefined) return otherMethodResponse(request, route, decision);
 
         const rawInput = rawInputOf(request, route, endpoint);
-        return dispatch({ endpoint, request, principal, decision, rawInput });
+        return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
       }),
     );
   }
@@ -61,13 +61,28 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   /** A request without a valid key counts against the limits of its IP address. */
   function decide(request: Request, principal: ApiKeyPrincipal | AuthFailure): Awaitable<Decision> {
     if (isAuthenticated(principal)) return rateLimiter.decide(principal.subject, principal.limits);
+    return decideByAddress(request);
+  }
+
+  function decideByAddress(request: Request): Awaitable<Decision> {
     const subject = addresses.subjectOf(request.remoteAddress, () => request.headers.get("x-forwarded-for"));
     return rateLimiter.decide(subject, plans.anonymous);
   }
 
-  /** An error of authentication or of the rate limiter: no decision is known. */
-  function handleApiError(error: unknown): Response {
-    errorLog.report("authentication or rate limit", error);
+  /** A page or an unknown path. */
+  function handleStaticRequest(request: Request): Awaitable<Response> {
+    const route = staticRoutes.get(request.path);
+    if (route?.isRateLimited === false) return route.respond(request, "");
+    return andThen(decideByAddress(request), (decision) => {
+      if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+      const headerLines = rateLimitLines(decision);
+      return route?.respond(request, headerLines) ?? errorResponse(NOT_FOUND, headerLines);
+    });
+  }
+
+  /** An error of authentication or of the rate limiter: there is no decision. */
+  function handleFailure(error: unknown, requestId: string): Response {
+    errorLog.report("authentication or rate limit", error, requestId);
     const limit = plans.anonymous.perMinute;
     const resetAt = Math.ceil(clock.now() / 1000) + 60;
     const decision = { outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 } as const;
@@ -76,20 +91,29 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   return {
     handle(request) {
-      if (isApiPath(request.path)) return recover(() => handleApiRequest(request), handleApiError);
-      return staticRoutes.get(request.path)?.(request) ?? errorResponse(NOT_FOUND);
+      const requestId = requestIdOf(request);
+      const response = recover(
+        () => (isApiPath(request.path) ? handleApiRequest(request, requestId) : handleStaticRequest(request)),
+        (error) => handleFailure(error, requestId),
+      );
+      return andThen(response, (handled) => withRequestId(handled, requestId));
     },
     handleError(error) {
-      log.error("request failed outside of the API", { error });
-      return internalErrorResponse();
+      const requestId = newRequestId();
+      errorLog.report("request handler", error, requestId);
+      return withRequestId(internalErrorResponse(), requestId);
     },
-    protocolError: protocolErrorResponse,
+    protocolError: respondToProtocolError,
   };
+}
+
+function respondToProtocolError(status: ProtocolErrorStatus): Response {
+  return withRequestId(protocolErrorResponse(status), newRequestId());
 }
 
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
-  handle: () => unavailableResponse(1),
-  handleError: () => internalErrorResponse(),
-  protocolError: protocolErrorResponse,
+  handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
+  handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
+  protocolError: respondToProtocolError,
 };

@@ -1,6 +1,5 @@
 import type { Decision } from "../domain/rate-limit.ts";
-import type { Request } from "../http1/index.ts";
-import type { Response } from "../http1/index.ts";
+import type { Request, Response } from "../http1/index.ts";
 import { emptyResponse, jsonResponse, rateLimitLines } from "./responses.ts";
 
 /** The response to a GET, without the headers that depend on the request. */
@@ -24,7 +23,7 @@ export function conditionalResponse(
 }
 
 /** `If-None-Match` uses the weak comparison (RFC 9110, 13.1.2): `W/` makes no difference. */
-function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
+export function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch === etag || ifNoneMatch.trim() === "*") return true;
   return ifNoneMatch.split(",").some((candidate) => candidate.trim().replace(/^W\//, "") === etag);

@@ -16,7 +16,7 @@ export interface HandlerOptions {
   readonly baseUrl: string;
 }
 
-/** A success, with its ETag if that is known already, and with the pets whose change makes it stale. */
+/** A success, with its ETag if the store has it, and with the pets whose change makes it stale. */
 export type HandlerResult<Id extends OperationId> =
   (Success<Id> & { readonly etag?: string; readonly dependsOn?: IdRange }) | RejectionOf<Id>;
 

@@ -1,8 +1,7 @@
 import { methodNotAllowed } from "../contract/errors.ts";
 import { allowedMethods, BASE_PATH } from "../contract/operations.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import type { Request } from "../http1/index.ts";
-import { headerLine, type Response } from "../http1/index.ts";
+import { headerLine, type Request, type Response } from "../http1/index.ts";
 import type { Endpoint } from "./dispatch.ts";
 import { emptyResponse, errorResponse, rateLimitLines } from "./responses.ts";
 
@@ -15,7 +14,7 @@ export interface Route {
   readonly allowed: string;
 }
 
-/** Whether a path is below the base path, known or not. */
+/** Whether a path is below the base path, whether or not a route exists. */
 export function isApiPath(path: string): boolean {
   return path.startsWith(`${BASE_PATH}/`) || path === BASE_PATH;
 }

@@ -21,7 +21,7 @@ export interface Socket extends Writable {
 export interface ConnectionContext {
   readonly handler: RequestHandler;
   readonly uptimeSeconds: number;
-  /** The `Date` header line of the current second. */
+  /** The `Date` line of the current second, and the header lines that every response has. */
   readonly dateLine: string;
   /** Whether every connection closes after its next response. */
   readonly isShuttingDown: boolean;
@@ -62,7 +62,7 @@ export class Connection implements RequestConnection {
   #request: IncomingRequest | undefined;
   /** The client has closed its sending side. */
   #hasClientEnded = false;
-  /** The client may still be sending what nobody will read. */
+  /** The client may still be sending bytes that the server will not parse. */
   #hasUnreadInput = false;
   #isTurnOver = false;
   #isPaused = false;

@@ -7,6 +7,8 @@ export interface HttpServerOptions {
   /** 0 takes any free port. */
   readonly port: number;
   readonly handler: RequestHandler;
+  /** Header lines of every response. */
+  readonly headerLines?: string;
   /** Gets the error that ended a connection. */
   readonly onError: (error: unknown) => void;
   /** How long `close` may take in all: connections that are still open then are terminated. */
@@ -30,13 +32,15 @@ export class HttpServer implements ConnectionContext {
   readonly #listener: TCPSocketListener<Connection>;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
+  readonly #headerLines: string;
   #isListening = true;
   #onLastClosed: (() => void) | undefined;
 
   constructor(options: HttpServerOptions) {
-    const { host, port, handler, onError } = options;
+    const { host, port, handler, headerLines = "", onError } = options;
     const { closeTimeoutMs = CLOSE_TIMEOUT_MS, secondMs = SECOND_MS } = options;
     this.handler = handler;
+    this.#headerLines = headerLines;
     this.#closeTimeoutMs = closeTimeoutMs;
     this.#listener = Bun.listen<Connection>({
       hostname: host,
@@ -66,7 +70,7 @@ export class HttpServer implements ConnectionContext {
     const second = Math.floor(Date.now() / 1_000);
     if (second !== this.#dateSecond) {
       this.#dateSecond = second;
-      this.#dateLine = `Date: ${new Date(second * 1_000).toUTCString()}\r\n`;
+      this.#dateLine = `Date: ${new Date(second * 1_000).toUTCString()}\r\n${this.#headerLines}`;
     }
     return this.#dateLine;
   }

@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, ERRORS } from "../../src/contract/errors.ts";
-import { parseJson } from "../../src/contract/json.ts";
+import { parseJson } from "../exact-json.ts";
 import { openApiDocument, openApiJson } from "../../src/contract/openapi/document.ts";
 import {
   COMMON_ERRORS,
@@ -9,17 +9,24 @@ import {
   type Operation,
   type OperationId,
 } from "../../src/contract/operations.ts";
+import { Invalid } from "../../src/contract/schema.ts";
+import { MESSAGES } from "./messages.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
-import { Invalid } from "../../src/contract/schema.ts";
 
 const SERVERS = { production: "http://127.0.0.1:8080/v1", staging: "http://127.0.0.1:8081/v1" };
-const RATE_LIMIT = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+const OPTIONS = { servers: SERVERS, plans: DEFAULT_PLANS, ban: DEFAULT_BAN };
+const COMMON = [
+  "X-Request-Id",
+  "X-Content-Type-Options",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+];
 
 type Node = { readonly [key: string]: Node };
 
-const SETTINGS = { servers: SERVERS, plans: DEFAULT_PLANS, ban: DEFAULT_BAN };
-const text = openApiJson(SETTINGS);
+const text = openApiJson(OPTIONS);
 const document = parseJson(text) as Node;
 
 function deref(node: Node | undefined): Node {
@@ -34,7 +41,7 @@ function deref(node: Node | undefined): Node {
   );
 }
 
-/** With every reference in it replaced by what it refers to. */
+/** With every reference replaced by its target. */
 function expand(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(expand);
   if (typeof node !== "object" || node === null) return node;
@@ -42,7 +49,7 @@ function expand(node: unknown): unknown {
 }
 
 const bigintAsNumber = (_key: string, value: unknown) => (typeof value === "bigint" ? Number(value) : value);
-/** As a plain parser sees it. */
+/** As `JSON.parse` reads it. */
 const rounded = (node: unknown): unknown => JSON.parse(JSON.stringify(node, bigintAsNumber));
 
 const operations = Object.entries(OPERATIONS) as [OperationId, Operation][];
@@ -67,30 +74,30 @@ describe("the document as a whole", () => {
     );
   });
 
-  test("the lint does find faults: an operation without a summary", async () => {
+  test("the lint finds problems: an operation without a summary", async () => {
     const config = await createConfig({ extends: ["recommended"] });
     const problems = await lintFromString({ source: text.replace('"summary": "List pets",', ""), config });
     expect(problems.map(({ ruleId }) => ruleId as string)).toEqual(["operation-summary"]);
   });
 
-  test("is the same as openApiDocument, with the bounds of int64 written to the digit", () => {
-    expect(rounded(document)).toEqual(rounded(openApiDocument(SETTINGS)));
+  test("equals openApiDocument and has the exact bounds of int64", () => {
+    expect(rounded(document)).toEqual(rounded(openApiDocument(OPTIONS)));
     expect(text).toContain('"minimum": -9223372036854775808');
     expect(text).toContain('"maximum": 9223372036854775807');
     expect(text).toContain('"categoryId": 9007199254740993');
   });
 
-  test("names both servers, the one that hands it out first", () => {
+  test("has both servers, the one that serves it first", () => {
     const urls = (current: "production" | "staging") => {
-      const { servers } = openApiDocument({ ...SETTINGS, current }) as { servers: { url: string }[] };
+      const { servers } = openApiDocument({ ...OPTIONS, current }) as { servers: { url: string }[] };
       return servers.map(({ url }) => url);
     };
     expect(urls("production")).toEqual([SERVERS.production, SERVERS.staging]);
     expect(urls("staging")).toEqual([SERVERS.staging, SERVERS.production]);
-    expect(openApiJson({ ...SETTINGS, current: "staging" })).toContain(`curl -i ${SERVERS.staging}/pets`);
+    expect(openApiJson({ ...OPTIONS, current: "staging" })).toContain(`curl -i ${SERVERS.staging}/pets`);
   });
 
-  test("asks for a bearer key on every operation", () => {
+  test("requires a bearer token for every operation", () => {
     expect(document["security"] as unknown).toEqual([{ apiKey: [] }]);
     expect(document["components"]?.["securitySchemes"]?.["apiKey"] as unknown).toMatchObject({
       type: "http",
@@ -99,7 +106,7 @@ describe("the document as a whole", () => {
     for (const [, operation] of operations) expect(nodeOf(operation)).not.toHaveProperty("security");
   });
 
-  test("its introduction lists every error code with its status", () => {
+  test("its description lists every error code with its status", () => {
     for (const [code, { status, meaning }] of Object.entries(ERRORS)) {
       expect(document["info"]?.["description"] as unknown).toContain(
         `| ${status} | \`${code}\` | ${meaning} |`,
@@ -107,7 +114,7 @@ describe("the document as a whole", () => {
     }
   });
 
-  test("holds the schemas of the interface by name", () => {
+  test("has the schemas of the API by name", () => {
     const pets = ["Pet", "NewPet", "PetStatus", "Pets"];
     const orders = ["Order", "NewOrder", "OrderUpdate", "OrderStatus", "Orders"];
     const found = Object.keys(document["components"]?.["schemas"] ?? {});
@@ -126,13 +133,13 @@ describe("the document as a whole", () => {
 describe.each(operations)("%s in the document", (id, operation) => {
   const node = nodeOf(operation);
 
-  test("has its words, its tag and its deprecation", () => {
+  test("has its summary, description, tag and deprecation", () => {
     const { summary, description, tag } = operation;
     expect(node as unknown).toMatchObject({ operationId: id, summary, description, tags: [tag] });
     expect(node["deprecated"] as unknown).toBe(operation.deprecated ? true : undefined);
   });
 
-  test("takes exactly the parameters of the table", () => {
+  test("has exactly the parameters of the table", () => {
     const found = Object.values(node["parameters"] ?? {}).map((parameter) => deref(parameter));
     const names = found.map((parameter) => `${String(parameter["in"])} ${String(parameter["name"])}`);
     const expected = Object.keys(operation.query ?? {}).map((name) => `query ${name}`);
@@ -146,7 +153,7 @@ describe.each(operations)("%s in the document", (id, operation) => {
     }
   });
 
-  test("takes the body of the table, with examples that its own check accepts", () => {
+  test("has the request body of the table, with valid examples", () => {
     if (!operation.body) return expect(node).not.toHaveProperty("requestBody");
     const content = jsonOf(node["requestBody"]);
     expect(rounded(expand(content["schema"]))).toEqual(rounded(operation.body.json));
@@ -155,10 +162,10 @@ describe.each(operations)("%s in the document", (id, operation) => {
     for (const { value } of examples) expect(operation.body.read(value)).not.toBeInstanceOf(Invalid);
   });
 
-  test("answers its success with its body, headers and examples", () => {
+  test("has its success with its headers, body and examples", () => {
     const { status, headers, body, of } = operation.success;
     const response = deref(node["responses"]?.[String(status)]);
-    expect(headersOf(response).toSorted()).toEqual([...RATE_LIMIT, ...headers].toSorted());
+    expect(headersOf(response).toSorted()).toEqual([...COMMON, ...headers].toSorted());
     const { schema, examples } = jsonOf(response);
     const item = body === "list" ? deref(schema)["items"] : schema;
     expect(rounded(expand(item))).toEqual(rounded(of.json));
@@ -169,14 +176,14 @@ describe.each(operations)("%s in the document", (id, operation) => {
     }
   });
 
-  test("answers exactly the statuses of the table, and 304 where there is an ETag", () => {
+  test("has exactly the statuses of the table, and 304 if it has an ETag", () => {
     const expected = [operation.success.status, ...codesByStatus(operation).keys()];
     if ((operation.success.headers as readonly string[]).includes("ETag")) expected.push(304);
     const found = responsesOf(operation).map(([status]) => status);
     expect(found.toSorted()).toEqual(expected.toSorted());
   });
 
-  test("answers each error code of the table, with an example, and no other", () => {
+  test("has exactly the error codes of the table, each with an example", () => {
     for (const [status, codes] of codesByStatus(operation)) {
       const { schema, examples } = jsonOf(node["responses"]?.[String(status)]);
       const [error, restriction] = Object.values(schema?.["allOf"] ?? {});
@@ -185,13 +192,13 @@ describe.each(operations)("%s in the document", (id, operation) => {
         properties: { code: { enum: codes }, status: { const: status } },
       });
       const shown = Object.values(examples ?? {}).map(({ value }) => value as unknown);
-      expect(shown).toEqual(codes.map((code) => ({ code, message: expect.any(String), status })));
+      expect(shown).toEqual(codes.map((code) => ({ code, message: MESSAGES[code], status })));
     }
   });
 
-  test("carries the rate-limit headers on every answer, and those that a status asks for", () => {
+  test("has the rate limit headers on every response, and the headers of each status", () => {
     for (const [status, response] of responsesOf(operation)) {
-      expect(headersOf(response)).toEqual(expect.arrayContaining(RATE_LIMIT));
+      expect(headersOf(response)).toEqual(expect.arrayContaining(COMMON));
       expect(headersOf(response).includes("Retry-After")).toBe(status === 429 || status === 503);
       expect(headersOf(response).includes("WWW-Authenticate")).toBe(status === 401);
       expect(headersOf(response).includes("Deprecation")).toBe(
@@ -201,14 +208,91 @@ describe.each(operations)("%s in the document", (id, operation) => {
   });
 });
 
-test("answers outside the operations are declared too: OPTIONS, unknown paths and methods", () => {
+test("responses outside the operations are declared: OPTIONS, unknown paths and methods", () => {
   const outside = document["x-responses-outside-operations"] ?? {};
   const common = COMMON_ERRORS.map((code) => ERRORS[code].status);
   const statuses = Object.keys(outside).map(Number);
   expect(statuses.toSorted()).toEqual([...new Set([204, 404, 405, ...common])].toSorted());
   for (const response of Object.values(outside)) {
-    expect(headersOf(deref(response))).toEqual(expect.arrayContaining(RATE_LIMIT));
+    expect(headersOf(deref(response))).toEqual(expect.arrayContaining(COMMON));
   }
   expect(headersOf(deref(outside["405"]))).toContain("Allow");
   expect(headersOf(deref(outside["204"]))).toContain("Allow");
+});
+
+describe("numbers and dates in the document", () => {
+  const description = String(document["info"]?.["description"]);
+  const schemas = document["components"]?.["schemas"];
+  const parameters = document["components"]?.["parameters"];
+  const headers = document["components"]?.["headers"];
+
+  test("plans", () => {
+    for (const row of [
+      "| Free | 60 | 1,000 |",
+      "| Pro | 300 | 10,000 |",
+      "| Business | 1,000 | 100,000 |",
+      "| Enterprise | custom | custom |",
+      "| No valid key | 300 | 10,000 |",
+    ])
+      expect(description).toContain(`\n${row}\n`);
+  });
+
+  test("bans", () => {
+    expect(description).toContain("rejected within 1 second of the");
+    expect(description).toContain("With 10 strikes the key is banned for 5 minutes.");
+  });
+
+  test("plans and bans of a server with other settings", () => {
+    const { info } = openApiDocument({
+      servers: SERVERS,
+      plans: { ...DEFAULT_PLANS, free: { perMinute: 7, perDay: 7_000 } },
+      ban: { strikes: 3, graceMs: 1_500, lengthMs: 7_200_000 },
+    }) as { info: { description: string } };
+    expect(info.description).toContain("\n| Free | 7 | 7,000 |\n");
+    expect(info.description).toContain("rejected within 1.5 seconds of the");
+    expect(info.description).toContain("With 3 strikes the key is banned for 2 hours.");
+  });
+
+  test("bodies, names, pages and idempotency keys", () => {
+    expect(description).toContain("| 413 | `body_too_large` | The request body exceeds 16 KiB. |");
+    expect(schemas?.["NewPet"]?.["properties"]?.["name"] as unknown).toMatchObject({ maxLength: 1_024 });
+    for (const name of ["Pets", "Orders"])
+      expect(schemas?.[name] as unknown).toMatchObject({ maxItems: 100 });
+    expect(parameters?.["limit"] as unknown).toMatchObject({
+      schema: { minimum: 1, maximum: 100, default: 20 },
+      example: 20,
+    });
+    const idempotencyKey = parameters?.["Idempotency-Key"];
+    expect(idempotencyKey?.["schema"] as unknown).toMatchObject({ minLength: 1, maxLength: 257 });
+    expect(String(idempotencyKey?.["description"])).toContain("up to 255 visible ASCII characters");
+    expect(String(idempotencyKey?.["description"])).toContain("within 24 hours");
+    expect(description).toContain("\n24 hours every retry gets the first successful response again");
+  });
+
+  test("deprecation", () => {
+    expect(description).toContain("`GET /pets/{petId}` is removed on 5 December 2030.");
+    expect(OPERATIONS.getPet.description).toContain("It is removed on 5 December 2030;");
+    expect(headers?.["Deprecation"]?.["example"] as unknown).toBe("@1794614400");
+    expect(headers?.["Sunset"]?.["example"] as unknown).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
+    expect(headers?.["SuccessorLink"]?.["example"] as unknown).toBe(
+      '<https://petstore.test/v1/pets>; rel="successor-version", ' +
+        '<https://petstore.test/docs#deprecation>; rel="deprecation"; type="text/html"',
+    );
+  });
+
+  test("authentication", () => {
+    const { apiKey } = document["components"]?.["securitySchemes"] ?? {};
+    expect(apiKey?.["bearerFormat"] as unknown).toBe("pet_live_… or pet_test_…");
+    expect(description).toContain("`pet_live_` work in production only");
+    expect(description).toContain("`pet_test_` in staging only");
+    expect(headers?.["WWW-Authenticate"]?.["example"] as unknown).toBe(
+      'Bearer realm="petstore", error="invalid_token"',
+    );
+  });
+
+  test("examples of the rate limit headers and Allow", () => {
+    expect(headers?.["X-RateLimit-Limit"]?.["example"] as unknown).toBe(60);
+    const { Allow } = document["x-responses-outside-operations"]?.["405"]?.["headers"] ?? {};
+    expect(Allow?.["example"] as unknown).toBe("GET, HEAD, POST, OPTIONS");
+  });
 });

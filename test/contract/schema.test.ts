@@ -2,7 +2,7 @@ import Ajv2020 from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { INT64_MAX, INT64_MIN, parseJson } from "../../src/contract/json.ts";
+import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
 import { int64, Invalid, object, oneOf, queryInteger, type Schema, text } from "../../src/contract/schema.ts";
 import {
   encodeOrder,
@@ -13,13 +13,14 @@ import {
   OrderUpdate,
   Pet,
 } from "../../src/contract/resources.ts";
+import { parseJson } from "../exact-json.ts";
 
 const problemsOf = (schema: Schema<unknown>, value: unknown) => {
   const result = schema.read(value);
   return result instanceof Invalid ? result.problems : [];
 };
 
-/** One value of every kind that JSON has, and some that only look right. */
+/** One value of every JSON type, and some that look valid. */
 const KINDS: readonly unknown[] = [
   undefined,
   null,
@@ -39,12 +40,12 @@ const KINDS: readonly unknown[] = [
 ];
 
 describe("int64", () => {
-  test("takes integers and nothing else", () => {
+  test("accepts integers and nothing else", () => {
     const taken = KINDS.filter((value) => !(int64().read(value) instanceof Invalid));
     expect(taken).toEqual([0, 1, -1, 5n]);
   });
 
-  test("holds its bounds to the digit", () => {
+  test("has exact bounds", () => {
     expect(int64().read(INT64_MAX)).toBe(INT64_MAX);
     expect(int64().read(INT64_MIN)).toBe(INT64_MIN);
     expect(problemsOf(int64(), INT64_MAX + 1n)).toEqual(["must be an integer from -2^63 to 2^63 - 1"]);
@@ -55,7 +56,7 @@ describe("int64", () => {
 describe("oneOf", () => {
   const schema = oneOf(["available", "pending", "sold"]);
 
-  test("takes its values, in their own case", () => {
+  test("accepts its values and is case-sensitive", () => {
     expect(schema.read("sold")).toBe("sold");
     const expected = ['must be one of "available", "pending" or "sold"'];
     for (const value of [...KINDS, "Sold", "sold ", "toString"])
@@ -66,7 +67,7 @@ describe("oneOf", () => {
 describe("text", () => {
   const schema = text(1024);
 
-  test("takes strings and nothing else", () => {
+  test("accepts strings and nothing else", () => {
     expect(KINDS.filter((value) => !(schema.read(value) instanceof Invalid))).toEqual(["5"]);
   });
 
@@ -77,17 +78,17 @@ describe("text", () => {
     expect(schema.read("x".repeat(1025))).toBeInstanceOf(Invalid);
   });
 
-  test.each([" ", "\t\n", "\u00a0\u3000", "a\0b", "\0", "\ud83d", "a\udc15"])("%j says nothing", (value) => {
+  test.each([" ", "\t\n", "\u00a0\u3000", "a\0b", "\0", "\ud83d", "a\udc15"])("%j is rejected", (value) => {
     expect(schema.read(value)).toBeInstanceOf(Invalid);
   });
 
-  test("leaves white space around a name alone", () => expect(schema.read(" Rex ")).toBe(" Rex "));
+  test("keeps white space around a name", () => expect(schema.read(" Rex ")).toBe(" Rex "));
 });
 
 describe("queryInteger", () => {
   const schema = queryInteger({ min: 1, max: 100, default: 20 });
 
-  test("takes exactly the plain decimals within its bounds", () => {
+  test("accepts exactly the decimal integers within its bounds", () => {
     const taken = Array.from({ length: 200 }, (_, i) => String(i - 50)).filter(
       (value) => !(schema.read(value) instanceof Invalid),
     );
@@ -109,15 +110,16 @@ describe("queryInteger", () => {
     "five",
     "1000000000000",
     "٥",
-  ])("%p is refused", (value) =>
+  ])("%p is rejected", (value) =>
     expect(problemsOf(schema, value)).toEqual(["must be an integer from 1 to 100"]),
   );
 
-  test("takes no number: a query holds strings", () => expect(schema.read(5)).toBeInstanceOf(Invalid));
+  test("rejects a number: the values of a query are strings", () =>
+    expect(schema.read(5)).toBeInstanceOf(Invalid));
 });
 
 describe("object", () => {
-  test("names every fault, not only the first", () => {
+  test("reports every invalid field", () => {
     expect(problemsOf(NewPet, { categoryId: "5", status: null })).toEqual([
       expect.stringMatching(/^name is required and must be a string of 1 to 1,024 characters/),
       "categoryId must be an integer from -2^63 to 2^63 - 1",
@@ -125,25 +127,25 @@ describe("object", () => {
     ]);
   });
 
-  test("a field that is there but null or undefined is at fault, not missing", () => {
+  test("a field that is null or undefined is invalid, not missing", () => {
     expect(problemsOf(NewPet, { name: "Rex", categoryId: 1, status: undefined })).toHaveLength(1);
     expect(problemsOf(NewOrder, { petId: null })).toEqual([
       "petId must be an integer from -2^63 to 2^63 - 1",
     ]);
   });
 
-  test("anything but an object is refused as a whole", () => {
+  test("anything but an object is rejected", () => {
     for (const value of KINDS.slice(0, -1))
       expect(problemsOf(NewPet, value)).toEqual(["The request body must be a JSON object"]);
   });
 
-  test("unknown fields are ignored, and inherited ones are not seen", () => {
+  test("unknown fields and inherited ones are ignored", () => {
     expect(NewOrder.read({ petId: 1, color: "red" })).toEqual({ petId: 1n });
     expect(NewOrder.read(parseJson('{"__proto__":{"petId":1}}'))).toBeInstanceOf(Invalid);
     expect(object({ required: { toString: text(5) } }).read({})).toBeInstanceOf(Invalid);
   });
 
-  test("any set of broken fields is named, each once", () => {
+  test("any set of invalid fields is reported, each once", () => {
     const good = { name: "Rex", categoryId: 1, status: "sold" } as const;
     const bad = fc.constantFrom<unknown>(null, true, [], {}, 1.5, "");
     fc.assert(
@@ -155,10 +157,10 @@ describe("object", () => {
   });
 });
 
-describe("the JSON Schema and the check say the same", () => {
+describe("the JSON Schema accepts what read accepts", () => {
   const ajv = new Ajv2020({ strict: false });
   addFormats(ajv);
-  /** As the OpenAPI document gives it to others: bounds are numbers there. */
+  /** As the OpenAPI document has it: its bounds are numbers. */
   const validatorOf = ({ json }: Schema<unknown>) =>
     ajv.compile(
       JSON.parse(JSON.stringify(json, (_, value) => (typeof value === "bigint" ? Number(value) : value))),
@@ -194,7 +196,7 @@ describe("the JSON Schema and the check say the same", () => {
 describe("encoding", () => {
   const id = fc.bigInt({ min: INT64_MIN, max: INT64_MAX });
 
-  test("any pet is read back from its JSON as it was", () => {
+  test("decoding the JSON of any pet gives the same pet", () => {
     const status = fc.constantFrom("available", "pending", "sold", undefined);
     const name = fc
       .string({ unit: "binary", minLength: 1, maxLength: 30 })
@@ -213,7 +215,7 @@ describe("encoding", () => {
     );
   });
 
-  test("any order is read back from its JSON as it was", () => {
+  test("decoding the JSON of any order gives the same order", () => {
     const status = fc.constantFrom("placed", "completed", "cancelled");
     const createdAt = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date("9999-01-01") });
     fc.assert(

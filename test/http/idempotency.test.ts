@@ -16,7 +16,7 @@ const create = (idempotencyKey: string, options: { body?: unknown; key?: string 
   });
 const count = async () => ((await service.call({ path: "/pets?limit=100" })).json as unknown[]).length;
 
-test("createPet 201: a repeat gets the first answer byte for byte and adds nothing", async () => {
+test("createPet 201: a retry gets the first response byte for byte and adds no pet", async () => {
   const first = await create("one");
   const before = await count();
   const again = await create("one");
@@ -28,7 +28,7 @@ test("createPet 201: a repeat gets the first answer byte for byte and adds nothi
   expect(await count()).toBe(before);
 });
 
-test("createPet 201: a repeat gets the first answer also after the pet has changed", async () => {
+test("createPet 201: a retry gets the first response after the pet has changed", async () => {
   const first = await create("changes");
   await service.call({
     method: "POST",
@@ -38,23 +38,23 @@ test("createPet 201: a repeat gets the first answer also after the pet has chang
   expect((await create("changes")).text).toBe(first.text);
 });
 
-test("createPet 201: quoted or bare, it is the same key", async () => {
+test("createPet 201: quotes around the key make no difference", async () => {
   expect((await create('"quoted"')).text).toBe((await create("quoted")).text);
 });
 
-test("createPet 422: another body under the same key", async () => {
+test("createPet 422: the same key with a different body", async () => {
   await create("reused");
-  const reply = await create("reused", { body: { ...REX, name: "Other" } });
-  expect(reply.json).toMatchObject({ code: "idempotency_key_reused", status: 422 });
+  const response = await create("reused", { body: { ...REX, name: "Other" } });
+  expect(response.json).toMatchObject({ code: "idempotency_key_reused", status: 422 });
 });
 
-test("createPet 201: another API key's idempotency keys are its own", async () => {
+test("createPet 201: two API keys with the same idempotency key", async () => {
   const mine = await create("shared");
   const theirs = await create("shared", { key: (await service.newKey()).secret });
   expect(theirs.text).not.toBe(mine.text);
 });
 
-test("placeOrder 201: the same key for another operation is another key", async () => {
+test("placeOrder 201: an idempotency key that was used for another operation", async () => {
   const pet = await create("two operations");
   expect(pet.status).toBe(400);
   const { json } = await create("two-operations");
@@ -67,12 +67,12 @@ test("placeOrder 201: the same key for another operation is another key", async 
   expect(order.json).toMatchObject({ status: "placed" });
 });
 
-test("createPet 201: a failed idempotentRequest keeps nothing, so a repeat tries again", async () => {
+test("createPet 201: a retry after an invalid request", async () => {
   expect((await create("later", { body: { name: "" } })).status).toBe(400);
   expect((await create("later")).status).toBe(201);
 });
 
-test("placeOrder 201: an idempotentRequest that was refused can succeed later under the same key", async () => {
+test("placeOrder 201: a retry after a rejected request", async () => {
   const pet = (await create("busy-pet")).json as { id: number };
   const place = (key: string) =>
     service.call({
@@ -87,18 +87,18 @@ test("placeOrder 201: an idempotentRequest that was refused can succeed later un
   expect((await place("b")).status).toBe(201);
 });
 
-test("createPet: of many repeats at once exactly one adds a pet; the others wait their turn or get its answer", async () => {
+test("createPet: of 20 requests at once with one key, one adds a pet; the others get its response or 409", async () => {
   const before = await count();
-  const replies = await Promise.all(Array.from({ length: 20 }, () => create("at-once")));
+  const responses = await Promise.all(Array.from({ length: 20 }, () => create("at-once")));
   expect(await count()).toBe(before + 1);
-  for (const { status, json } of replies) {
+  for (const { status, json } of responses) {
     if (status !== 201) expect(json).toMatchObject({ code: "idempotency_conflict", status: 409 });
   }
-  const bodies = new Set(replies.filter(({ status }) => status === 201).map(({ text }) => text));
+  const bodies = new Set(responses.filter(({ status }) => status === 201).map(({ text }) => text));
   expect(bodies.size).toBe(1);
 });
 
-test("createPet 201: after 24 hours the key is free again", async () => {
+test("createPet 201: the key can be used again after 24 hours", async () => {
   const first = await create("daily");
   service.clock.advance(86_400_000 - 1);
   expect((await create("daily")).text).toBe(first.text);
@@ -111,14 +111,15 @@ test("createPet 201: after 24 hours the key is free again", async () => {
 for (const [what, value] of [
   ["empty", '""'],
   ["256 characters", "x".repeat(256)],
-  ["holding a space", "a b"],
-  ["holding a letter outside ASCII", "k\u00e9"],
+  ["with a space", "a b"],
+  ["with a letter outside ASCII", "k\u00e9"],
 ]) {
   test(`createPet 400: Idempotency-Key ${what}`, async () => {
-    const reply = await create(value ?? "");
-    expect(reply.json).toMatchObject({
+    const response = await create(value ?? "");
+    expect(response.json).toEqual({
       code: "invalid_parameter",
-      message: expect.stringContaining("Idempotency-Key"),
+      message: "Idempotency-Key must be 1 to 255 visible ASCII characters.",
+      status: 400,
     });
   });
 }

@@ -14,7 +14,7 @@ async function newPet(status?: string): Promise<number> {
   return (json as { id: number }).id;
 }
 const order = (petId: unknown) => service.call({ method: "POST", path: "/store/orders", body: { petId } });
-const end = (id: number | string, status: unknown) =>
+const update = (id: number | string, status: unknown) =>
   service.call({ method: "PATCH", path: `/store/orders/${id}`, body: { status } });
 const statusOf = async (id: number) =>
   ((await service.call({ path: `/pets/${id}` })).json as { status?: string }).status;
@@ -24,15 +24,15 @@ describe("placeOrder", () => {
   for (const status of ["available", undefined]) {
     test(`placeOrder 201: a pet whose status is ${status ?? "absent"} becomes pending`, async () => {
       const petId = await newPet(status);
-      const reply = await order(petId);
-      expect(reply.status).toBe(201);
-      expect(reply.json).toEqual({
+      const response = await order(petId);
+      expect(response.status).toBe(201);
+      expect(response.json).toEqual({
         id: expect.any(Number),
         petId,
         status: "placed",
         createdAt: "2026-11-15T12:00:00.000Z",
       });
-      expect(reply.headers.get("location")).toBe(`${service.url}/store/orders/${idOf(reply)}`);
+      expect(response.headers.get("location")).toBe(`${service.url}/store/orders/${idOf(response)}`);
       expect(await statusOf(petId)).toBe("pending");
     });
   }
@@ -47,9 +47,9 @@ describe("placeOrder", () => {
 
   test("placeOrder 409: of fifty orders at once for one pet, one is placed", async () => {
     const petId = await newPet("available");
-    const replies = await Promise.all(Array.from({ length: 50 }, () => order(petId)));
-    expect(replies.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(replies.filter(({ status }) => status === 409)).toHaveLength(49);
+    const responses = await Promise.all(Array.from({ length: 50 }, () => order(petId)));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 409)).toHaveLength(49);
   });
 
   test("placeOrder 404: no such pet", async () => {
@@ -74,12 +74,12 @@ describe("updateOrder", () => {
     test(`updateOrder 200: ${how} makes the pet ${becomes}, and is final`, async () => {
       const petId = await newPet();
       const id = idOf(await order(petId));
-      const reply = await end(id, how);
-      expect(reply.status).toBe(200);
-      expect(reply.json).toMatchObject({ id, petId, status: how });
+      const response = await update(id, how);
+      expect(response.status).toBe(200);
+      expect(response.json).toMatchObject({ id, petId, status: how });
       expect(await statusOf(petId)).toBe(becomes);
       for (const again of ["completed", "cancelled"]) {
-        expect((await end(id, again)).json).toMatchObject({ code: "order_closed", status: 409 });
+        expect((await update(id, again)).json).toMatchObject({ code: "order_closed", status: 409 });
       }
       expect(await statusOf(petId)).toBe(becomes);
     });
@@ -87,20 +87,20 @@ describe("updateOrder", () => {
 
   test("updateOrder 200: a pet whose order was cancelled can be ordered again", async () => {
     const petId = await newPet();
-    await end(idOf(await order(petId)), "cancelled");
+    await update(idOf(await order(petId)), "cancelled");
     expect((await order(petId)).status).toBe(201);
   });
 
   for (const id of ["01", "abc", "99999999", "9223372036854775808", "%31%zz"]) {
-    test(`updateOrder 404: ${id} names no order`, async () => {
-      expect((await end(id, "completed")).json).toMatchObject({ code: "order_not_found", status: 404 });
+    test(`updateOrder 404: ${id} is not the identifier of an order`, async () => {
+      expect((await update(id, "completed")).json).toMatchObject({ code: "order_not_found", status: 404 });
     });
   }
 
   for (const status of ["placed", "sold", "Completed", "", null, 1, undefined]) {
     test(`updateOrder 400: status ${JSON.stringify(status)}`, async () => {
       const id = idOf(await order(await newPet()));
-      expect((await end(id, status)).json).toMatchObject({
+      expect((await update(id, status)).json).toMatchObject({
         code: "invalid_body",
         message: expect.stringContaining("status"),
       });
@@ -109,7 +109,7 @@ describe("updateOrder", () => {
 });
 
 describe("listOrders", () => {
-  test("listOrders 200: by identifier, filtered, paged as the pets are", async () => {
+  test("listOrders 200: ascending identifiers, status filter and pagination", async () => {
     const all = (await service.call({ path: "/store/orders?limit=100" })).json as {
       id: number;
       status: string;

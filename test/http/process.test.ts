@@ -17,7 +17,7 @@ const call = (server: PetstoreServer, key: string | undefined, path = "/pets", i
 const remaining = (response: Response) => Number(response.headers.get("x-ratelimit-remaining"));
 const codeOf = async (response: Response) => ((await response.json()) as { code?: string }).code;
 
-/** Asks until the answer is as wanted, for at most a second. */
+/** Repeats a check until it is true, for at most a second. */
 async function withinASecond(check: () => Promise<boolean>): Promise<void> {
   const started = performance.now();
   while (!(await check())) {
@@ -27,14 +27,14 @@ async function withinASecond(check: () => Promise<boolean>): Promise<void> {
 }
 
 describe("stopping", () => {
-  test("SIGTERM: a request in flight is finished and told that the connection closes, then exit 0", async () => {
+  test("SIGTERM: a request in progress gets its response with Connection: close, then exit 0", async () => {
     const server = await serve();
     const { hostname, port } = new URL(server.url);
     const body = '{"name":"Last","categoryId":1}';
-    let reply = "";
+    let response = "";
     const socket = connect(Number(port), hostname);
     const closed = new Promise((resolve) => socket.once("close", resolve));
-    socket.on("data", (chunk) => void (reply += chunk.toString()));
+    socket.on("data", (chunk) => void (response += chunk.toString()));
     await new Promise((resolve) => socket.once("connect", resolve));
     socket.write(
       `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
@@ -49,8 +49,8 @@ describe("stopping", () => {
     );
     socket.write(body.slice(5));
     await closed;
-    expect(reply).toStartWith("HTTP/1.1 201");
-    expect(reply).toMatch(/connection: close/i);
+    expect(response).toStartWith("HTTP/1.1 201");
+    expect(response).toMatch(/connection: close/i);
     expect(await exit).toBe(0);
 
     const again = await serve();
@@ -59,18 +59,18 @@ describe("stopping", () => {
     expect(await again.stop("SIGINT")).toBe(0);
   }, 20_000);
 
-  test("SIGTERM with --drain-delay: serves on while /healthz says that it leaves, then exit 0", async () => {
+  test("SIGTERM with --drain-delay: /healthz responds 503 while the server still responds, then exit 0", async () => {
     const server = await serve(["--drain-delay", "1s"]);
     const health = server.url.replace("/v1", "/healthz");
     expect((await fetch(health)).status).toBe(200);
     const exit = server.stop("SIGTERM");
     await withinASecond(async () => (await fetch(health)).status === 503);
-    const reply = await call(server, server.key);
-    expect([reply.status, reply.headers.get("connection")]).toEqual([200, "close"]);
+    const response = await call(server, server.key);
+    expect([response.status, response.headers.get("connection")]).toEqual([200, "close"]);
     expect(await exit).toBe(0);
   });
 
-  test("SIGTERM: counts are kept exactly", async () => {
+  test("SIGTERM: a restart keeps the exact usage", async () => {
     const first = await serve();
     for (let i = 0; i < 25; i++) await call(first, first.key);
     await first.stop();
@@ -79,7 +79,7 @@ describe("stopping", () => {
     await second.stop();
   });
 
-  test("a second server on the same folder is refused in one line", async () => {
+  test("a second server with the same data folder exits with one line", async () => {
     const server = await serve();
     const { code, out, err } = await runPetstore("serve", "--port", "0", "--data", folder);
     expect({ code, out, lines: err.trim().split("\n").length }).toEqual({ code: 1, out: "", lines: 1 });
@@ -88,7 +88,7 @@ describe("stopping", () => {
 });
 
 describe("kill -9", () => {
-  test("every acknowledged pet is there, and at most a second of counting is lost", async () => {
+  test("every acknowledged pet is stored, and at most a second of usage is lost", async () => {
     const server = await serve();
     const { key } = await newKey("free");
     const acknowledged: unknown[] = [];
@@ -108,7 +108,7 @@ describe("kill -9", () => {
     await again.stop();
   }, 20_000);
 
-  test("a ban stands at once, and is lifted by `keys unban` within a second", async () => {
+  test("a ban is stored at once, and `keys unban` ends it within a second", async () => {
     const flags = ["--ban-grace", "0s", "--ban-strikes", "3"];
     const server = await serve(flags);
     const { id, key } = await newKey("enterprise", "--per-minute", "1", "--per-day", "100");
@@ -129,7 +129,7 @@ describe("kill -9", () => {
     await again.stop();
   }, 20_000);
 
-  test("a ban that is lifted while no server runs is lifted for the next one", async () => {
+  test("`keys unban` without a running server takes effect at the next start", async () => {
     const flags = ["--ban-grace", "0s", "--ban-strikes", "1"];
     const server = await serve(flags);
     const { id, key } = await newKey("enterprise", "--per-minute", "1", "--per-day", "100");
@@ -145,7 +145,7 @@ describe("kill -9", () => {
   }, 20_000);
 });
 
-test("a client that sends without a pause keeps nobody else waiting", async () => {
+test("a client that sends without a pause does not delay other clients", async () => {
   const server = await serve();
   const { hostname, port } = new URL(server.url);
   const requests = Buffer.from("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000));

@@ -42,21 +42,20 @@ test("every request head that is not valid HTTP/1.1 gets the error of its status
 }, 20_000);
 
 describe("a protocol error", () => {
-  test("closes the connection, is JSON, and has no rate limit headers", async () => {
+  test("closes the connection, is JSON, and has a request id, but no rate limit headers", async () => {
     const client = connect();
     await client.send(`GET /v1/pets HTTP/1.1\r\nAuthorization: Bearer ${service.key}\r\n\r\n`);
     await client.closed;
-    const [response] = client.responses;
-    expect([...(response?.headers.keys() ?? [])].toSorted()).toEqual([
+    const headers = Object.fromEntries(client.responses[0]?.headers ?? []);
+    expect(Object.keys(headers).toSorted()).toEqual([
       "connection",
       "content-length",
       "content-type",
       "date",
+      "x-content-type-options",
+      "x-request-id",
     ]);
-    expect(Object.fromEntries(response?.headers ?? [])).toMatchObject({
-      connection: "close",
-      "content-type": "application/json",
-    });
+    expect(headers).toMatchObject({ connection: "close", "content-type": "application/json" });
   });
 
   test("does not count against the rate limits", async () => {
@@ -70,12 +69,13 @@ describe("a protocol error", () => {
   });
 });
 
-test("OPTIONS * 204: the methods of the server, without a key", async () => {
+test("OPTIONS * 204: the methods of the server, without a key; it counts like a page", async () => {
   const client = connect();
   await client.send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
   await client.receive(1);
   expect(client.responses).toMatchObject([{ status: 204, body: "" }]);
   expect(client.responses[0]?.headers.get("allow")).toBe("GET, HEAD, POST, PATCH, OPTIONS");
   expect(client.responses[0]?.headers.has("content-length")).toBe(false);
+  expect(client.responses[0]?.headers.get("x-ratelimit-limit")).toBe("300");
   client.destroy();
 });

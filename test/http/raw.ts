@@ -1,10 +1,10 @@
 import { connect } from "node:net";
 
-/** Writes bytes to the port and gives back everything that comes until the other side closes or `done` is satisfied. */
+/** Sends bytes and returns everything that is received until the server closes the connection or `done` is true. */
 export function sendRaw(
   url: string,
   bytes: string | Uint8Array,
-  done: (text: string) => boolean = hasWholeReply,
+  done: (text: string) => boolean = hasWholeResponse,
 ): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -13,7 +13,7 @@ export function sendRaw(
     const finish = () => (socket.destroy(), resolve(text));
     socket.setTimeout(
       5_000,
-      () => (socket.destroy(), reject(new Error(`no answer in 5 s; so far: ${text}`))),
+      () => (socket.destroy(), reject(new Error(`no response in 5 s; received: ${text}`))),
     );
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
@@ -24,7 +24,7 @@ export function sendRaw(
   });
 }
 
-export function hasWholeReply(text: string): boolean {
+export function hasWholeResponse(text: string): boolean {
   const end = text.indexOf("\r\n\r\n");
   if (end === -1) return false;
   const length = /content-length: (\d+)/i.exec(text.slice(0, end))?.[1];

@@ -1,22 +1,31 @@
 import { expect, test } from "bun:test";
 import type { Decision } from "../../src/domain/rate-limit.ts";
-import { rateLimitLines, headerLinesOf } from "../../src/http/responses.ts";
+import { headerLinesOf, rateLimitedResponse, rateLimitLines } from "../../src/http/responses.ts";
 
 const allowed: Decision = { outcome: "allowed", limit: 60, remaining: 59, resetAt: 1_000, retryAfter: 0 };
 
-test("every answer says where its principal stands, whoever was answered before", () => {
-  const lines = (limit: number, remaining: number, resetAt: number, more = "") =>
-    `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n${more}`;
-  expect(rateLimitLines(allowed)).toBe(lines(60, 59, 1_000));
-  expect(rateLimitLines({ ...allowed, limit: 300 })).toBe(lines(300, 59, 1_000));
-  expect(rateLimitLines({ ...allowed, outcome: "limited", remaining: 0, retryAfter: 7 })).toBe(
-    lines(60, 0, 1_000, "Retry-After: 7\r\n"),
+test("the rate limit headers are those of the decision", () => {
+  const lines = "X-RateLimit-Limit: 60\r\nX-RateLimit-Reset: 1000\r\nX-RateLimit-Remaining: 59\r\n";
+  expect(rateLimitLines(allowed)).toBe(lines);
+  expect(rateLimitLines({ ...allowed, outcome: "limited", retryAfter: 7 })).toBe(
+    `${lines}Retry-After: 7\r\n`,
   );
-  expect(rateLimitLines({ ...allowed, resetAt: 2_000 })).toBe(lines(60, 59, 2_000));
-  expect(rateLimitLines(allowed)).toBe(lines(60, 59, 1_000));
 });
 
-test("no value breaks out of its header line", () => {
+test("the body of a 429 has the seconds of Retry-After", () => {
+  const messageOf = (outcome: "limited" | "banned", retryAfter: number) => {
+    const { status, body } = rateLimitedResponse({ ...allowed, outcome, remaining: 0, retryAfter });
+    expect(status).toBe(429);
+    return JSON.parse(String(body)).message as string;
+  };
+  expect(messageOf("limited", 1)).toBe("Too many requests. Retry after 1 second.");
+  expect(messageOf("limited", 60)).toBe("Too many requests. Retry after 60 seconds.");
+  expect(messageOf("limited", 86_400)).toBe("Too many requests. Retry after 86400 seconds.");
+  expect(messageOf("banned", 1)).toEndWith(" after a 429. Retry after 1 second.");
+  expect(messageOf("banned", 300)).toEndWith(" after a 429. Retry after 300 seconds.");
+});
+
+test("a value that could inject a header line throws", () => {
   for (const value of ["a\r\nB: c", "a\n", "\0", "猫", "\x7f"]) {
     expect(() => headerLinesOf({ A: value })).toThrow("A must be printable ASCII");
   }

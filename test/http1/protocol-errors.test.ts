@@ -7,18 +7,18 @@ const headOfBytes = (bytes: number) => get("/", `A: ${"a".repeat(bytes - get("/"
 
 describe("a request that is not valid HTTP/1.1", () => {
   test.each([
-    [400, "asdf\r\n\r\n"],
-    [400, "\x16\x03\x01\x02\x00\x01"],
-    [400, "GET / HTTP/1.1\nHost: x\n\n"],
-    [400, "\n"],
-    [400, "GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n"],
-    [400, "\r\n\n"],
-    [400, "\r\rGET"],
-    [431, `GET / HTTP/1.1\r\nA: ${"a".repeat(17_000)}`],
-    [431, `GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(17_000)}\r\n\r\n`],
-    [431, get("/", ...fields(128))],
-    [505, "GET / HTTP/3.0\r\nHost: x\r\n\r\n"],
-  ])("%d as the handler says, and the connection closes: %p", (status, sent) => {
+    [400, "a line that is not a request line", "asdf\r\n\r\n"],
+    [400, "a TLS handshake", "\x16\x03\x01\x02\x00\x01"],
+    [400, "lines that end with LF alone", "GET / HTTP/1.1\nHost: x\n\n"],
+    [400, "LF alone", "\n"],
+    [400, "LF alone after an empty line", "\r\n\n"],
+    [400, "CR alone", "\r\rGET"],
+    [400, "a space before a colon", "GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n"],
+    [431, "a head of 17,000 bytes without an end", `GET / HTTP/1.1\r\nA: ${"a".repeat(17_000)}`],
+    [431, "a head of 17,000 bytes", get("/", `A: ${"a".repeat(17_000)}`)],
+    [431, "129 header fields", get("/", ...fields(128))],
+    [505, "HTTP/3.0", "GET / HTTP/3.0\r\nHost: x\r\n\r\n"],
+  ])("%d as the handler says, and the connection closes: %s", (status, _, sent) => {
     const client = new TestConnection(echoTarget).receive(sent, get("/"));
     expect(client.sent).toMatch(
       /^HTTP\/1\.1 \d+ .*\r\nDate: .*\r\nConnection: close\r\nContent-Length: 18\r\n\r\nprotocol error \d+$/,

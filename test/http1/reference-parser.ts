@@ -31,9 +31,9 @@ export function readStream(stream: string): Outcome[] {
 }
 
 /**
- * How a load balancer may read the stream. It accepts what RFC 9112 lets it accept: LF alone as the end of a line (2.2),
- * folded fields (5.2), equal lengths (6.3). It goes on behind what does not change where a request ends: a target, a
- * field or a Host that is not valid. Such requests are listed, too.
+ * How a load balancer may read the stream. It accepts what RFC 9112 lets it accept: LF alone as the end of a line
+ * (2.2), folded fields (5.2), equal lengths (6.3). It goes on behind what does not change where a request ends: a
+ * target, a field or a Host that is not valid. Such requests are listed, too.
  */
 export function readLeniently(stream: string): Outcome[] {
   return readRequests(new Input(stream, true));

@@ -154,6 +154,16 @@ describe("successive requests on one connection", () => {
     for (let i = 0; i < 3; i++) expect(parseWith(parser, "GET / HTTP/1.1", "Host")).toBe(400);
   });
 
+  test("reuse the parsed header fields of the last request only", () => {
+    const parser = new RequestHeadParser();
+    const headersOf = (host: string) =>
+      framingOf(parseWith(parser, "GET / HTTP/1.1", `Host: ${host}`)).headers;
+    const first = headersOf("a");
+    expect(headersOf("a")).toBe(first);
+    headersOf("b");
+    expect(headersOf("a")).not.toBe(first);
+  });
+
   test("with different header fields in turn get their own", () => {
     const parser = new RequestHeadParser();
     for (let i = 0; i < 20; i++) {

@@ -6,7 +6,7 @@ import {
   type RequestHandler,
   type Response,
 } from "../../src/http1/index.ts";
-import { nextTurn, respond } from "./test-connection.ts";
+import { respond } from "./test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -184,20 +184,24 @@ describe("a graceful shutdown", () => {
 
   test("terminates connections that are still open after 8 seconds", async () => {
     jest.useFakeTimers();
-    const started = Promise.withResolvers<void>();
-    const server = listen(() => (started.resolve(), neverRespond()));
-    const { socket, received } = connectTo(server);
-    socket.write(GET);
-    await started.promise;
-    let isTerminated = false;
-    socket.on("error", () => (isTerminated = true));
+    const late = Promise.withResolvers<Response>();
+    const bothStarted = Promise.withResolvers<void>();
+    let started = 0;
+    const server = listen(({ path }) => {
+      if (++started === 2) bothStarted.resolve();
+      return path === "/late" ? late.promise : neverRespond();
+    });
+    const [inTime, tooLate] = [connectTo(server), connectTo(server)];
+    inTime.socket.write(GET.replace("/", "/late"));
+    tooLate.socket.write(GET);
+    await bothStarted.promise;
     const closed = server.close(0);
     jest.advanceTimersByTime(7_999);
-    await nextTurn();
-    expect(isTerminated).toBe(false);
+    late.resolve(respond("in time"));
+    expect(await inTime.received).toEndWith("in time");
     jest.advanceTimersByTime(1);
     await closed;
-    await expect(received).rejects.toMatchObject({ code: "ECONNRESET" });
+    await expect(tooLate.received).rejects.toMatchObject({ code: "ECONNRESET" });
     servers = [];
   });
 

@@ -41,7 +41,7 @@ test("PostgreSQL without Valkey: servers share the data and log at the start tha
   const { key } = await fleet.createKey("free");
   for (const log of fleet.logs) {
     expect(warnings(log)).toContain(
-      "limits are counted by each server on its own; give --limits-url to share them",
+      "each server applies the rate limits on its own; set --limits-url to share them",
     );
   }
   const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key)));

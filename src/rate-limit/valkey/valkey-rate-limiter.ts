@@ -17,6 +17,8 @@ import { formatSubject } from "./scripts.ts";
 export interface ValkeyRateLimiterOptions {
   /** `redis://` or `rediss://`; a list means a cluster, of which some hosts are enough. */
   readonly url: string | readonly string[];
+  /** Certificates (PEM) of the authorities that sign the server's, for `rediss://`; by default the well-known ones. */
+  readonly ca?: string;
   readonly clock: Clock;
   readonly ban: BanRules;
   /** Decides in this process while Valkey is unavailable; the rate limiter closes it. */
@@ -42,7 +44,7 @@ const MAX_PENDING_UNBANS = 1_000;
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<RateLimiter> {
-  const rateLimiter = new ValkeyRateLimiter(parseServers(options.url), options);
+  const rateLimiter = new ValkeyRateLimiter(parseServers(options.url, options.ca), options);
   await rateLimiter.start();
   return rateLimiter;
 }

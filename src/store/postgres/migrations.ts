@@ -75,6 +75,16 @@ export const MIGRATIONS: readonly Migration[] = [
       INSERT INTO key_revision VALUES (1, 0);
     `,
   },
+  {
+    version: 3,
+    name: "server settings",
+    sql: `
+      CREATE TABLE server_settings (
+        name text PRIMARY KEY,
+        value text NOT NULL
+      );
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

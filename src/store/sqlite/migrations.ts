@@ -82,6 +82,16 @@ export const MIGRATIONS: readonly Migration[] = [
       INSERT INTO key_revision VALUES (1, 0);
     `,
   },
+  {
+    version: 3,
+    name: "server settings",
+    sql: `
+      CREATE TABLE server_settings (
+        name TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Reply, type Service, startService } from "../service.ts";
+import { type ApiResponse, type Service, startService } from "../service.ts";
 
 let service: Service;
 const STATUSES = ["available", "pending", "sold", undefined] as const;
@@ -18,25 +18,25 @@ interface Pet {
   id: number;
   status?: string;
 }
-const pets = ({ json }: Reply) => json as Pet[];
-const nextOf = ({ headers }: Reply) => /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "")?.[1];
+const pets = ({ json }: ApiResponse) => json as Pet[];
+const nextOf = ({ headers }: ApiResponse) => /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "")?.[1];
 const get = (path: string, headers: Record<string, string> = {}) => service.call({ path, headers });
 
 async function walk(path: string): Promise<Pet[]> {
   const seen: Pet[] = [];
   for (let url: string | undefined = service.url + path; url;) {
-    const reply: Reply = await get(url.slice(service.url.length));
-    seen.push(...pets(reply));
-    url = nextOf(reply);
+    const response: ApiResponse = await get(url.slice(service.url.length));
+    seen.push(...pets(response));
+    url = nextOf(response);
   }
   return seen;
 }
 
 describe("listPets", () => {
-  test("listPets 200: 20 pets by default, by identifier, from 1 on", async () => {
-    const reply = await get("/pets");
-    expect(pets(reply).map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
-    expect(nextOf(reply)).toStartWith(`${service.url}/pets?cursor=`);
+  test("listPets 200: 20 pets by default, in ascending order of their identifiers", async () => {
+    const response = await get("/pets");
+    expect(pets(response).map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+    expect(nextOf(response)).toStartWith(`${service.url}/pets?cursor=`);
   });
 
   for (const [limit, count] of [
@@ -50,7 +50,7 @@ describe("listPets", () => {
   }
 
   for (const status of ["available", "pending", "sold"]) {
-    test(`listPets 200: following next with status=${status} meets each of them once`, async () => {
+    test(`listPets 200: the pages with status=${status} have each of those pets once`, async () => {
       const seen = await walk(`/pets?status=${status}&limit=7`);
       expect(seen.every((pet) => pet.status === status)).toBe(true);
       expect(seen.map(({ id }) => id)).toEqual(
@@ -59,13 +59,13 @@ describe("listPets", () => {
     });
   }
 
-  test("listPets 200: following next meets every pet once", async () => {
+  test("listPets 200: the pages have every pet once", async () => {
     expect((await walk("/pets?limit=9")).map(({ id }) => id)).toEqual(
       Array.from({ length: 130 }, (_, i) => i + 1),
     );
   });
 
-  test("listPets 200: a page that ends exactly at the last pet has no next", async () => {
+  test("listPets 200: a page that ends with the last pet has no next link", async () => {
     expect(nextOf(await get("/pets?limit=65"))).toBeDefined();
     const second = await get((nextOf(await get("/pets?limit=65")) ?? "").slice(service.url.length));
     expect(pets(second)).toHaveLength(65);
@@ -97,22 +97,25 @@ describe("listPets", () => {
     "cursor=1&cursor=1",
   ]) {
     test(`listPets 400: ?${query}`, async () => {
-      const reply = await get(`/pets?${query}`);
-      expect(reply.status).toBe(400);
-      expect(reply.json).toMatchObject({
+      const response = await get(`/pets?${query}`);
+      expect(response.status).toBe(400);
+      expect(response.json).toMatchObject({
         code: "invalid_parameter",
         message: expect.stringContaining(query.split("=")[0] ?? ""),
       });
     });
   }
 
-  test("listPets 400: every parameter at fault is named", async () => {
+  test("listPets 400: every invalid parameter is reported", async () => {
     const { json } = await get("/pets?limit=0&status=none&cursor=x");
-    const { message } = json as { message: string };
-    for (const name of ["limit must be", "status must be", "cursor must be"]) expect(message).toContain(name);
+    expect(json).toMatchObject({
+      message:
+        'limit must be an integer from 1 to 100; status must be one of "available", "pending" or "sold"; ' +
+        'cursor must be a cursor from the rel="next" link of this list.',
+    });
   });
 
-  test("listPets 400: a cursor of the orders' listing", async () => {
+  test("listOrders 400: a cursor of the list of pets", async () => {
     const cursor = new URL(nextOf(await get("/pets?limit=1")) ?? "").searchParams.get("cursor");
     expect((await get(`/store/orders?cursor=${cursor}`)).status).toBe(400);
     expect((await get(`/pets?cursor=${cursor}`)).status).toBe(200);
@@ -128,19 +131,19 @@ describe("listPets", () => {
 });
 
 describe("ETag", () => {
-  test("listPets 304: the same page again, however the validator is written", async () => {
+  test("listPets 304: a strong, a weak, a listed and any ETag", async () => {
     const first = await get("/pets?limit=3");
     const etag = first.headers.get("etag") ?? "";
     expect(etag).toMatch(/^"[\x21\x23-\x7e]+"$/);
     for (const value of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
-      const reply = await get("/pets?limit=3", { "If-None-Match": value });
-      expect(reply.status).toBe(304);
-      expect(reply.text).toBe("");
-      expect(reply.headers.get("etag")).toBe(etag);
+      const response = await get("/pets?limit=3", { "If-None-Match": value });
+      expect(response.status).toBe(304);
+      expect(response.text).toBe("");
+      expect(response.headers.get("etag")).toBe(etag);
     }
   });
 
-  test("listPets 200: another validator, or none", async () => {
+  test("listPets 200: another ETag", async () => {
     expect((await get("/pets?limit=3", { "If-None-Match": '"other"' })).status).toBe(200);
   });
 
