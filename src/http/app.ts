@@ -1,10 +1,10 @@
-import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
-import { NOT_FOUND } from "../contract/errors.ts";
+import { NOT_FOUND, Unavailable } from "../contract/errors.ts";
 import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
-import type { Decision } from "../domain/rate-limit.ts";
+import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
 import type { ProtocolErrorStatus, Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
@@ -26,11 +26,17 @@ import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts"
 
 export interface HttpAppOptions extends EndpointOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
-  readonly rateLimiter: Pick<RateLimiter, "decide">;
+  readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
   readonly plans: Plans;
   readonly addresses: Addresses;
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
+}
+
+/** Whose limits a request counts against. */
+interface Counted {
+  readonly subject: Subject;
+  readonly limits: Limits;
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
@@ -42,60 +48,73 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
   function handleApiRequest(request: Request, requestId: string): Awaitable<Response> {
-    return andThen(authenticator.authenticate(request.headers.get("authorization")), (principal) =>
-      andThen(decide(request, principal), (decision) => {
-        if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-        if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);
+    let counted: Counted | undefined;
+    return recover(
+      () =>
+        andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
+          counted = isAuthenticated(principal) ? principal : addressOf(request);
+          return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
+            if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+            if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);
 
-        const route = router.find(request.path);
-        if (route === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
-        const endpoint = route.endpoints.get(request.method);
-        if (endpoint === undefined) return otherMethodResponse(request, route, decision);
+            const route = router.find(request.path);
+            if (route === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
+            const endpoint = route.endpoints.get(request.method);
+            if (endpoint === undefined) return otherMethodResponse(request, route, decision);
 
-        const rawInput = rawInputOf(request, route, endpoint);
-        return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
-      }),
+            const rawInput = rawInputOf(request, route, endpoint);
+            return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
+          });
+        }),
+      (error) => undecided(error, counted ?? addressOf(request), requestId),
+    );
+  }
+
+  /** A page or an unknown path. */
+  function handleStaticRequest(request: Request, requestId: string): Awaitable<Response> {
+    const route = staticRoutes.get(request.path);
+    if (route?.isRateLimited === false) return route.respond(request, "");
+    const address = addressOf(request);
+    return recover(
+      () =>
+        andThen(rateLimiter.decide(address.subject, address.limits), (decision) => {
+          if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+          const headerLines = rateLimitLines(decision);
+          return route?.respond(request, headerLines) ?? errorResponse(NOT_FOUND, headerLines);
+        }),
+      (error) => undecided(error, address, requestId),
     );
   }
 
   /** A request without a valid key counts against the limits of its IP address. */
-  function decide(request: Request, principal: ApiKeyPrincipal | AuthFailure): Awaitable<Decision> {
-    if (isAuthenticated(principal)) return rateLimiter.decide(principal.subject, principal.limits);
-    return decideByAddress(request);
-  }
-
-  function decideByAddress(request: Request): Awaitable<Decision> {
+  function addressOf(request: Request): Counted {
     const subject = addresses.subjectOf(request.remoteAddress, () => request.headers.get("x-forwarded-for"));
-    return rateLimiter.decide(subject, plans.anonymous);
+    return { subject, limits: plans.anonymous };
   }
 
-  /** A page or an unknown path. */
-  function handleStaticRequest(request: Request): Awaitable<Response> {
-    const route = staticRoutes.get(request.path);
-    if (route?.isRateLimited === false) return route.respond(request, "");
-    return andThen(decideByAddress(request), (decision) => {
-      if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-      const headerLines = rateLimitLines(decision);
-      return route?.respond(request, headerLines) ?? errorResponse(NOT_FOUND, headerLines);
-    });
-  }
-
-  /** An error of authentication or of the rate limiter: there is no decision. */
-  function handleFailure(error: unknown, requestId: string): Response {
+  /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
+  function undecided(error: unknown, counted: Counted, requestId: string): Response {
     errorLog.report("authentication or rate limit", error, requestId);
-    const limit = plans.anonymous.perMinute;
-    const resetAt = Math.ceil(clock.now() / 1000) + 60;
-    const decision = { outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 } as const;
-    return internalErrorResponse(rateLimitLines(decision));
+    const headerLines = rateLimitLines({ ...knownUsage(counted), retryAfter: 0 });
+    return error instanceof Unavailable
+      ? unavailableResponse(error.retryAfterSeconds, headerLines)
+      : internalErrorResponse(headerLines);
+  }
+
+  function knownUsage({ subject, limits }: Counted): Decision {
+    try {
+      return rateLimiter.peek(subject, limits);
+    } catch {
+      return peek(newUsage(), limits, clock.now());
+    }
   }
 
   return {
     handle(request) {
       const requestId = requestIdOf(request);
-      const response = recover(
-        () => (isApiPath(request.path) ? handleApiRequest(request, requestId) : handleStaticRequest(request)),
-        (error) => handleFailure(error, requestId),
-      );
+      const response = isApiPath(request.path)
+        ? handleApiRequest(request, requestId)
+        : handleStaticRequest(request, requestId);
       return andThen(response, (handled) => withRequestId(handled, requestId));
     },
     handleError(error) {

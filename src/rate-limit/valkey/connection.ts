@@ -81,8 +81,8 @@ export class Connection {
     return parseUsage(await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, READ_USAGE, input)));
   }
 
-  async unban(subject: Subject, at: number): Promise<void> {
-    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), `${at}`] };
+  async unban(subject: Subject, agoMs: number): Promise<void> {
+    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), `${agoMs}`] };
     await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, UNBAN, input));
   }
 

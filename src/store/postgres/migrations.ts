@@ -85,6 +85,11 @@ export const MIGRATIONS: readonly Migration[] = [
       );
     `,
   },
+  {
+    version: 4,
+    name: "revisions of unbans",
+    sql: "ALTER TABLE api_keys ADD COLUMN unban_revision bigint",
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -92,6 +92,11 @@ export const MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID;
     `,
   },
+  {
+    version: 4,
+    name: "revisions of unbans",
+    sql: "ALTER TABLE api_keys ADD COLUMN unban_revision INTEGER",
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
