@@ -2,7 +2,9 @@
  * CPU time that `src/http1` takes for one GET, from the received bytes to the response text, without a socket.
  * Shows what it saves to keep the last header fields of a connection: `npx bun bench/http1.ts`.
  */
-import { Connection, type ConnectionContext, type Socket } from "../src/http1/connection.ts";
+import { Connection } from "../src/http1/connection.ts";
+import type { ConnectionContext, Socket } from "../src/http1/connection-context.ts";
+import { Turns } from "../src/http1/turns.ts";
 
 const REQUESTS = 200_000;
 const ROUNDS = 6;
@@ -40,8 +42,9 @@ const context: ConnectionContext = {
     protocolError: (status) => ({ ...response, status }),
   },
   uptimeSeconds: 0,
-  dateLine: "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n",
+  commonLines: "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n",
   isShuttingDown: false,
+  turns: new Turns(() => 0),
 };
 
 const socket: Socket = {

@@ -23,7 +23,11 @@ import { DEFAULT_PLANS, PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { deprecationHeaders } from "../src/http/deprecation-headers.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
-import { IDLE_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
+import {
+  IDLE_TIMEOUT_SECONDS,
+  REQUEST_TIMEOUT_SECONDS,
+  SILENT_TIMEOUT_SECONDS,
+} from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 
@@ -42,6 +46,8 @@ export const VALUES = {
   requestTimeout: seconds(REQUEST_TIMEOUT_SECONDS * 1000),
   responseTimeout: seconds(REQUEST_TIMEOUT_MS),
   idleTimeout: seconds(IDLE_TIMEOUT_SECONDS * 1000),
+  silentTimeout: seconds(SILENT_TIMEOUT_SECONDS * 1000),
+  maxConnectionsPerAddress: String(SETTINGS["max-connections-per-address"].default),
   removalDate: date(OPERATIONS.getPet.deprecated.sunset),
   rotationOverlap: hours(KEY_OPTIONS.overlap.default),
 } as const;
@@ -123,6 +129,8 @@ function limitRows(): string[][] {
     ["Time to send a request", VALUES.requestTimeout, "408 `request_timeout`"],
     ["Time to execute a request", VALUES.responseTimeout, "503 `unavailable`"],
     ["Idle connection", VALUES.idleTimeout, "The server closes it"],
+    ["Wait for the first request", VALUES.silentTimeout, "The server closes the connection"],
+    ["Connections of one address", VALUES.maxConnectionsPerAddress, "The server closes further ones"],
   ];
 }
 

@@ -8,7 +8,8 @@ import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
-import { headerLine, HttpServer } from "./http1/index.ts";
+import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
+import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -57,8 +58,18 @@ export async function serveOn(
     port,
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
+    tls: config.tls && readTlsFiles(config.tls),
+    maxConnections: config.maxConnections,
+    maxConnectionsPerPeer: config.maxConnectionsPerAddress,
+    peerOf: (address) => addresses.peerOf(address),
+    onLimit: (event) => logConnectionLimit(log, event),
     onError: (error) => log.error("a connection failed", { error }),
   });
+  if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
+    log.warn("--max-connections is lowered to what the limit of open files allows", {
+      maxConnections: server.maxConnections,
+    });
+  }
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const servers = serversOf(config, baseUrl);
   server.handler = createHttpApp({
@@ -83,6 +94,7 @@ export async function serveOn(
     onReadable: () => log.info("key changes can be read again"),
     onUnbanError: (keyId, error) => log.error("a key cannot be unbanned; trying again", { keyId, error }),
   });
+  const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
 
   return {
     url: baseUrl,
@@ -91,6 +103,7 @@ export async function serveOn(
     async close() {
       await server.close(drainDelayMs);
       stopPolling();
+      stopFollowingTls?.();
       await adapters.close();
     },
   };
@@ -100,4 +113,27 @@ function systemClock(log: Log): Clock {
   return createClock({
     onStep: (byMs) => log.warn("the system clock was changed; windows and bans keep their length", { byMs }),
   });
+}
+
+function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
+  return followTlsFiles(files, {
+    onChange(contents) {
+      server.setTlsCredentials(contents);
+      log.info("new connections get the new TLS certificate", { file: files.certFile });
+    },
+    onError: (error) => log.error("the new TLS certificate cannot be used; the one before stays", { error }),
+  });
+}
+
+function logConnectionLimit(log: Log, { limit, peer, isOver, evicted, rejected }: LimitEvent): void {
+  if (limit === "all") {
+    if (isOver) log.info("connections are below --max-connections again", { evicted, rejected });
+    else log.warn("--max-connections is reached; new connections replace idle ones or are closed");
+  } else if (isOver) {
+    log.info("no address reaches --max-connections-per-address any more", { rejected });
+  } else {
+    log.warn("an address has reached --max-connections-per-address; its new connections are closed", {
+      address: peer,
+    });
+  }
 }

@@ -44,6 +44,12 @@ export class Addresses {
     return client.subject;
   }
 
+  /** Of a connection, whatever its requests say about the client. */
+  peerOf(address: string): { readonly id: string; readonly isTrusted: boolean } {
+    const peer = this.#find(address);
+    return { id: String(peer?.subject.id ?? address), isTrusted: peer?.isProxy ?? false };
+  }
+
   #find(text: string): ClientAddress | undefined {
     return this.#cache.get(text) ?? this.#parse(text);
   }

@@ -1,48 +1,25 @@
+import type { ConnectionContext, Socket } from "./connection-context.ts";
+import { LingeringClose } from "./lingering-close.ts";
 import { ReadBuffer } from "./read-buffer.ts";
-import { type Awaitable, IncomingRequest, type RequestConnection, type RequestHandler } from "./request.ts";
+import { type Awaitable, IncomingRequest, type RequestConnection } from "./request.ts";
 import { type RequestHead, RequestHeadParser } from "./request-head.ts";
+import { RejectionStreak } from "./rejection-streak.ts";
 import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
-import { type Writable, WriteBuffer } from "./write-buffer.ts";
-
-/** The server's end of a TCP connection. */
-export interface Socket extends Writable {
-  /** Undefined if the client disconnected before the connection was accepted. */
-  readonly remoteAddress: string | undefined;
-  pause(): void;
-  resume(): void;
-  /** Closes the sending side only. */
-  shutdown(): void;
-  end(): void;
-  /** Closes at once, without sending what is pending. */
-  terminate(): void;
-}
-
-/** What all connections of a server share. */
-export interface ConnectionContext {
-  readonly handler: RequestHandler;
-  readonly uptimeSeconds: number;
-  /** The `Date` line of the current second, and the header lines that every response has. */
-  readonly dateLine: string;
-  /** Whether every connection closes after its next response. */
-  readonly isShuttingDown: boolean;
-}
+import { MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
+import { WriteBuffer } from "./write-buffer.ts";
 
 /** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
 export const IDLE_TIMEOUT_SECONDS = 75;
+/** For the first byte of the first request: a client connects because it has something to send. */
+export const SILENT_TIMEOUT_SECONDS = 10;
+/** After this long without a request, the memory that would make the next one faster is released. */
+const FORGET_SECONDS = 2;
 /** From the first byte of a request to the last. */
 export const REQUEST_TIMEOUT_SECONDS = 30;
 /** For a client that does not read its response; each byte that it reads starts the time again. */
 const WRITE_TIMEOUT_SECONDS = 30;
-/**
- * What the client still sends after the last response is read and dropped (RFC 9112, 9.6): a reset could destroy that
- * response before the client reads it. The connection closes when the client sends nothing for 2 seconds, and at the
- * latest after 30 seconds or 16 MiB.
- */
-const LINGER_SILENCE_SECONDS = 2;
-const LINGER_SECONDS = 30;
-const MAX_LINGER_BYTES = 16 * 1024 * 1024;
-/** After this many pipelined requests the other connections get their turn. */
-const MAX_REQUESTS_PER_TURN = 32;
+/** Between the responses of a connection that is slowed. Then it queues behind all new requests. */
+const SLOWED_MS = 10;
 /** With more unparsed bytes than this the connection stops reading. */
 const MAX_READ_AHEAD_BYTES = 64 * 1024;
 
@@ -53,9 +30,13 @@ const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
  * One client's connection. Pipelined requests are handled one after the other, so responses have the order of the
  * requests. Backpressure: while the socket accepts no more of a response, no further request is parsed or read.
  */
-export class Connection implements RequestConnection {
+export class Connection implements RequestConnection, TurnTaker {
   readonly readBuffer = new ReadBuffer();
   readonly remoteAddress: string;
+  /** Whether the head of at least one request has arrived. */
+  hasReceivedRequest = false;
+  /** When the current wait began: for the next request, for the rest of one, or for the client to read. In seconds. */
+  waitingSince: number;
   readonly #writeBuffer: WriteBuffer;
   readonly #headParser = new RequestHeadParser();
   #state: "open" | "closing" | "closed" = "open";
@@ -65,19 +46,20 @@ export class Connection implements RequestConnection {
   /** The client may still be sending bytes that the server will not parse. */
   #hasUnreadInput = false;
   #isTurnOver = false;
+  #isSlowed = false;
+  readonly #rejections = new RejectionStreak();
   #isPaused = false;
-  /** When the current wait began: for the next request, the rest of one, the client to read, or to send no more. */
-  #waitingSince: number;
-  #closingSince = 0;
-  #lingerBytes = 0;
+  #lingeringClose: LingeringClose | undefined;
 
   constructor(
     private readonly socket: Socket,
     private readonly context: ConnectionContext,
+    /** A load balancer's connection carries requests of many clients, so none is slowed for the others. */
+    private readonly isTrusted = false,
   ) {
     this.remoteAddress = socket.remoteAddress ?? "";
     this.#writeBuffer = new WriteBuffer(socket);
-    this.#waitingSince = context.uptimeSeconds;
+    this.waitingSince = context.uptimeSeconds;
   }
 
   /** No byte of a request has arrived, and no byte of a response is left to send. */
@@ -85,17 +67,23 @@ export class Connection implements RequestConnection {
     return this.#request === undefined && this.readBuffer.length === 0 && !this.#writeBuffer.isBlocked;
   }
 
+  /** Whether it may be closed for a new connection. */
+  get isEvictable(): boolean {
+    return this.isIdle || this.#isSlowed;
+  }
+
   onData(bytes: Buffer): void {
-    if (this.#state !== "open") return this.#discard(bytes);
+    if (this.#state !== "open") return this.#lingeringClose?.onData(bytes);
     const wasIdle = this.isIdle;
     this.readBuffer.append(bytes);
-    this.#process();
-    if (wasIdle && !this.isIdle) this.#waitingSince = this.context.uptimeSeconds;
+    if (!this.#isTurnOver && this.context.turns.areTaken) this.#queueNewRequests();
+    else this.#process();
+    if (wasIdle && !this.isIdle) this.waitingSince = this.context.uptimeSeconds;
   }
 
   onDrain(): void {
     if (!this.#writeBuffer.isBlocked) return;
-    this.#waitingSince = this.context.uptimeSeconds;
+    this.waitingSince = this.context.uptimeSeconds;
     this.#writeBuffer.drain();
     if (this.#state === "closing" && !this.#writeBuffer.isBlocked) this.#closeSocket();
     this.#process();
@@ -114,13 +102,15 @@ export class Connection implements RequestConnection {
 
   /** The server calls this every second. */
   checkTimeouts(): void {
-    const seconds = this.context.uptimeSeconds - this.#waitingSince;
+    const seconds = this.context.uptimeSeconds - this.waitingSince;
     if (this.#writeBuffer.isBlocked) {
       if (seconds > WRITE_TIMEOUT_SECONDS) this.socket.terminate();
     } else if (this.#state === "closing") {
-      if (seconds > LINGER_SILENCE_SECONDS || this.#hasLingered) this.socket.end();
+      this.#lingeringClose?.checkTimeout();
     } else if (this.isIdle) {
-      if (seconds > IDLE_TIMEOUT_SECONDS) this.close();
+      const timeout = this.hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
+      if (seconds > timeout) this.close();
+      else if (seconds > FORGET_SECONDS) this.#headParser.forget();
     } else if (this.#isWaitingForClient && seconds > REQUEST_TIMEOUT_SECONDS) {
       this.#rejectRequest(408);
     }
@@ -130,7 +120,8 @@ export class Connection implements RequestConnection {
   close(): void {
     if (this.#state !== "open") return;
     this.#state = "closing";
-    this.#waitingSince = this.#closingSince = this.context.uptimeSeconds;
+    this.waitingSince = this.context.uptimeSeconds;
+    this.#lingeringClose = new LingeringClose(this.socket, this.context);
     this.#hasUnreadInput ||= this.#request !== undefined || this.readBuffer.length > 0;
     this.#request?.abortBody();
     this.#writeBuffer.flush();
@@ -147,6 +138,12 @@ export class Connection implements RequestConnection {
 
   terminate(): void {
     this.socket.terminate();
+  }
+
+  /** Closes at once, so that a new connection has its place. */
+  evict(): void {
+    if (this.isIdle) this.close();
+    if (this.#state !== "closed") this.socket.terminate();
   }
 
   sendContinue(): void {
@@ -167,11 +164,16 @@ export class Connection implements RequestConnection {
     return this.#canProcess && (this.#request === undefined || this.#request.isWaitingForBody);
   }
 
-  #process(): void {
-    for (let requestsLeft = MAX_REQUESTS_PER_TURN; this.#canProcess; requestsLeft--) {
+  #process(maxRequests = MAX_REQUESTS_PER_TURN): void {
+    const { totalBytes } = this.#writeBuffer;
+    for (let requests = 0; this.#canProcess; requests++) {
       if (this.#request !== undefined) {
         if (!this.#receiveBody(this.#request)) break;
-      } else if (requestsLeft <= 0 && this.readBuffer.length > 0) {
+      } else if (
+        this.readBuffer.length > 0 &&
+        (requests >= maxRequests ||
+          this.context.turns.isLong(requests, this.#writeBuffer.totalBytes - totalBytes))
+      ) {
         this.#endTurn();
       } else {
         const head = this.#headParser.parse(this.readBuffer);
@@ -200,15 +202,33 @@ export class Connection implements RequestConnection {
 
   #endTurn(): void {
     this.#isTurnOver = true;
-    setImmediate(() => {
-      this.#isTurnOver = false;
-      this.#process();
-    });
+    this.context.turns.queuePipelined(this);
+  }
+
+  #queueNewRequests(): void {
+    this.#isTurnOver = true;
+    this.#setReading(false);
+    this.context.turns.queueNewRequests(this);
+  }
+
+  takeTurn(maxRequests: number): void {
+    this.#isTurnOver = false;
+    this.#isSlowed = false;
+    this.#process(maxRequests);
+  }
+
+  /** Waits after a response: a client that goes on without a valid key or quota leaves time to others. */
+  #slowDown(): void {
+    this.#isTurnOver = true;
+    this.#isSlowed = true;
+    setTimeout(() => this.context.turns.queuePipelined(this), SLOWED_MS).unref();
   }
 
   #startRequest(head: RequestHead): void {
     const request = new IncomingRequest(head, this);
     this.#request = request;
+    this.hasReceivedRequest = true;
+    this.context.turns.countRequest();
     const response = this.#handle(request);
     if (response instanceof Promise) this.#respondLater(request, response);
     else this.#respond(request, response);
@@ -244,41 +264,33 @@ export class Connection implements RequestConnection {
   #respond(request: IncomingRequest, response: Response): void {
     if (this.#state !== "open") return;
     request.markResponded();
-    this.#waitingSince = this.context.uptimeSeconds;
+    this.waitingSince = this.context.uptimeSeconds;
     const body = request.receiveBody();
-    const { framing, method } = request.head;
+    const { framing } = request.head;
     const isEndUnknown = body === "too large" || body === "malformed" || request.isWaitingForContinue;
-    const close = framing.close || this.context.isShuttingDown || isEndUnknown;
-    const connectionLine = close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "";
-    const connectionLines = this.context.dateLine + connectionLine;
-    writeResponse(this.#writeBuffer, response, { connectionLines, isHead: method === "HEAD" });
+    const streak = this.isTrusted ? "short" : this.#rejections.count(response.status);
+    const close = framing.close || this.context.isShuttingDown || isEndUnknown || streak === "too long";
+    this.#write(response, close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "");
     if (body === "complete") this.#request = undefined;
     if (close) this.close();
+    else if (streak === "long") this.#slowDown();
   }
 
   #rejectRequest(status: ProtocolErrorStatus): void {
     if (this.#request?.hasResponse !== true) {
-      const response = this.context.handler.protocolError(status);
-      const connectionLines = this.context.dateLine + CLOSE_LINE;
-      const isHead = this.#request?.method === "HEAD";
-      writeResponse(this.#writeBuffer, response, { connectionLines, isHead });
+      this.#write(this.context.handler.protocolError(status), CLOSE_LINE);
     }
     this.#hasUnreadInput = true;
     this.close();
   }
 
-  #discard(bytes: Buffer): void {
-    this.#waitingSince = this.context.uptimeSeconds;
-    this.#lingerBytes += bytes.length;
-    if (this.#lingerBytes > MAX_LINGER_BYTES) this.socket.end();
+  #write(response: Response, connectionLine: string): void {
+    const connectionLines = this.context.commonLines + connectionLine;
+    const isHead = this.#request?.method === "HEAD";
+    writeResponse(this.#writeBuffer, response, { connectionLines, isHead });
   }
 
-  get #hasLingered(): boolean {
-    const maxSeconds = this.context.isShuttingDown ? LINGER_SILENCE_SECONDS : LINGER_SECONDS;
-    return this.context.uptimeSeconds - this.#closingSince > maxSeconds;
-  }
-
-  /** While the client may still send, only the sending side closes; `checkTimeouts` closes the rest. */
+  /** While the client may still send, only the sending side closes; `LingeringClose` closes the rest. */
   #closeSocket(): void {
     if (this.#hasClientEnded || !this.#hasUnreadInput) this.socket.end();
     else this.socket.shutdown();

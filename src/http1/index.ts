@@ -4,3 +4,5 @@ export { headerLine, type ProtocolErrorStatus, type Response, type Status } from
 export { type HeaderFields, MAX_FIELDS } from "./header-fields.ts";
 export { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "./request-head.ts";
 export { REQUEST_TIMEOUT_SECONDS } from "./connection.ts";
+export type { LimitEvent, Peer } from "./connection-limits.ts";
+export type { TlsCredentials } from "./tls-upgrade.ts";

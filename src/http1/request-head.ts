@@ -31,6 +31,9 @@ const TYPICAL_HEAD_BYTES = 1_024;
 const TOKEN_CHARACTER = new RegExp(`[${TOKEN_CHARACTERS}]`);
 const CR = 0x0d;
 
+/** Larger header sections are not remembered: 10,000 idle connections would hold 150 KiB each. */
+const MAX_REMEMBERED_LENGTH = 2 * 1024;
+
 interface ParsedHeaders {
   readonly text: string;
   readonly isHttp11: boolean;
@@ -120,8 +123,13 @@ export class RequestHeadParser {
     const last = this.#lastHeaders;
     if (last?.text === text && last.isHttp11 === isHttp11) return last.framing;
     const framing = framingOf(HeaderFields.parse(text), isHttp11);
-    if (text.length <= TYPICAL_HEAD_BYTES) this.#lastHeaders = { text, isHttp11, framing };
+    if (text.length <= MAX_REMEMBERED_LENGTH) this.#lastHeaders = { text, isHttp11, framing };
     return framing;
+  }
+
+  /** Releases the memory of the last head. */
+  forget(): void {
+    this.#lastHeaders = undefined;
   }
 }
 

@@ -1,5 +1,10 @@
-import type { Socket, TCPSocketListener } from "bun";
-import { Connection, type ConnectionContext } from "./connection.ts";
+import type { Socket, SocketHandler, TCPSocketListener } from "bun";
+import { Connection } from "./connection.ts";
+import type { ConnectionContext } from "./connection-context.ts";
+import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
+import { tuneListenSocket } from "./listen-socket.ts";
+import { type TlsCredentials, TlsUpgrade } from "./tls-upgrade.ts";
+import { Turns } from "./turns.ts";
 import type { RequestHandler } from "./request.ts";
 
 export interface HttpServerOptions {
@@ -9,14 +14,24 @@ export interface HttpServerOptions {
   readonly handler: RequestHandler;
   /** Header lines of every response. */
   readonly headerLines?: string;
+  /** Undefined means plain HTTP. */
+  readonly tls?: TlsCredentials | undefined;
   /** Gets the error that ended a connection. */
   readonly onError: (error: unknown) => void;
+  /** The default and the largest value follow from the limit of open files. */
+  readonly maxConnections?: number | undefined;
+  /** Of one peer, unless it is trusted; 0 means any number. */
+  readonly maxConnectionsPerPeer?: number;
+  readonly peerOf?: (remoteAddress: string) => Peer;
+  readonly onLimit?: (event: LimitEvent) => void;
   /** How long `close` may take in all: connections that are still open then are terminated. */
   readonly closeTimeoutMs?: number;
   /** Shorter in tests: timeouts are counted in seconds of this length. */
   readonly secondMs?: number;
 }
 
+/** Browsers use HTTPS only, for a year (RFC 6797). */
+const HSTS_LINE = "Strict-Transport-Security: max-age=31536000\r\n";
 const CLOSE_TIMEOUT_MS = 8_000;
 const SECOND_MS = 1_000;
 
@@ -26,10 +41,15 @@ export class HttpServer implements ConnectionContext {
   handler: RequestHandler;
   uptimeSeconds = 0;
   isShuttingDown = false;
-  #dateLine = "";
-  #dateSecond = 0;
-  readonly #connections = new Set<Connection>();
-  readonly #listener: TCPSocketListener<Connection>;
+  #commonLines = "";
+  #commonLinesSecond = 0;
+  readonly turns = new Turns();
+  readonly maxConnections: number;
+  readonly #connections: ConnectionLimits;
+  readonly #peerOf: (remoteAddress: string) => Peer;
+  readonly #listener: TCPSocketListener<Connection | undefined>;
+  readonly #handlers: SocketHandler<Connection | undefined>;
+  readonly #tls: TlsUpgrade | undefined;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
   readonly #headerLines: string;
@@ -42,22 +62,32 @@ export class HttpServer implements ConnectionContext {
     this.handler = handler;
     this.#headerLines = headerLines;
     this.#closeTimeoutMs = closeTimeoutMs;
-    this.#listener = Bun.listen<Connection>({
+    const { maxConnectionsPerPeer = 0, peerOf = eachAddress, onLimit = () => {} } = options;
+    this.maxConnections = maxConnectionsWithin(options.maxConnections);
+    this.#connections = new ConnectionLimits({
+      maxConnections: this.maxConnections,
+      maxConnectionsPerPeer,
+      onLimit,
+    });
+    this.#peerOf = peerOf;
+    this.#tls = options.tls && new TlsUpgrade(options.tls);
+    this.#handlers = {
+      data: ({ data }, bytes) => data?.onData(bytes),
+      drain: ({ data }) => data?.onDrain(),
+      end: ({ data }) => data?.onEnd(),
+      close: ({ data }) => data && this.#onClose(data),
+      error(socket, error) {
+        onError(error);
+        socket.terminate();
+      },
+    };
+    this.#listener = Bun.listen<Connection | undefined>({
       hostname: host,
       port,
       allowHalfOpen: true,
-      socket: {
-        open: (socket) => this.#onOpen(socket),
-        data: ({ data }, bytes) => data.onData(bytes),
-        drain: ({ data }) => data.onDrain(),
-        end: ({ data }) => data.onEnd(),
-        close: ({ data }) => this.#onClose(data),
-        error(socket, error) {
-          onError(error);
-          socket.terminate();
-        },
-      },
+      socket: { ...this.#handlers, open: (socket) => this.#onOpen(socket) },
     });
+    tuneListenSocket(this.#listener);
     this.#timer = setInterval(() => this.#onSecond(), secondMs);
     this.#timer.unref();
   }
@@ -66,13 +96,20 @@ export class HttpServer implements ConnectionContext {
     return this.#listener.port;
   }
 
-  get dateLine(): string {
+  /** `Date` follows the clock to the second. */
+  get commonLines(): string {
     const second = Math.floor(Date.now() / 1_000);
-    if (second !== this.#dateSecond) {
-      this.#dateSecond = second;
-      this.#dateLine = `Date: ${new Date(second * 1_000).toUTCString()}\r\n${this.#headerLines}`;
+    if (second !== this.#commonLinesSecond) {
+      this.#commonLinesSecond = second;
+      const lines = `Date: ${new Date(second * 1_000).toUTCString()}\r\n${this.#headerLines}`;
+      this.#commonLines = this.#tls === undefined ? lines : lines + HSTS_LINE;
     }
-    return this.#dateLine;
+    return this.#commonLines;
+  }
+
+  /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
+  setTlsCredentials(credentials: TlsCredentials): void {
+    this.#tls?.setCredentials(credentials);
   }
 
   /**
@@ -97,9 +134,16 @@ export class HttpServer implements ConnectionContext {
     clearInterval(this.#timer);
   }
 
-  #onOpen(socket: Socket<Connection>): void {
-    socket.data = new Connection(socket, this);
-    this.#connections.add(socket.data);
+  #onOpen(socket: Socket<Connection | undefined>): void {
+    const peer = this.#peerOf(socket.remoteAddress ?? "");
+    if (!this.#connections.accepts(peer)) {
+      socket.terminate();
+      return;
+    }
+    const clientSocket = this.#tls?.upgrade(socket, this.#handlers) ?? socket;
+    const connection = new Connection(clientSocket, this, peer.isTrusted);
+    clientSocket.data = connection;
+    this.#connections.add(connection, peer);
   }
 
   #onClose(connection: Connection): void {
@@ -114,5 +158,10 @@ export class HttpServer implements ConnectionContext {
       connection.checkTimeouts();
       if (!this.#isListening) connection.closeBetweenRequests();
     }
+    this.#connections.onSecond();
   }
+}
+
+function eachAddress(remoteAddress: string): Peer {
+  return { id: remoteAddress, isTrusted: false };
 }

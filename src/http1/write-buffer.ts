@@ -10,6 +10,7 @@ const MAX_BUFFERED_BYTES = 64 * 1024;
 export class WriteBuffer {
   #text = "";
   #textBytes = 0;
+  #totalBytes = 0;
   /** What the socket did not accept. */
   #unsent: Uint8Array | undefined;
 
@@ -19,9 +20,15 @@ export class WriteBuffer {
     return this.#unsent !== undefined;
   }
 
+  /** Appended since the connection was opened. */
+  get totalBytes(): number {
+    return this.#totalBytes;
+  }
+
   append(text: string, byteLength: number): void {
     this.#text = this.#text === "" ? text : this.#text + text;
     this.#textBytes += byteLength;
+    this.#totalBytes += byteLength;
     if (this.#textBytes > MAX_BUFFERED_BYTES) this.flush();
   }
 

@@ -103,6 +103,6 @@ describe("the remote address", () => {
   test("is the socket's; empty if the client disconnected before the connection was accepted", () => {
     const handle = ({ remoteAddress }: { remoteAddress: string }) => respond(`<${remoteAddress}>`);
     expect(new TestConnection(handle).receive(get("/")).bodies).toEqual(["<203.0.113.9>"]);
-    expect(new TestConnection(handle, null).receive(get("/")).bodies).toEqual(["<>"]);
+    expect(new TestConnection(handle, { remoteAddress: null }).receive(get("/")).bodies).toEqual(["<>"]);
   });
 });

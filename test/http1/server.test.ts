@@ -220,7 +220,7 @@ describe("a graceful shutdown", () => {
   });
 
   test("keeps idle connections open until the delay is over", async () => {
-    const server = listen(() => respond("still open"), { secondMs: 2 });
+    const server = listen(() => respond("still open"), { secondMs: 20 });
     const { socket, received } = connectTo(server);
     await Bun.sleep(10);
     const closed = server.close(60);

@@ -1,15 +1,25 @@
-import { Connection, type ConnectionContext, type Socket } from "../../src/http1/connection.ts";
+import { Connection } from "../../src/http1/connection.ts";
+import type { ConnectionContext, Socket } from "../../src/http1/connection-context.ts";
+import { Turns } from "../../src/http1/turns.ts";
 import type { Request, RequestHandler, Response } from "../../src/http1/index.ts";
 
 type Handle = RequestHandler["handle"];
 
 export const DATE_LINE = "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n";
 
+interface TestConnectionOptions {
+  /** Null if the client disconnected before the connection was accepted. */
+  readonly remoteAddress?: string | null;
+  /** By default, no turn ever takes too long. */
+  readonly turns?: Turns;
+  readonly isTrusted?: boolean;
+}
+
 /** A connection without a network: the test plays the client, and decides when a second passes. */
 export class TestConnection implements Socket, ConnectionContext {
   readonly remoteAddress: string | undefined;
   handler: RequestHandler;
-  readonly dateLine = DATE_LINE;
+  readonly commonLines = DATE_LINE;
   readonly connection: Connection;
   /** Everything that the server has sent. */
   sent = "";
@@ -19,15 +29,18 @@ export class TestConnection implements Socket, ConnectionContext {
   writableBytes = Infinity;
   uptimeSeconds = 0;
   isShuttingDown = false;
+  readonly turns: Turns;
 
-  constructor(handle: Handle, remoteAddress: string | null = "203.0.113.9") {
+  constructor(handle: Handle, options: TestConnectionOptions = {}) {
+    const { remoteAddress = "203.0.113.9", turns = new Turns(() => 0), isTrusted = false } = options;
+    this.turns = turns;
     this.handler = {
       handle,
       handleError: (error) => respond(error instanceof Error ? error.message : String(error), 500),
       protocolError: (status) => respond(`protocol error ${status}`, status),
     };
     this.remoteAddress = remoteAddress ?? undefined;
-    this.connection = new Connection(this, this);
+    this.connection = new Connection(this, this, isTrusted);
   }
 
   write(data: string | Uint8Array): number {

@@ -4,9 +4,22 @@ import { respond, TestConnection } from "./test-connection.ts";
 
 describe("an idle connection", () => {
   test("closes after 75 seconds without a request", () => {
-    const client = new TestConnection(echoTarget).passSeconds(75).receive(get("/")).passSeconds(75);
+    const client = new TestConnection(echoTarget).receive(get("/")).passSeconds(75).receive(get("/"));
+    expect(client.passSeconds(75).events).toEqual([]);
+    expect(client.passSeconds(1).events).toEqual(["end"]);
+  });
+
+  test("closes after 10 seconds if it has never sent anything", () => {
+    const client = new TestConnection(echoTarget).passSeconds(10);
     expect(client.events).toEqual([]);
     expect(client.passSeconds(1).events).toEqual(["end"]);
+  });
+
+  test("closes after 10 seconds if it has sent nothing but empty lines", () => {
+    const client = new TestConnection(echoTarget);
+    for (let i = 0; i < 10; i++) client.receive("\r\n").passSeconds(1);
+    expect(client.events).toEqual([]);
+    expect(client.receive("\r\n").passSeconds(1).events).toEqual(["end"]);
   });
 
   test("is not kept open by empty lines", () => {

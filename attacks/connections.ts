@@ -1,0 +1,61 @@
+import { connect, type Socket } from "node:net";
+import type { Target } from "./attack.ts";
+
+export interface ConnectionOptions {
+  /** How many connections are open at once. */
+  readonly count: number;
+  /** Connections from one loopback address; the next ones come from the next address of 127.0.0.0/8. */
+  readonly perAddress: number;
+  /** Whether a connection that ends is replaced by a new one. */
+  readonly reconnects: boolean;
+  /** Attacks. Called for each connection when it is open. */
+  onOpen(socket: Socket): void;
+}
+
+const OPENED_AT_ONCE = 50;
+const PAUSE_MS = 5;
+/** A server that closes connections at once is not asked again at once. */
+const RECONNECT_MS = 100;
+
+/** Holds connections open until the signal aborts. */
+export async function holdConnections(target: Target, options: ConnectionOptions, signal: AbortSignal) {
+  const sockets = new Set<Socket>();
+  const open = (number: number) => {
+    if (signal.aborted) return;
+    const { host, port } = target;
+    const localAddress = addressOf(Math.floor(number / options.perAddress));
+    const socket = connect({ host, port, localAddress });
+    sockets.add(socket);
+    socket.on("connect", () => options.onOpen(socket));
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      sockets.delete(socket);
+      if (options.reconnects) setTimeout(() => open(number), RECONNECT_MS);
+    });
+  };
+  for (let number = 0; number < options.count && !signal.aborted; number++) {
+    open(number);
+    if (number % OPENED_AT_ONCE === 0) await Bun.sleep(PAUSE_MS);
+  }
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve());
+  });
+  for (const socket of sockets) socket.destroy();
+}
+
+/** 127.0.0.2 and on, so that a client at 127.0.0.1 is nobody's neighbour. */
+function addressOf(index: number): string {
+  const host = index + 2;
+  return `127.0.${host >> 8}.${host & 255}`;
+}
+
+/** Writes the text again and again, as fast as the server reads, and drops every response. */
+export function repeatText(socket: Socket, text: string): void {
+  const write = () => {
+    while (socket.writable && socket.write(text));
+  };
+  socket.on("data", () => {});
+  socket.on("drain", write);
+  write();
+}

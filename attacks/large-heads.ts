@@ -1,0 +1,27 @@
+import type { Attack } from "./attack.ts";
+import { holdConnections } from "./connections.ts";
+
+/** Just under 16 KiB in 120 header fields. */
+const HEADERS = Array.from({ length: 120 }, (_, i) => `X-Header-${i}: ${"x".repeat(115)}\r\n`).join("");
+
+/** Every connection sends one large request, each with other header fields, and then nothing. */
+export const largeHeads: Attack = {
+  name: "idle connections after large heads",
+  bars: { p99Ms: 50, memoryMb: 250 },
+  run(target, signal) {
+    let number = 0;
+    return holdConnections(
+      target,
+      {
+        count: 10_000,
+        perAddress: 200,
+        reconnects: false,
+        onOpen(socket) {
+          socket.on("data", () => {});
+          socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Number: ${number++}\r\n${HEADERS}\r\n`);
+        },
+      },
+      signal,
+    );
+  },
+};

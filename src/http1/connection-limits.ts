@@ -1,0 +1,198 @@
+import { readFileSync } from "node:fs";
+import type { Connection } from "./connection.ts";
+
+/** The other end of a connection, as the limits see it. */
+export interface Peer {
+  /** Connections with the same id count together: those of one address or one network. */
+  readonly id: string;
+  /** A load balancer: it may open any number of connections, and a few more than the maximum. */
+  readonly isTrusted: boolean;
+}
+
+export interface ConnectionLimitOptions {
+  readonly maxConnections: number;
+  /** 0 means any number. */
+  readonly maxConnectionsPerPeer: number;
+  readonly onLimit: (event: LimitEvent) => void;
+}
+
+export interface LimitEvent {
+  readonly limit: "all" | "peer";
+  /** Of the first peer that was rejected. */
+  readonly peer: string;
+  /** False when the limit is first reached, true when it has not been reached for some time. */
+  readonly isOver: boolean;
+  /** Connections that were closed for newer ones, since the limit was first reached. */
+  readonly evicted: number;
+  /** Connections that were closed as soon as they were opened. */
+  readonly rejected: number;
+}
+
+/** Connections above the maximum for trusted peers, so that health checks get through. */
+const TRUSTED_RESERVE = 16;
+/** File descriptors for databases, logs and the trusted reserve. */
+const RESERVED_DESCRIPTORS = 64;
+const MAX_CONNECTIONS = 20_000;
+/** Assumed where the limit cannot be read. */
+const TYPICAL_DESCRIPTORS = 1_024;
+/** A limit that is not reached for this long is over. */
+const QUIET_SECONDS = 10;
+/** One search for idle connections closes this part of all connections, so that a search is rare. */
+const EVICTED_PART = 1 / 64;
+
+/** At most `wanted`, and always less than the limit of open files: a server without descriptors cannot accept. */
+export function maxConnectionsWithin(wanted = MAX_CONNECTIONS, descriptors = maxDescriptors()): number {
+  return Math.max(1, Math.min(wanted, descriptors - RESERVED_DESCRIPTORS));
+}
+
+function maxDescriptors(): number {
+  try {
+    const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
+    return limit === "unlimited" ? Infinity : Number(limit ?? TYPICAL_DESCRIPTORS);
+  } catch {
+    return TYPICAL_DESCRIPTORS;
+  }
+}
+
+interface PeerConnections extends Peer {
+  count: number;
+}
+
+/** The open connections of a server. Decides which new ones to accept, and which old ones make room for them. */
+export class ConnectionLimits {
+  /** In the order in which they were opened. */
+  readonly #connections = new Map<Connection, PeerConnections>();
+  readonly #peers = new Map<string, PeerConnections>();
+  readonly #all: LimitEpisode;
+  readonly #peer: LimitEpisode;
+  #second = 0;
+  /** When a search found no idle connection: the next one is in another second. */
+  #fruitlessSearch = -1;
+
+  constructor(private readonly options: ConnectionLimitOptions) {
+    this.#all = new LimitEpisode("all", options.onLimit);
+    this.#peer = new LimitEpisode("peer", options.onLimit);
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  [Symbol.iterator](): IterableIterator<Connection> {
+    return this.#connections.keys();
+  }
+
+  /** Whether one more connection of the peer is accepted. May close others for it. */
+  accepts(peer: Peer): boolean {
+    const { maxConnections, maxConnectionsPerPeer } = this.options;
+    const count = this.#peers.get(peer.id)?.count ?? 0;
+    if (!peer.isTrusted && maxConnectionsPerPeer > 0 && count >= maxConnectionsPerPeer) {
+      this.#peer.reject(peer, this.#second);
+      return false;
+    }
+    if (this.size < maxConnections) return true;
+    const evicted = this.#evict(peer);
+    const isAccepted = evicted > 0 || (peer.isTrusted && this.size < maxConnections + TRUSTED_RESERVE);
+    if (!isAccepted) this.#all.reject(peer, this.#second);
+    return isAccepted;
+  }
+
+  add(connection: Connection, { id, isTrusted }: Peer): void {
+    const peer = this.#peers.get(id) ?? { id, isTrusted, count: 0 };
+    if (peer.count++ === 0) this.#peers.set(id, peer);
+    this.#connections.set(connection, peer);
+  }
+
+  delete(connection: Connection): void {
+    const peer = this.#connections.get(connection);
+    if (peer === undefined) return;
+    this.#connections.delete(connection);
+    if (--peer.count === 0) this.#peers.delete(peer.id);
+  }
+
+  onSecond(): void {
+    this.#second++;
+    this.#all.end(this.#second);
+    this.#peer.end(this.#second);
+  }
+
+  /** Closes connections that have not sent a complete request; if there are none, idle ones. */
+  #evict(peer: Peer): number {
+    if (this.#fruitlessSearch === this.#second) return 0;
+    const victims = this.#oldest((connection) => !connection.hasReceivedRequest);
+    if (victims.length === 0) victims.push(...this.#oldest((connection) => connection.isEvictable));
+    if (victims.length === 0) this.#fruitlessSearch = this.#second;
+    else this.#all.evict(peer, victims.length, this.#second);
+    for (const connection of victims) connection.evict();
+    return victims.length;
+  }
+
+  /** Of the peer with the most connections, those that have waited longest. */
+  #oldest(isCandidate: (connection: Connection) => boolean): Connection[] {
+    let heaviest: PeerConnections | undefined;
+    let since = Infinity;
+    for (const [connection, peer] of this.#connections) {
+      const isHeavier = heaviest === undefined || weightOf(peer) > weightOf(heaviest);
+      const isOlder = peer === heaviest && connection.waitingSince < since;
+      if (!(isHeavier || isOlder) || !isCandidate(connection)) continue;
+      heaviest = peer;
+      since = connection.waitingSince;
+    }
+    const max = Math.ceil(this.options.maxConnections * EVICTED_PART);
+    const oldest: Connection[] = [];
+    for (const [connection, peer] of this.#connections) {
+      if (oldest.length === max) break;
+      if (peer !== heaviest || connection.waitingSince !== since) continue;
+      if (isCandidate(connection)) oldest.push(connection);
+    }
+    return oldest;
+  }
+}
+
+/** A load balancer's connections carry the requests of many clients. */
+function weightOf({ isTrusted, count }: PeerConnections): number {
+  return isTrusted ? 0 : count;
+}
+
+/** Reports once when a limit is reached, and once when it is over. */
+class LimitEpisode {
+  #peer: string | undefined;
+  #lastSecond = 0;
+  #evicted = 0;
+  #rejected = 0;
+
+  constructor(
+    private readonly limit: LimitEvent["limit"],
+    private readonly onLimit: ConnectionLimitOptions["onLimit"],
+  ) {}
+
+  reject(peer: Peer, second: number): void {
+    this.#rejected++;
+    this.#begin(peer, second);
+  }
+
+  evict(peer: Peer, count: number, second: number): void {
+    this.#evicted += count;
+    this.#begin(peer, second);
+  }
+
+  end(second: number): void {
+    if (this.#peer === undefined || second - this.#lastSecond < QUIET_SECONDS) return;
+    this.#report(this.#peer, true);
+    this.#peer = undefined;
+    this.#evicted = 0;
+    this.#rejected = 0;
+  }
+
+  #begin(peer: Peer, second: number): void {
+    this.#lastSecond = second;
+    if (this.#peer !== undefined) return;
+    this.#peer = peer.id;
+    this.#report(peer.id, false);
+  }
+
+  #report(peer: string, isOver: boolean): void {
+    const { limit } = this;
+    this.onLimit({ limit, peer, isOver, evicted: this.#evicted, rejected: this.#rejected });
+  }
+}

@@ -1,0 +1,88 @@
+/** A connection with requests to handle. */
+export interface TurnTaker {
+  /** Handles requests, at most `maxRequests`. */
+  takeTurn(maxRequests: number): void;
+}
+
+/** After this many requests, or bytes of responses, of one connection the others get a turn. */
+export const MAX_REQUESTS_PER_TURN = 32;
+const MAX_BYTES_PER_TURN = 64 * 1024;
+/** Looking at the time after each request would cost more than some requests. */
+const REQUESTS_PER_LOOK_AT_TIME = 8;
+/** Time for requests in one turn of the event loop. After it, new connections and new requests are looked for. */
+const MAX_MS_PER_LOOP_TURN = 4;
+/** The time is looked at after this many requests in one turn of the event loop, because that costs time as well. */
+const UNTIMED_REQUESTS = 64;
+
+/**
+ * Shares the time of the process among connections. While there is time, a connection handles its requests as they
+ * arrive. Otherwise it queues: connections with new requests handle one each; those that have had a turn and have
+ * pipelined more share the rest of the time.
+ */
+export class Turns {
+  readonly #newRequests: TurnTaker[] = [];
+  readonly #pipelined: TurnTaker[] = [];
+  /** In this turn of the event loop, or in several if they were few. */
+  #requests = 0;
+  #isTimed = false;
+  #startedAt = 0;
+
+  /** In milliseconds. */
+  constructor(private readonly now = () => performance.now()) {}
+
+  /** Whether a connection whose requests arrive now has to queue. */
+  get areTaken(): boolean {
+    return this.#newRequests.length > 0 || this.isTimeUp;
+  }
+
+  /** Whether this turn of the event loop has taken long enough. */
+  get isTimeUp(): boolean {
+    return this.#isTimed && this.now() - this.#startedAt > MAX_MS_PER_LOOP_TURN;
+  }
+
+  /** Whether a connection has had a turn after so many requests and bytes of responses. */
+  isLong(requests: number, bytes: number): boolean {
+    if (requests === 0) return false;
+    if (bytes >= MAX_BYTES_PER_TURN) return true;
+    return requests % REQUESTS_PER_LOOK_AT_TIME === 0 && this.isTimeUp;
+  }
+
+  countRequest(): void {
+    if (++this.#requests >= UNTIMED_REQUESTS && !this.#isTimed) this.#scheduleRun();
+  }
+
+  queueNewRequests(connection: TurnTaker): void {
+    this.#newRequests.push(connection);
+    if (!this.#isTimed) this.#scheduleRun();
+  }
+
+  queuePipelined(connection: TurnTaker): void {
+    this.#pipelined.push(connection);
+    if (!this.#isTimed) this.#scheduleRun();
+  }
+
+  #scheduleRun(): void {
+    this.#isTimed = true;
+    this.#startedAt = this.now();
+    setImmediate(() => this.#run());
+  }
+
+  #run(): void {
+    this.#startedAt = this.now();
+    const pipelined = this.#pipelined.length;
+    // At least one, so that pipelined requests are handled however many new ones there are.
+    this.#pipelined.shift()?.takeTurn(MAX_REQUESTS_PER_TURN);
+    this.#runQueue(this.#newRequests, { length: this.#newRequests.length, maxRequests: 1 });
+    this.#runQueue(this.#pipelined, { length: pipelined - 1, maxRequests: MAX_REQUESTS_PER_TURN });
+    this.#requests = 0;
+    this.#isTimed = false;
+    if (this.#newRequests.length + this.#pipelined.length > 0) this.#scheduleRun();
+  }
+
+  /** The first `length` of the queue, until the time is up. */
+  #runQueue(queue: TurnTaker[], { length, maxRequests }: { length: number; maxRequests: number }): void {
+    let taken = 0;
+    while (taken < length && !this.isTimeUp) queue[taken++]?.takeTurn(maxRequests);
+    queue.splice(0, taken);
+  }
+}

@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, jest, test } from "bun:test";
+import { Turns } from "../../src/http1/turns.ts";
+import { echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+
+afterEach(() => void jest.useRealTimers());
+
+/** Turns with a clock that the test sets. */
+class TestTurns extends Turns {
+  ms = 0;
+
+  constructor() {
+    super(() => this.ms);
+  }
+
+  countRequests(count: number): this {
+    for (let i = 0; i < count; i++) this.countRequest();
+    return this;
+  }
+
+  pass(ms: number): this {
+    this.ms += ms;
+    return this;
+  }
+}
+
+/** Turns of an event loop that has handled requests for 5 milliseconds. */
+const takenTurns = () => new TestTurns().countRequests(64).pass(5);
+
+describe("a turn of a connection", () => {
+  test("ends after 64 KiB of responses", async () => {
+    const client = new TestConnection(() => respond("x".repeat(10 * 1024)));
+    client.receive(get("/").repeat(20));
+    expect(client.statuses.length).toBe(7);
+    await nextTurn();
+    expect(client.statuses.length).toBe(14);
+  });
+
+  test("ends with a response that is larger", async () => {
+    const client = new TestConnection(() => respond("x".repeat(100_000)));
+    client.receive(get("/").repeat(2));
+    expect(client.statuses.length).toBe(1);
+  });
+
+  test("ends when the turn of the event loop has taken 4 milliseconds", () => {
+    const turns = new TestTurns().countRequests(64);
+    const client = new TestConnection(() => (turns.pass(1), respond("ok")), { turns });
+    client.receive(get("/").repeat(32));
+    expect(client.statuses.length).toBe(8);
+  });
+});
+
+describe("a turn of the event loop", () => {
+  test("is not over before 64 requests, or before 4 milliseconds", () => {
+    const turns = new TestTurns().countRequests(63).pass(100);
+    expect(turns.areTaken).toBe(false);
+    expect(turns.countRequests(1).pass(4).areTaken).toBe(false);
+    expect(turns.pass(0.1).areTaken).toBe(true);
+  });
+
+  test("that is over leaves requests to the next one", async () => {
+    const client = new TestConnection(echoTarget, { turns: takenTurns() });
+    client.receive(get("/1")).receive(get("/2"));
+    expect([client.statuses, client.events]).toEqual([[], ["pause"]]);
+    await nextTurn();
+    expect(client.statuses).toEqual([200]);
+    await nextTurn();
+    expect([client.bodies, client.events]).toEqual([
+      ["GET /1 ", "GET /2 "],
+      ["pause", "resume"],
+    ]);
+  });
+
+  test("begins with one pipelining connection, then all new requests, then the other pipelining ones", async () => {
+    const turns = takenTurns();
+    const taken: string[] = [];
+    const taker = (name: string) => ({ takeTurn: (max: number) => void taken.push(`${name} ${max}`) });
+    for (const name of ["pipelined 1", "pipelined 2"]) turns.queuePipelined(taker(name));
+    for (const name of ["new 1", "new 2"]) turns.queueNewRequests(taker(name));
+    await nextTurn();
+    expect(taken).toEqual(["pipelined 1 32", "new 1 1", "new 2 1", "pipelined 2 32"]);
+  });
+
+  test("stops after 4 milliseconds, also with more in the queue", async () => {
+    const turns = takenTurns();
+    let taken = 0;
+    for (let i = 0; i < 12; i++) turns.queueNewRequests({ takeTurn: () => void (taken++, turns.pass(1)) });
+    await nextTurn();
+    expect(taken).toBe(5);
+    await nextTurn();
+    expect(taken).toBe(10);
+    await nextTurn();
+    expect(taken).toBe(12);
+  });
+});
+
+describe("a connection that gets 401 or 429", () => {
+  const rejecting = (status: 401 | 429) => (request: { path: string }) =>
+    respond("", request.path === "/" ? status : 200);
+
+  for (const status of [401, 429] as const) {
+    test(`${status}: 100 in a row are not slowed; then it waits 10 ms after each, and closes after 1,000`, async () => {
+      jest.useFakeTimers();
+      const client = new TestConnection(rejecting(status));
+      for (let i = 0; i < 101; i++) client.receive(get("/"));
+      expect(client.statuses.length).toBe(101);
+      client.receive(get("/").repeat(950));
+      jest.advanceTimersByTime(9);
+      await nextTurn();
+      expect(client.statuses.length).toBe(101);
+      jest.advanceTimersByTime(1);
+      await nextTurn();
+      expect(client.statuses.length).toBe(102);
+      for (let i = 102; i < 1_000; i++) {
+        jest.advanceTimersByTime(10);
+        await nextTurn();
+      }
+      expect([client.statuses.length, client.events.at(-1)]).toEqual([1_000, "shutdown"]);
+      expect(client.sent.match(/Connection: close/g)?.length).toBe(1);
+    });
+  }
+
+  test("is not slowed if another response comes between", () => {
+    const client = new TestConnection(rejecting(401));
+    for (let i = 0; i < 400; i++) client.receive(get(i % 100 === 99 ? "/docs" : "/"));
+    expect([client.statuses.length, client.events]).toEqual([400, []]);
+  });
+
+  test("is not slowed if it is a load balancer's", () => {
+    const client = new TestConnection(rejecting(401), { isTrusted: true });
+    for (let i = 0; i < 400; i++) client.receive(get("/"));
+    expect([client.statuses.length, client.events]).toEqual([400, []]);
+  });
+
+  test("makes room for a new connection while it is slowed", () => {
+    const client = new TestConnection(rejecting(401));
+    for (let i = 0; i < 101; i++) client.receive(get("/"));
+    client.receive(get("/"));
+    expect([client.connection.isIdle, client.connection.isEvictable]).toEqual([false, true]);
+  });
+});
