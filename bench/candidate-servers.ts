@@ -123,7 +123,15 @@ async function spawnCandidate({
   if (id === "ours") {
     // Requests without a key have a limit, too; here their 401 is measured.
     const flags = ["--data", dataset.folder, "--anonymous-limits", "1000000000/1000000000"];
-    const child = spawn(...PETSTORE, "serve", "--port", String(port), ...flags);
+    const child = spawn(
+      ...PETSTORE,
+      "serve",
+      "--port",
+      String(port),
+      "--max-connections-per-address",
+      "0",
+      ...flags,
+    );
     return { child, portFor, database: dataset.database };
   }
   if (id === "prism") return { child: spawn(NODE, ...prismArguments(port, dataset)), portFor };

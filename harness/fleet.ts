@@ -1,6 +1,9 @@
 import { createKey, type LogLine, type PetstoreServer, runKeysCommand, startPetstore } from "./petstore.ts";
 import { freePorts } from "./ports.ts";
 
+/** All clients of a fleet are on this machine. */
+const LOAD_FROM_ONE_ADDRESS = ["--max-connections-per-address", "0"];
+
 export interface FleetOptions {
   readonly size: number;
   /** Flags that say where the data is, for the servers and for the commands on keys. */
@@ -65,6 +68,6 @@ export class Fleet {
 
   #start(port: number): Promise<PetstoreServer> {
     const { storage, flags = [], under } = this.#options;
-    return startPetstore([...storage, ...flags, "--port", `${port}`], under);
+    return startPetstore([...storage, ...LOAD_FROM_ONE_ADDRESS, ...flags, "--port", `${port}`], under);
   }
 }
