@@ -15,7 +15,7 @@ import {
   NAME_MAX_LENGTH,
   PAGE_LIMIT,
 } from "../src/contract/constants.ts";
-import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
+import { type ErrorCode, ERRORS, PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/contract/errors.ts";
 import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
 import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
@@ -29,13 +29,14 @@ import {
   SILENT_TIMEOUT_SECONDS,
 } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
-import { MAX_HEAD_BYTES } from "../src/http1/request-head.ts";
+import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
 /** Values that the documentation states, as it writes them. */
 export const VALUES = {
   maxBody: kibibytes(MAX_BODY_BYTES),
+  maxRequestLine: kibibytes(MAX_REQUEST_LINE_BYTES),
   maxHead: kibibytes(MAX_HEAD_BYTES),
   maxHeaders: String(MAX_FIELDS),
   nameLength: `1 to ${grouped(NAME_MAX_LENGTH)} characters`,
@@ -89,7 +90,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "order-fields": fieldTable(Order),
   limits: table(["Limit", "Value", "Otherwise"], limitRows()),
   "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
-  "malformed-requests": table(["Status", "Cause"], malformedRows()),
+  "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   commands: table(["Command", "Purpose"], commandRows()),
   "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
@@ -121,11 +122,16 @@ function typeOf({ type, format, enum: values, minLength, maxLength }: JsonSchema
 function limitRows(): string[][] {
   return [
     ["Request body", VALUES.maxBody, "413 `body_too_large`"],
-    ["Request line and headers", `${VALUES.maxHead}, ${VALUES.maxHeaders} headers`, "431"],
+    ["Request line", VALUES.maxRequestLine, "414 `uri_too_long`"],
+    [
+      "Request line and headers",
+      `${VALUES.maxHead}, ${VALUES.maxHeaders} headers`,
+      "431 `headers_too_large`",
+    ],
     ["`name`", VALUES.nameLength, "400 `invalid_body`"],
     ["`limit`", VALUES.pageLimit, "400 `invalid_parameter`"],
     ["`Idempotency-Key`", VALUES.idempotencyKeyLength, "400 `invalid_parameter`"],
-    ["Time to send a request", VALUES.requestTimeout, "408"],
+    ["Time to send a request", VALUES.requestTimeout, "408 `request_timeout`"],
     ["Time to execute a request", VALUES.responseTimeout, "503 `unavailable`"],
     ["Idle connection", VALUES.idleTimeout, "The server closes it"],
     ["Wait for the first request", VALUES.silentTimeout, "The server closes the connection"],
@@ -142,12 +148,20 @@ function errorRows(): string[][] {
 }
 
 function malformedRows(): string[][] {
-  return [
-    ["400", "An invalid request line, header or chunk; no `Host` or several; an ambiguous body length"],
-    ["408", `The request did not arrive within ${VALUES.requestTimeout}`],
-    ["431", `The request line and headers exceed ${VALUES.maxHead} or ${VALUES.maxHeaders} headers`],
-    ["505", "An HTTP version other than 1.1 and 1.0"],
-  ];
+  const causes: Readonly<Record<ProtocolErrorCode, string>> = {
+    malformed_request:
+      "An invalid request line, header or chunk; no `Host`, several or an invalid one; an ambiguous body length",
+    request_timeout: `The request did not arrive within ${VALUES.requestTimeout}`,
+    uri_too_long: `The request line exceeds ${VALUES.maxRequestLine}`,
+    headers_too_large: `The request line and headers exceed ${VALUES.maxHead} or ${VALUES.maxHeaders} headers`,
+    not_implemented: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`",
+    http_version_not_supported: "An HTTP version other than 1.x",
+  };
+  return Object.entries(PROTOCOL_ERRORS).map(([name, { status }]) => [
+    String(status),
+    code(name),
+    causes[name as ProtocolErrorCode],
+  ]);
 }
 
 function settingRow([flag, option]: [string, Option]): string[] {

@@ -186,10 +186,16 @@ export const OPERATIONS = {
 
 /** The value of `Allow` for a path. */
 export function allowedMethods(path: string): string {
-  const methods = Object.values<Operation>(OPERATIONS)
-    .filter((operation) => operation.path === path)
-    .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-  return [...methods, "OPTIONS"].join(", ");
+  return allowOf(Object.values<Operation>(OPERATIONS).filter((operation) => operation.path === path));
+}
+
+/** Of the server as a whole. */
+export const ALL_METHODS = allowOf(Object.values<Operation>(OPERATIONS));
+
+/** The value of `Allow`. */
+function allowOf(operations: readonly Operation[]): string {
+  const methods = operations.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...new Set(methods), "OPTIONS"].join(", ");
 }
 
 type Operations = typeof OPERATIONS;

@@ -1,11 +1,11 @@
-import type { Authenticator } from "../auth/authenticator.ts";
+import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
 import { NOT_FOUND, Unavailable } from "../contract/errors.ts";
 import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
-import type { Request, RequestHandler, Response } from "../http1/index.ts";
+import type { ProtocolErrorStatus, Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
@@ -15,6 +15,7 @@ import {
   authFailureResponse,
   errorResponse,
   internalErrorResponse,
+  protocolErrorResponse,
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
@@ -121,6 +122,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       errorLog.report("request handler", error, requestId);
       return withRequestId(internalErrorResponse(), requestId);
     },
+    protocolError: respondToProtocolError,
   };
 }
 
@@ -128,8 +130,13 @@ function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is
   return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
+function respondToProtocolError(status: ProtocolErrorStatus): Response {
+  return withRequestId(protocolErrorResponse(status), newRequestId());
+}
+
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
   handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
   handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
+  protocolError: respondToProtocolError,
 };

@@ -3,6 +3,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { DOCS_PATH } from "../contract/constants.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
 import { openApiJson } from "../contract/openapi/document.ts";
+import { ALL_METHODS } from "../contract/operations.ts";
 import { etagOf } from "../etag.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { apiDocs } from "./api-docs.ts";
@@ -45,6 +46,8 @@ export function createStaticRoutes({
       ),
     ],
     ["/healthz", { isRateLimited: false, respond: onlyGet(health) }],
+    // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
+    ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
   ]);
 
   function health(): Response {
@@ -52,6 +55,7 @@ export function createStaticRoutes({
   }
 }
 
+const ALLOW_ALL = headerLinesOf({ Allow: ALL_METHODS });
 const REDIRECT = headerLinesOf({ Location: DOCS_PATH });
 const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
 const JSON_LINES = headerLinesOf({ "Content-Type": "application/json" });

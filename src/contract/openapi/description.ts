@@ -1,6 +1,6 @@
 import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../constants.ts";
 import { baseUrlOf, type DocumentedSettings } from "../documented-settings.ts";
-import { ERRORS } from "../errors.ts";
+import { ERRORS, PROTOCOL_ERRORS } from "../errors.ts";
 import { duration, grouped, longDate } from "../formatting.ts";
 import { BASE_PATH, OPERATIONS } from "../operations.ts";
 
@@ -83,8 +83,8 @@ function rateLimits(plans: DocumentedSettings["plans"]): string {
     planTable(plans),
     "",
     "Each key has two windows. A window opens with the first request that finds it closed, and closes a minute, or a day,",
-    "later. A request counts in both windows or in neither, and a rejected request costs nothing. Every response,",
-    "whatever its status, describes the window with the fewest requests left:",
+    "later. A request counts in both windows or in neither, and a rejected request costs nothing. Every response to a",
+    "request that is valid HTTP, whatever its status, describes the window with the fewest requests left:",
     "",
     "- `X-RateLimit-Limit`: the requests that the window allows",
     "- `X-RateLimit-Remaining`: the requests that are left",
@@ -147,19 +147,25 @@ const conditionalRequests = lines(
   "A 304 counts against the rate limit.",
 );
 
-function errors(): string {
-  const rows = Object.entries(ERRORS).map(
+function errorTable(errors: Readonly<Record<string, { status: number; meaning: string }>>): string {
+  const rows = Object.entries(errors).map(
     ([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |`,
   );
+  return lines("| Status | Code | Meaning |", "|--:|---|---|", ...rows);
+}
+
+function errors(): string {
   return lines(
     "## Errors",
     "",
     'Every error has the same body, `{"code", "message", "status"}`. `code` is one of this closed set, for programs.',
     "`message` is for people and names every invalid field.",
     "",
-    "| Status | Code | Meaning |",
-    "|--:|---|---|",
-    ...rows,
+    errorTable(ERRORS),
+    "",
+    "These responses precede authentication. They have no rate limit headers, and the connection closes:",
+    "",
+    errorTable(PROTOCOL_ERRORS),
   );
 }
 
