@@ -45,7 +45,7 @@ export async function holdConnections(target: Target, options: ConnectionOptions
 }
 
 /** 127.0.0.2 and on, so that a client at 127.0.0.1 is nobody's neighbour. */
-function addressOf(index: number): string {
+export function addressOf(index: number): string {
   const host = index + 2;
   return `127.0.${host >> 8}.${host & 255}`;
 }

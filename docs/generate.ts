@@ -19,9 +19,9 @@ import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
 import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
 import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
-import { DEFAULT_PLANS, PLANS } from "../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { deprecationHeaders } from "../src/http/deprecation-headers.ts";
+import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
 import {
   IDLE_TIMEOUT_SECONDS,
@@ -46,7 +46,6 @@ export const VALUES = {
   responseTimeout: seconds(REQUEST_TIMEOUT_MS),
   idleTimeout: seconds(IDLE_TIMEOUT_SECONDS * 1000),
   silentTimeout: seconds(SILENT_TIMEOUT_SECONDS * 1000),
-  maxConnectionsPerAddress: String(SETTINGS["max-connections-per-address"].default),
   removalDate: date(OPERATIONS.getPet.deprecated.sunset),
   rotationOverlap: hours(KEY_OPTIONS.overlap.default),
 } as const;
@@ -75,19 +74,25 @@ const ACTIONS: Readonly<Record<ErrorCode, string>> = {
   unavailable: "Repeat after `Retry-After` seconds.",
 };
 
-const BLOCKS: Readonly<Record<string, () => string>> = {
-  operations: () => table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
-  "pet-fields": () => fieldTable(Pet),
-  "order-fields": () => fieldTable(Order),
-  limits: () => table(["Limit", "Value", "Otherwise"], limitRows()),
-  plans: () => table(["Plan", "Requests per minute", "Requests per day"], planRows()),
-  "ban-rules": banRules,
-  "error-codes": () => table(["Status", "Code", "Meaning", "What to do"], errorRows()),
-  "malformed-requests": () => table(["Status", "Cause"], malformedRows()),
-  "deprecation-headers": deprecationExample,
-  settings: () => table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
-  commands: () => table(["Command", "Purpose"], commandRows()),
-  "key-options": () => table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
+export const DEFAULT_SETTINGS: DocsSettings = {
+  environment: "production",
+  servers: DEFAULT_URL,
+  plans: DEFAULT_PLANS,
+  ban: DEFAULT_BAN,
+  maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
+};
+
+const BLOCKS: Readonly<Record<string, string>> = {
+  ...settingBlocks(DEFAULT_SETTINGS),
+  operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
+  "pet-fields": fieldTable(Pet),
+  "order-fields": fieldTable(Order),
+  limits: table(["Limit", "Value", "Otherwise"], limitRows()),
+  "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
+  "malformed-requests": table(["Status", "Cause"], malformedRows()),
+  settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
+  commands: table(["Command", "Purpose"], commandRows()),
+  "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
 };
 
 function operationRow([id, operation]: [string, Operation]): string[] {
@@ -124,28 +129,7 @@ function limitRows(): string[][] {
     ["Time to execute a request", VALUES.responseTimeout, "503 `unavailable`"],
     ["Idle connection", VALUES.idleTimeout, "The server closes it"],
     ["Wait for the first request", VALUES.silentTimeout, "The server closes the connection"],
-    ["Connections of one address", VALUES.maxConnectionsPerAddress, "The server closes further ones"],
   ];
-}
-
-function planRows(): string[][] {
-  const plans = PLANS.map((plan) =>
-    plan === "enterprise"
-      ? [capitalised(plan), "custom", "custom"]
-      : planRow(capitalised(plan), DEFAULT_PLANS[plan]),
-  );
-  return [...plans, planRow("No valid key", DEFAULT_PLANS.anonymous)];
-}
-
-function planRow(name: string, { perMinute, perDay }: { perMinute: number; perDay: number }): string[] {
-  return [name, grouped(perMinute), grouped(perDay)];
-}
-
-function banRules(): string {
-  const { strikes, graceMs, lengthMs } = DEFAULT_BAN;
-  return `- Requests rejected within ${seconds(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
-- Every later rejected request is a strike. Strikes expire when the exhausted window closes.
-- ${strikes} strikes ban the key for ${minutes(lengthMs)}. The last of them already gets \`key_banned\`.`;
 }
 
 function errorRows(): string[][] {
@@ -164,12 +148,6 @@ function malformedRows(): string[][] {
     ["431", `The request line and headers exceed ${VALUES.maxHead} or ${VALUES.maxHeaders} headers`],
     ["505", "An HTTP version other than 1.1 and 1.0"],
   ];
-}
-
-function deprecationExample(): string {
-  const fields = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, DEFAULT_URL.production));
-  const lines = fields.map(([name, value]) => `${name}: ${value.replace(", <", ",\n      <")}`);
-  return ["```http", ...lines, "```"].join("\n");
 }
 
 function settingRow([flag, option]: [string, Option]): string[] {
@@ -202,10 +180,6 @@ function code(text: string): string {
   return `\`${text}\``;
 }
 
-function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 function grouped(value: number): string {
   return value.toLocaleString("en-US");
 }
@@ -216,10 +190,6 @@ function kibibytes(bytes: number): string {
 
 function hours(ms: number): string {
   return counted(ms / 3_600_000, "hour");
-}
-
-function minutes(ms: number): string {
-  return counted(ms / 60_000, "minute");
 }
 
 function seconds(ms: number): string {
@@ -234,14 +204,9 @@ function date(at: Date): string {
   return at.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 }
 
-const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
-
 /** The text with every block generated anew. */
 export function generate(text: string): string {
-  return text.replace(BLOCK, (block, name: string) => {
-    const content = BLOCKS[name]?.();
-    return content === undefined ? block : `<!-- ${name} -->\n\n${content}\n\n<!-- /${name} -->`;
-  });
+  return replaceBlocks(text, BLOCKS);
 }
 
 export const BLOCK_NAMES = Object.keys(BLOCKS);

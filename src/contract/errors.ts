@@ -19,7 +19,7 @@ export const ERRORS = {
   },
   not_found: { status: 404, meaning: "The path does not exist." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
-  order_not_found: { status: 404, meaning: "No order has this identifier." },
+  order_not_found: { status: 404, meaning: "Your API key has no order with this identifier." },
   method_not_allowed: {
     status: 405,
     meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
@@ -108,7 +108,7 @@ export function petNotFound(id: Identifier): Rejection<"pet_not_found"> {
   return rejection("pet_not_found", `Pet ${id} does not exist.`);
 }
 
-export function orderNotFound(id: bigint): Rejection<"order_not_found"> {
+export function orderNotFound(id: Identifier): Rejection<"order_not_found"> {
   return rejection("order_not_found", `Order ${id} does not exist.`);
 }
 

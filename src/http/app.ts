@@ -7,14 +7,14 @@ import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
 import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
-import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
+import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
+import type { HandlerOptions } from "./handlers.ts";
 import { newRequestId, requestIdOf } from "./request-id.ts";
 import {
   authFailureResponse,
   errorResponse,
   internalErrorResponse,
-  isAuthenticated,
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
@@ -23,7 +23,7 @@ import {
 import { isApiPath, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
 
-export interface HttpAppOptions extends EndpointOptions, StaticRouteOptions {
+export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
   readonly plans: Plans;
@@ -122,6 +122,10 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       return withRequestId(internalErrorResponse(), requestId);
     },
   };
+}
+
+function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
+  return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
 /** Responds until the app is ready. */

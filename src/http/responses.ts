@@ -1,4 +1,4 @@
-import type { ApiKeyPrincipal, AuthFailure } from "../auth/authenticator.ts";
+import type { AuthFailure } from "../auth/authenticator.ts";
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../contract/constants.ts";
 import {
   authenticationUnavailable,
@@ -75,10 +75,6 @@ const keyBannedBody = retryBody(keyBanned);
 function retryBody(rejectionOf: (seconds: number) => Rejection): (seconds: number) => string {
   const [start = "", end = ""] = errorBody(rejectionOf(60)).split(plural(60, "second"));
   return (seconds) => start + plural(seconds, "second") + end;
-}
-
-export function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
-  return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
 const UNAUTHENTICATED = {

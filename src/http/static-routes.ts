@@ -2,10 +2,12 @@ import { createHash } from "node:crypto";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { DOCS_PATH } from "../contract/constants.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
+import { openApiJson } from "../contract/openapi/document.ts";
 import { etagOf } from "../etag.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { apiDocs } from "./api-docs.ts";
 import { matchesEtag } from "./conditional-requests.ts";
+import type { DocsSettings } from "./docs-blocks.ts";
 import {
   emptyResponse,
   errorResponse,
@@ -15,8 +17,7 @@ import {
 } from "./responses.ts";
 
 export interface StaticRouteOptions {
-  /** The OpenAPI document as JSON. */
-  readonly openApi: () => string;
+  readonly docsSettings: DocsSettings;
   readonly isShuttingDown: () => boolean;
 }
 
@@ -30,13 +31,19 @@ const MAX_AGE_SECONDS = 300;
 
 /** Routes outside the API: they need no key. */
 export function createStaticRoutes({
-  openApi,
+  docsSettings,
   isShuttingDown,
 }: StaticRouteOptions): ReadonlyMap<string, StaticRoute> {
   return new Map([
     ["/", route((_, lines) => ({ status: 302, headerLines: lines + REDIRECT, body: "" }))],
-    [DOCS_PATH, page(docsPage, htmlLinesOf)],
-    ["/openapi.json", page(openApi, () => JSON_LINES)],
+    [DOCS_PATH, page(() => docsPage(docsSettings), htmlLinesOf)],
+    [
+      "/openapi.json",
+      page(
+        () => openApiJson(docsSettings),
+        () => JSON_LINES,
+      ),
+    ],
     ["/healthz", { isRateLimited: false, respond: onlyGet(health) }],
   ]);
 
@@ -157,7 +164,7 @@ function htmlLinesOf(html: string): string {
   });
 }
 
-function docsPage(): string {
+function docsPage(settings: DocsSettings): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -165,7 +172,7 @@ function docsPage(): string {
 <title>Petstore API</title>
 <style>${STYLE}</style>
 <body>
-${Bun.markdown.html(apiDocs(), { headings: { ids: true } })}
+${Bun.markdown.html(apiDocs(settings), { headings: { ids: true } })}
 </body>
 </html>
 `;
