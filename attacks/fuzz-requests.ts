@@ -22,6 +22,9 @@ const PATHS = [
 const METHODS = [
   "GET",
   "GET",
+  "GET",
+  "GET",
+  "GET",
   "HEAD",
   "POST",
   "PUT",
@@ -31,6 +34,11 @@ const METHODS = [
   "TRACE",
   "get",
   "X",
+] as const;
+const WRITES = [
+  ["POST", "/v1/pets"],
+  ["POST", "/v1/store/orders"],
+  ["PATCH", "/v1/store/orders/1"],
 ] as const;
 const PARAMETERS = ["limit", "status", "cursor", "id", "LIMIT", "limit%20", "%", ""] as const;
 const PARAMETER_VALUES = [
@@ -116,8 +124,11 @@ export function fuzzRequest(random: Random, key: string): FuzzRequest {
 
 function framed(random: Random, key: string): FuzzRequest {
   const hasBody = random.chance(2);
-  const method = hasBody ? random.pick(["POST", "POST", "PATCH", "PUT"]) : random.pick(METHODS);
-  const lines = [`${method} ${target(random, hasBody)} HTTP/1.1`, "Host: x"];
+  const [method, path] =
+    hasBody && !random.chance(16)
+      ? random.pick<readonly [string, string]>(WRITES)
+      : [random.pick(METHODS), target(random)];
+  const lines = [`${method} ${path} HTTP/1.1`, "Host: x"];
   if (!random.chance(16)) lines.push(`Authorization: Bearer ${key}`);
   if (random.chance(3)) lines.push(...Array.from({ length: random.below(4) }, () => header(random)));
   const body = hasBody ? fuzzJson(random) : "";
@@ -128,11 +139,11 @@ function framed(random: Random, key: string): FuzzRequest {
   return { text: `${lines.join("\r\n")}\r\n\r\n${body}`, method, isFramed: true };
 }
 
-function target(random: Random, isPlain: boolean): string {
+function target(random: Random): string {
   const path = random.chance(6)
     ? `/v1/${encodeURI(random.text(random.below(12), 0x21)).replaceAll("#", "")}`
     : random.pick(PATHS);
-  if (isPlain || random.chance(3)) return path;
+  if (random.chance(3)) return path;
   const pairs = Array.from({ length: random.below(4) }, () => {
     const value = random.chance(3)
       ? encodeURIComponent(random.text(random.below(40)))

@@ -1,4 +1,4 @@
-import type { Authenticator } from "../auth/authenticator.ts";
+import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
 import { NOT_FOUND, Unavailable } from "../contract/errors.ts";
 import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
