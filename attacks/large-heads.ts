@@ -16,7 +16,8 @@ export const largeHeads: Attack = {
         count: 10_000,
         perAddress: 200,
         reconnects: false,
-        onOpen(socket) {
+        opensAllFirst: false,
+        attack(socket) {
           socket.on("data", () => {});
           socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Number: ${number++}\r\n${HEADERS}\r\n`);
         },

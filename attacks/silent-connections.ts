@@ -6,5 +6,9 @@ export const silentConnections: Attack = {
   name: "silent connections",
   bars: { p99Ms: 50 },
   run: (target, signal) =>
-    holdConnections(target, { count: 400, perAddress: 100, reconnects: true, onOpen() {} }, signal),
+    holdConnections(
+      target,
+      { count: 400, perAddress: 100, reconnects: true, opensAllFirst: false, attack() {} },
+      signal,
+    ),
 };
