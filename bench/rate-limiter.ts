@@ -4,7 +4,8 @@
  */
 import { quantile } from "../harness/statistics.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
-import { steadyClock } from "../src/clock.ts";
+import { Addresses } from "../src/auth/client-address.ts";
+import { createClock } from "../src/clock.ts";
 import { generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import type { UsageStore } from "../src/domain/ports.ts";
@@ -35,7 +36,8 @@ const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, close() {} };
 const STORED: { ledger?: UsageStore } = { ledger: NO_DISK };
 const NOT_STORED: typeof STORED = {};
-const CLOCK = steadyClock();
+const CLOCK = createClock();
+const CLIENT = { remoteAddress: "192.0.2.1", headers: { get: () => null } };
 
 /** Clients that have not sent a request yet. */
 interface Population {
@@ -64,21 +66,27 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
   const headers = generateHeaders(count);
   let verified = 0;
   const keys = {
-    changesSince: () => ({ revision: 1, changed: [] }),
+    changesSince: () => ({ revision: 1, changed: [], unbanned: [] }),
     findCredential() {
       if (verified === count) throw new Error("a verified key was evicted, or not found");
       const id = ++verified;
       return { key: { id, name: "bench", plan: "enterprise", limits: LIMITS, createdAt: 0 } } as const;
     },
   };
-  const options = { keys, environment: "production", plans: DEFAULT_PLANS, clock: CLOCK } as const;
-  const authenticator = await Authenticator.open(options);
   const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
+  const authenticator = await Authenticator.open({
+    keys,
+    environment: "production",
+    plans: DEFAULT_PLANS,
+    clock: CLOCK,
+    addresses: new Addresses([]),
+    rateLimiter: limiter,
+  });
   return {
     count,
     credentialOf: (i) => headers.toString("latin1", i * HEADER_LENGTH, (i + 1) * HEADER_LENGTH),
     request(header) {
-      const principal = authenticator.authenticate(header);
+      const principal = authenticator.authenticate(header, CLIENT);
       return typeof principal === "object" && "limits" in principal
         ? limiter.decide(principal.subject, principal.limits)
         : undefined;

@@ -87,7 +87,7 @@ async function countBytes(key: string, engines: { postgres: string; valkey: stri
   return Object.fromEntries(each);
 }
 
-/** Valkey's memory for one key or address, measured with a hundred thousand copies. */
+/** Valkey's memory for one key, measured with a hundred thousand copies. */
 async function subjectBytes(url: string): Promise<number> {
   const client = new RedisClient(url);
   const used = async () =>
@@ -160,7 +160,7 @@ const { cores, cpu, kernel, load: average } = describeMachine();
 const connections = await countBytes(key, { postgres: postgres.url, valkey: valkey.url });
 process.stdout
   .write(`${cores} cores of ${cpu}, Linux ${kernel}, Bun ${Bun.version}; load average at the end ${average}
-${Bun.inspect.table(costs)}${Bun.inspect.table(connections)}A key or address takes ${await subjectBytes(valkey.url)} bytes of Valkey's memory.
+${Bun.inspect.table(costs)}${Bun.inspect.table(connections)}A key takes ${await subjectBytes(valkey.url)} bytes of Valkey's memory.
 ${await commitAndSize(sql)}
 `);
 process.exit(0);

@@ -25,7 +25,7 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
   const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
   const started = Date.parse("2026-11-15T12:00:00Z");
   let now = started;
-  const clock = { now: () => now };
+  const clock = { now: () => now, steadyNow: () => now, stepMs: 0 };
   const app = await startApp(
     {
       environment: "production",

@@ -1,8 +1,10 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Child } from "./child.ts";
+import { temporaryFolder } from "./cleanup.ts";
 
 /** The program as `npm start` runs it. */
-export const PETSTORE = [process.execPath, join(import.meta.dir, "../src/cli/main.ts")];
+export const PETSTORE = [join(import.meta.dir, "../petstore")];
 
 export interface LogLine {
   /** Milliseconds since 1970. */
@@ -18,18 +20,23 @@ export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
 /** `under` is a command that runs the command after it, such as `nice`. */
 export async function startPetstore(flags: readonly string[], under: readonly string[] = []) {
   const log: LogLine[] = [];
-  const child = new Child([...under, ...PETSTORE, "serve", ...flags], {
+  // A server on PostgreSQL and Valkey writes its first key there.
+  const data = flags.includes("--data") ? [] : ["--data", temporaryFolder("data")];
+  const child = new Child([...under, ...PETSTORE, "serve", ...flags, ...data], {
     onLine(line) {
       const parsed = parseLogLine(line);
       if (parsed) log.push(parsed);
     },
   });
   const [, url = ""] = await child.line(/^ .* (http\S+\/v1)$/);
+  // A disk that is mounted for the server alone is visible through /proc.
+  const root = under.length === 0 ? "" : `/proc/${child.pid}/root`;
+  const [, keyFile] = /^ {2}(\/.*-first-key)$/m.exec(child.output) ?? [];
   return {
     /** Base address, `/v1` included. */
     url,
-    /** The first API key, if this server created it. It is printed together with the address. */
-    key: /pet_(?:live|test)_\w+/.exec(child.output)?.[0],
+    /** The first API key, if this server created it. Its file is printed together with the address. */
+    key: keyFile && readFileSync(root + keyFile, "utf8").trim(),
     pid: child.pid,
     /** Grows while the server is running. */
     log: log as readonly LogLine[],

@@ -1,6 +1,7 @@
 import { SQL } from "bun";
-import { readFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Certificate } from "./certificates.ts";
 import { cleanUpAtExit, temporaryFolder } from "./cleanup.ts";
 import { onFreePort } from "./ports.ts";
 import { POSTGRESQL, provide } from "./programs.ts";
@@ -9,12 +10,14 @@ import { type Server, startServer } from "./server.ts";
 export interface PostgresOptions {
   /** Each commit waits for the disk. Without it, committed data survives `kill` but not a power failure. */
   readonly durable?: boolean;
+  /** The server also accepts connections over TLS. */
+  readonly tls?: Certificate;
 }
 
 const USER = "petstore";
 const LOOPBACK_ONLY = { listen_addresses: "127.0.0.1", unix_socket_directories: "" };
 
-export async function startPostgres({ durable = false }: PostgresOptions = {}): Promise<Server> {
+export async function startPostgres({ durable = false, tls }: PostgresOptions = {}): Promise<Server> {
   const programs = provide(POSTGRESQL);
   const user = unprivilegedUser();
   const folder = temporaryFolder("postgres", user);
@@ -22,7 +25,8 @@ export async function startPostgres({ durable = false }: PostgresOptions = {}): 
   run(["cp", "-a", template, join(folder, "data")], user);
   const safety = durable ? {} : { fsync: "off", full_page_writes: "off" };
   return onFreePort((port) => {
-    const settings = { ...LOOPBACK_ONLY, ...safety, port: `${port}` };
+    const encryption = tls ? tlsSettings(tls, folder, user) : {};
+    const settings = { ...LOOPBACK_ONLY, ...safety, ...encryption, port: `${port}` };
     return startServer({
       url: `postgres://${USER}@127.0.0.1:${port}/postgres`,
       command: [join(programs, "postgres"), "-D", join(folder, "data"), ...flags(settings)],
@@ -34,6 +38,21 @@ export async function startPostgres({ durable = false }: PostgresOptions = {}): 
       quit: "SIGQUIT",
     });
   });
+}
+
+/** PostgreSQL wants to own its private key. */
+function tlsSettings({ certFile, keyFile }: Certificate, folder: string, user: User | undefined) {
+  const settings = {
+    ssl: "on",
+    ssl_cert_file: join(folder, "tls.crt"),
+    ssl_key_file: join(folder, "tls.key"),
+  };
+  copyFileSync(certFile, settings.ssl_cert_file);
+  copyFileSync(keyFile, settings.ssl_key_file);
+  chmodSync(settings.ssl_key_file, 0o600);
+  if (user)
+    for (const path of [settings.ssl_cert_file, settings.ssl_key_file]) chownSync(path, user.uid, user.gid);
+  return settings;
 }
 
 function flags(settings: Record<string, string>): string[] {

@@ -34,6 +34,8 @@ export const NGINX: Program = {
 
 export const HAPROXY: Program = { name: "HAProxy", packages: ["haproxy"], find: () => folderOf("haproxy") };
 
+export const OPENSSL: Program = { name: "OpenSSL", packages: ["openssl"], find: () => folderOf("openssl") };
+
 function folderOf(program: string): string | undefined {
   const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/usr/local/sbin`;
   return Bun.which(program, { PATH })?.replace(/\/[^/]*$/, "");

@@ -1,4 +1,5 @@
 import { RedisClient } from "bun";
+import type { Certificate } from "./certificates.ts";
 import { cleanUpAtExit, temporaryFolder } from "./cleanup.ts";
 import { onFreePort } from "./ports.ts";
 import { valkeyServer } from "./programs.ts";
@@ -9,24 +10,37 @@ export interface ValkeyOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Each change is written to disk, so that a restart finds it again. */
   readonly durable?: boolean;
+  /** The server accepts connections over TLS only. */
+  readonly tls?: Certificate;
 }
 
 /** More logical databases than the tests use; each costs next to nothing. */
 const DEFAULTS = { bind: "127.0.0.1", databases: "4096", save: "" };
 
-export async function startValkey({ settings = {}, durable = false }: ValkeyOptions = {}): Promise<Server> {
+export async function startValkey(options: ValkeyOptions = {}): Promise<Server> {
+  const { settings = {}, durable = false, tls } = options;
   const folder = temporaryFolder("valkey");
   const log = durable ? { appendonly: "yes", appendfsync: "always" } : {};
   return onFreePort((port) => {
-    const all = { ...DEFAULTS, ...log, ...settings, dir: folder, port: `${port}` };
+    const ports = tls ? { port: "0", "tls-port": `${port}`, ...tlsSettings(tls) } : { port: `${port}` };
+    const all = { ...DEFAULTS, ...log, ...settings, dir: folder, ...ports };
     return startServer({
-      url: `redis://127.0.0.1:${port}`,
+      url: `${tls ? "rediss" : "redis"}://127.0.0.1:${port}`,
       command: [valkeyServer(), ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])],
       cwd: folder,
       ready: /Ready to accept connections/,
       stop: "SIGTERM",
     });
   });
+}
+
+function tlsSettings({ certFile, keyFile }: Certificate): Record<string, string> {
+  return {
+    "tls-cert-file": certFile,
+    "tls-key-file": keyFile,
+    "tls-ca-cert-file": certFile,
+    "tls-auth-clients": "no",
+  };
 }
 
 export async function sendToValkey(url: string, command: string, ...args: string[]): Promise<string> {

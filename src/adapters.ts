@@ -1,9 +1,12 @@
-import { mkdirSync } from "node:fs";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
+import { readTextFile } from "./config/text-file.ts";
+import { UsageError } from "./config/usage-error.ts";
+import { prepareDataDirectory, warnIfOpenToOthers } from "./data-directory.ts";
 import type { BanRules } from "./domain/rate-limit.ts";
-import type { Clock, KeyStore, RateLimiter, Store } from "./domain/ports.ts";
+import type { Clock, KeyStore, RateLimiter, SettingsStore, Store } from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
+import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -12,6 +15,7 @@ export interface Adapters extends Stores {
 export interface Stores {
   readonly store: Store;
   readonly keys: KeyStore;
+  readonly settings: SettingsStore;
   readonly petJson: PetJsonSource;
   close(): Promise<void>;
 }
@@ -30,7 +34,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
   };
   try {
     const usesSqlite = config.databaseUrl === undefined;
-    const lock = usesSqlite || config.limitsUrls === undefined ? await lockFolder(config) : undefined;
+    const lock = usesSqlite || config.limitsUrls === undefined ? await lockFolder(config, log) : undefined;
     if (lock) opened.push({ close: lock.release });
     if (usesSqlite && !lock) {
       throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
@@ -39,11 +43,11 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.push(stores);
     const rateLimiter = config.limitsUrls
       ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log })
-      : await memoryRateLimiter(config, lock !== undefined, { clock, log });
+      : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
     opened.push(rateLimiter);
     return { ...stores, rateLimiter, close };
   } catch (error) {
-    await close();
+    await close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
     throw error;
   }
 }
@@ -59,7 +63,7 @@ async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult
 
 export async function openStores(storage: StorageConfig, log?: Log): Promise<Stores> {
   if (storage.databaseUrl === undefined) {
-    makeFolder(storage.dataDir);
+    prepareDataDirectory(storage, log);
     const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
     return openSqlite(pathsOf(storage).store);
   }
@@ -76,21 +80,18 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
   return { ...opened, petJson: petJsonOf(opened.store) };
 }
 
-function makeFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-}
-
 /** One server per folder: two would each apply the rate limits in full, and neither would see the other's writes. */
-async function lockFolder(config: Config): Promise<{ release(): void } | undefined> {
-  makeFolder(config.dataDir);
+async function lockFolder(config: Config, log: Log): Promise<{ release(): void } | undefined> {
+  prepareDataDirectory(config, log);
+  warnIfOpenToOthers(config, log);
   const { acquireLock } = await import("./store/sqlite/process-lock.ts");
-  return acquireLock(pathsOf(config).lock);
+  const { lock, store, usageStore } = pathsOf(config);
+  return acquireLock(lock, [store, usageStore]);
 }
 
 async function memoryRateLimiter(
   config: Config,
-  hasUsageStore: boolean,
-  { clock, log }: { clock: Clock; log: Log },
+  { hasUsageStore, keys, clock, log }: { hasUsageStore: boolean; keys: KeyStore; clock: Clock; log: Log },
 ) {
   if (config.databaseUrl !== undefined) {
     log.warn("each server applies the rate limits on its own; set --limits-url to share them");
@@ -103,12 +104,32 @@ async function memoryRateLimiter(
     return createMemoryRateLimiter({ clock, ban: config.ban });
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
-  return createMemoryRateLimiter({
+  const rateLimiter = createMemoryRateLimiter({
     clock,
     ban: config.ban,
     usageStore: openUsageStore(pathsOf(config).usageStore),
     onUsageStoreError: (error) => log.warn("usage cannot be saved; trying again", { error }),
   });
+  try {
+    await applyMissedUnbans(rateLimiter, keys, clock);
+    return rateLimiter;
+  } catch (error) {
+    await rateLimiter.close();
+    throw error;
+  }
+}
+
+/** Unbans that the last server did not see before it stopped. A ban that began after the unban of its key stays. */
+async function applyMissedUnbans(
+  rateLimiter: MemoryRateLimiter,
+  keys: KeyStore,
+  clock: Clock,
+): Promise<void> {
+  for (const id of rateLimiter.restoredBans) {
+    const unbannedAt = (await keys.getKey(id))?.unbannedAt;
+    if (unbannedAt === undefined) continue;
+    rateLimiter.unban({ kind: "key", id }, Math.max(0, clock.now() - unbannedAt));
+  }
 }
 
 function valkeyRateLimiter(
@@ -116,8 +137,8 @@ function valkeyRateLimiter(
   urls: readonly string[],
   { clock, log }: { clock: Clock; log: Log },
 ) {
-  const { environment, limitsTimeoutMs, ban } = config;
-  return openValkey({ environment, urls, ban, clock, timeoutMs: limitsTimeoutMs }, (state, cause) =>
+  const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
+  return openValkey({ environment, urls, caFile, ban, clock, timeoutMs }, (state, cause) =>
     state === "unavailable"
       ? log.warn(...unavailableMessage(messageOf(cause)))
       : log.info("Valkey is available again; rate limits are shared"),
@@ -140,6 +161,7 @@ function messageOf(cause: unknown): string {
 export interface ValkeyOptions {
   readonly environment: string;
   readonly urls: readonly string[];
+  readonly caFile?: string | undefined;
   readonly ban: BanRules;
   readonly clock: Clock;
   readonly timeoutMs: number;
@@ -150,15 +172,22 @@ export async function openValkey(
   options: ValkeyOptions,
   onStateChange: (state: "available" | "unavailable", cause?: unknown) => void,
 ): Promise<RateLimiter> {
-  const { environment, urls, ...rest } = options;
+  const { environment, urls, caFile, ...rest } = options;
   const [only] = urls;
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
   return createValkeyRateLimiter({
     url: urls.length === 1 && only !== undefined ? only : urls,
+    ...(caFile !== undefined && { ca: readAuthorities(caFile) }),
     prefix: `petstore:${environment}:`,
     ...rest,
-    fallback: createMemoryRateLimiter(rest),
+    local: createMemoryRateLimiter(rest),
     onStateChange,
   });
+}
+
+function readAuthorities(caFile: string): string {
+  const text = readTextFile("--limits-ca", caFile);
+  if (text instanceof UsageError) throw new Error(text.message);
+  return text;
 }

@@ -1,19 +1,21 @@
-import { steadyClock } from "./clock.ts";
+import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
-import type { Clock, KeyStore, RateLimiter } from "./domain/ports.ts";
+import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
+import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
-import { HttpServer, type LimitEvent } from "./http1/index.ts";
+import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly settings: SettingsStore;
   /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
 }
@@ -24,10 +26,8 @@ export interface AppOptions {
   readonly requestTimeoutMs?: number;
 }
 
-/** Every server knows of a changed key within a second. */
-const POLL_KEYS_MS = 250;
-/** The clock of the machine that unbanned a key may be behind by this much. */
-const CLOCK_DIFFERENCE_MS = 60_000;
+/** On every response. */
+const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 
 /** The composition root: Config → adapters → services → server. */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
@@ -37,7 +37,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close();
+    await adapters.close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
     throw error;
   }
 }
@@ -48,15 +48,16 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, petJson, rateLimiter } = adapters;
+  const { store, keys, settings, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
-  const authenticator = await Authenticator.open({ keys, environment, plans, clock });
-  const { host, port, drainDelayMs } = config;
   const addresses = new Addresses(config.trustedProxies);
+  const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
+  const { host, port, drainDelayMs } = config;
   const server = new HttpServer({
     host,
     port,
     handler: startupHandler,
+    headerLines: SECURITY_HEADER_LINES,
     tls: config.tls && readTlsFiles(config.tls),
     maxConnections: config.maxConnections,
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
@@ -85,12 +86,20 @@ export async function serveOn(
     openApi: () => openApiJson({ servers, current: environment, plans, ban: config.ban }),
     isShuttingDown: () => server.isShuttingDown,
   });
-  const stopPolling = pollKeyChanges({ authenticator, rateLimiter, clock, log });
+  const stopPolling = followKeyChanges({
+    authenticator,
+    rateLimiter,
+    clock,
+    onUnreadable: (error) => log.warn("key changes cannot be read; trying again", { error }),
+    onReadable: () => log.info("key changes can be read again"),
+    onUnbanError: (keyId, error) => log.error("a key cannot be unbanned; trying again", { keyId, error }),
+  });
   const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
 
   return {
     url: baseUrl,
     keys,
+    settings,
     async close() {
       await server.close(drainDelayMs);
       stopPolling();
@@ -100,50 +109,9 @@ export async function serveOn(
   };
 }
 
-/**
- * Polls for keys that other processes changed: plans, secrets, revocations, unbans. Polls never overlap: a slow one
- * would undo what a quicker one has applied.
- */
-function pollKeyChanges(options: {
-  authenticator: Authenticator;
-  rateLimiter: RateLimiter;
-  clock: Clock;
-  log: Log;
-}): () => void {
-  const { authenticator, rateLimiter, clock, log } = options;
-  let failing = false;
-  let timer = setTimeout(poll, POLL_KEYS_MS);
-  let stopped = false;
-
-  async function poll(): Promise<void> {
-    try {
-      for (const key of await authenticator.followChanges()) {
-        if (key.unbannedAt !== undefined) {
-          await rateLimiter.unban(
-            { kind: "key", id: key.id },
-            Math.min(clock.now(), key.unbannedAt + CLOCK_DIFFERENCE_MS),
-          );
-        }
-      }
-      if (failing) log.info("key changes can be read again");
-      failing = false;
-    } catch (error) {
-      if (!failing) log.warn("key changes cannot be read; trying again", { error });
-      failing = true;
-    }
-    if (!stopped) timer = setTimeout(poll, POLL_KEYS_MS);
-  }
-
-  return () => {
-    stopped = true;
-    clearTimeout(timer);
-  };
-}
-
 function systemClock(log: Log): Clock {
-  return steadyClock({
-    onStep: (byMs) =>
-      log.warn("the system clock was changed; this server keeps its own time until it restarts", { byMs }),
+  return createClock({
+    onStep: (byMs) => log.warn("the system clock was changed; windows and bans keep their length", { byMs }),
   });
 }
 

@@ -1,53 +1,56 @@
 import type { Clock } from "./domain/ports.ts";
 
-/** Beyond this a difference is a step of the machine's clock, not drift, and is not followed. */
+/** A greater difference between the clocks is a step of the machine's clock, a smaller one is drift. */
 const STEP_MS = 2_000;
 /**
- * At most this much of a drift is taken over at each look: twice what a quartz is off by, and six milliseconds in a
- * minute, so that whoever waits as long as they were told still gets in.
+ * The steady clock takes over at most this much of a drift at each check: twice what a quartz is off by, and six
+ * milliseconds in a minute, so that a request after the wait in Retry-After is allowed.
  */
 const SLEW_MS = 0.1;
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 interface Sources {
-  /** Wall clock, ms since the epoch; may step. */
+  /** Milliseconds since the epoch, by the machine's clock. */
   wall(): number;
-  /** Monotonic, ms since whenever. */
+  /** Milliseconds since any time, by a monotonic clock. */
   elapsed(): number;
   onStep(byMs: number): void;
 }
 
 /**
- * The service's own clock: wall time as it was at the start, carried on by the monotonic clock and slewed towards
- * the wall as that drifts. If the machine's clock is set while the service runs, windows keep their length and no
- * quota is given twice; the step is reported, and taken over at the next start.
+ * The wall clock is the machine's. The steady clock starts with it, runs on by the monotonic clock, and is slewed as
+ * the two drift apart. When the machine's clock is set, the steady clock runs on as before and reports the step.
  */
-export function steadyClock({
+export function createClock({
   wall = Date.now,
   elapsed = () => performance.now(),
   onStep,
 }: Partial<Sources> = {}): Clock {
   let offset = wall() - elapsed();
-  let lookedAt = elapsed();
-  let reportedStep = 0;
+  let stepMs = 0;
+  let checkedAt = elapsed();
 
-  function look(ms: number): void {
-    lookedAt = ms;
-    const drift = wall() - (ms + offset);
+  function check(ms: number): void {
+    checkedAt = ms;
+    const drift = wall() - (ms + offset + stepMs);
     if (Math.abs(drift) <= STEP_MS) {
       offset += Math.max(-SLEW_MS, Math.min(SLEW_MS, drift));
-      reportedStep = 0;
-    } else if (Math.abs(drift - reportedStep) > STEP_MS) {
-      reportedStep = drift;
-      onStep?.(drift);
+    } else {
+      const byMs = Math.round(drift);
+      stepMs += byMs;
+      onStep?.(byMs);
     }
   }
 
   return {
-    now() {
+    now: wall,
+    steadyNow() {
       const ms = elapsed();
-      if (ms - lookedAt >= LOOK_EVERY_MS) look(ms);
+      if (ms - checkedAt >= CHECK_EVERY_MS) check(ms);
       return Math.floor(ms + offset);
+    },
+    get stepMs() {
+      return stepMs;
     },
   };
 }

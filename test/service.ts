@@ -3,24 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
-import { parseJson } from "../src/contract/json.ts";
+import { parseJson } from "./exact-json.ts";
 import { hashSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
-import type { Clock } from "../src/domain/ports.ts";
 import { silentLog } from "../src/log.ts";
 import { expectConforms } from "./conforms.ts";
+import { TestClock } from "./test-clock.ts";
 
-/** A clock that moves only with `advance`. */
-export class TestClock implements Clock {
-  constructor(private time = Date.parse("2026-11-15T12:00:00Z")) {}
-  now(): number {
-    return this.time;
-  }
-  advance(ms: number): void {
-    this.time += ms;
-  }
-}
+export { TestClock };
 
 export interface ApiResponse {
   readonly status: number;

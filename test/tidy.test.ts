@@ -68,7 +68,7 @@ const roomOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   domain: ["contract"],
-  auth: ["domain", "contract", "copy-string", "hash-index", "ip-address"],
+  auth: ["domain", "contract", "bounded-cache", "copy-string", "hash-index", "ip-address"],
   "rate-limit": ["domain", "contract", "hash-index"],
   store: ["domain", "contract", "etag", "bounded-cache"],
   http1: [],
@@ -81,10 +81,11 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "copy-string": [],
   "ip-address": [],
   "hash-index": [],
+  "data-directory": ["config", "log"],
   "tls-files": [],
-  adapters: ["store", "rate-limit", "http", "domain", "config", "log"],
+  adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files"],
-  cli: ["app", "adapters", "config", "store", "domain", "contract", "log"],
+  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "data-directory"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

@@ -10,9 +10,11 @@ import {
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import { limitsOf, type Plans } from "../domain/plans.ts";
-import type { Clock, KeyStore } from "../domain/ports.ts";
+import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
 import type { Limits, Subject } from "../domain/rate-limit.ts";
+import type { Addresses } from "./client-address.ts";
 import { KeyCache, SECRET_LENGTH, type VerifiedKey } from "./key-cache.ts";
+import { LookUpBudget, LookUpQueue } from "./look-up-queue.ts";
 
 /** The API key that a request is made with. */
 export interface ApiKeyPrincipal {
@@ -24,13 +26,28 @@ export interface ApiKeyPrincipal {
 /** Why a request has no principal. */
 export type AuthFailure = "missing_api_key" | "invalid_api_key" | Unavailable;
 
+/** The part of a request that tells the address of its client. */
+export interface Client {
+  readonly remoteAddress: string;
+  readonly headers: { get(name: string): string | null };
+}
+
 export interface AuthenticatorOptions {
   readonly keys: Pick<KeyStore, "findCredential" | "changesSince">;
   readonly environment: Environment;
   readonly plans: Plans;
   readonly clock: Clock;
+  readonly addresses: Addresses;
+  /** Tells whether the address of a client is at its limit. */
+  readonly rateLimiter: Pick<RateLimiter, "peek">;
   /** How many verified keys are cached. */
   readonly maxVerified?: number;
+}
+
+interface Unverified {
+  readonly secret: string;
+  readonly authorization: string;
+  readonly client: Client;
 }
 
 const BEARER = /^bearer(?: +(.*))?$/i;
@@ -49,24 +66,36 @@ export class Authenticator {
   /** The start of nearly every header. Every other spelling works too, and takes longer. */
   readonly #usualStart: string;
   readonly #usualLength: number;
-  /** Headers with a secret that no key has. */
+  /** Headers with a secret that no key has, oldest first. */
   readonly #rejected = new Set<string>();
+  /** By secret. Requests with the same secret wait for one look-up. */
+  readonly #lookUps = new Map<string, Promise<ApiKeyPrincipal | AuthFailure>>();
+  readonly #queue = new LookUpQueue();
+  readonly #budget: LookUpBudget;
   #revision: number;
+  /** When the key store was last asked for that revision, by the steady clock. */
+  #polledAt: number;
 
-  private constructor(options: AuthenticatorOptions, revision: number) {
+  private constructor(
+    options: AuthenticatorOptions,
+    { revision, polledAt }: { revision: number; polledAt: number },
+  ) {
     this.#options = options;
     this.#verified = new KeyCache(options.maxVerified ?? MAX_VERIFIED);
     this.#usualStart = `Bearer ${SECRET_PREFIX[options.environment]}`;
     this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
     this.#revision = revision;
+    this.#polledAt = polledAt;
+    this.#budget = new LookUpBudget(options.clock);
   }
 
   static async open(options: AuthenticatorOptions): Promise<Authenticator> {
+    const polledAt = options.clock.steadyNow();
     const { revision } = await options.keys.changesSince(Number.MAX_SAFE_INTEGER);
-    return new Authenticator(options, revision);
+    return new Authenticator(options, { revision, polledAt });
   }
 
-  authenticate(authorization: string | null): Awaitable<ApiKeyPrincipal | AuthFailure> {
+  authenticate(authorization: string | null, client: Client): Awaitable<ApiKeyPrincipal | AuthFailure> {
     if (authorization === null) return "missing_api_key";
     if (authorization.length === this.#usualLength && authorization.startsWith(this.#usualStart)) {
       const key = this.#verified.get(authorization);
@@ -77,7 +106,7 @@ export class Authenticator {
     if (secret === undefined || secret === "") return "missing_api_key";
     if (!isWellFormedSecret(secret, this.#options.environment)) return "invalid_api_key";
     const key = this.#verified.get(secret);
-    return key ? this.#checkValidity(key) : this.#lookUp(secret, authorization);
+    return key ? this.#checkValidity(key) : this.#lookUp({ secret, authorization, client });
   }
 
   #checkValidity({ keyId, limits, validUntil }: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
@@ -86,40 +115,75 @@ export class Authenticator {
     return principalOf(keyId, limits);
   }
 
+  /** A secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones. */
+  #lookUp({ secret, authorization, client }: Unverified): Awaitable<ApiKeyPrincipal | AuthFailure> {
+    const pending = this.#lookUps.get(secret);
+    if (pending) return pending;
+    let isInBudget = false;
+    const mayRun = () => isInBudget || !this.#isLimited(client) || (isInBudget = this.#budget.take(secret));
+    const verify = () => this.#verify(secret, authorization);
+    const result = this.#verified.has(secret) ? verify() : this.#queue.run(verify, mayRun);
+    if (!(result instanceof Promise)) return result;
+    this.#lookUps.set(secret, result);
+    const forget = () => {
+      if (this.#lookUps.get(secret) === result) this.#lookUps.delete(secret);
+    };
+    result.then(forget, forget);
+    return result;
+  }
+
+  /** Whether the address of the client is at its limit. Counts nothing: a request counts after its look-up. */
+  #isLimited({ remoteAddress, headers }: Client): boolean {
+    const { addresses, rateLimiter, plans } = this.#options;
+    const address = addresses.subjectOf(remoteAddress, () => headers.get("x-forwarded-for"));
+    return rateLimiter.peek(address, plans.anonymous).outcome !== "allowed";
+  }
+
   /** Caches nothing when a change came in meanwhile: it may be a change of this key. */
-  #lookUp(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
-    const { keys, plans, clock } = this.#options;
+  #verify(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
+    const { keys, plans } = this.#options;
     const revision = this.#revision;
-    const found = orUnavailable(() => keys.findCredential(hashSecret(secret)));
-    return andThen(found, (credential) => {
+    const response = orUnavailable(() => keys.findCredential(hashSecret(secret)));
+    return andThen(response, (credential) => {
       if (credential instanceof Unavailable) return credential;
       const isCurrent = revision === this.#revision;
-      if (credential === undefined || clock.now() >= validUntil(credential)) {
-        this.#verified.invalidate(secret);
+      if (credential === undefined) {
         if (isCurrent) this.#cacheRejected(authorization);
         return "invalid_api_key";
       }
-      const keyId = credential.key.id;
-      const limits = limitsOf(credential.key, plans);
-      if (isCurrent)
-        this.#verified.set(secret, { keyId, limits, validUntil: validUntil(credential) }, revision);
-      return principalOf(keyId, limits);
+      const { key } = credential;
+      const found = { keyId: key.id, limits: limitsOf(key, plans), validUntil: validUntil(credential) };
+      if (isCurrent) this.#verified.set(secret, found, revision);
+      return this.#checkValidity(found);
     });
   }
 
   #cacheRejected(authorization: string): void {
-    if (this.#rejected.size < MAX_REJECTED && authorization.length <= MAX_REJECTED_LENGTH)
-      this.#rejected.add(copyOf(authorization));
+    if (authorization.length > MAX_REJECTED_LENGTH) return;
+    if (this.#rejected.size >= MAX_REJECTED) {
+      for (const oldest of this.#rejected) {
+        this.#rejected.delete(oldest);
+        break;
+      }
+    }
+    this.#rejected.add(copyOf(authorization));
   }
 
-  /** Takes over the changes since the last call, and returns the keys that changed. */
-  async followChanges(): Promise<readonly ApiKey[]> {
-    const { revision, changed } = await this.#options.keys.changesSince(this.#revision);
+  /** Takes over the changes since the last call. They were made after `after`, a time of the steady clock. */
+  async followChanges(): Promise<{ after: number; unbanned: readonly ApiKey[] }> {
+    const { keys, clock } = this.#options;
+    const after = this.#polledAt;
+    const polledAt = clock.steadyNow();
+    const { revision, changed, unbanned } = await keys.changesSince(this.#revision);
     for (const { id } of changed) this.#verified.keyChanged(id, revision);
-    // A rejected secret may be that of a new key.
-    if (revision !== this.#revision) this.#rejected.clear();
+    if (revision !== this.#revision) {
+      // A rejected secret may be that of a new key, and a look-up in progress may miss the change.
+      this.#rejected.clear();
+      this.#lookUps.clear();
+    }
     this.#revision = revision;
-    return changed;
+    this.#polledAt = polledAt;
+    return { after, unbanned };
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Limits } from "../domain/rate-limit.ts";
 import { HashIndex, hashInt32, NONE } from "../hash-index.ts";
 
-/** What the key store said of a secret. */
+/** What the key store has on a secret. */
 export interface VerifiedKey {
   readonly keyId: number;
   readonly limits: Limits;
-  /** The secret is invalid from this time on. */
+  /** The secret is invalid from this time of the wall clock on, which may be in the past. */
   readonly validUntil: number;
 }
 
@@ -71,6 +71,11 @@ export class KeyCache {
     };
   }
 
+  /** Whether the secret was verified, also when its key has changed since. */
+  has(text: string): boolean {
+    return this.#index.find(hashOf(text), text) !== NONE;
+  }
+
   /** `revision` is the key store's at the time of the look-up. */
   set(text: string, { keyId, limits, validUntil }: VerifiedKey, revision: number): void {
     const found = this.#index.find(hashOf(text), text);
@@ -82,12 +87,6 @@ export class KeyCache {
     page.setUint32(at + PER_MINUTE, limits.perMinute, true);
     page.setUint32(at + PER_DAY, limits.perDay, true);
     page.setUint32(at + REVISION, revision, true);
-  }
-
-  /** Makes a cached secret invalid until its key changes. */
-  invalidate(text: string): void {
-    const record = this.#index.find(hashOf(text), text);
-    if (record !== NONE) this.#page(record).setFloat64(offset(record) + VALID_UNTIL, -Infinity, true);
   }
 
   /** Drops all secrets of a key. */

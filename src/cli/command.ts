@@ -1,6 +1,8 @@
+import { nearest } from "../config/nearest.ts";
 import {
   type Flags,
   invalidValue,
+  type Option,
   type Options,
   parseOptions,
   type Source,
@@ -13,7 +15,6 @@ import {
 import { quoted, UsageError } from "../config/usage-error.ts";
 import type { ValueType } from "../config/value-types.ts";
 import type { Clock } from "../domain/ports.ts";
-import { nearest } from "./arguments.ts";
 import type { StopSignal } from "./signals.ts";
 
 /** What a command uses of its process. */
@@ -24,6 +25,8 @@ export interface Context {
   print(text: string): Promise<void>;
   /** Writes a line to standard error. */
   warn(line: string): void;
+  /** Whether standard output is a terminal, which only the user reads. */
+  readonly isTerminal: boolean;
   /** Resolves with the first signal that stops the process. */
   stopSignal(): Promise<StopSignal>;
 }
@@ -45,7 +48,12 @@ export interface Input<P extends Positionals, O extends Options, R extends keyof
   readonly values: ValuesOf<O> & { readonly [F in R]: Exclude<ValueOf<O[F]>, undefined> };
   /** The flag or variable that sets an option; undefined for a default. */
   source(flag: keyof O & string): Source | undefined;
+  /** The values, with `saved` in place of defaults. */
+  valuesWith(saved: SavedSettings): this["values"];
 }
+
+/** Values of options as text, by flag: what a server saves when it starts. */
+export type SavedSettings = Readonly<Record<string, string>>;
 
 export interface Definition<P extends Positionals, O extends Options, R extends keyof O & string> {
   /** Such as `keys create`. */
@@ -55,8 +63,8 @@ export interface Definition<P extends Positionals, O extends Options, R extends 
   readonly positionals?: P;
   readonly options: O;
   readonly required?: readonly R[];
-  /** Those of `options` that must be the same as the server's, so that the output is right. */
-  readonly serverOptions?: Options;
+  /** Those of `options` that the server saves with its data; given here, they override what it saved. */
+  readonly savedOptions?: Options;
   readonly examples: readonly string[];
   run(input: Input<P, O, R>, context: Context): Promise<Outcome>;
 }
@@ -71,13 +79,13 @@ export function defineCommand<
   O extends Options,
   const R extends keyof O & string = never,
 >(definition: Definition<P, O, R>): Command {
-  const { name, options, run, required = [], serverOptions = {} } = definition;
+  const { name, options, run, required = [], savedOptions = {} } = definition;
   const positionalTypes: Positionals = definition.positionals ?? {};
   return {
     ...definition,
     positionals: positionalTypes,
     required,
-    serverOptions,
+    savedOptions,
     async execute(texts, flags, context) {
       const source = (flag: string) => sourceOf(flag, flags, context.variables);
       const unsupported = unsupportedFlag(name, options, flags);
@@ -88,10 +96,21 @@ export function defineCommand<
       if (values instanceof UsageError) return values;
       const missing = required.find((flag) => source(flag) === undefined);
       if (missing !== undefined) return missingOption(name, missing, options);
+      const valuesWith = (saved: SavedSettings) => {
+        const isSaved = ([flag]: [string, Option]) => Object.hasOwn(saved, flag);
+        const optionsToMerge = Object.fromEntries(Object.entries<Option>(options).filter(isSaved));
+        const merged = parseOptions(optionsToMerge, flags, { ...asVariables(saved), ...context.variables });
+        // A server of another version can have saved what this one does not accept.
+        return merged instanceof UsageError ? values : { ...values, ...merged };
+      };
       // Every positional and every required option has a value, which is what the type says.
-      return run({ positionals, values, source } as Input<P, O, R>, context);
+      return run({ positionals, values, source, valuesWith } as Input<P, O, R>, context);
     },
   };
+}
+
+function asVariables(saved: SavedSettings): Variables {
+  return Object.fromEntries(Object.entries(saved).map(([flag, text]) => [variableOf(flag), text]));
 }
 
 function unsupportedFlag(name: string, options: Options, flags: Flags): UsageError | undefined {

@@ -1,4 +1,4 @@
-import { printable } from "../config/usage-error.ts";
+import { printable, withoutSecrets } from "../config/usage-error.ts";
 
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
@@ -10,19 +10,29 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "a part of the path does not exist",
 };
 
-/** Errors that are bugs. */
 const BUGS: ReadonlySet<string> = new Set(["TypeError", "RangeError", "ReferenceError", "SyntaxError"]);
 
-/** Anything thrown, as one line without a stack. */
-export function errorMessage(error: unknown): string {
-  if (!(error instanceof Error)) return printable(String(error));
+export function isBug(error: unknown): boolean {
+  return error instanceof Error && BUGS.has(error.name);
+}
+
+/** A chain of causes can be a cycle. */
+const MAX_CAUSES = 5;
+
+/** Anything thrown, as one line without a stack and without secrets. */
+export function errorMessage(error: unknown, maxCauses = MAX_CAUSES): string {
+  if (!(error instanceof Error)) return onOneLine(String(error));
   const reason = REASONS[systemErrorField(error, "code") ?? ""];
   const path = systemErrorField(error, "path");
-  if (reason !== undefined) return printable(path === undefined ? reason : `${path}: ${reason}`);
-  const line = printable(error.message.split("\n")[0] ?? "");
-  if (BUGS.has(error.name)) return `this is a bug in petstore: ${line}`;
-  const cause = error.cause === undefined ? "" : errorMessage(error.cause);
+  if (reason !== undefined) return onOneLine(path === undefined ? reason : `${path}: ${reason}`);
+  const line = onOneLine(error.message.split("\n")[0] ?? "");
+  if (isBug(error)) return `this is a bug in petstore: ${line}`;
+  const cause = error.cause === undefined || maxCauses === 0 ? "" : errorMessage(error.cause, maxCauses - 1);
   return line.includes(cause) ? line : `${line}: ${cause}`;
+}
+
+function onOneLine(text: string): string {
+  return printable(withoutSecrets(text));
 }
 
 export function systemErrorField(error: unknown, field: "code" | "path" | "syscall"): string | undefined {

@@ -1,5 +1,4 @@
 import { describeDefault, flagUsage, type Option, variableOf } from "../config/parse-options.ts";
-import { joined } from "../config/usage-error.ts";
 import type { Command } from "./command.ts";
 import { columns } from "./output.ts";
 
@@ -16,7 +15,7 @@ Usage
 Commands
 ${columns(rows)}
 Every command has --help. Every option has an environment variable: --port is PETSTORE_PORT.
-Flags override variables, and variables override defaults.
+Flags override variables, variables override those in --env-file, and these override defaults.
 
 Get started
   petstore serve
@@ -44,26 +43,26 @@ ${paragraph(command.description)}
 
 Options
 ${optionLines(command)}
-${paragraph(serverOptionsNote(command) + variableNote(command))}
+${paragraph(savedOptionsNote(command) + variableNote(command))}
 
 Examples
 ${command.examples.map((example) => `${INDENT}${example}\n`).join("")}`;
 }
 
 function variableNote({ options }: Command): string {
-  const flag = Object.keys(options).find((flag) => flag.includes("-")) ?? "env";
+  const flag = Object.keys(options).find((flag) => flag.includes("-") && flag !== "env-file") ?? "env";
   return `Every option has an environment variable: --${flag} is ${variableOf(flag)}. A flag overrides its variable.`;
 }
 
-function serverOptionsNote({ serverOptions }: Command): string {
-  const flags = Object.keys(serverOptions).map((flag) => `--${flag}`);
+function savedOptionsNote({ savedOptions }: Command): string {
+  const flags = Object.keys(savedOptions).map((flag) => `--${flag}`);
   if (flags.length === 0) return "";
-  return `If the server runs with ${joined(flags)}, use the same values here, because the output depends on them. `;
+  return `These are taken from the server that last started on this data, unless they are given here: ${flags.join(", ")}. `;
 }
 
-function optionLines({ options, serverOptions, required }: Command): string {
+function optionLines({ options, savedOptions, required }: Command): string {
   const rows = Object.entries(options)
-    .filter(([flag]) => !(flag in serverOptions))
+    .filter(([flag]) => !(flag in savedOptions))
     .map(
       ([flag, option]) =>
         [INDENT + flagUsage(flag, option), describeOption(option, required.includes(flag))] as const,

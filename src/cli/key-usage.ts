@@ -75,15 +75,15 @@ async function readFromValkey(
 export async function unbanKey(
   storage: StorageConfig,
   id: number,
-  { at, clock }: { at: number; clock: Clock },
+  clock: Clock,
 ): Promise<UsageUnavailable | undefined> {
   if (storage.limitsUrls !== undefined) {
-    return withValkey(storage, clock, async (rateLimiter) => rateLimiter.unban({ kind: "key", id }, at));
+    return withValkey(storage, clock, async (rateLimiter) => rateLimiter.unban({ kind: "key", id }, 0));
   }
   await withUsageStore(storage, (usageStore) => {
     const usage = usageStore.find({ kind: "key", id });
     if (usage === undefined) return;
-    unban(usage, at);
+    unban(usage, Infinity);
     usageStore.save([[{ kind: "key", id }, usage]]);
   }).catch((error: unknown) => {
     // The usage store is busy, so a server is running, and it unbans the key itself.
@@ -111,10 +111,10 @@ async function withValkey(
   work: (rateLimiter: RateLimiter) => Promise<void>,
 ): Promise<UsageUnavailable | undefined> {
   const failures: UsageUnavailable[] = [];
-  const { environment, limitsUrls: urls = [] } = storage;
+  const { environment, limitsUrls: urls = [], limitsCaFile: caFile } = storage;
   const timeoutMs = SETTINGS["limits-timeout"].default;
   const rateLimiter = await openValkey(
-    { environment, urls, ban: DEFAULT_BAN, clock, timeoutMs },
+    { environment, urls, caFile, ban: DEFAULT_BAN, clock, timeoutMs },
     (state, cause) => {
       if (state === "unavailable") {
         failures.push({

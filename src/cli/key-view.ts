@@ -68,7 +68,8 @@ export function keyView(key: ApiKey, { plans, ban, now, usage }: ViewOptions): K
 }
 
 function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyView["state"] {
-  if (key.revokedAt !== undefined && key.revokedAt <= now) return "revoked";
+  // Also if the clock is behind the clock of the machine that revoked it.
+  if (key.revokedAt !== undefined) return "revoked";
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
   return isBanned ? "banned" : "active";
 }

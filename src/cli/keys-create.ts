@@ -1,10 +1,10 @@
-import { expectedUrl, plansOf, storageOf } from "../config/config.ts";
+import { plansOf, storageOf } from "../config/config.ts";
 import { ADDRESS_OPTIONS, KEY_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { quoted, UsageError } from "../config/usage-error.ts";
 import { generateSecret, hashSecret } from "../domain/api-keys.ts";
 import { limitsOf } from "../domain/plans.ts";
 import { defineCommand } from "./command.ts";
-import { enterpriseLimits, withKeyStore } from "./keys.ts";
+import { enterpriseLimits, urlOf, withKeyStore } from "./keys.ts";
 import { formatLimits, formatSecret, formatTime, json } from "./output.ts";
 
 const { overlap: _, json: jsonOption, ...NEW_KEY_OPTIONS } = KEY_OPTIONS;
@@ -16,7 +16,7 @@ export const keysCreate = defineCommand({
     "Creates an API key and prints it. Petstore stores only a hash, so the key cannot be shown again. Running servers accept it at once. The data directory and its database are created if missing.",
   options: { ...NEW_KEY_OPTIONS, ...STORAGE_OPTIONS, json: jsonOption, ...ADDRESS_OPTIONS, ...PLAN_OPTIONS },
   required: ["name", "plan"],
-  serverOptions: { ...ADDRESS_OPTIONS, ...PLAN_OPTIONS },
+  savedOptions: { ...ADDRESS_OPTIONS, ...PLAN_OPTIONS },
   examples: [
     "petstore keys create --name 'mobile app' --plan free",
     "petstore keys create --name partner --plan enterprise --per-minute 5000 --per-day 2000000",
@@ -31,11 +31,12 @@ export const keysCreate = defineCommand({
     const expiry = expires === undefined ? {} : { expiresAt: now + expires };
     const newKey = { name, plan, ...enterprise, createdAt: now, ...expiry };
     const secret = generateSecret(env);
-    const key = await withKeyStore(storageOf({ env, ...values }), (keys) =>
-      keys.createKey(newKey, hashSecret(secret)),
-    );
+    const { key, saved } = await withKeyStore(storageOf({ env, ...values }), async ({ keys, settings }) => ({
+      saved: await settings.readSettings(),
+      key: await keys.createKey(newKey, hashSecret(secret)),
+    }));
 
-    const limits = limitsOf(key, plansOf(values));
+    const limits = limitsOf(key, plansOf(input.valuesWith(saved)));
     const createdAt = formatTime(now);
     const expiresAt = key.expiresAt === undefined ? null : formatTime(key.expiresAt);
     if (values.json) {
@@ -43,7 +44,7 @@ export const keysCreate = defineCommand({
     } else {
       const expiration = expiresAt === null ? "" : `; expires at ${expiresAt}`;
       const summary = `Created key ${key.id} ${quoted(name)} in ${env}: ${plan} plan, ${formatLimits(limits)}${expiration}`;
-      await print(`${summary}\n${formatSecret(secret, expectedUrl({ env, ...values }))}`);
+      await print(`${summary}\n${formatSecret(secret, urlOf(input, saved))}`);
     }
     return undefined;
   },

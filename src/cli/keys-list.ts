@@ -26,14 +26,19 @@ export const keysList = defineCommand({
   description:
     "Lists the API keys of an environment, oldest first. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...PLAN_OPTIONS, ...BAN_OPTIONS },
-  serverOptions: { ...PLAN_OPTIONS, ...BAN_OPTIONS },
+  savedOptions: { ...PLAN_OPTIONS, ...BAN_OPTIONS },
   examples: ["petstore keys list", "petstore keys list --env staging --json"],
-  async run({ values }, { clock, print, warn }) {
+  async run({ values, valuesWith }, { clock, print, warn }) {
     const storage = storageOf(values);
-    const keys = databaseExists(storage) ? await withKeyStore(storage, async (keys) => keys.listKeys()) : [];
+    const { keys, saved } = databaseExists(storage)
+      ? await withKeyStore(storage, async ({ keys, settings }) => ({
+          keys: await keys.listKeys(),
+          saved: valuesWith(await settings.readSettings()),
+        }))
+      : { keys: [], saved: values };
     const usage = await readUsage(storage, keys, clock);
     if ("reason" in usage) warn(usageWarning(usage));
-    const options = { plans: plansOf(values), ban: banRulesOf(values), now: clock.now(), usage };
+    const options = { plans: plansOf(saved), ban: banRulesOf(saved), now: clock.now(), usage };
     const views = keys.map((key) => keyView(key, options));
     if (values.json) await print(json(views));
     else if (views.length > 0) await print(columns([HEADER, ...views.map(row)]));

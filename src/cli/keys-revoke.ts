@@ -13,7 +13,7 @@ export const keysRevoke = defineCommand({
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore keys revoke 3"],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
-    return withKey({ storage: storageOf(values), id }, async (key, keys) => {
+    return withKey({ storage: storageOf(values), id }, async (key, { keys }) => {
       const revokedAt = key.revokedAt ?? clock.now();
       if (key.revokedAt === undefined) await keys.updateKey(id, { revokedAt });
       const line =

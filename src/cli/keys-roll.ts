@@ -1,9 +1,9 @@
-import { expectedUrl, storageOf } from "../config/config.ts";
+import { storageOf } from "../config/config.ts";
 import { ADDRESS_OPTIONS, KEY_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { quoted } from "../config/usage-error.ts";
 import { generateSecret, hashSecret } from "../domain/api-keys.ts";
 import { defineCommand } from "./command.ts";
-import { keyId, rejectInactive, withKey } from "./keys.ts";
+import { keyId, rejectInactive, urlOf, withKey } from "./keys.ts";
 import { formatSecret, formatTime, json } from "./output.ts";
 
 export const keysRoll = defineCommand({
@@ -13,13 +13,15 @@ export const keysRoll = defineCommand({
     "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
   positionals: { ID: keyId },
   options: { overlap: KEY_OPTIONS.overlap, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...ADDRESS_OPTIONS },
-  serverOptions: ADDRESS_OPTIONS,
+  savedOptions: ADDRESS_OPTIONS,
   examples: [
     "petstore keys roll 3",
     "petstore keys roll 3 --overlap 0   # the previous secrets stop working at once",
   ],
-  async run({ positionals: { ID: id }, values }, { clock, print }) {
-    return withKey({ storage: storageOf(values), id }, async (key, keys) => {
+  async run(input, { clock, print }) {
+    const { positionals, values } = input;
+    const { ID: id } = positionals;
+    return withKey({ storage: storageOf(values), id }, async (key, { keys, settings }) => {
       const now = clock.now();
       const inactive = rejectInactive(key, now, "rolled");
       if (inactive) return inactive;
@@ -35,7 +37,7 @@ export const keysRoll = defineCommand({
         const previous =
           values.overlap === 0 ? "are no longer valid" : `stay valid until ${previousSecretsValidUntil}`;
         const summary = `Key ${id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.`;
-        await print(`${summary}\n${formatSecret(secret, expectedUrl(values))}`);
+        await print(`${summary}\n${formatSecret(secret, urlOf(input, await settings.readSettings()))}`);
       }
       return undefined;
     });

@@ -19,7 +19,7 @@ export const keysSetPlan = defineCommand({
     json: KEY_OPTIONS.json,
     ...PLAN_OPTIONS,
   },
-  serverOptions: PLAN_OPTIONS,
+  savedOptions: PLAN_OPTIONS,
   examples: [
     "petstore keys set-plan 3 business",
     "petstore keys set-plan 3 enterprise --per-minute 5000 --per-day 2000000",
@@ -29,11 +29,12 @@ export const keysSetPlan = defineCommand({
     const { ID: id, PLAN: plan } = positionals;
     const enterprise = enterpriseLimits(plan, input);
     if (enterprise instanceof UsageError) return enterprise;
-    return withKey({ storage: storageOf(values), id }, async (key, keys) => {
+    return withKey({ storage: storageOf(values), id }, async (key, { keys, settings }) => {
       const inactive = rejectInactive(key, clock.now(), "moved to another plan");
       if (inactive) return inactive;
       await keys.updateKey(id, { plan, ...enterprise });
-      const limits = limitsOf({ plan, ...enterprise }, plansOf(values));
+      const plans = plansOf(input.valuesWith(await settings.readSettings()));
+      const limits = limitsOf({ plan, ...enterprise }, plans);
       const line = `Key ${id} is now on the ${plan} plan: ${formatLimits(limits)}.`;
       await print(values.json ? json({ id, name: key.name, plan, limits }) : `${line}\n`);
       return undefined;

@@ -15,15 +15,15 @@ export const keysShow = defineCommand({
     "Shows one key: its plan, its usage of both limits, its strikes and its ban. While a server runs, usage is at most a second old. The secret is not stored and cannot be shown.",
   positionals: { ID: keyId },
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json, ...PLAN_OPTIONS, ...BAN_OPTIONS },
-  serverOptions: { ...PLAN_OPTIONS, ...BAN_OPTIONS },
+  savedOptions: { ...PLAN_OPTIONS, ...BAN_OPTIONS },
   examples: ["petstore keys show 3", "petstore keys show 3 --json"],
-  async run({ positionals: { ID: id }, values }, { clock, print, warn }) {
+  async run({ positionals: { ID: id }, values, valuesWith }, { clock, print, warn }) {
     const storage = storageOf(values);
-    return withKey({ storage, id }, async (key) => {
+    return withKey({ storage, id }, async (key, { settings }) => {
       const usage = await readUsage(storage, [key], clock);
       if ("reason" in usage) warn(usageWarning(usage));
-      const options = { plans: plansOf(values), ban: banRulesOf(values), now: clock.now(), usage };
-      const view = keyView(key, options);
+      const saved = valuesWith(await settings.readSettings());
+      const view = keyView(key, { plans: plansOf(saved), ban: banRulesOf(saved), now: clock.now(), usage });
       await print(values.json ? json(view) : columns(rows(view)));
       return undefined;
     });

@@ -18,12 +18,12 @@ export const keysUnban = defineCommand({
   examples: ["petstore keys unban 3"],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
     const storage = storageOf(values);
-    return withKey({ storage, id }, async (key, keys) => {
+    return withKey({ storage, id }, async (key, { keys }) => {
       const now = clock.now();
       const inactive = rejectInactive(key, now, "unbanned");
       if (inactive) return inactive;
       await keys.updateKey(id, { unbannedAt: now });
-      const unavailable = await unbanKey(storage, id, { at: now, clock });
+      const unavailable = await unbanKey(storage, id, clock);
       if (unavailable) return new Failure(`${unavailable.reason}; ${WITHOUT_VALKEY}`);
       const line = `Key ${id} is not banned and has no strikes.`;
       await print(values.json ? json({ id, unbannedAt: formatTime(now) }) : `${line}\n`);

@@ -1,14 +1,16 @@
 /** What the `keys` commands share. */
 import { existsSync } from "node:fs";
 import { openStores } from "../adapters.ts";
-import { describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
+import { describeStorage, expectedUrl, pathsOf, type StorageConfig } from "../config/config.ts";
+import type { ADDRESS_OPTIONS } from "../config/options.ts";
+import type { Source, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { ValueType } from "../config/value-types.ts";
-import type { ApiKey } from "../domain/api-keys.ts";
+import type { ApiKey, Environment } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
-import type { KeyStore } from "../domain/ports.ts";
+import type { KeyStore, SettingsStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { Failure, type Outcome } from "./command.ts";
+import { Failure, type Outcome, type SavedSettings } from "./command.ts";
 import { formatTime } from "./output.ts";
 
 const KEY_ID = /^[1-9]\d{0,15}$/;
@@ -21,14 +23,19 @@ export const keyId: ValueType<number> = {
   format: String,
 };
 
+interface KeyStores {
+  readonly keys: KeyStore;
+  readonly settings: SettingsStore;
+}
+
 /** Opens the key store for the duration of `work`. Servers may be running on it. */
 export async function withKeyStore<T>(
   storage: StorageConfig,
-  work: (keys: KeyStore) => Promise<T>,
+  work: (stores: KeyStores) => Promise<T>,
 ): Promise<T> {
-  const { keys, close } = await openStores(storage);
+  const { keys, settings, close } = await openStores(storage);
   try {
-    return await work(keys);
+    return await work({ keys, settings });
   } finally {
     await close();
   }
@@ -42,12 +49,12 @@ export function databaseExists(storage: StorageConfig): boolean {
 /** Fails if there is no such key. */
 export async function withKey(
   { storage, id }: { storage: StorageConfig; id: number },
-  work: (key: ApiKey, keys: KeyStore) => Promise<Outcome>,
+  work: (key: ApiKey, stores: KeyStores) => Promise<Outcome>,
 ): Promise<Outcome> {
   if (!databaseExists(storage)) return noSuchKey(storage, id);
-  return withKeyStore(storage, async (keys) => {
-    const key = await keys.getKey(id);
-    return key ? work(key, keys) : noSuchKey(storage, id);
+  return withKeyStore(storage, async (stores) => {
+    const key = await stores.keys.getKey(id);
+    return key ? work(key, stores) : noSuchKey(storage, id);
   });
 }
 
@@ -70,6 +77,27 @@ export function rejectInactive(key: ApiKey, now: number, change: string): Failur
   return new Failure(
     `key ${id} expired at ${formatTime(expiresAt)} and cannot be ${change}; create a new key`,
   );
+}
+
+type AddressValues = ValuesOf<typeof ADDRESS_OPTIONS> & { readonly env: Environment };
+
+interface AddressInput {
+  readonly values: AddressValues;
+  source(flag: keyof typeof ADDRESS_OPTIONS): Source | undefined;
+  valuesWith(saved: SavedSettings): AddressValues;
+}
+
+/**
+ * The URL of the API for a new secret; undefined if it is not known. The variables of host and port do not override the
+ * URL that the server saved: PETSTORE_PORT=0 does not say where it listens.
+ */
+export function urlOf(
+  { values, source, valuesWith }: AddressInput,
+  saved: SavedSettings,
+): string | undefined {
+  const isGiven =
+    source("public-url") ?? [source("host"), source("port")].find((given) => given?.name.startsWith("--"));
+  return expectedUrl(isGiven ? values : valuesWith(saved));
 }
 
 interface EnterpriseInput {

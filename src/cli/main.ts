@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
+import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Context, Outcome } from "./command.ts";
-import { errorMessage, systemErrorField } from "./error-message.ts";
+import { createLog } from "../log.ts";
+import { errorMessage, isBug, systemErrorField } from "./error-message.ts";
 import { runProgram } from "./program.ts";
 import { hangupIsIgnored, stopOnSignals } from "./signals.ts";
 
@@ -26,9 +28,10 @@ function processStatus(): string {
 
 const context: Context = {
   variables: processVariables(),
-  clock: { now: Date.now },
+  clock: createClock(),
   print: (text) => write(process.stdout, text),
   warn: (line) => void writeError(line),
+  isTerminal: process.stdout.isTTY,
   stopSignal: () =>
     stopOnSignals({
       on: (signal, listener) => process.on(signal, listener),
@@ -48,15 +51,27 @@ async function exitCode(run: () => Promise<Outcome>): Promise<number> {
   } catch (error) {
     // A reader that closes its end early, as `head` does, is not a failure.
     if (systemErrorField(error, "code") === "EPIPE") return 0;
+    if (isBug(error)) await logUncaught(error);
     await writeError(errorMessage(error));
     return 1;
   }
 }
 
+/** With its stack and causes. */
+async function logUncaught(error: unknown): Promise<void> {
+  let written: Promise<void> | undefined;
+  createLog((line) => (written = write(process.stderr, line))).error("uncaught error", { error });
+  await written?.catch(() => {});
+}
+
 // The callback of the write receives the error too; without a listener it would end the process with a stack.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 for (const event of ["uncaughtException", "unhandledRejection"]) {
-  process.on(event, async (error: unknown) => process.exit(await exitCode(() => Promise.reject(error))));
+  process.on(event, async (error: unknown) => {
+    if (systemErrorField(error, "code") === "EPIPE") process.exit(0);
+    await logUncaught(error);
+    process.exit(1);
+  });
 }
 
 process.exit(await exitCode(() => runProgram(process.argv.slice(2), context)));

@@ -24,10 +24,11 @@ export function formatTime(ms: number): string {
 }
 
 export function formatLimits({ perMinute, perDay }: Limits): string {
-  return `${grouped(perMinute)} requests per minute, ${grouped(perDay)} per day`;
+  const requests = perMinute === 1 ? "request" : "requests";
+  return `${grouped(perMinute)} ${requests} per minute, ${grouped(perDay)} per day`;
 }
 
-/** A new secret on a line of its own, and how to try it. */
+/** Follows a sentence about the new secret, which is on a line of its own here. */
 export function formatSecret(secret: string, url: string | undefined): string {
   const trial =
     url === undefined
@@ -37,6 +38,17 @@ export function formatSecret(secret: string, url: string | undefined): string {
   ${secret}
 
 This is the only time it is shown: Petstore stores only its hash. ${trial}
+`;
+}
+
+/** As formatSecret, for a secret in a file. */
+export function formatSecretFile(path: string, url: string): string {
+  return `
+  ${path}
+
+Only the owner of this file can read it. Delete it when you have stored the key elsewhere. Try it:
+
+  curl -i -H "Authorization: Bearer $(cat ${shellQuoted(path)})" ${shellQuoted(`${url}/pets`)}
 `;
 }
 

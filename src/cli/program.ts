@@ -1,7 +1,9 @@
+import { nearest } from "../config/nearest.ts";
 import { OPTIONS } from "../config/options.ts";
 import { joined, quoted, UsageError } from "../config/usage-error.ts";
+import { checkVariables } from "../config/variables.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { type Arguments, nearest, parseArguments } from "./arguments.ts";
+import { type Arguments, parseArguments } from "./arguments.ts";
 import type { Command, Context, Outcome } from "./command.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys-create.ts";
@@ -40,7 +42,12 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
   }
   if (command === undefined) return withoutCommand(argv, parsed, context);
   if (parsed.error) return parsed.error(command.options);
-  return command.execute(positionals.slice(command.name.split(" ").length), parsed.flags, context);
+  const checked = checkVariables(parsed.flags, context.variables);
+  if (checked instanceof UsageError) return checked;
+  if ("port" in command.options) for (const warning of checked.warnings) context.warn(warning);
+  const { variables } = checked;
+  const words = command.name.split(" ").length;
+  return command.execute(positionals.slice(words), parsed.flags, { ...context, variables });
 }
 
 function startsWith(texts: readonly string[], start: readonly string[]): boolean {

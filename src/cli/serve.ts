@@ -1,30 +1,40 @@
 import { resolve } from "node:path";
 import { type Config, configOf, describeStorage } from "../config/config.ts";
-import { SETTINGS } from "../config/options.ts";
+import { SAVED_OPTIONS, SETTINGS } from "../config/options.ts";
+import { formatOptions } from "../config/parse-options.ts";
+import { plainTextWarnings } from "../config/plain-text.ts";
+import { readTlsCredentials } from "../config/tls.ts";
+import { UsageError } from "../config/usage-error.ts";
 import { BASE_PATH } from "../contract/operations.ts";
-import { generateSecret, hashSecret } from "../domain/api-keys.ts";
-import { limitsOf } from "../domain/plans.ts";
-import type { KeyStore } from "../domain/ports.ts";
-import { createLog } from "../log.ts";
+import type { KeyStore, SettingsStore } from "../domain/ports.ts";
+import { createLog, type Log } from "../log.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { type Context, defineCommand, Failure } from "./command.ts";
+import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
 import { errorMessage, systemErrorField } from "./error-message.ts";
-import { columns, formatLimits, formatSecret } from "./output.ts";
+import { createFirstKey } from "./first-key.ts";
+import { columns } from "./output.ts";
 
 export const serve = defineCommand({
   name: "serve",
   summary: "Serve the API",
   description:
-    "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one and prints it. The log goes to standard error.",
+    "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one: it prints the key if standard output is a terminal, and otherwise writes it to a file in --data. The log goes to standard error.",
   options: SETTINGS,
   examples: [
     "petstore serve",
     "petstore serve --env staging",
+    "petstore serve --env-file /etc/petstore/production.env",
+    "petstore serve --host 0.0.0.0 --port 443 --tls-cert cert.pem --tls-key key.pem",
     "petstore serve --host 0.0.0.0 --public-url https://api.example.com --trust-proxy 10.0.0.0/8",
     "petstore serve --free-limits 120/5000 --ban-length 15m",
   ],
-  async run({ values }, context) {
+  async run({ values, source }, context) {
+    if (!source("tls-cert") !== !source("tls-key")) {
+      return new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
+    }
     const config = configOf(values);
+    const credentials = config.tls && readTlsCredentials(config.tls);
+    if (credentials instanceof UsageError) return credentials;
     const stopSignal = context.stopSignal();
     const log = createLog();
     const { startApp } = await import("../app.ts");
@@ -32,8 +42,10 @@ export const serve = defineCommand({
     if (app instanceof Failure) return app;
     let stoppingSince: number;
     try {
-      const failure = await printStart(app, config, context);
+      await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
+      const failure = await printStart(app, config, { ...context, log });
       if (failure) return failure;
+      for (const warning of plainTextWarnings(config, context.variables)) log.warn(warning);
       log.info("serving", startDetails(config, app.url));
       log.info("stopping", { signal: await stopSignal });
       stoppingSince = performance.now();
@@ -48,26 +60,37 @@ export const serve = defineCommand({
 interface Served {
   readonly url: string;
   readonly keys: KeyStore;
+  readonly settings: SettingsStore;
+}
+
+/** For the commands that show limits and URLs, which do without them. */
+async function saveSettings({ settings, url }: Served, saved: SavedSettings, log: Log): Promise<void> {
+  try {
+    await settings.saveSettings({ ...saved, "public-url": url });
+  } catch (error) {
+    log.warn("the settings cannot be saved, so petstore keys may show those of an earlier start", { error });
+  }
 }
 
 /** One write: whoever reads "Rate limits" has read all of it, and the server accepts requests. */
 async function printStart(
   served: Served,
   config: Config,
-  { clock, print }: Pick<Context, "clock" | "print">,
+  context: Pick<Context, "clock" | "print" | "isTerminal"> & { log: Log },
 ): Promise<Failure | undefined> {
-  const firstKey = await createFirstKey(served, config, clock.now());
+  const firstKey = await createFirstKey(served, config, context);
+  const message = startMessage(config, served.url);
   try {
-    await print(startMessage(config, served.url) + (firstKey?.message ?? ""));
-    return undefined;
+    await context.print(firstKey ? `${message}${firstKey.deliver()}\n` : message);
   } catch (error) {
     if (firstKey === undefined) throw error;
-    // The secret was not printed, or only a part of it, so nobody can use the key.
-    await served.keys.updateKey(firstKey.id, { revokedAt: clock.now() });
+    await firstKey.revoke();
     return new Failure(
-      `${errorMessage(error)}; the first key could not be printed and is revoked; create another with petstore keys create`,
+      `${errorMessage(error)}; nobody received the first key, so it is revoked; create another with petstore keys create`,
     );
   }
+  if (firstKey?.file !== undefined) context.log.info("created the first API key", { file: firstKey.file });
+  return undefined;
 }
 
 function startMessage(config: Config, url: string): string {
@@ -81,17 +104,6 @@ function startMessage(config: Config, url: string): string {
     ["  Rate limits", rateLimits],
   ];
   return `Petstore is serving ${config.environment}. Stop it with Ctrl-C.\n\n${columns(rows)}\n`;
-}
-
-/** On a new database only: once a key has existed, no later start creates one. */
-async function createFirstKey({ keys, url }: Served, config: Config, now: number) {
-  const secret = generateSecret(config.environment);
-  const newKey = { name: "first key", plan: "free", createdAt: now } as const;
-  const key = await keys.createFirstKey(newKey, hashSecret(secret));
-  if (key === undefined) return undefined;
-  const limits = formatLimits(limitsOf(key, config.plans));
-  const summary = `Created the first API key (${key.plan} plan, ${limits}):`;
-  return { id: key.id, message: `${summary}\n${formatSecret(secret, url)}\n` };
 }
 
 function startDetails(config: Config, url: string): Readonly<Record<string, unknown>> {

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { BASE_PATH } from "../contract/operations.ts";
 import { formatIpNetwork, type IpNetwork, parseIpNetwork, withoutHostBits } from "../ip-address.ts";
+import { joined } from "./usage-error.ts";
 import { integer, type ValueType } from "./value-types.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
@@ -18,13 +19,7 @@ export const host: ValueType<string> = {
   format: (value) => value,
 };
 
-export const port: ValueType<number> = {
-  ...integer({ min: 0, max: 65_535 }),
-  remark: (text) =>
-    /^(?:tcp|udp|sctp):\/\//.test(text)
-      ? "Kubernetes sets this variable for a service named petstore: set enableServiceLinks: false, or use --port"
-      : undefined,
-};
+export const port = integer({ min: 0, max: 65_535 });
 
 /** The URL of the API as clients see it. It always ends in BASE_PATH. */
 export const baseUrl: ValueType<string> = {
@@ -40,25 +35,34 @@ export const baseUrl: ValueType<string> = {
   format: (value) => value,
 };
 
+/** As in libpq. `allow` and `prefer` fall back to plain text. */
+const SSL_MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
+
 export const postgresUrl = serverUrl({
   schemes: ["postgres", "postgresql"],
   path: /^\/?[^/]*$/,
-  example: "postgres://user:password@host:5432/database",
+  isValidQuery: (query) => SSL_MODES.includes(query.get("sslmode") ?? "disable"),
+  queryRemark: `sslmode must be ${joined(SSL_MODES)}`,
+  example: "postgres://user:password@host:5432/database?sslmode=verify-full",
 });
 
 export const valkeyUrl = serverUrl({
   schemes: ["redis", "rediss"],
   // The number of a logical database.
   path: /^\/?\d{0,9}$/,
+  isValidQuery: (query) => query.size === 0,
+  queryRemark: "it has no parameters",
   example: "redis://host:6379 (rediss:// for TLS)",
 });
 
 function serverUrl(options: {
   schemes: readonly string[];
   path: RegExp;
+  isValidQuery(query: URLSearchParams): boolean;
+  queryRemark: string;
   example: string;
 }): ValueType<string> {
-  const { schemes, path, example } = options;
+  const { schemes, path, isValidQuery, queryRemark, example } = options;
   return {
     placeholder: "URL",
     secret: true,
@@ -67,12 +71,14 @@ function serverUrl(options: {
       const url = /\s/.test(text) ? null : URL.parse(text);
       if (url === null || url.hostname === "" || !schemes.includes(url.protocol.slice(0, -1)))
         return undefined;
-      const isValid =
-        path.test(url.pathname) && [url.username, url.password, url.pathname].every(isDecodable);
-      return isValid ? text : undefined;
+      const isDecodableUrl = [url.username, url.password, url.pathname].every(isDecodable);
+      return path.test(url.pathname) && isDecodableUrl && isValidQuery(url.searchParams) ? text : undefined;
     },
     format: (value) => value,
-    remark: (text) => (isDecodable(text) ? undefined : "write % as %25 in a user, password or database"),
+    remark: (text) => {
+      if (!isDecodable(text)) return "write % as %25 in a user, password or database";
+      return isValidQuery(URL.parse(text)?.searchParams ?? new URLSearchParams()) ? undefined : queryRemark;
+    },
   };
 }
 

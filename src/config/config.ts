@@ -14,6 +14,7 @@ import {
   type STORAGE_OPTIONS,
 } from "./options.ts";
 import type { ValuesOf, Variables } from "./parse-options.ts";
+import type { TlsFiles } from "./tls.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
 export interface Config extends StorageConfig {
@@ -27,7 +28,7 @@ export interface Config extends StorageConfig {
   /** URL of the API in the other environment, for the OpenAPI document. */
   readonly twinUrl?: string;
   /** Undefined means plain HTTP. */
-  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  readonly tls?: TlsFiles;
   /** Networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly IpNetwork[];
   /** Undefined means as many as the limit of open files allows. */
@@ -48,6 +49,8 @@ export interface StorageConfig {
   readonly databaseUrl?: string;
   /** Valkey: one server, or several nodes of a cluster. Undefined means in the server process. */
   readonly limitsUrls?: readonly string[];
+  /** Path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
+  readonly limitsCaFile?: string;
 }
 
 /** The one place that reads the process's environment variables. */
@@ -58,6 +61,8 @@ export function processVariables(): Variables {
 export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const publicUrl = values["public-url"];
   const twinUrl = values["twin-url"];
+  const certFile = values["tls-cert"];
+  const keyFile = values["tls-key"];
   const maxConnections = values["max-connections"];
   return {
     ...storageOf(values),
@@ -66,6 +71,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     port: values.port ?? DEFAULT_PORT[values.env],
     ...(publicUrl !== undefined && { publicUrl }),
     ...(twinUrl !== undefined && { twinUrl }),
+    ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
     trustedProxies: values["trust-proxy"],
     ...(maxConnections !== undefined && { maxConnections }),
     maxConnectionsPerAddress: values["max-connections-per-address"],
@@ -78,11 +84,13 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
 export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS>): StorageConfig {
   const databaseUrl = values["database-url"];
   const limitsUrls = values["limits-url"];
+  const limitsCaFile = values["limits-ca"];
   return {
     environment: values.env,
     dataDir: values.data,
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(limitsUrls !== undefined && { limitsUrls }),
+    ...(limitsCaFile !== undefined && { limitsCaFile }),
   };
 }
 
@@ -100,12 +108,14 @@ export function banRulesOf(values: ValuesOf<typeof BAN_OPTIONS>): BanRules {
 }
 
 /** The files of an environment; one server holds the lock. */
-export function pathsOf({
-  dataDir,
-  environment,
-}: StorageConfig): Record<"store" | "usageStore" | "lock", string> {
+export function pathsOf({ dataDir, environment }: StorageConfig) {
   const path = join(dataDir, environment);
-  return { store: `${path}.db`, usageStore: `${path}-limits.db`, lock: `${path}.lock` };
+  return {
+    store: `${path}.db`,
+    usageStore: `${path}-limits.db`,
+    lock: `${path}.lock`,
+    firstKey: `${path}-first-key`,
+  } as const;
 }
 
 /** For people: without user names and passwords. */
@@ -139,10 +149,11 @@ export const DEFAULT_URL: Readonly<Record<Environment, string>> = {
 
 /** The URL of the API on a server with these settings; undefined for port 0. */
 export function expectedUrl(
-  values: ValuesOf<typeof ADDRESS_OPTIONS> & { readonly env: Environment },
+  values: Omit<ValuesOf<typeof ADDRESS_OPTIONS>, "tls-key"> & { readonly env: Environment },
 ): string | undefined {
   const { host, port = DEFAULT_PORT[values.env] } = values;
-  return values["public-url"] ?? (port === 0 ? undefined : listenUrl(host, port));
+  const isTls = values["tls-cert"] !== undefined;
+  return values["public-url"] ?? (port === 0 ? undefined : listenUrl(host, port, { isTls }));
 }
 
 /** The URLs of both environments, for the OpenAPI document; `ownUrl` is this environment's. */

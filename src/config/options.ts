@@ -9,6 +9,7 @@ import {
   choice,
   directory,
   duration,
+  file,
   integer,
   limitPair,
   list,
@@ -30,21 +31,40 @@ export const STORAGE_OPTIONS = {
     default: "production",
     help: "Environment; each has its own data, keys and port",
   },
+  "env-file": {
+    type: file,
+    help: "File of environment variables, NAME=value on each line; the environment itself overrides them",
+  },
   data: {
     type: directory,
     default: "./data",
     help: "Directory of the SQLite databases; created if missing, readable by its owner only",
   },
+  "database-url-file": {
+    type: file,
+    help: "File that contains --database-url, whose password other users could read in a list of processes",
+  },
   "database-url": {
     type: postgresUrl,
     defaultText: "SQLite in --data",
+    fileOption: "database-url-file",
     help: "PostgreSQL database for pets, orders and keys, shared by any number of servers",
+  },
+  "limits-url-file": {
+    type: file,
+    help: "File that contains --limits-url; for a cluster, one URL on each line",
   },
   "limits-url": {
     type: list(valkeyUrl),
     defaultText: "in the server process",
     repeatable: true,
-    help: "Valkey or Redis for the rate limits, shared by any number of servers; repeat it for the nodes of a cluster",
+    fileOption: "limits-url-file",
+    help: "Valkey or Redis for the rate limits of keys, shared by any number of servers; repeat it for the nodes of a cluster",
+  },
+  "limits-ca": {
+    type: file,
+    defaultText: "the public authorities",
+    help: "Certificates (PEM) of the authorities to trust for rediss:// URLs",
   },
 } as const satisfies Options;
 
@@ -59,6 +79,12 @@ export const ADDRESS_OPTIONS = {
     defaultText: `${DEFAULT_PORT.production}, or ${DEFAULT_PORT.staging} in staging`,
     help: "Port to listen on; 0 for any free port",
   },
+  "tls-cert": {
+    type: file,
+    defaultText: "plain HTTP",
+    help: "Certificate (PEM, with its chain) to serve HTTPS; requires --tls-key",
+  },
+  "tls-key": { type: file, help: "Private key (PEM) of --tls-cert" },
   "public-url": {
     type: baseUrl,
     defaultText: "the address listened on",
@@ -123,12 +149,12 @@ export const SETTINGS = {
   "max-connections": {
     type: integer({ min: 1, max: 1_000_000 }),
     defaultText: "from the limit of open files",
-    help: "Connections that the server holds at once; near it, idle connections are closed",
+    help: "Maximum number of connections; shortly before it is reached, the server closes idle ones",
   },
   "max-connections-per-address": {
     type: integer({ min: 0, max: 1_000_000 }),
     default: 256,
-    help: "Connections of one client address (IPv6: one /64 network) at once, --trust-proxy addresses excepted; 0 for any number",
+    help: "Maximum number of connections from one address (IPv6: one /64 network) that is not in --trust-proxy; 0 for no maximum",
   },
   "drain-delay": {
     type: duration({ min: 0, max: 5 * SECOND }),
@@ -139,8 +165,15 @@ export const SETTINGS = {
   "anonymous-limits": {
     type: limitPair,
     default: DEFAULT_PLANS.anonymous,
-    help: "Rate limits of a client address that sends no valid key",
+    help: "Rate limits of a client address that sends no valid key, on each server",
   },
+  ...BAN_OPTIONS,
+} as const satisfies Options;
+
+/** What a server saves with its data when it starts, beside its URL. */
+export const SAVED_OPTIONS = {
+  ...PLAN_OPTIONS,
+  "anonymous-limits": SETTINGS["anonymous-limits"],
   ...BAN_OPTIONS,
 } as const satisfies Options;
 

@@ -1,4 +1,5 @@
-import { quoted, UsageError } from "./usage-error.ts";
+import { readTextFile } from "./text-file.ts";
+import { quoted, quotedPath, UsageError } from "./usage-error.ts";
 import type { ValueType } from "./value-types.ts";
 
 /** One option: the parser, --help and the documentation take everything from here. */
@@ -10,6 +11,8 @@ export interface Option<T = unknown> {
   readonly defaultText?: string;
   /** Several flags are joined by commas. */
   readonly repeatable?: true;
+  /** Another option, which names a file that contains the value: one per line if the option is repeatable. */
+  readonly fileOption?: string;
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -34,7 +37,8 @@ export function parseOptions<O extends Options>(
 ): ValuesOf<O> | UsageError {
   const values: Record<string, unknown> = {};
   for (const [flag, option] of Object.entries(options)) {
-    const source = sourceOf(flag, flags, variables);
+    const source = findSource(flag, option, { flags, variables });
+    if (source instanceof UsageError) return source;
     if (source === undefined) {
       values[flag] = option.default;
       continue;
@@ -56,11 +60,50 @@ export interface Source {
 
 /** Undefined when the option has its default. An empty variable counts as not set. */
 export function sourceOf(flag: string, flags: Flags, variables: Variables): Source | undefined {
+  return flagSource(flag, flags) ?? variableSource(flag, variables);
+}
+
+function flagSource(flag: string, flags: Flags): Source | undefined {
   const texts = flags[flag];
-  if (texts !== undefined) return { name: `--${flag}`, texts };
+  return texts && { name: `--${flag}`, texts };
+}
+
+function variableSource(flag: string, variables: Variables): Source | undefined {
   const name = variableOf(flag);
   const text = variables[name];
   return text === undefined || text === "" ? undefined : { name, texts: [text] };
+}
+
+/** As sourceOf, or the content of the file that the option's file option names. */
+function findSource(
+  flag: string,
+  { fileOption, repeatable }: Option,
+  { flags, variables }: { flags: Flags; variables: Variables },
+): Source | UsageError | undefined {
+  if (fileOption === undefined) return sourceOf(flag, flags, variables);
+  for (const find of [
+    (name: string) => flagSource(name, flags),
+    (name: string) => variableSource(name, variables),
+  ]) {
+    const [value, file] = [find(flag), find(fileOption)];
+    if (value && file)
+      return new UsageError(`${value.name} and ${file.name} exclude each other; use one of them`);
+    if (file) return readSource(file, repeatable);
+    if (value) return value;
+  }
+  return undefined;
+}
+
+function readSource({ name, texts }: Source, repeatable: true | undefined): Source | UsageError {
+  const [path = "", ...others] = texts;
+  if (others.length > 0) return new UsageError(`${name} is given more than once`);
+  const content = readTextFile(name, path);
+  if (content instanceof UsageError) return content;
+  const lines = content.split("\n").flatMap((line) => line.trim() || []);
+  if (lines.length === 0) return new UsageError(`${name} is ${quotedPath(path)}; the file is empty`);
+  return lines.length > 1 && !repeatable
+    ? new UsageError(`${name} is ${quotedPath(path)}; the file must have one line`)
+    : { name, texts: lines };
 }
 
 export function invalidValue(name: string, text: string, type: ValueType<unknown>): UsageError {
@@ -70,6 +113,13 @@ export function invalidValue(name: string, text: string, type: ValueType<unknown
   const hint = type.hint?.(text);
   const suggestion = hint === undefined ? "" : ` (did you mean ${hint}?)`;
   return new UsageError(`${name} is ${quoted(text)}; it must be ${type.expected}${suggestion}${cause}`);
+}
+
+/** Values as a user types them, by flag. */
+export function formatOptions<O extends Options>(options: O, values: ValuesOf<O>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(options).map(([flag, { type }]) => [flag, type.format(values[flag])]),
+  );
 }
 
 /** Undefined for an option without a default. */

@@ -4,15 +4,28 @@ export class UsageError {
 }
 
 const MAX_QUOTED = 60;
-const SECRET = /pet_(live|test)_\w+/g;
+const API_KEY = /pet_(live|test)_\w+/g;
+/** Up to the last @, because a password that is not encoded can contain anything. */
+const URL_WITH_USER = /([a-z][a-z\d+.-]*:\/\/)[^]*@/gi;
+const PASSWORD_PARAMETER = /([?&](?:\w*password|\w*secret|sslkey)=)[^&\s]*/gi;
 /** Control characters, text direction marks, lone surrogates and line separators. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** User input on one terminal line. A secret that was pasted by mistake is masked. */
+/** Masks API keys, and users and passwords in URLs. */
+export function withoutSecrets(text: string): string {
+  return text.replace(API_KEY, "pet_$1_…").replace(URL_WITH_USER, "$1…@").replace(PASSWORD_PARAMETER, "$1…");
+}
+
+/** User input on one terminal line, without secrets that were typed in the wrong place. */
 export function quoted(text: string): string {
-  const characters = [...text.replace(SECRET, "pet_$1_…")];
+  const characters = [...withoutSecrets(text)];
   const short = characters.length > MAX_QUOTED ? [...characters.slice(0, MAX_QUOTED), "…"] : characters;
   return `"${printable(short.join(""))}"`;
+}
+
+/** As `quoted`, in full length. */
+export function quotedPath(path: string): string {
+  return `"${printable(withoutSecrets(path))}"`;
 }
 
 export function printable(text: string): string {

@@ -89,12 +89,18 @@ export function text(placeholder: string, maxLength: number): ValueType<string> 
   };
 }
 
-export const directory: ValueType<string> = {
-  placeholder: "DIR",
-  expected: "the path of a directory",
-  parse: (text) => (text === "" || text.includes("\0") ? undefined : text),
-  format: (value) => value,
-};
+export const directory = path("DIR", "the path of a directory");
+export const file = path("FILE", "the path of a file");
+
+/** A URL is not a path: it belongs to another option, and may contain a password. */
+function path(placeholder: string, expected: string): ValueType<string> {
+  return {
+    placeholder,
+    expected,
+    parse: (text) => (text === "" || text.includes("\0") || text.includes("://") ? undefined : text),
+    format: (value) => value,
+  };
+}
 
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
 const DURATION = /^(?<count>0|[1-9]\d{0,11})(?<unit>ms|s|m|h|d)$/;

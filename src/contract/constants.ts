@@ -1,5 +1,7 @@
 /** The bounds and names that the API promises. Validation, messages and the OpenAPI document take them from here. */
-export const MAX_BODY_BYTES = 64 * 1024;
+
+/** The longest valid body, a name of 1,024 escaped surrogate pairs, takes about 12 KiB. */
+export const MAX_BODY_BYTES = 16 * 1024;
 /** In code points. */
 export const NAME_MAX_LENGTH = 1_024;
 export const PAGE_LIMIT = { min: 1, max: 100, default: 20 } as const;

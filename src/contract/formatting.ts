@@ -10,7 +10,7 @@ export function grouped(number: number): string {
   return number.toLocaleString("en");
 }
 
-/** `64 KiB`. */
+/** `16 KiB`. */
 export function kibibytes(bytes: number): string {
   return `${bytes / 1024} KiB`;
 }

@@ -3,7 +3,7 @@ import { cursorOf } from "./cursor.ts";
 import type { ErrorCode, Rejection, Removal } from "./errors.ts";
 import { longDate } from "./formatting.ts";
 import type { Identifier } from "./json.ts";
-import { queryInteger, type Infer, type Schema } from "./schema.ts";
+import { queryInteger, type Infer, type ObjectSchema, type Schema } from "./schema.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 
 /** In front of every path of the API. */
@@ -23,7 +23,7 @@ export interface Operation {
   /** The identifier in the path, and the code of the 404 when it does not exist. */
   readonly identifier?: { name: string; notFound: ErrorCode; description: string };
   readonly query?: Readonly<Record<string, Schema<unknown>>>;
-  readonly body?: Schema<unknown>;
+  readonly body?: ObjectSchema<unknown>;
   readonly acceptsIdempotencyKey?: true;
   readonly success: {
     status: 200 | 201;

@@ -90,6 +90,7 @@ type Shape<R extends Fields, O extends Fields> = { [K in keyof R]: Infer<R[K]> }
 export interface ObjectSchema<T> extends Schema<T> {
   readonly required: Fields;
   readonly optional: Fields;
+  readonly names: readonly string[];
 }
 
 /** An object. Unknown fields are ignored, and every invalid field is reported. */
@@ -124,6 +125,7 @@ export function object<R extends Fields, O extends Fields = Record<never, never>
   return {
     required,
     optional,
+    names: all.map(([name]) => name),
     read,
     expected: "a JSON object",
     json: { type: "object", required: Object.keys(required), properties, ...json },

@@ -17,7 +17,7 @@ export interface ApiKey {
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;
-  /** Bans that began at or before this were lifted by an operator. */
+  /** When an operator last ended the ban of the key, if there was one. */
   readonly unbannedAt?: number;
 }
 

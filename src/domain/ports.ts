@@ -4,9 +4,14 @@ import type { Awaitable } from "./awaitable.ts";
 import type { ApiKey, Credential, NewKey } from "./api-keys.ts";
 import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
 
-/** Milliseconds since the epoch. Injected everywhere, so that no test sleeps. */
+/** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
 export interface Clock {
+  /** The machine's clock, for what is valid in the world: when a key expires, when a pet was created. */
   now(): number;
+  /** For lengths of time, such as windows and bans: setting the machine's clock does not move it. */
+  steadyNow(): number;
+  /** How far the machine's clock has been set since the start: `now` is `steadyNow` plus this, apart from drift. */
+  readonly stepMs: number;
 }
 
 export interface PageQuery<Status> {
@@ -80,8 +85,8 @@ export interface Store {
 export interface KeyStore {
   /** Looks up the SHA-256 (hex) of a secret; secrets are not stored. Expired and revoked keys are returned as well. */
   findCredential(secretHash: string): Awaitable<Credential | undefined>;
-  /** The current revision, and every key that changed after the given one. Servers poll it several times a second. */
-  changesSince(revision: number): Awaitable<{ revision: number; changed: readonly ApiKey[] }>;
+  /** What changed after the given revision. Servers poll it several times a second. */
+  changesSince(revision: number): Awaitable<KeyChanges>;
 
   createKey(key: NewKey, secretHash: string): Promise<ApiKey>;
   /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
@@ -95,16 +100,39 @@ export interface KeyStore {
   updateKey(id: number, change: KeyChange): Promise<void>;
 }
 
+export interface KeyChanges {
+  /** The current one. */
+  readonly revision: number;
+  readonly changed: readonly ApiKey[];
+  /** Those of the changed keys for which `unbannedAt` was given. */
+  readonly unbanned: readonly ApiKey[];
+}
+
 export type KeyChange = Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>;
+
+/** The settings of the server that started last, as text by name, for the commands that show them. */
+export interface SettingsStore {
+  /** Replaces the values of the given names. */
+  saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
+  readSettings(): Awaitable<Readonly<Record<string, string>>>;
+}
 
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */
 export interface RateLimiter {
-  /** Allows or rejects one request, atomically. A rate limiter in process decides without a promise. */
+  /**
+   * Allows or rejects one request, atomically. A rate limiter in process decides without a promise. Throws Unavailable
+   * when more requests wait for a decision than it can queue.
+   */
   decide(subject: Subject, limits: Limits): Awaitable<Decision>;
+  /**
+   * What a request would get now, as far as this process knows, without counting it: `remaining` includes that request.
+   * The usage of an address is always known.
+   */
+  peek(subject: Subject, limits: Limits): Decision;
   /** Reads the usage and counts nothing; undefined when nothing of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
-  /** Ends a ban that began at or before `at`, and clears strikes from before. */
-  unban(subject: Subject, at: number): Awaitable<void>;
+  /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
+  unban(subject: Subject, agoMs: number): Awaitable<void>;
   close(): Promise<void>;
 }
 

@@ -76,16 +76,14 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
   if (now < usage.bannedUntil) return bannedDecision(usage, limits, now);
 
   const { minute, day } = usage;
-  const minuteExhausted = isExhausted(minute, limits.perMinute);
-  const dayExhausted = isExhausted(day, limits.perDay);
-  if (!minuteExhausted && !dayExhausted) {
+  const minuteEnds = exhaustedUntil(minute, MINUTE_MS, limits.perMinute);
+  const dayEnds = exhaustedUntil(day, DAY_MS, limits.perDay);
+  if (minuteEnds === NEVER && dayEnds === NEVER) {
     count(minute, now);
     count(day, now);
     return decision("allowed", usage, limits, 0);
   }
 
-  const minuteEnds = minuteExhausted ? minute.openedAt + MINUTE_MS : NEVER;
-  const dayEnds = dayExhausted ? day.openedAt + DAY_MS : NEVER;
   // The strike goes to the exhausted window that closes last.
   if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
     usage.bannedAt = now;
@@ -93,6 +91,26 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
     return bannedDecision(usage, limits, now);
   }
   return decision("limited", usage, limits, secondsUntil(Math.max(dayEnds, minuteEnds), now));
+}
+
+/** What `decide` would return for a request, without counting it: `remaining` includes that request. */
+export function peek(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
+  expire(usage, now, rules);
+  if (now < usage.bannedUntil) return bannedDecision(usage, limits, now);
+  const { minute, day } = usage;
+  if (minute.used === 0) minute.openedAt = now;
+  if (day.used === 0) day.openedAt = now;
+  const ends = Math.max(
+    exhaustedUntil(minute, MINUTE_MS, limits.perMinute),
+    exhaustedUntil(day, DAY_MS, limits.perDay),
+  );
+  return ends === NEVER
+    ? decision("allowed", usage, limits, 0)
+    : decision("limited", usage, limits, secondsUntil(ends, now));
+}
+
+function exhaustedUntil(window: Window, lengthMs: number, limit: number): number {
+  return isExhausted(window, limit) ? window.openedAt + lengthMs : NEVER;
 }
 
 /** Whether a window, after `expire`, has no requests remaining. */
@@ -192,6 +210,17 @@ export function unban(usage: Usage, at: number): void {
   if (usage.bannedAt <= at) clearBan(usage);
   if (usage.minute.firstRejectedAt <= at) clearStrikes(usage.minute);
   if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
+}
+
+/** Moves every time by as much as the clock was set, so that windows and the ban end as late as before. */
+export function shift(usage: Usage, byMs: number): void {
+  for (const window of [usage.minute, usage.day]) {
+    window.openedAt += byMs;
+    if (window.firstRejectedAt !== NEVER) window.firstRejectedAt += byMs;
+  }
+  if (usage.bannedAt === NEVER) return;
+  usage.bannedAt += byMs;
+  usage.bannedUntil += byMs;
 }
 
 /** Whether both windows and the ban are over: no decision changes when this usage is deleted. */

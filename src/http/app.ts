@@ -1,14 +1,15 @@
-import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
-import { NOT_FOUND } from "../contract/errors.ts";
+import { NOT_FOUND, Unavailable } from "../contract/errors.ts";
 import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
-import type { Decision } from "../domain/rate-limit.ts";
+import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
 import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
+import { newRequestId, requestIdOf } from "./request-id.ts";
 import {
   authFailureResponse,
   errorResponse,
@@ -17,17 +18,24 @@ import {
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
+  withRequestId,
 } from "./responses.ts";
 import { isApiPath, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
 
 export interface HttpAppOptions extends EndpointOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
-  readonly rateLimiter: Pick<RateLimiter, "decide">;
+  readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
   readonly plans: Plans;
   readonly addresses: Addresses;
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
+}
+
+/** Whose limits a request counts against. */
+interface Counted {
+  readonly subject: Subject;
+  readonly limits: Limits;
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
@@ -38,53 +46,86 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const dispatch = createDispatch({ clock, errorLog, requestTimeoutMs });
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
-  function handleApiRequest(request: Request): Awaitable<Response> {
-    return andThen(authenticator.authenticate(request.headers.get("authorization")), (principal) =>
-      andThen(decide(request, principal), (decision) => {
-        if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-        if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);
+  function handleApiRequest(request: Request, requestId: string): Awaitable<Response> {
+    let counted: Counted | undefined;
+    return recover(
+      () =>
+        andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
+          counted = isAuthenticated(principal) ? principal : addressOf(request);
+          return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
+            if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+            if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);
 
-        const route = router.find(request.path);
-        if (route === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
-        const endpoint = route.endpoints.get(request.method);
-        if (endpoint === undefined) return otherMethodResponse(request, route, decision);
+            const route = router.find(request.path);
+            if (route === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
+            const endpoint = route.endpoints.get(request.method);
+            if (endpoint === undefined) return otherMethodResponse(request, route, decision);
 
-        const rawInput = rawInputOf(request, route, endpoint);
-        return dispatch({ endpoint, request, principal, decision, rawInput });
-      }),
+            const rawInput = rawInputOf(request, route, endpoint);
+            return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
+          });
+        }),
+      (error) => undecided(error, counted ?? addressOf(request), requestId),
+    );
+  }
+
+  /** A page or an unknown path. */
+  function handleStaticRequest(request: Request, requestId: string): Awaitable<Response> {
+    const route = staticRoutes.get(request.path);
+    if (route?.isRateLimited === false) return route.respond(request, "");
+    const address = addressOf(request);
+    return recover(
+      () =>
+        andThen(rateLimiter.decide(address.subject, address.limits), (decision) => {
+          if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+          const headerLines = rateLimitLines(decision);
+          return route?.respond(request, headerLines) ?? errorResponse(NOT_FOUND, headerLines);
+        }),
+      (error) => undecided(error, address, requestId),
     );
   }
 
   /** A request without a valid key counts against the limits of its IP address. */
-  function decide(request: Request, principal: ApiKeyPrincipal | AuthFailure): Awaitable<Decision> {
-    if (isAuthenticated(principal)) return rateLimiter.decide(principal.subject, principal.limits);
+  function addressOf(request: Request): Counted {
     const subject = addresses.subjectOf(request.remoteAddress, () => request.headers.get("x-forwarded-for"));
-    return rateLimiter.decide(subject, plans.anonymous);
+    return { subject, limits: plans.anonymous };
   }
 
-  /** An error of authentication or of the rate limiter: there is no decision. */
-  function handleApiError(error: unknown): Response {
-    errorLog.report("authentication or rate limit", error);
-    const limit = plans.anonymous.perMinute;
-    const resetAt = Math.ceil(clock.now() / 1000) + 60;
-    const decision = { outcome: "limited", limit, remaining: 0, resetAt, retryAfter: 0 } as const;
-    return internalErrorResponse(rateLimitLines(decision));
+  /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
+  function undecided(error: unknown, counted: Counted, requestId: string): Response {
+    errorLog.report("authentication or rate limit", error, requestId);
+    const headerLines = rateLimitLines({ ...knownUsage(counted), retryAfter: 0 });
+    return error instanceof Unavailable
+      ? unavailableResponse(error.retryAfterSeconds, headerLines)
+      : internalErrorResponse(headerLines);
+  }
+
+  function knownUsage({ subject, limits }: Counted): Decision {
+    try {
+      return rateLimiter.peek(subject, limits);
+    } catch {
+      return peek(newUsage(), limits, clock.now());
+    }
   }
 
   return {
     handle(request) {
-      if (isApiPath(request.path)) return recover(() => handleApiRequest(request), handleApiError);
-      return staticRoutes.get(request.path)?.(request) ?? errorResponse(NOT_FOUND);
+      const requestId = requestIdOf(request);
+      const response = isApiPath(request.path)
+        ? handleApiRequest(request, requestId)
+        : handleStaticRequest(request, requestId);
+      return andThen(response, (handled) => withRequestId(handled, requestId));
     },
     handleError(error) {
-      log.error("request failed outside of the API", { error });
-      return internalErrorResponse();
+      const requestId = newRequestId();
+      errorLog.report("request handler", error, requestId);
+      return withRequestId(internalErrorResponse(), requestId);
     },
   };
 }
 
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
-  handle: () => unavailableResponse(1),
-  handleError: () => internalErrorResponse(),
+  handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
+  handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
 };

@@ -23,7 +23,7 @@ export function conditionalResponse(
 }
 
 /** `If-None-Match` uses the weak comparison (RFC 9110, 13.1.2): `W/` makes no difference. */
-function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
+export function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch === etag || ifNoneMatch.trim() === "*") return true;
   return ifNoneMatch.split(",").some((candidate) => candidate.trim().replace(/^W\//, "") === etag);

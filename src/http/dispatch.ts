@@ -40,6 +40,7 @@ export interface Endpoint {
 export interface Context {
   readonly endpoint: Endpoint;
   readonly request: Request;
+  readonly requestId: string;
   readonly principal: ApiKeyPrincipal;
   readonly decision: Decision;
   /** The identifier in the path or, for an operation without one, the query string. */
@@ -108,8 +109,8 @@ export function createDispatch({ clock, errorLog, requestTimeoutMs }: DispatchOp
     return response instanceof Promise ? withTimeout(response, requestTimeoutMs) : response;
   }
 
-  function failed(error: unknown, { endpoint, decision }: Context): Response {
-    errorLog.report(endpoint.id, error);
+  function failed(error: unknown, { endpoint, decision, requestId }: Context): Response {
+    errorLog.report(endpoint.id, error, requestId);
     const headerLines = endpoint.headerLines + rateLimitLines(decision);
     return error instanceof Unavailable
       ? unavailableResponse(error.retryAfterSeconds, headerLines)

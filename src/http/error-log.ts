@@ -14,10 +14,10 @@ export class ErrorLog {
 
   constructor(private readonly log: Log) {}
 
-  report(where: string, error: unknown): void {
+  report(where: string, error: unknown, requestId: string): void {
     if (error instanceof RequestAborted) return;
     if (!(error instanceof Unavailable)) {
-      this.log.error("request failed", { where, error });
+      this.log.error("request failed", { where, requestId, error });
       return;
     }
     const now = performance.now();
@@ -25,7 +25,7 @@ export class ErrorLog {
       this.#suppressed++;
       return;
     }
-    this.log.warn("unavailable", { where, error, suppressed: this.#suppressed });
+    this.log.warn("unavailable", { where, requestId, error, suppressed: this.#suppressed });
     this.#silentUntil = now + INTERVAL_MS;
     this.#suppressed = 0;
   }

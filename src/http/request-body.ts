@@ -7,7 +7,7 @@ import {
   type Rejection,
   UNSUPPORTED_MEDIA_TYPE,
 } from "../contract/errors.ts";
-import { parseJson } from "../contract/json.ts";
+import { parseFields } from "../contract/json-fields.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { Request } from "../http1/index.ts";
 
@@ -19,22 +19,20 @@ export interface JsonBody {
   readonly bytes: Uint8Array;
 }
 
-export function readJsonBody(request: Request): Awaitable<JsonBody | Rejection> {
+/** Only the fields of the given names have to be in `value`. */
+export function readJsonBody(request: Request, names: readonly string[]): Awaitable<JsonBody | Rejection> {
   return andThen(request.body(MAX_BODY_BYTES), (bytes) =>
-    bytes === undefined ? BODY_TOO_LARGE : parseBody(request, bytes),
+    bytes === undefined ? BODY_TOO_LARGE : parseBody(request, bytes, names),
   );
 }
 
-function parseBody({ headers }: Request, bytes: Uint8Array): JsonBody | Rejection {
+function parseBody({ headers }: Request, bytes: Uint8Array, names: readonly string[]): JsonBody | Rejection {
   if (bytes.length === 0) return BODY_REQUIRED;
   if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return UNSUPPORTED_MEDIA_TYPE;
   const text = decode(bytes);
   if (text === undefined) return INVALID_ENCODING;
-  try {
-    return { value: parseJson(text), bytes };
-  } catch {
-    return INVALID_JSON;
-  }
+  const value = parseFields(text, names);
+  return value === undefined ? INVALID_JSON : { value, bytes };
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

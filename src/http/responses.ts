@@ -102,3 +102,8 @@ export function authFailureResponse(failure: AuthFailure, decision: Decision): R
   const { challenge, body } = UNAUTHENTICATED[failure];
   return jsonResponse(401, challenge + rateLimitLines(decision), body);
 }
+
+/** On every response. `X-Request-Id` of the client is visible ASCII, so it cannot inject a header line. */
+export function withRequestId({ status, headerLines, body }: Response, requestId: string): Response {
+  return { status, headerLines: `${headerLines}X-Request-Id: ${requestId}\r\n`, body };
+}

@@ -9,7 +9,7 @@ import {
   type Rejection,
 } from "../contract/errors.ts";
 import { type Identifier, parseIdentifier } from "../contract/json.ts";
-import { Invalid } from "../contract/schema.ts";
+import { Invalid, type ObjectSchema } from "../contract/schema.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { IdempotentRequest } from "../domain/ports.ts";
 import type { Context } from "./dispatch.ts";
@@ -34,17 +34,18 @@ export function validate(context: Context): Awaitable<OperationInput | Rejection
   const query = parameters && readQuery(rawInput, parameters);
   if (query instanceof Invalid) return invalidParameter(query);
   const input = { id, query, body: undefined, idempotentRequest: undefined };
-  return body ? validateBody(context, input) : input;
+  return body ? validateBody(context, input, body) : input;
 }
 
 function validateBody(
   { endpoint, request, principal }: Context,
   { id, query }: OperationInput,
+  schema: ObjectSchema<unknown>,
 ): Awaitable<OperationInput | Rejection> {
-  const { body: schema, acceptsIdempotencyKey } = endpoint.operation;
-  return andThen(readJsonBody(request), (json): OperationInput | Rejection => {
+  const { acceptsIdempotencyKey } = endpoint.operation;
+  return andThen(readJsonBody(request, schema.names), (json): OperationInput | Rejection => {
     if (isRejection(json)) return json;
-    const body = schema?.read(json.value);
+    const body = schema.read(json.value);
     if (body instanceof Invalid) return invalidBody(body);
     const header = acceptsIdempotencyKey ? request.headers.get("idempotency-key") : null;
     const idempotentRequest = readIdempotencyKey(header, principal.keyId, json.bytes);

@@ -6,7 +6,7 @@ export interface Response {
   /** Header lines, each with its CRLF; see `headerLine`. */
   readonly headerLines: string;
   /** Null for 204 and 304, which have no body and no `Content-Length`. */
-  readonly body: string | null;
+  readonly body: string | Uint8Array | null;
 }
 
 const REASON_PHRASES = {
@@ -72,6 +72,10 @@ export function writeResponse(
   }
   const bodyBytes = Buffer.byteLength(body);
   const head = `${start}Content-Length: ${bodyBytes}\r\n\r\n`;
-  if (isHead) writeBuffer.append(head, head.length);
-  else writeBuffer.append(head + body, head.length + bodyBytes);
+  if (typeof body === "string" && !isHead) {
+    writeBuffer.append(head + body, head.length + bodyBytes);
+    return;
+  }
+  writeBuffer.append(head, head.length);
+  if (typeof body !== "string" && !isHead) writeBuffer.appendBytes(body);
 }

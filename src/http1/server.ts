@@ -12,6 +12,8 @@ export interface HttpServerOptions {
   /** 0 takes any free port. */
   readonly port: number;
   readonly handler: RequestHandler;
+  /** Header lines of every response. */
+  readonly headerLines?: string;
   /** Undefined means plain HTTP. */
   readonly tls?: TlsCredentials | undefined;
   /** Gets the error that ended a connection. */
@@ -49,13 +51,15 @@ export class HttpServer implements ConnectionContext {
   readonly #tls: TlsUpgrade | undefined;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
+  readonly #headerLines: string;
   #isListening = true;
   #onLastClosed: (() => void) | undefined;
 
   constructor(options: HttpServerOptions) {
-    const { host, port, handler, onError } = options;
+    const { host, port, handler, headerLines = "", onError } = options;
     const { closeTimeoutMs = CLOSE_TIMEOUT_MS, secondMs = SECOND_MS } = options;
     this.handler = handler;
+    this.#headerLines = headerLines;
     this.#closeTimeoutMs = closeTimeoutMs;
     const { maxConnectionsPerPeer = 0, peerOf = eachAddress, onLimit = () => {} } = options;
     this.maxConnections = maxConnectionsWithin(options.maxConnections);
@@ -146,8 +150,8 @@ export class HttpServer implements ConnectionContext {
   }
 
   #currentLines(): string {
-    const dateLine = `Date: ${new Date().toUTCString()}\r\n`;
-    return this.#tls === undefined ? dateLine : dateLine + HSTS_LINE;
+    const lines = `Date: ${new Date().toUTCString()}\r\n${this.#headerLines}`;
+    return this.#tls === undefined ? lines : lines + HSTS_LINE;
   }
 
   #closeIdleConnections(): void {

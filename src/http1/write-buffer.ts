@@ -32,6 +32,18 @@ export class WriteBuffer {
     if (this.#textBytes > MAX_BUFFERED_BYTES) this.flush();
   }
 
+  appendBytes(bytes: Uint8Array): void {
+    this.flush();
+    if (this.#unsent === undefined) {
+      const sent = this.socket.write(bytes);
+      if (sent >= 0 && sent < bytes.length) this.#unsent = bytes.subarray(sent);
+      return;
+    }
+    this.#unsent = Buffer.concat([this.#unsent, Buffer.from(this.#text), bytes]);
+    this.#text = "";
+    this.#textBytes = 0;
+  }
+
   /** Writes to the socket, unless it is blocked. */
   flush(): void {
     if (this.#unsent !== undefined || this.#textBytes === 0) return;

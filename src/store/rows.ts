@@ -1,7 +1,7 @@
 import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
-import type { KeyChange, Page } from "../domain/ports.ts";
+import type { KeyChange, KeyChanges, Page } from "../domain/ports.ts";
 
 /*
  * Rows as both databases return them, and the domain objects they become. Aliases are quoted because PostgreSQL folds
@@ -54,6 +54,16 @@ export interface KeyRow {
 
 export const KEY_COLUMNS = `api_keys.id, name, plan, per_minute AS "perMinute", per_day AS "perDay",
   created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt"`;
+
+/** A row of the keys that changed. */
+export type ChangedKeyRow = KeyRow & { readonly unbanRevision: bigint | null };
+
+export const CHANGED_KEY_COLUMNS = `${KEY_COLUMNS}, unban_revision AS "unbanRevision"`;
+
+export function changesOf(rows: readonly ChangedKeyRow[], since: number): Omit<KeyChanges, "revision"> {
+  const isUnbanned = ({ unbanRevision }: ChangedKeyRow) => unbanRevision !== null && unbanRevision > since;
+  return { changed: rows.map(keyOf), unbanned: rows.filter(isUnbanned).map(keyOf) };
+}
 
 /** Columns that are null in the row are absent from the key. */
 export function keyOf(row: KeyRow): ApiKey {

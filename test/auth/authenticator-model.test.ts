@@ -2,10 +2,11 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { generateSecret } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
-import { Authenticator } from "../../src/auth/authenticator.ts";
+import type { Authenticator } from "../../src/auth/authenticator.ts";
 import { TestClock } from "../service.ts";
 import { ModelAuthenticator } from "./authenticator-model.ts";
 import { MapKeyStore } from "./map-key-store.ts";
+import { CLIENT, openAuthenticator } from "./open-authenticator.ts";
 
 type Step = (world: World) => unknown;
 
@@ -26,10 +27,9 @@ async function openWorld(
 ): Promise<World> {
   const keys = new MapKeyStore();
   const clock = new TestClock();
-  const options = { keys, environment: "production", plans: DEFAULT_PLANS, clock, maxVerified } as const;
   const secrets = [generateSecret("production"), keys.create({ environment: "staging" }).secret];
-  const authenticator = await Authenticator.open(options);
-  const model = new ModelAuthenticator(options);
+  const authenticator = await openAuthenticator({ keys, clock, maxVerified });
+  const model = new ModelAuthenticator({ keys, plans: DEFAULT_PLANS, clock });
   const world = { keys, clock, authenticator, model, ids: [], secrets };
   return { ...world, check: checkIn(world) };
 }
@@ -82,6 +82,11 @@ const advance = lengthMs.map(
     ({ clock }) =>
       clock.advance(ms),
 );
+const setClock = fc.constantFrom(-86_400_000, -10, 10, 86_400_000).map(
+  (byMs): Step =>
+    ({ clock }) =>
+      clock.step(byMs),
+);
 const follow = fc.constant<Step>(async ({ authenticator, model }) => {
   await authenticator.followChanges();
   model.followChanges();
@@ -103,6 +108,7 @@ const step = fc.oneof(
   { arbitrary: rotate, weight: 1 },
   { arbitrary: change, weight: 2 },
   { arbitrary: advance, weight: 1 },
+  { arbitrary: setClock, weight: 1 },
   { arbitrary: follow, weight: 3 },
 );
 const steps = fc.array(step, { maxLength: 120, size: "max" });
@@ -111,7 +117,7 @@ test("authenticator and model have the same results and look-ups, through any ch
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
       const world = await openWorld(1_000, ({ keys, authenticator, model }) => (header) => {
-        expect(authenticator.authenticate(header)).toEqual(model.authenticate(header));
+        expect(authenticator.authenticate(header, CLIENT)).toEqual(model.authenticate(header));
         expect(keys.lookUps).toBe(model.lookUps);
       });
       for (const step of steps) await step(world);
@@ -125,7 +131,7 @@ test("with a cache of three keys, the results are those without a cache, once ch
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
       const world = await openWorld(3, ({ authenticator, model }) => (header) => {
-        expect(authenticator.authenticate(header)).toEqual(model.authenticateWithoutCache(header));
+        expect(authenticator.authenticate(header, CLIENT)).toEqual(model.authenticateWithoutCache(header));
       });
       for (const step of steps) {
         await step(world);

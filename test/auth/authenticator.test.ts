@@ -2,21 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/contract/errors.ts";
 import { type Credential, generateSecret } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
-import { Authenticator } from "../../src/auth/authenticator.ts";
 import { TestClock } from "../service.ts";
 import { MapKeyStore } from "./map-key-store.ts";
+import { CLIENT, openAuthenticator } from "./open-authenticator.ts";
 
 async function setUp({ maxVerified = 1_000 } = {}) {
   const keys = new MapKeyStore();
   const clock = new TestClock();
-  const authenticator = await Authenticator.open({
-    keys,
-    environment: "production",
-    plans: DEFAULT_PLANS,
-    clock,
-    maxVerified,
-  });
-  const authenticate = (secret: string) => authenticator.authenticate(`Bearer ${secret}`);
+  const authenticator = await openAuthenticator({ keys, clock, maxVerified });
+  const authenticate = (secret: string) => authenticator.authenticate(`Bearer ${secret}`, CLIENT);
   /** How often the work asks the store. */
   const lookUpsOf = async (work: () => unknown) => {
     const before = keys.lookUps;
@@ -60,7 +54,7 @@ describe("a valid key", () => {
     const { id, secret } = keys.create();
     const lookUps = await lookUpsOf(() => {
       for (const start of ["Bearer ", "bearer ", "BEARER  ", `Bearer${" ".repeat(50)}`, "Bearer "]) {
-        expect(authenticator.authenticate(start + secret)).toMatchObject({ keyId: id });
+        expect(authenticator.authenticate(start + secret, CLIENT)).toMatchObject({ keyId: id });
       }
     });
     expect(lookUps).toBe(1);
@@ -82,10 +76,12 @@ describe("a valid key", () => {
     authenticate(secret);
     const tail = secret.slice(9);
     for (const inserted of ["x", " ", secret, "x".repeat(300)]) {
-      expect(authenticator.authenticate(`Bearer pet_live_${inserted}${tail}`)).toBe("invalid_api_key");
+      expect(authenticator.authenticate(`Bearer pet_live_${inserted}${tail}`, CLIENT)).toBe(
+        "invalid_api_key",
+      );
     }
-    expect(authenticator.authenticate(`Bearer pet_live_${tail.slice(1)}`)).toBe("invalid_api_key");
-    expect(authenticator.authenticate("Bearer pet_live_")).toBe("invalid_api_key");
+    expect(authenticator.authenticate(`Bearer pet_live_${tail.slice(1)}`, CLIENT)).toBe("invalid_api_key");
+    expect(authenticator.authenticate("Bearer pet_live_", CLIENT)).toBe("invalid_api_key");
   });
 
   test("of the other environment is invalid without a look-up", async () => {
@@ -111,7 +107,7 @@ describe("a valid key", () => {
     authenticate(secret);
     keys.update(id, { plan: "business" });
     expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.free });
-    expect((await authenticator.followChanges()).map((key) => key.id)).toEqual([id]);
+    await authenticator.followChanges();
     expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.business });
     keys.update(id, { revokedAt: clock.now() });
     await authenticator.followChanges();
@@ -168,16 +164,17 @@ describe("a rejected key", () => {
     const { authenticator, lookUpsOf } = await setUp();
     const secret = generateSecret("production");
     const authenticate = (blanks: number) =>
-      authenticator.authenticate(`Bearer${" ".repeat(blanks)}${secret}`);
+      authenticator.authenticate(`Bearer${" ".repeat(blanks)}${secret}`, CLIENT);
     expect(await lookUpsOf(() => [authenticate(9), authenticate(9)])).toBe(1);
     expect(await lookUpsOf(() => [authenticate(10), authenticate(10)])).toBe(2);
   });
 
-  test("is cached with at most 9,999 others", async () => {
+  test("is cached until 10,000 others were rejected after it", async () => {
     const { authenticate, lookUpsOf } = await setUp();
     const secrets = Array.from({ length: 10_007 }, () => generateSecret("production"));
     expect(await lookUpsOf(() => secrets.forEach(authenticate))).toBe(10_007);
-    expect(await lookUpsOf(() => secrets.forEach(authenticate))).toBe(7);
+    expect(await lookUpsOf(() => secrets.slice(7).forEach(authenticate))).toBe(0);
+    expect(await lookUpsOf(() => secrets.slice(0, 7).forEach(authenticate))).toBe(7);
   });
 });
 
@@ -215,18 +212,23 @@ describe("a late response of the store", () => {
     const [one, other] = [keys.create(), keys.create()];
     authenticate(other.secret);
     const delayed = delay(keys);
-    const results = [authenticate(one.secret), authenticate(one.secret), authenticate(one.secret)];
+    const results: unknown[] = [];
+    const lookUps = await lookUpsOf(() => {
+      for (let i = 0; i < 3; i++) results.push(authenticate(one.secret));
+    });
+    expect(lookUps).toBe(1);
     delayed.release();
     for (const result of results) expect(await result).toMatchObject({ keyId: one.id });
     expect(await lookUpsOf(() => [authenticate(one.secret), authenticate(other.secret)])).toBe(0);
   });
 
-  test("that rejects a key replaces an earlier one that verified it", async () => {
-    const { keys, clock, authenticate, lookUpsOf } = await setUp();
+  test("is not used for a request that came after the key's change was followed", async () => {
+    const { keys, clock, authenticator, authenticate, lookUpsOf } = await setUp();
     const { id, secret } = keys.create();
     const delayed = delay(keys);
     const early = authenticate(secret);
     keys.update(id, { revokedAt: clock.now() });
+    await authenticator.followChanges();
     const late = authenticate(secret);
     delayed.release();
     expect(await early).toMatchObject({ keyId: id });

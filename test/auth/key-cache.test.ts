@@ -12,7 +12,7 @@ const verified = (keyId: number): VerifiedKey => ({
 
 const SECRETS = Array.from({ length: 60 }, newSecret);
 const step = fc.record({
-  kind: fc.constantFrom("set", "set", "set", "invalidate", "keyChanged"),
+  kind: fc.constantFrom("set", "set", "set", "keyChanged"),
   secret: fc.constantFrom(...SECRETS),
   keyId: fc.nat(12),
 });
@@ -28,10 +28,6 @@ test("returns what a Map returns, through any changes", () => {
         if (kind === "set") {
           cache.set(secret, verified(keyId), revision);
           expected.set(secret, verified(keyId));
-        } else if (kind === "invalidate") {
-          cache.invalidate(secret);
-          const key = expected.get(secret);
-          if (key) expected.set(secret, { ...key, validUntil: -Infinity });
         } else {
           cache.keyChanged(keyId, ++revision);
           for (const [secret, key] of expected) if (key.keyId === keyId) expected.delete(secret);

@@ -7,13 +7,14 @@ import {
   type NewKey,
 } from "../../src/domain/api-keys.ts";
 import type { Awaitable } from "../../src/domain/awaitable.ts";
+import type { KeyChanges } from "../../src/domain/ports.ts";
 
 /** The part of a key store that an Authenticator uses, in Maps. It counts look-ups, and can be slow or fail. */
 export class MapKeyStore {
   lookUps = 0;
   /** Turns the credential that was found into the response. */
   respond: (credential: Credential | undefined) => Awaitable<Credential | undefined> = (found) => found;
-  readonly #keys = new Map<number, ApiKey & { revision: number }>();
+  readonly #keys = new Map<number, ApiKey & { revision: number; unbanRevision?: number }>();
   readonly #secrets = new Map<string, { keyId: number; validUntil?: number }>();
   #revision = 0;
 
@@ -22,9 +23,10 @@ export class MapKeyStore {
     return this.respond(this.peek(secretHash));
   }
 
-  changesSince(since: number): { revision: number; changed: readonly ApiKey[] } {
+  changesSince(since: number): KeyChanges {
     const changed = [...this.#keys.values()].filter(({ revision }) => revision > since);
-    return { revision: this.#revision, changed };
+    const unbanned = changed.filter(({ unbanRevision = 0 }) => unbanRevision > since);
+    return { revision: this.#revision, changed, unbanned };
   }
 
   /** As findCredential, and counts no look-up. */
@@ -59,6 +61,8 @@ export class MapKeyStore {
   update(id: number, change: Partial<ApiKey>): void {
     const key = this.#keys.get(id);
     if (!key) throw new Error(`there is no key ${id}`);
-    this.#keys.set(id, { ...key, ...change, revision: ++this.#revision });
+    const revision = ++this.#revision;
+    const unban = change.unbannedAt === undefined ? {} : { unbanRevision: revision };
+    this.#keys.set(id, { ...key, ...change, ...unban, revision });
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { editDistance, nearest, parseArguments } from "../../src/cli/arguments.ts";
+import { parseArguments } from "../../src/cli/arguments.ts";
+import { editDistance, nearest } from "../../src/config/nearest.ts";
 import { OPTIONS } from "../../src/config/options.ts";
 
 const parse = (...argv: string[]) => parseArguments(argv, OPTIONS);

@@ -43,6 +43,7 @@ export class InProcessCli {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
       print: async (text) => void (out += text),
+      isTerminal: false,
       warn: (line) => void (out += `warning: ${line}\n`),
       stopSignal: () => Promise.reject(new Error("no server runs in this process")),
     });
@@ -70,14 +71,19 @@ export function spawnPetstore(
   argv: readonly string[],
   options: { cwd?: string; variables?: Variables } = {},
 ) {
-  return spawnTracked([process.execPath, EXECUTABLE, ...argv], { cwd: temporaryDirectory(), ...options });
+  return spawnTracked([EXECUTABLE, ...argv], { cwd: temporaryDirectory(), ...options });
 }
 
 export function spawnNpm(...argv: string[]) {
   return spawnTracked(["npm", ...argv], { cwd: ROOT });
 }
 
-function spawnTracked(command: string[], { cwd, variables }: { cwd: string; variables?: Variables }) {
+/** In the project's directory, after nothing but `npm ci`. */
+export function spawnNpx(...argv: string[]) {
+  return spawnTracked(["npx", "--offline", ...argv], { cwd: ROOT });
+}
+
+export function spawnTracked(command: string[], { cwd, variables }: { cwd: string; variables?: Variables }) {
   const child = Bun.spawn(command, {
     cwd,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...variables },

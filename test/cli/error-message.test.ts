@@ -12,6 +12,14 @@ test.each([
   ["cannot open x: locked", new Error("cannot open x: locked", { cause: new Error("locked") })],
   ["this is a bug in petstore: x is undefined", new TypeError("x is undefined")],
   ["a bare\\u{a}string", "a bare\nstring"],
+  ["cannot reach redis://…@h", new Error("cannot reach redis://user:s3cret@h")],
 ])("an error is one line: %s", (line, error) => {
   expect(errorMessage(error)).toBe(line);
+});
+
+test("an error that causes itself is one line too", () => {
+  const first = new Error("first");
+  const second = new Error("second", { cause: first });
+  first.cause = second;
+  expect(errorMessage(first)).toMatch(/^first: second: first/);
 });

@@ -1,20 +1,40 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { cleanUp, EXECUTABLE, petstore, spawnNpm, spawnPetstore, temporaryDirectory } from "./cli.ts";
+import { copyFileSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  cleanUp,
+  EXECUTABLE,
+  petstore,
+  spawnNpm,
+  spawnNpx,
+  spawnPetstore,
+  temporaryDirectory,
+} from "./cli.ts";
 
 afterAll(cleanUp);
 
 describe("the executable", () => {
-  test("runs from any directory, also through a symbolic link", async () => {
+  test("runs from any directory, also through symbolic links, without Bun on the path", async () => {
     const directory = temporaryDirectory();
-    symlinkSync(EXECUTABLE, join(directory, "pets"));
-    const child = Bun.spawn(["./pets", "--version"], {
-      cwd: directory,
-      env: { PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` },
-    });
+    symlinkSync(EXECUTABLE, join(directory, "first"));
+    symlinkSync("first", join(directory, "second"));
+    const child = Bun.spawn(["./second", "--version"], { cwd: directory, env: { PATH: "/usr/bin:/bin" } });
     expect(await child.stdout.text()).toMatch(/^petstore \d+\.\d+\.\d+\n$/);
     expect(await child.exited).toBe(0);
+  });
+
+  test("npx petstore runs in the project's directory", async () => {
+    const child = spawnNpx("petstore", "--version");
+    expect(await child.stdout.text()).toMatch(/^petstore \d+\.\d+\.\d+\n$/);
+    expect(await child.exited).toBe(0);
+  }, 20_000);
+
+  test("before npm ci, it says what is missing", async () => {
+    const directory = temporaryDirectory();
+    copyFileSync(EXECUTABLE, join(directory, "petstore"));
+    const child = Bun.spawn([join(directory, "petstore"), "serve"], { stderr: "pipe" });
+    expect(await child.stderr.text()).toBe(`petstore: Bun is not installed; run npm ci in ${directory}\n`);
+    expect(await child.exited).toBe(1);
   });
 
   test("npm run -s petstore -- ARGS is the same command", async () => {
@@ -93,8 +113,8 @@ describe("the executable", () => {
       "petstore: no space is left on the device\n",
     ],
   ])("%s", async (_name, redirection, code, error) => {
-    const line = `"$0" "$1" openapi ${redirection}`;
-    const child = Bun.spawn(["bash", "-c", line, process.execPath, EXECUTABLE], { stderr: "pipe" });
+    const line = `"$0" openapi ${redirection}`;
+    const child = Bun.spawn(["bash", "-c", line, EXECUTABLE], { stderr: "pipe" });
     expect(await child.stderr.text()).toBe(error);
     expect(await child.exited).toBe(code);
   });

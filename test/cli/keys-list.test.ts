@@ -162,6 +162,14 @@ Expires      never
     expect(out).toContain(" (usage, strikes and bans are unknown)\n");
   });
 
+  test("a revoked key is revoked, also when the clock is behind", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    await cli.run(["keys", "revoke", "1"]);
+    cli.clock.advance(-3_600_000);
+    expect(await showKey(cli, 1)).toMatchObject({ state: "revoked", revokedAt: "2026-11-15T12:00:00.000Z" });
+  });
+
   test("an expired and a revoked key", async () => {
     const cli = new InProcessCli();
     await createKey(cli, "--name", "short", "--plan", "free", "--expires", "1s");

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { postgresUrl } from "../../harness/postgres.ts";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CertificateAuthority } from "../../harness/certificates.ts";
+import { postgresUrl, startPostgres } from "../../harness/postgres.ts";
 import type { Server } from "../../harness/server.ts";
 import { startValkey } from "../../harness/valkey.ts";
 import { serve } from "./server-process.ts";
@@ -37,11 +40,55 @@ test("messages name the hosts of PostgreSQL and Valkey, without users and passwo
     `\n  Data         ${postgres}\n  Rate limits  Valkey at ${host(valkey.url)}/2\n`,
   );
   expect(await stop("SIGTERM")).toBe(0);
-  const [serving = ""] = await log();
+  const serving = (await log()).join("\n");
   expect(serving).toContain(`"data":"${postgres}","rateLimits":"Valkey at ${host(valkey.url)}/2"`);
   expect(startMessage + serving).not.toContain("s3cret");
   expect(startMessage + serving).not.toContain(new URL(database).username + "@");
 }, 20_000);
+
+test("over TLS, with a private authority: no warning, and the keys commands read usage", async () => {
+  const authority = new CertificateAuthority();
+  const tls = authority.issue("IP:127.0.0.1");
+  const [postgres, valkey] = await Promise.all([startPostgres({ tls }), startValkey({ tls })]);
+  const directory = temporaryDirectory();
+  const urlFile = join(directory, "database-url");
+  writeFileSync(urlFile, `${postgres.url}?sslmode=verify-full&sslrootcert=${authority.caFile}\n`, {
+    mode: 0o600,
+  });
+  const storage = [
+    "--database-url-file",
+    urlFile,
+    "--limits-url",
+    valkey.url,
+    "--limits-ca",
+    authority.caFile,
+  ];
+  const server = await serve(join(directory, "data"), "--limits-timeout", "1s", ...storage);
+  const headers = { Authorization: `Bearer ${server.secret}` };
+  expect((await fetch(`${server.url}/pets`, { headers })).status).toBe(200);
+  const { out, err } = await petstore("keys", "list", ...storage, "--json");
+  expect(err).toBe("");
+  expect(JSON.parse(out)).toMatchObject([{ id: 1, usage: { minute: { used: 1 } } }]);
+  expect(await server.stop("SIGTERM")).toBe(0);
+  expect((await server.log()).filter((line) => !line.includes(" info "))).toEqual([]);
+  await Promise.all([postgres.stop(), valkey.stop()]);
+}, 30_000);
+
+test("authorities that cannot be read are a failure that names the option", async () => {
+  for (const command of [
+    ["serve", "--port", "0"],
+    ["keys", "list"],
+  ]) {
+    const data = temporaryDirectory();
+    await petstore("keys", "create", "--name", "x", "--plan", "free", "--data", data);
+    const limits = ["--limits-url", "rediss://127.0.0.1:1", "--limits-ca", "missing.pem"];
+    const { code, err } = await petstore(...command, "--data", data, ...limits);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: 'petstore: --limits-ca is "missing.pem"; it cannot be read: the file does not exist\n',
+    });
+  }
+});
 
 test.each([
   ["a wrong password", (url: string) => url.replace("s3cret", "not-it"), "WRONGPASS"],

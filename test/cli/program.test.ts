@@ -127,8 +127,42 @@ describe("wrong usage", () => {
     );
   });
 
+  test.each([
+    ["PETSTORE_PROT", 'unknown variable "PETSTORE_PROT"; did you mean PETSTORE_PORT?'],
+    ["PETSTORE_FREE_LIMIT", 'unknown variable "PETSTORE_FREE_LIMIT"; did you mean PETSTORE_FREE_LIMITS?'],
+    ["PETSTORE_FROBNICATE", 'unknown variable "PETSTORE_FROBNICATE"; see petstore --help'],
+  ])("an unknown variable is an error in every command: %s", async (name, err) => {
+    for (const { name: command } of COMMANDS) {
+      expect(await run(command, { [name]: "1" })).toMatchObject({ code: 2, err });
+    }
+    expect((await run("serve --help", { [name]: "1" })).code).toBe(0);
+  });
+
   test("a variable of another command is ignored", async () => {
     expect((await run("keys list", { PETSTORE_PORT: "nonsense" })).code).toBe(0);
+  });
+
+  test.each([
+    ["serve postgres://user:s3cret@db.example/pets", 'unexpected argument "postgres://…@db.example/pets"'],
+    ["postgres://user:s3cret@db.example/pets", 'unknown command "postgres://…@db.example/pets"'],
+    ["serve --limits-ulr=redis://:s3cret@h", 'unknown flag "--limits-ulr"; did you mean --limits-url?'],
+    [
+      "serve --data postgres://user:s3cret@h/d",
+      '--data is "postgres://…@h/d"; it must be the path of a directory',
+    ],
+    [
+      "serve --env-file redis://:s3cret@h",
+      '--env-file is "redis://…@h"; it cannot be read: the file does not exist',
+    ],
+    ["serve --public-url https://user:s3cret@h", '--public-url is "https://…@h"; '],
+    ["serve --port postgres://user:s3cret@with@at/d", '--port is "postgres://…@at/d"; '],
+    ["serve postgres://h/d?user=u&password=s3cret", 'unexpected argument "postgres://h/d?user=u&password=…"'],
+    ["keys list --database-url postgres://user:s3cret@h:port/d", "--database-url is not valid; "],
+  ])("a password is not repeated: %s", async (line, start) => {
+    const { code, out, err } = await run(line);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toStartWith(start);
+    expect(err).not.toContain("s3cret");
   });
 
   test("a secret given instead of an ID is masked", async () => {

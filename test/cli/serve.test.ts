@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { statSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { freePort } from "../../harness/ports.ts";
 import { serve, started } from "./server-process.ts";
-import { cleanUp, EXECUTABLE, petstore, spawnNpm, temporaryDirectory } from "./cli.ts";
+import { cleanUp, EXECUTABLE, petstore, spawnNpm, spawnPetstore, temporaryDirectory } from "./cli.ts";
 
 afterAll(cleanUp);
 
@@ -21,7 +21,7 @@ async function untilStatus(url: string, secret: string, expected: number): Promi
 const NO_LIMITS = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
 
 describe("serve", () => {
-  test("the first start prints a key that works; later starts print none", async () => {
+  test("the first start creates a key that works; later starts create none", async () => {
     const data = join(temporaryDirectory(), "new", "data");
     const first = await serve(data);
     const origin = first.url.slice(0, -"/v1".length);
@@ -33,13 +33,13 @@ describe("serve", () => {
   Data         ${data}
   Rate limits  in the server process
 
-Created the first API key (free plan, 60 requests per minute, 1,000 per day):
+Created the first API key (free plan, 60 requests per minute, 1,000 per day) in a file:
 
-  ${first.secret}
+  ${data}/production-first-key
 
-This is the only time it is shown: Petstore stores only its hash. Try it:
+Only the owner of this file can read it. Delete it when you have stored the key elsewhere. Try it:
 
-  curl -i -H 'Authorization: Bearer ${first.secret}' ${origin}/v1/pets
+  curl -i -H "Authorization: Bearer $(cat ${data}/production-first-key)" ${origin}/v1/pets
 
 `);
     expect(await status(first.url, first.secret)).toBe(200);
@@ -152,8 +152,9 @@ This is the only time it is shown: Petstore stores only its hash. Try it:
       const data = join(temporaryDirectory(), "data");
       const { url, child, stop, log } = await serve(data);
       expect(await stop(signal)).toBe(0);
-      const lines = (await log()).map((line) => /^\S+Z (\w+) (\w+) (.*)$/.exec(line)?.slice(1) ?? [line]);
+      const lines = (await log()).map((line) => /^\S+Z (\w+) ([^{]+) (.*)$/.exec(line)?.slice(1) ?? [line]);
       expect(lines.map(([level, event, details = ""]) => [level, event, JSON.parse(details)])).toEqual([
+        ["info", "created the first API key", { file: join(data, "production-first-key") }],
         [
           "info",
           "serving",
@@ -172,33 +173,46 @@ This is the only time it is shown: Petstore stores only its hash. Try it:
     },
   );
 
-  test("a first key that cannot be printed is revoked", async () => {
+  test("a first key whose message cannot be printed is revoked, and its file removed", async () => {
     const data = join(temporaryDirectory(), "data");
-    const line = '"$0" "$1" serve --port 0 --data "$2" > /dev/full';
-    const child = Bun.spawn(["bash", "-c", line, process.execPath, EXECUTABLE, data], { stderr: "pipe" });
+    const line = '"$0" serve --port 0 --data "$1" > /dev/full';
+    const child = Bun.spawn(["bash", "-c", line, EXECUTABLE, data], { stderr: "pipe" });
     expect(await child.stderr.text()).toBe(
-      "petstore: no space is left on the device; the first key could not be printed and is revoked; create another with petstore keys create\n",
+      "petstore: no space is left on the device; nobody received the first key, so it is revoked; create another with petstore keys create\n",
     );
     expect(await child.exited).toBe(1);
+    expect(existsSync(join(data, "production-first-key"))).toBeFalse();
     expect(JSON.parse((await petstore("keys", "list", "--data", data, "--json")).out)).toMatchObject([
       { name: "first key", state: "revoked" },
     ]);
   });
 
+  test("warnings about plain text come before the line that says it is serving", async () => {
+    const { stop, log } = await serve(temporaryDirectory(), "--host", "0.0.0.0");
+    expect(await stop("SIGTERM")).toBe(0);
+    const events = (await log()).map((line) => line.replace(/^\S+ (\w+ \w+).*$/, "$1"));
+    expect(events).toEqual(["info created", "warn clients", "info serving", "info stopping", "info stopped"]);
+  });
+
+  test("--env-file is read for serve and for commands", async () => {
+    const directory = temporaryDirectory();
+    const file = join(directory, "petstore.env");
+    writeFileSync(file, `PETSTORE_DATA=${directory}/pets\nPETSTORE_FREE_LIMITS=7/80\nPETSTORE_PORT=0\n`);
+    const { startMessage, stop } = await started(spawnPetstore(["serve", "--env-file", file]));
+    expect(startMessage).toContain(`  Data         ${directory}/pets\n`);
+    expect(startMessage).toContain("(free plan, 7 requests per minute, 80 per day)");
+    const { out } = await petstore("keys", "list", "--env-file", file, "--json");
+    expect(JSON.parse(out)).toMatchObject([{ id: 1, limits: { perMinute: 7, perDay: 80 } }]);
+    expect(await stop("SIGTERM")).toBe(0);
+  });
+
   test("a damaged usage store prevents the start", async () => {
     const data = temporaryDirectory();
     const path = join(data, "production-limits.db");
-    writeFileSync(path, "no database, ".repeat(100));
+    writeFileSync(path, "no database, ".repeat(100), { mode: 0o600 });
     const { code, out, err } = await petstore("serve", "--port", "0", "--data", data);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toStartWith(`petstore: cannot open the database ${path}: file is not a database; `);
-  });
-
-  test("only the owner can read the data directory", async () => {
-    const data = join(temporaryDirectory(), "new", "data");
-    const { stop } = await serve(data);
-    expect(statSync(data).mode & 0o777).toBe(0o700);
-    expect(await stop("SIGTERM")).toBe(0);
   });
 
   test("the start message has the public URL", async () => {
@@ -209,7 +223,7 @@ This is the only time it is shown: Petstore stores only its hash. Try it:
     );
     expect(startMessage).toContain("  API          https://api.example.com/pets/v1\n");
     expect(startMessage).toContain("  OpenAPI      https://api.example.com/pets/openapi.json\n");
-    expect(startMessage).toContain("' https://api.example.com/pets/v1/pets\n");
+    expect(startMessage).toContain('" https://api.example.com/pets/v1/pets\n');
     expect(await stop("SIGINT")).toBe(0);
   });
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { StopSignal } from "../../src/cli/signals.ts";
 import { spawnPetstore } from "./cli.ts";
 
@@ -5,10 +6,11 @@ export interface ServerProcess {
   readonly url: string;
   /** What the server prints when it starts. */
   readonly startMessage: string;
+  /** The first key, from the file that the message names. */
   readonly secret: string | undefined;
   readonly child: ReturnType<typeof spawnPetstore>;
   /** Sends the signal and resolves with the exit code. */
-  stop(signal: StopSignal): Promise<number>;
+  stop(signal: StopSignal | "SIGKILL"): Promise<number>;
   /** The lines of the log, after the server has stopped. */
   log(): Promise<string[]>;
 }
@@ -22,11 +24,11 @@ export function serve(data: string, ...argv: string[]): Promise<ServerProcess> {
 export async function started(child: ServerProcess["child"]): Promise<ServerProcess> {
   const startMessage = await readStartMessage(child);
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(startMessage) ?? [];
-  const [secret] = /pet_(?:live|test)_\w+/.exec(startMessage) ?? [];
+  const [, firstKeyFile] = /^ {2}(\/.*-first-key)$/m.exec(startMessage) ?? [];
   return {
     url,
     startMessage,
-    secret,
+    secret: firstKeyFile && readFileSync(firstKeyFile, "utf8").trim(),
     child,
     stop(signal) {
       child.kill(signal);

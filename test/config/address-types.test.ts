@@ -79,6 +79,7 @@ describe("--database-url and --limits-url", () => {
     "postgres://u:p%40ss%25@db.example:5432/pets",
     "postgresql://h",
     "postgres://u@[::1]/my%20pets",
+    "postgres://h/d?sslmode=verify-full&sslrootcert=/etc/ca.pem",
   ])("--database-url %s is accepted", (url) => {
     expect(parseConfig({ "database-url": [url] }).databaseUrl).toBe(url);
   });
@@ -104,6 +105,8 @@ describe("--database-url and --limits-url", () => {
     ["limits-url", "redis://:s3cret@h/-1"],
     ["limits-url", "redis://:s3cret@h/%30"],
     ["limits-url", "redis://a,redis://:s3cret@"],
+    ["database-url", "postgres://u:s3cret@h/d?sslmode=verify"],
+    ["limits-url", "redis://:s3cret@h?tls=true"],
   ])("--%s %s is rejected, and the message does not repeat it", (flag, url) => {
     const message = usageError({ [flag]: [url] });
     expect(message).toStartWith(`--${flag} is not valid; it must be a URL such as `);
@@ -117,6 +120,17 @@ describe("--database-url and --limits-url", () => {
     expect(usageError({ [flag]: [url] })).toEndWith("(write % as %25 in a user, password or database)");
     expect(usageError({ [flag]: ["http://h"] })).not.toContain("%25");
   });
+});
+
+test.each([
+  [
+    "database-url",
+    "postgres://h/d?sslmode=verify",
+    "sslmode must be disable, allow, prefer, require, verify-ca or verify-full",
+  ],
+  ["limits-url", "redis://h?tls=true", "it has no parameters"],
+])("--%s %s: the message explains the parameters", (flag, url, remark) => {
+  expect(usageError({ [flag]: [url] })).toEndWith(`(${remark})`);
 });
 
 describe("--trust-proxy", () => {

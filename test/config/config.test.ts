@@ -98,9 +98,11 @@ describe("storage", () => {
       "/srv/pets/production.db",
       "/srv/pets/production-limits.db",
       "/srv/pets/production.lock",
+      "/srv/pets/production-first-key",
       "/srv/pets/staging.db",
       "/srv/pets/staging-limits.db",
       "/srv/pets/staging.lock",
+      "/srv/pets/staging-first-key",
     ]);
   });
 
@@ -140,7 +142,13 @@ describe("URLs", () => {
   });
 
   test("the expected URL is unknown for port 0", () => {
-    const values = { env: "staging", host: "::1", port: undefined, "public-url": undefined } as const;
+    const values = {
+      env: "staging",
+      host: "::1",
+      port: undefined,
+      "tls-cert": undefined,
+      "public-url": undefined,
+    } as const;
     expect(expectedUrl(values)).toBe("http://[::1]:8081/v1");
     expect(expectedUrl({ ...values, port: 0 })).toBeUndefined();
     expect(expectedUrl({ ...values, port: 0, "public-url": "https://a/v1" })).toBe("https://a/v1");

@@ -32,12 +32,6 @@ describe("flags, variables and defaults", () => {
     expect(usageError({}, { PETSTORE_PORT: "many" })).toBe(`PETSTORE_PORT is "many"; ${expected}`);
   });
 
-  test("a port that Kubernetes set is explained", () => {
-    expect(usageError({}, { PETSTORE_PORT: "tcp://10.0.0.1:80" })).toBe(
-      'PETSTORE_PORT is "tcp://10.0.0.1:80"; it must be an integer from 0 to 65535 (Kubernetes sets this variable for a service named petstore: set enableServiceLinks: false, or use --port)',
-    );
-  });
-
   test("a flag can be given once, unless it is repeatable", () => {
     expect(usageError({ port: ["1", "2"] })).toBe("--port is given more than once");
     expect(parseConfig({ "trust-proxy": ["10.0.0.0/8", "192.0.2.1"] }).trustedProxies).toHaveLength(2);

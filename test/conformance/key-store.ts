@@ -202,7 +202,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
         expect(await next()).toStrictEqual([{ id, ...free, plan: "pro" }]);
         await keys.addSecret(id, hash(2), AT);
         expect(await next()).toStrictEqual([{ id, ...free, plan: "pro" }]);
-        expect(await keys.changesSince(revision)).toEqual({ revision, changed: [] });
+        expect(await keys.changesSince(revision)).toEqual({ revision, changed: [], unbanned: [] });
       }),
     );
 
@@ -226,11 +226,38 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
+      "changesSince: returns the keys that were unbanned after the revision, whatever changed since then",
+      withKeys(async (keys) => {
+        const { id } = await keys.createKey(free, hash(1));
+        const other = await keys.createKey(free, hash(2));
+        const unbannedSince = async (revision: number) =>
+          (await keys.changesSince(revision)).unbanned.map((key) => [key.id, key.unbannedAt]);
+        const created = (await keys.changesSince(0)).revision;
+        expect(await unbannedSince(0)).toEqual([]);
+
+        await keys.updateKey(id, { unbannedAt: AT });
+        const unbanned = (await keys.changesSince(0)).revision;
+        await keys.updateKey(id, { plan: "pro" });
+        await keys.addSecret(id, hash(3), AT);
+        await keys.updateKey(other.id, { revokedAt: AT });
+        expect(await unbannedSince(created)).toEqual([[id, AT]]);
+        expect(await unbannedSince(unbanned)).toEqual([]);
+
+        await keys.updateKey(id, { unbannedAt: AT });
+        expect(await unbannedSince(unbanned)).toEqual([[id, AT]]);
+      }),
+    );
+
+    test(
       "changesSince: a revision that is too high returns the current one, without changes",
       withKeys(async (keys) => {
         await keys.createKey(free, hash(1));
         const { revision } = await keys.changesSince(0);
-        expect(await keys.changesSince(Number.MAX_SAFE_INTEGER)).toEqual({ revision, changed: [] });
+        expect(await keys.changesSince(Number.MAX_SAFE_INTEGER)).toEqual({
+          revision,
+          changed: [],
+          unbanned: [],
+        });
       }),
     );
 

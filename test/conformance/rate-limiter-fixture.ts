@@ -1,7 +1,7 @@
 import { test } from "bun:test";
 import type { Awaitable } from "../../src/domain/awaitable.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
-import { type BanRules, DEFAULT_BAN, type Limits } from "../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/rate-limit.ts";
 import { address, key } from "../subjects.ts";
 
 /** A rate limiter on a clock that the test moves. */
@@ -51,7 +51,9 @@ export class TestLimiter {
   advance = (ms: number) => this.opened.advance(ms);
   restart = () => this.opened.restart();
   usage = async (subject = KEY) => this.opened.rateLimiter.usage(subject);
-  unban = async (at: number, subject = KEY) => this.opened.rateLimiter.unban(subject, at);
+  unban = async (agoMs: number, subject = KEY) => this.opened.rateLimiter.unban(subject, agoMs);
+
+  peek = (limits = FREE, subject: Subject = ADDRESS) => this.opened.rateLimiter.peek(subject, limits);
 
   async decide(limits = FREE, subject = KEY) {
     return this.opened.rateLimiter.decide(subject, limits);

@@ -5,7 +5,7 @@ import {
   INT64_MIN,
   isInt64,
   parseIdentifier,
-  parseJson,
+  parseNumber,
   toJson,
 } from "../../src/contract/json.ts";
 import { int64, Invalid } from "../../src/contract/schema.ts";
@@ -47,14 +47,11 @@ function oracle({ sign, whole, fraction, exponent }: Literal): bigint | undefine
   return numerator % denominator === 0n ? numerator / denominator : undefined;
 }
 
-const readField = (text: string) => {
-  const { n } = parseJson(`{"n":${text}}`) as { n: unknown };
-  return int64().read(n);
-};
+const readInt64 = (literal: string) => int64().read(parseNumber(literal));
 
-describe("parseJson", () => {
+describe("parseNumber", () => {
   test("any int64 keeps its digits", () => {
-    fc.assert(fc.property(anyInt64, (n) => expect(readField(String(n))).toBe(n)));
+    fc.assert(fc.property(anyInt64, (n) => expect(readInt64(String(n))).toBe(n)));
   });
 
   test.each([
@@ -70,7 +67,7 @@ describe("parseJson", () => {
     ["-0", 0n],
     ["-0.0e5", 0n],
     ["0e99999999999999999999", 0n],
-  ])("%s is an integer", (text, expected) => expect(readField(text)).toBe(expected));
+  ])("%s is an integer", (text, expected) => expect(readInt64(text)).toBe(expected));
 
   const tooGreat = [
     "9223372036854775808",
@@ -88,15 +85,15 @@ describe("parseJson", () => {
     "1.000000000000000001",
     "0.99999999999999999",
   ];
-  test.each([...tooGreat, ...fractions, '"1"', "true", "null", "[]", "{}"])("%s is no int64", (text) =>
-    expect(readField(text)).toBeInstanceOf(Invalid),
+  test.each([...tooGreat, ...fractions])("%s is no int64", (text) =>
+    expect(readInt64(text)).toBeInstanceOf(Invalid),
   );
 
   test("agrees with an oracle of bigints on every number that JSON can write", () => {
     fc.assert(
       fc.property(literal, (number) => {
         const expected = oracle(number);
-        const found = readField(number.text);
+        const found = readInt64(number.text);
         if (expected !== undefined && isInt64(expected)) expect(found).toBe(expected);
         else expect(found).toBeInstanceOf(Invalid);
       }),
@@ -104,72 +101,24 @@ describe("parseJson", () => {
     );
   });
 
-  const anyJson = fc.jsonValue().map((value) => JSON.stringify(value));
-
-  test("equals JSON.parse for JSON without numbers that a double would round", () => {
-    const plain = anyJson.filter((text) => !/\d[\d.]{15}|\d[eE]/.test(text));
-    fc.assert(fc.property(plain, (text) => expect(parseJson(text)).toEqual(JSON.parse(text))));
-  });
-
-  test("an exact number does not change the values around it", () => {
-    const plain = anyJson.filter((text) => !/\d[\d.eE]/.test(text));
-    fc.assert(
-      fc.property(plain, anyInt64, (text, n) => {
-        const [before, exact, after] = parseJson(`[${text},${n},${text}]`) as unknown[];
-        expect([before, after]).toEqual([JSON.parse(text), JSON.parse(text)]);
-        expect(int64().read(exact)).toBe(n);
-      }),
-    );
-  });
-
-  test("of two fields with one name the last one counts", () => {
-    expect(parseJson('{"n":9007199254740993,"n":5}')).toEqual({ n: 5 });
-    expect(parseJson('{"n":5,"n":9007199254740993}')).toEqual({ n: 9007199254740993n });
-  });
-
-  test.each([
-    "",
-    "{",
-    "01",
-    "+1",
-    "1.",
-    ".5",
-    "1e",
-    "NaN",
-    "Infinity",
-    "0x10",
-    "1_000",
-    "'a'",
-    "[1,]",
-    "{}{}",
-  ])("%p is rejected", (text) => {
-    expect(() => parseJson(text)).toThrow(SyntaxError);
-    expect(() => parseJson(`[${text},1e3]`)).toThrow(SyntaxError);
-  });
-
-  test("nesting that would overflow the stack is a SyntaxError", () => {
-    const deep = 30_000;
-    expect(() => parseJson("[".repeat(deep) + "1e3" + "]".repeat(deep))).toThrow(SyntaxError);
-  });
-
-  test("a number of 60,000 digits takes less than 500 ms", () => {
-    const zeros = "0".repeat(60_000);
-    for (const text of [`1.${zeros}1`, `0.${zeros}1e60000`, `1${zeros}`, `-1${zeros}1`, `1${zeros}e-60001`]) {
+  test("a number of 16,000 digits takes less than 20 ms", () => {
+    const zeros = "0".repeat(16_000);
+    for (const text of [`1.${zeros}1`, `0.${zeros}1e16000`, `1${zeros}`, `-1${zeros}1`, `1${zeros}e-16001`]) {
       const started = performance.now();
-      expect(readField(text)).toBeInstanceOf(Invalid);
-      expect(performance.now() - started).toBeLessThan(500);
+      expect(readInt64(text)).toBeInstanceOf(Invalid);
+      expect(performance.now() - started).toBeLessThan(20);
     }
-    expect(readField(`1.${zeros}`)).toBe(1n);
-    expect(readField(`1${zeros}e-60000`)).toBe(1n);
+    expect(readInt64(`1.${zeros}`)).toBe(1n);
+    expect(readInt64(`1${zeros}e-16000`)).toBe(1n);
   });
 });
 
 describe("toJson", () => {
-  test("writes bigints as integers that parseJson reads back", () => {
+  test("writes bigints as integers that parseNumber reads back", () => {
     fc.assert(
       fc.property(anyInt64, (n) => {
         expect(toJson({ n })).toBe(`{"n":${n}}`);
-        expect(int64().read(parseJson(toJson(n)))).toBe(n);
+        expect(readInt64(toJson(n))).toBe(n);
       }),
     );
   });

@@ -2,7 +2,7 @@ import Ajv2020 from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { INT64_MAX, INT64_MIN, parseJson } from "../../src/contract/json.ts";
+import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
 import { int64, Invalid, object, oneOf, queryInteger, type Schema, text } from "../../src/contract/schema.ts";
 import {
   encodeOrder,
@@ -13,6 +13,7 @@ import {
   OrderUpdate,
   Pet,
 } from "../../src/contract/resources.ts";
+import { parseJson } from "../exact-json.ts";
 
 const problemsOf = (schema: Schema<unknown>, value: unknown) => {
   const result = schema.read(value);

@@ -88,11 +88,12 @@ for (const [method, path] of REQUESTS) {
         throw new Error("broken", { cause: SECRET_CAUSE });
       }),
     }));
-    const { status, body } = await call(key, method, path);
+    const { status, body, headers } = await call(key, method, path);
     expect(status).toBe(500);
     expect(body.message).toBe("An internal error occurred. It has been logged.");
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain("error request failed");
+    expect(lines[0]).toContain(`"requestId":"${headers.get("x-request-id")}"`);
     expect(lines[0]).toContain("hunter2");
   });
 
@@ -123,20 +124,82 @@ for (const [method, path] of REQUESTS) {
   });
 }
 
-test("any 500: the rate limiter throws, and the response has the rate limit headers", async () => {
-  const key = await start((adapters) => ({
-    ...adapters,
-    rateLimiter: {
-      ...adapters.rateLimiter,
-      close: () => adapters.rateLimiter.close(),
-      decide() {
-        throw new Error("broken", { cause: SECRET_CAUSE });
-      },
+/** The adapter with some of its methods replaced. */
+function replaced<T extends object>(adapter: T, methods: Partial<T>): T {
+  return new Proxy(adapter, {
+    get(target, name) {
+      const method: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name);
+      return typeof method === "function" ? method.bind(target) : method;
     },
+  });
+}
+
+const rateLimitHeaders = ({ headers }: { headers: Headers }) =>
+  ["limit", "remaining", "reset"].map((name) => Number(headers.get(`x-ratelimit-${name}`)));
+
+function breaks(): never {
+  throw new Error("broken", { cause: SECRET_CAUSE });
+}
+
+test("any 500: the rate limiter throws, and the headers show the usage before this request", async () => {
+  let isBroken = false;
+  const key = await start(({ rateLimiter, ...adapters }) => ({
+    ...adapters,
+    rateLimiter: replaced(rateLimiter, {
+      decide: (subject, limits) => (isBroken ? breaks() : rateLimiter.decide(subject, limits)),
+    }),
   }));
+  const before = await call(key);
+  expect(rateLimitHeaders(before).slice(0, 2)).toEqual([1_000_000_000, 999_999_999]);
+  isBroken = true;
   const { status, headers } = await call(key);
   expect(status).toBe(500);
-  expect(headers.get("x-ratelimit-limit")).not.toBeNull();
+  expect(rateLimitHeaders({ headers })).toEqual(rateLimitHeaders(before));
+  expect(headers.has("retry-after")).toBe(false);
+  expect(lines).toHaveLength(1);
+});
+
+test("any 500: nothing is known of the usage, and the headers show an unused limit", async () => {
+  let isBroken = false;
+  const key = await start(({ rateLimiter, ...adapters }) => ({
+    ...adapters,
+    rateLimiter: replaced(rateLimiter, {
+      decide: (subject, limits) => (isBroken ? breaks() : rateLimiter.decide(subject, limits)),
+      peek: (subject, limits) => (isBroken ? breaks() : rateLimiter.peek(subject, limits)),
+    }),
+  }));
+  await call(key);
+  isBroken = true;
+  const response = await call(key);
+  expect(response.status).toBe(500);
+  const resetAt = clock.now() / 1000 + 86_400;
+  expect(rateLimitHeaders(response)).toEqual([1_000_000_000, 1_000_000_000, resetAt]);
+});
+
+test("any 500: authentication throws, and the headers show the usage of the address", async () => {
+  const key = await start(({ keys, ...adapters }) => ({
+    ...adapters,
+    keys: replaced(keys, { findCredential: breaks }),
+  }));
+  await call("invalid");
+  const response = await call(key);
+  expect(response.status).toBe(500);
+  expect(rateLimitHeaders(response)).toEqual([300, 299, clock.now() / 1000 + 60]);
+});
+
+test("any 503: the rate limiter cannot decide, with Retry-After and the usage before this request", async () => {
+  const key = await start(({ rateLimiter, ...adapters }) => ({
+    ...adapters,
+    rateLimiter: replaced(rateLimiter, {
+      decide: () => Promise.reject(new Unavailable("the queue is full")),
+    }),
+  }));
+  for (let i = 0; i < 3; i++) {
+    const response = await call(key);
+    expect([response.status, response.body.code]).toEqual([503, "unavailable"]);
+    expect(response.headers.get("retry-after")).toBe("1");
+    expect(rateLimitHeaders(response).slice(0, 2)).toEqual([1_000_000_000, 1_000_000_000]);
+  }
   expect(lines).toHaveLength(1);
 });
 

@@ -16,7 +16,7 @@ test("the body of a 429 has the seconds of Retry-After", () => {
   const messageOf = (outcome: "limited" | "banned", retryAfter: number) => {
     const { status, body } = rateLimitedResponse({ ...allowed, outcome, remaining: 0, retryAfter });
     expect(status).toBe(429);
-    return JSON.parse(body ?? "").message as string;
+    return JSON.parse(String(body)).message as string;
   };
   expect(messageOf("limited", 1)).toBe("Too many requests. Retry after 1 second.");
   expect(messageOf("limited", 60)).toBe("Too many requests. Retry after 60 seconds.");

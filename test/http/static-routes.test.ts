@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { encodingOf } from "../../src/http/static-routes.ts";
 import { type Service, startService } from "../service.ts";
+import { sendRaw } from "./raw.ts";
 
 let service: Service;
 beforeAll(async () => void (service = await startService()));
@@ -70,6 +74,119 @@ test("a path outside the API 404", async () => {
       message: "No such path. The paths of the API are listed at /docs.",
       status: 404,
     });
-    expect(response.headers.get("x-ratelimit-limit")).toBeNull();
+    expect(response.headers.get("x-ratelimit-limit")).toBe("300");
   }
+});
+
+describe("public pages", () => {
+  const page = (path: string, headers: Record<string, string> = {}, method = "GET") =>
+    fetch(service.url.replace("/v1", path), { method, headers, decompress: false });
+
+  test("/docs and /openapi.json are compressed for clients that accept it", async () => {
+    for (const path of ["/docs", "/openapi.json"]) {
+      const plain = await (await page(path, { "Accept-Encoding": "identity" })).text();
+      for (const [encoding, decompress] of [
+        ["gzip", gunzipSync],
+        ["br", brotliDecompressSync],
+      ] as const) {
+        const response = await page(path, { "Accept-Encoding": encoding });
+        expect(response.headers.get("content-encoding")).toBe(encoding);
+        expect(response.headers.get("vary")).toBe("Accept-Encoding");
+        const bytes = new Uint8Array(await response.arrayBuffer());
+        expect(bytes.length).toBeLessThan(plain.length / 3);
+        expect(decompress(bytes).toString()).toBe(plain);
+      }
+    }
+  });
+
+  test.each([
+    [null, "identity"],
+    ["", "identity"],
+    ["gzip, deflate", "gzip"],
+    ["gzip, deflate, br, zstd", "br"],
+    ["br;q=0, gzip;q=0.5", "gzip"],
+    ["gzip;q=0", "identity"],
+    ["*", "br"],
+    ["*;q=0", "identity"],
+    ["GZIP", "gzip"],
+    ["gzip;q=nonsense", "identity"],
+  ])("Accept-Encoding %p selects %s", (header, encoding) => {
+    expect(encodingOf(header)).toBe(encoding as never);
+  });
+
+  test("304 for the ETag of the same encoding, and HEAD has the headers alone", async () => {
+    const first = await page("/docs", { "Accept-Encoding": "gzip" });
+    const etag = first.headers.get("etag") ?? "";
+    expect(first.headers.get("cache-control")).toBe("public, max-age=300");
+    const same = await page("/docs", { "Accept-Encoding": "gzip", "If-None-Match": etag });
+    expect([same.status, await same.text()]).toEqual([304, ""]);
+    expect((await page("/docs", { "If-None-Match": etag, "Accept-Encoding": "br" })).status).toBe(200);
+    const head = await page("/docs", { "Accept-Encoding": "gzip" }, "HEAD");
+    expect([head.headers.get("content-length"), await head.text()]).toEqual([
+      first.headers.get("content-length"),
+      "",
+    ]);
+  });
+
+  test("they count against the limit of the client's address; /healthz does not", async () => {
+    const anonymous = { perMinute: 3, perDay: 100 };
+    const own = await startService({ plans: { ...DEFAULT_PLANS, anonymous } });
+    const statuses: number[] = [];
+    for (const path of ["/docs", "/openapi.json", "/unknown", "/docs", "/", "/healthz"]) {
+      const response = await fetch(own.url.replace("/v1", path), { redirect: "manual" });
+      statuses.push(response.status);
+      expect(response.headers.has("x-ratelimit-remaining")).toBe(path !== "/healthz");
+    }
+    expect(statuses).toEqual([200, 200, 404, 429, 429, 200]);
+    await own.stop();
+  });
+
+  test("the policy of /docs allows its own styles by hash, and nothing else", async () => {
+    const response = await page("/docs");
+    const policy = response.headers.get("content-security-policy") ?? "";
+    expect(policy).toMatch(
+      /^default-src 'none'; style-src('?[ ]'sha256-[A-Za-z0-9+/=]{44}')+; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+    );
+    const html = await response.text();
+    expect(html).not.toMatch(/<script|\son\w+=|\sstyle="/);
+    expect(policy.match(/sha256-/g)?.length).toBe(html.match(/<style>/g)?.length);
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+  });
+
+  test("every response has X-Content-Type-Options, also one to malformed HTTP", async () => {
+    const paths = ["/docs", "/healthz", "/v1/pets", "/nowhere"];
+    for (const path of paths)
+      expect((await page(path)).headers.get("x-content-type-options")).toBe("nosniff");
+    expect(await sendRaw(service.url, "nonsense\r\n\r\n")).toContain("X-Content-Type-Options: nosniff\r\n");
+  });
+});
+
+describe("X-Request-Id", () => {
+  const idOf = async (sent?: string, path = "/v1/pets") => {
+    const headers = sent === undefined ? {} : { "X-Request-Id": sent };
+    return (await fetch(service.url.replace("/v1", path), { headers })).headers.get("x-request-id");
+  };
+
+  test("a sound one of the client comes back", async () => {
+    for (const id of ["a", "0198a6f2-6d5e-7cc1-9a53-2f6f1d8f3b11", "x".repeat(128)])
+      expect(await idOf(id)).toBe(id);
+  });
+
+  test("any other is replaced by a new one, different for each request", async () => {
+    const ids = [
+      await idOf(),
+      await idOf(),
+      await idOf("two words"),
+      await idOf("x".repeat(129)),
+      await idOf("ä"),
+    ];
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-z]+$/);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(await idOf(undefined, "/healthz")).toMatch(/^[0-9a-f]{8}-/);
+  });
+
+  test("a cached page has the id of its own request", async () => {
+    const get = async () => (await service.call({ path: "/pets?limit=7" })).headers.get("x-request-id");
+    expect(new Set([await get(), await get(), await get(), await get()]).size).toBe(4);
+  });
 });

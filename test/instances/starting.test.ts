@@ -12,7 +12,7 @@ const warnings = (log: readonly LogLine[]) =>
   log.filter(({ level }) => level !== "info").map(({ event }) => event);
 const longTimeout = ["--limits-timeout", "1s"];
 
-test("ten servers that start at the same time on an empty database all serve, migrate it once and print one key", async () => {
+test("ten servers that start at the same time on an empty database all serve, migrate it once and create one key", async () => {
   const database = await postgresUrl();
   const storage = ["--database-url", database, "--limits-url", await valkeyUrl()];
   const fleet = await Fleet.start({ size: 10, storage, flags: longTimeout });

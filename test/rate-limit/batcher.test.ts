@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { Unavailable } from "../../src/contract/errors.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import { Batcher, type BatcherOptions, type DecisionRequest } from "../../src/rate-limit/valkey/batcher.ts";
 import { key } from "../subjects.ts";
@@ -83,10 +84,17 @@ test("a burst that takes longer than the timeout succeeds when each batch is in 
   expect(causes).toEqual([]);
 });
 
-test("a queue of more than 10,000 requests fails", async () => {
-  const { causes, decide } = setUp();
-  expect(new Set(remaining(await decide(10_002)))).toEqual(new Set([-1]));
-  expect(causes).toEqual(["undefined: Error: too many requests are waiting"]);
+test("with 10,000 requests in the queue the next one is rejected, and those before it are decided", async () => {
+  const { batcher, sent, causes, decide } = setUp({ maxBatchSize: 1_000 });
+  const decisions = decide(10_001);
+  const rejected = batcher.decide(key(1), LIMITS).catch((error: unknown) => error);
+  expect(await rejected).toEqual(new Unavailable("the queue for Valkey is full (10000 requests)"));
+  for (let next = 0; next < sent.length; next++) {
+    sent[next]?.reply();
+    await Bun.sleep(0);
+  }
+  expect(new Set(remaining(await decisions)).size).toBe(10_001);
+  expect(causes).toEqual([]);
 });
 
 test("close leaves waiting requests to the fallback and reports no failure", async () => {

@@ -5,12 +5,13 @@ import {
   type MemoryRateLimiter,
 } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { address, key } from "../subjects.ts";
+import { TestClock } from "../test-clock.ts";
 import { MapUsageStore } from "./map-usage-store.ts";
 
 const LIMITS: Limits = { perMinute: 5, perDay: 1_000 };
 
 function setUp(maxSubjects: number, usageStore = new MapUsageStore()) {
-  const clock = { time: 1_800_000_000_000, now: () => clock.time };
+  const clock = new TestClock(1_800_000_000_000);
   const rateLimiter = createMemoryRateLimiter({
     clock,
     ban: DEFAULT_BAN,
@@ -38,7 +39,7 @@ describe("when the table is full", () => {
   });
 
   test("1,000,000 subjects are remembered by default", () => {
-    const rateLimiter = createMemoryRateLimiter({ clock: { now: () => 0 }, ban: DEFAULT_BAN });
+    const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: DEFAULT_BAN });
     const subjects = Array.from({ length: 1_000_100 }, (_, i) => address(`${i}`));
     request(rateLimiter, subjects, 1);
     expect(remembered(rateLimiter, subjects)).toHaveLength(1_000_000);

@@ -1,9 +1,11 @@
-import { afterAll, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
-import { rateLimiterConformance } from "../conformance/rate-limiter.ts";
+import { rateLimiterConformance, STARTS_AT } from "../conformance/rate-limiter.ts";
+import { address, key } from "../subjects.ts";
 import { compareWithModel } from "./model-comparison.ts";
 import { openOn, openOnMaps } from "./open-memory.ts";
 
@@ -16,9 +18,20 @@ const openOnFiles = openOn(() => {
   return () => openUsageStore(path);
 });
 
+test("the usage of an address survives a restart", async () => {
+  const opened = await openOnFiles({ ban: DEFAULT_BAN, startsAt: STARTS_AT });
+  const limits = { perMinute: 60, perDay: 1_000 };
+  for (let i = 0; i < 7; i++) await opened.rateLimiter.decide(address("192.0.2.7"), limits);
+  const before = await opened.rateLimiter.usage(address("192.0.2.7"));
+  await opened.restart();
+  expect(await opened.rateLimiter.usage(address("192.0.2.7"))).toEqual(before);
+  expect(await opened.rateLimiter.decide(address("192.0.2.7"), limits)).toMatchObject({ remaining: 52 });
+  await opened.close();
+});
+
 rateLimiterConformance("in process", openOnMaps);
 rateLimiterConformance("in process, on SQLite", openOnFiles);
 
 test("rate limiter and model make the same decisions in random histories", async () => {
-  await compareWithModel(openOnMaps, 500);
+  await compareWithModel(openOnMaps, { runs: 500, subjects: [key(1), key(2), address("192.0.2.7")] });
 }, 60_000);

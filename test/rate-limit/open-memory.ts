@@ -1,6 +1,7 @@
 import type { UsageStore } from "../../src/domain/ports.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
+import { TestClock } from "../test-clock.ts";
 import { MapUsageStore } from "./map-usage-store.ts";
 
 /** So long that only `close` writes: no timer fires between the steps of a test. */
@@ -9,8 +10,7 @@ const NEVER_MS = 3_600_000;
 /** Opens in-process rate limiters, each on a place of its own; a restart opens the store of that place again. */
 export function openOn(newPlace: () => () => UsageStore): OpenRateLimiter {
   return ({ ban, startsAt }) => {
-    let time = startsAt;
-    const clock = { now: () => time };
+    const clock = new TestClock(startsAt);
     const openUsageStore = newPlace();
     const start = () =>
       createMemoryRateLimiter({ clock, ban, usageStore: openUsageStore(), flushEveryMs: NEVER_MS });
@@ -19,8 +19,8 @@ export function openOn(newPlace: () => () => UsageStore): OpenRateLimiter {
       get rateLimiter() {
         return rateLimiter;
       },
-      now: clock.now,
-      advance: (ms) => void (time += ms),
+      now: () => clock.now(),
+      advance: (ms) => clock.advance(ms),
       async restart() {
         await rateLimiter.close();
         rateLimiter = start();

@@ -1,4 +1,5 @@
 import type { RateLimiter } from "../../src/domain/ports.ts";
+import { createClock } from "../../src/clock.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import {
@@ -6,21 +7,20 @@ import {
   type ValkeyRateLimiterOptions,
 } from "../../src/rate-limit/valkey/valkey-rate-limiter.ts";
 import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
+import { TestClock } from "../test-clock.ts";
 
 /** So long that a busy machine does not look like an unavailable Valkey. */
 const LONG_TIMEOUT_MS = 5_000;
-
-const systemClock = { now: () => Date.now() };
 
 type Settings = Partial<ValkeyRateLimiterOptions> & Pick<ValkeyRateLimiterOptions, "url">;
 
 /** A rate limiter on Valkey with the settings of the service, and an in-process one as its fallback. */
 export function openWithFallback(settings: Settings): Promise<RateLimiter> {
-  const { clock = systemClock, ban = DEFAULT_BAN } = settings;
+  const { clock = createClock(), ban = DEFAULT_BAN } = settings;
   return createValkeyRateLimiter({
     clock,
     ban,
-    fallback: createMemoryRateLimiter({ clock, ban }),
+    local: createMemoryRateLimiter({ clock, ban }),
     ...settings,
   });
 }
@@ -39,8 +39,7 @@ let opened = 0;
 /** Rate limiters whose scripts use the test's clock, each with keys of its own. */
 export function openOnValkey(url: () => string | readonly string[]): OpenRateLimiter {
   return async ({ ban, startsAt }) => {
-    let time = startsAt;
-    const clock = { now: () => time };
+    const clock = new TestClock(startsAt);
     const prefix = `test:${opened++}:`;
     const start = () => openWithoutFallback({ url: url(), clock, testClock: clock, ban, prefix });
     let rateLimiter = await start();
@@ -48,8 +47,8 @@ export function openOnValkey(url: () => string | readonly string[]): OpenRateLim
       get rateLimiter() {
         return rateLimiter;
       },
-      now: clock.now,
-      advance: (ms) => void (time += ms),
+      now: () => clock.now(),
+      advance: (ms) => clock.advance(ms),
       async restart() {
         await rateLimiter.close();
         rateLimiter = await start();

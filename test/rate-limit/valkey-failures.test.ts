@@ -95,7 +95,7 @@ describe("one server", () => {
     server.freeze();
     expect(await rateLimiter.decide(key(1), ONCE)).toMatchObject({ outcome: "banned", retryAfter: 60 });
     expect(rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "banned" });
-    await rateLimiter.unban(key(1), Date.now() + 1_000);
+    await rateLimiter.unban(key(1), 0);
     expect(rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
     server.thaw();
 

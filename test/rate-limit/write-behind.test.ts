@@ -5,13 +5,14 @@ import {
   type MemoryRateLimiter,
 } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { address, key } from "../subjects.ts";
+import { TestClock } from "../test-clock.ts";
 import { MapUsageStore } from "./map-usage-store.ts";
 
 const LIMITS: Limits = { perMinute: 5, perDay: 1_000 };
 const NEVER_MS = 3_600_000;
 
 function setUp({ flushEveryMs = 1 } = {}) {
-  const clock = { time: 1_800_000_000_000, now: () => clock.time };
+  const clock = new TestClock(1_800_000_000_000);
   const usageStore = new MapUsageStore();
   const errors: unknown[] = [];
   const onUsageStoreError = (error: unknown) => void errors.push(error);
@@ -90,7 +91,7 @@ describe("write-behind", () => {
     const { rateLimiter, usageStore, clock } = setUp({ flushEveryMs: NEVER_MS });
     earnBan(rateLimiter, clock, key(1));
     await nextTurn();
-    rateLimiter.unban(key(1), clock.time);
+    rateLimiter.unban(key(1), 0);
     await nextTurn();
     expect(usageStore.find(key(1))?.bannedUntil).toBe(-1);
   });
@@ -150,7 +151,7 @@ describe("close", () => {
   });
 
   test("works without a store", async () => {
-    const rateLimiter = createMemoryRateLimiter({ clock: { now: () => 0 }, ban: DEFAULT_BAN });
+    const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: DEFAULT_BAN });
     expect(rateLimiter.decide(key(1), LIMITS)).toMatchObject({ outcome: "allowed", remaining: 4 });
     await rateLimiter.close();
   });
@@ -216,7 +217,7 @@ describe("expired subjects", () => {
     decideAll(before.rateLimiter, keys(300));
     await before.rateLimiter.close();
     const { usageStore } = before;
-    const clock = { now: () => before.clock.time + 86_400_000 };
+    const clock = new TestClock(before.clock.time + 86_400_000);
     const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN, usageStore, flushEveryMs: 1 });
     await usageStore.until(() => usageStore.size === 0);
     await rateLimiter.close();

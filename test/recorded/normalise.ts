@@ -5,7 +5,7 @@ const HTTP_DATE = /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/;
 const ERROR = /^\{"code":"(\w+)","message":"((?:[^"\\]|\\.)+)","status":(\d+)\}$/;
 const CREATED_AT =
   /("id":(\d+),"petId":-?\d+,"status":"\w+","createdAt":)"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"/g;
-const PROSE_PATH = /^HEAD \/(?:docs|openapi\.json) /;
+const PROSE = /^(?:GET|HEAD) \/(?:docs|openapi\.json) /;
 const ORIGIN = /^https?:\/\/[^/]+/;
 
 /** Seconds until limits reset and bans end. A scenario is over soon after it has begun, so most of them are left. */
@@ -42,8 +42,8 @@ export class Normaliser {
     const text = bytes.toString();
     const body = this.#body(text);
     const isHead = request.startsWith("HEAD ");
-    const isVarying = body !== text || (isHead && (/^HTTP\/1\.1 [45]/.test(raw) || PROSE_PATH.test(request)));
-    if (text.includes('"createdAt"')) this.#varyingEtags.add(fieldOf(lines, "ETag"));
+    const isVarying = body !== text || (isHead && (/^HTTP\/1\.1 [45]/.test(raw) || PROSE.test(request)));
+    if (text.includes('"createdAt"') || PROSE.test(request)) this.#varyingEtags.add(fieldOf(lines, "ETag"));
     this.#remember(lines);
 
     const fields = lines.map((line) => {
@@ -74,6 +74,10 @@ export class Normaliser {
         return this.#period(value, Number(value) - this.server.now() / 1_000) ?? value;
       case "Retry-After":
         return this.#period(value, Number(value)) ?? value;
+      case "X-Request-Id":
+        return /^[0-9a-f]{8}-[0-9a-z]+$/.test(value) ? "<new>" : value;
+      case "Content-Security-Policy":
+        return value.replace(/'sha256-[\w+/]{43}='/g, "'sha256-<hash>'");
       case "ETag":
         return this.#varyingEtags.has(value) ? value.replace(/^"[\w+/]{22}"$/, '"<22 characters>"') : value;
       default:

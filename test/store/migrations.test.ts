@@ -13,12 +13,16 @@ test("a released migration is never edited", () => {
     {
       "API keys": "a242ba0535bbe0f8",
       "animals, orders and attempts": "6795eb93606e60e4",
+      "revisions of unbans": "097e1da3a28e0000",
+      "server settings": "5784f967a4366ea9",
     }
   `);
   expect(digests(POSTGRES)).toMatchInlineSnapshot(`
     {
       "API keys": "33a1e218c77ce437",
       "animals, orders and attempts": "ae855d037afda55d",
+      "revisions of unbans": "6703cc1314b3cbc5",
+      "server settings": "c44db56bcc77a2d5",
     }
   `);
 });

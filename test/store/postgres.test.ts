@@ -1,5 +1,6 @@
 import { petJsonOf } from "../../src/http/pet-json.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
@@ -22,6 +23,15 @@ keyStoreConformance("PostgreSQL", async () => {
   return {
     keys: (await database.open()).keys,
     another: async () => (await database.open()).keys,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+settingsStoreConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    settings: (await database.open()).settings,
+    another: async () => (await database.open()).settings,
     close: () => database[Symbol.asyncDispose](),
   };
 });

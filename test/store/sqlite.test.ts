@@ -1,6 +1,7 @@
-import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -34,6 +35,24 @@ keyStoreConformance("SQLite", async () => {
       opened.push(other);
       return other.keys;
     },
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
+settingsStoreConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const opened: SqliteStores[] = [];
+  const another = async () => {
+    const other = openSqlite(folder.path("store.db"));
+    opened.push(other);
+    return other.settings;
+  };
+  return {
+    settings: await another(),
+    another,
     async close() {
       for (const each of opened) await each.close();
       folder.remove();

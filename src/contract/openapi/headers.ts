@@ -15,7 +15,9 @@ const { since, sunset, replacement } = OPERATIONS.getPet.deprecated;
 const ORIGIN = "https://petstore.test";
 
 /** On every response under the base path, whatever its status. */
-export const RATE_LIMIT_HEADERS = [
+export const COMMON_HEADERS = [
+  "X-Request-Id",
+  "X-Content-Type-Options",
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
   "X-RateLimit-Reset",
@@ -23,6 +25,19 @@ export const RATE_LIMIT_HEADERS = [
 
 /** `components/headers`. There are two kinds of `Link`: the next page, and the replacement of an operation. */
 export const HEADERS = {
+  "X-Request-Id": {
+    description:
+      "Identifies the request, also in the server's log. Your own `X-Request-Id`, if you sent one of 1 to 128 visible ASCII characters.",
+    required: true,
+    schema: { type: "string", minLength: 1, maxLength: 128, pattern: "^[!-~]+$" },
+    example: "8f14e45f-1a",
+  },
+  "X-Content-Type-Options": {
+    description: "Browsers use the declared `Content-Type`.",
+    required: true,
+    schema: { type: "string", enum: ["nosniff"] },
+    example: "nosniff",
+  },
   "X-RateLimit-Limit": {
     description:
       "Requests that the window allows. Of the two windows of a key, the headers describe the one with the fewest requests left.",
@@ -119,7 +134,7 @@ export type ResponseHeader = Name | "Link";
 /** References to the headers of one response: the rate limit headers and those in `added`. */
 export function headersOf(added: readonly ResponseHeader[], operation?: Operation): JsonSchema {
   const link = operation?.deprecated ? "SuccessorLink" : "NextLink";
-  const names = [...RATE_LIMIT_HEADERS, ...added];
+  const names = [...COMMON_HEADERS, ...added];
   return Object.fromEntries(
     names.map((name) => [name, { $ref: `#/components/headers/${name === "Link" ? link : name}` }]),
   );

@@ -8,6 +8,8 @@ import {
   isExpired,
   type Limits,
   newUsage,
+  peek,
+  shift,
   type Subject,
   unban,
   type Usage,
@@ -41,14 +43,18 @@ class MemoryRateLimiter implements RateLimiter {
   readonly #table = new UsageTable();
   readonly #writeBehind: WriteBehind | undefined;
   readonly #eviction = new Eviction(this.#table, (slot) => this.#remove(slot));
+  /** Keys that were banned when the store was loaded. */
+  readonly restoredBans: number[] = [];
   readonly #timer: Timer;
   /** One for all requests: each is finished with it before the next begins. */
   readonly #scratch = newUsage();
   #isClosed = false;
+  #stepMs: number;
 
   constructor(options: MemoryRateLimiterOptions) {
     const { clock, ban, usageStore, maxSubjects = 1_000_000, flushEveryMs = 500 } = options;
     this.#clock = clock;
+    this.#stepMs = clock.stepMs;
     this.#ban = ban;
     this.#maxSubjects = maxSubjects;
     this.#writeBehind =
@@ -60,7 +66,7 @@ class MemoryRateLimiter implements RateLimiter {
   }
 
   decide(subject: Subject, limits: Limits): Decision {
-    const now = this.#clock.now();
+    const now = this.#now();
     const table = this.#table;
     const found = table.find(subject);
     const slot = found === NONE ? this.#add(subject, now) : found;
@@ -80,23 +86,32 @@ class MemoryRateLimiter implements RateLimiter {
     return decision;
   }
 
+  peek(subject: Subject, limits: Limits): Decision {
+    const now = this.#now();
+    const slot = this.#table.find(subject);
+    const usage = newUsage();
+    if (slot !== NONE) this.#table.load(slot, usage);
+    return peek(usage, limits, now, this.#rulesFor(subject));
+  }
+
   usage(subject: Subject): Usage | undefined {
     const slot = this.#table.find(subject);
     if (slot === NONE) return undefined;
-    const now = this.#clock.now();
+    const now = this.#now();
     const usage = newUsage();
     this.#table.load(slot, usage);
     expire(usage, now, this.#rulesFor(subject));
     return isExpired(usage, now) ? undefined : usage;
   }
 
-  unban(subject: Subject, at: number): void {
+  unban(subject: Subject, agoMs: number): void {
     const slot = this.#table.find(subject);
     if (slot === NONE) return;
+    const now = this.#now();
     const usage = this.#scratch;
     this.#table.load(slot, usage);
-    expire(usage, this.#clock.now(), this.#rulesFor(subject));
-    unban(usage, at);
+    expire(usage, now, this.#rulesFor(subject));
+    unban(usage, now - agoMs);
     this.#table.store(slot, usage);
     this.#writeBehind?.changedUrgently(slot);
   }
@@ -107,6 +122,25 @@ class MemoryRateLimiter implements RateLimiter {
     this.#isClosed = true;
     clearInterval(this.#timer);
     this.#writeBehind?.close();
+  }
+
+  /** Wall-clock time, which response headers, the store and commands show. A step of the clock ends no window early. */
+  #now(): number {
+    const steadyNow = this.#clock.steadyNow();
+    if (this.#stepMs !== this.#clock.stepMs) this.#followStep();
+    return steadyNow + this.#stepMs;
+  }
+
+  #followStep(): void {
+    const byMs = this.#clock.stepMs - this.#stepMs;
+    this.#stepMs += byMs;
+    const usage = newUsage();
+    for (const slot of this.#table.liveSlots()) {
+      this.#table.load(slot, usage);
+      shift(usage, byMs);
+      this.#table.store(slot, usage);
+      this.#writeBehind?.changed(slot);
+    }
   }
 
   /** Only keys can be banned: an address may stand for many clients. */
@@ -128,15 +162,16 @@ class MemoryRateLimiter implements RateLimiter {
 
   /** The store does not have the limits, so both windows of a key count as exhausted until its next request. */
   #restore(subject: Subject, usage: Usage): void {
-    const now = this.#clock.now();
+    const now = this.#now();
     if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
     const slot = this.#add(subject, now);
+    if (subject.kind === "key" && now < usage.bannedUntil) this.restoredBans.push(subject.id);
     this.#table.store(slot, usage);
     this.#table.setFlags(slot, this.#table.flags(slot) | SAVED | EXHAUSTED);
   }
 
   #tick(): void {
-    this.#eviction.sweep(this.#clock.now());
+    this.#eviction.sweep(this.#now());
     this.#writeBehind?.startPass();
   }
 }

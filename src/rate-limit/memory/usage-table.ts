@@ -115,6 +115,12 @@ export class UsageTable {
     return readFlags(page, at) & IS_KEY ? { kind: "key", id: Number(id) } : { kind: "address", id };
   }
 
+  *liveSlots(): Generator<number> {
+    for (const { start, end } of this.ranges) {
+      for (let slot = start; slot < end; slot++) if (this.isLive(slot)) yield slot;
+    }
+  }
+
   isLive(slot: number): boolean {
     const page = this.#pages[slot >>> PAGE_SHIFT];
     return page !== undefined && (readFlags(page, offset(slot)) & LIVE) !== 0;

@@ -1,3 +1,4 @@
+import { Unavailable } from "../../contract/errors.ts";
 import type { Awaitable } from "../../domain/awaitable.ts";
 import type { Decision, Limits, Subject } from "../../domain/rate-limit.ts";
 
@@ -28,7 +29,7 @@ export interface BatcherOptions {
   readonly timeoutMs: number;
 }
 
-/** With more requests than this in the queue, the server is too slow for the load. */
+/** Valkey decides as many in about a tenth of a second. */
 const MAX_QUEUED = 10_000;
 /**
  * The timeout is counted in ticks of our own event loop. When this process itself is blocked, its timer fires once,
@@ -39,6 +40,9 @@ const TICKS_PER_TIMEOUT = 5;
 /**
  * Sends requests to the server in batches. Requests that arrive while a batch is sent form the next one, so a single
  * request never waits, and a busy server gets few large batches.
+ *
+ * When the queue is full, new requests are rejected: an overload says nothing about the server, and the fallback would
+ * allow a key its limit once more.
  *
  * The batcher stops for good at the first error, and the fallback decides every request that is sent or queued. The
  * server may have counted some of them, or may still do so: those requests count twice.
@@ -55,10 +59,12 @@ export class Batcher {
   }
 
   decide(subject: Subject, limits: Limits): Promise<Decision> {
+    if (this.#queue.length >= MAX_QUEUED) {
+      return Promise.reject(new Unavailable(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
+    }
     return new Promise((resolve) => {
       this.#queue.push({ subject, limits, resolve });
       if (this.#isStopped) this.#decideByFallback();
-      else if (this.#queue.length > MAX_QUEUED) this.#fail(new Error("too many requests are waiting"));
       else this.#sendQueue();
     });
   }

@@ -10,7 +10,7 @@ interface ServerAddress {
   readonly db: number;
   readonly username?: string;
   readonly password?: string;
-  readonly tls?: object;
+  readonly tls?: { readonly ca?: string };
 }
 
 /** One server, or some of the hosts of a cluster. */
@@ -81,8 +81,8 @@ export class Connection {
     return parseUsage(await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, READ_USAGE, input)));
   }
 
-  async unban(subject: Subject, at: number): Promise<void> {
-    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), `${at}`] };
+  async unban(subject: Subject, agoMs: number): Promise<void> {
+    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), `${agoMs}`] };
     await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, UNBAN, input));
   }
 
@@ -167,13 +167,14 @@ async function connect(client: Redis | Cluster, { addresses: [{ db }] }: Servers
 const DEFAULT_PORT = 6379;
 
 /** Throws on an invalid address, without repeating it: it may hold a password. */
-export function parseServers(url: string | readonly string[]): Servers {
-  const [first, ...others] = (typeof url === "string" ? [url] : url).map(parseAddress);
+export function parseServers(url: string | readonly string[], ca?: string): Servers {
+  const tls = ca === undefined ? {} : { ca };
+  const [first, ...others] = (typeof url === "string" ? [url] : url).map((text) => parseAddress(text, tls));
   if (first === undefined) throw new TypeError("a cluster needs the address of at least one of its hosts");
   return { addresses: [first, ...others], isCluster: typeof url !== "string" };
 }
 
-function parseAddress(text: string): ServerAddress {
+function parseAddress(text: string, tls: { ca?: string }): ServerAddress {
   const url = URL.parse(text);
   if (!url || !/^rediss?:$/.test(url.protocol) || url.hostname === "") {
     throw new TypeError("a Valkey server's address must look like redis://host:6379 or rediss://host:6379");
@@ -184,7 +185,7 @@ function parseAddress(text: string): ServerAddress {
     db: Number(/^\/(\d+)$/.exec(url.pathname)?.[1] ?? 0),
     ...(url.username !== "" && { username: decodeURIComponent(url.username) }),
     ...(url.password !== "" && { password: decodeURIComponent(url.password) }),
-    ...(url.protocol === "rediss:" && { tls: {} }),
+    ...(url.protocol === "rediss:" && { tls }),
   };
 }
 

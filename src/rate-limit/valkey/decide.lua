@@ -12,7 +12,7 @@ local function count(window)
 end
 
 -- Whether the rejection leads to a ban.
-local function reject(window, rules)
+local function reject(window)
   if window.first_rejected_at == NEVER then
     window.first_rejected_at = now
     changed = true
@@ -58,8 +58,8 @@ local function reply_banned(usage, limits)
   return reply(BANNED, limit, 0, usage.banned_until, usage.banned_until - now)
 end
 
-local function decide(usage, limits, rules)
-  expire(usage, rules)
+local function decide(usage, limits)
+  expire(usage)
   if now < usage.banned_until then return reply_banned(usage, limits) end
 
   local minute, day = usage.minute, usage.day
@@ -72,7 +72,7 @@ local function decide(usage, limits, rules)
 
   local minute_ends = minute_exhausted and closes_at(minute) or NEVER
   local day_ends = day_exhausted and closes_at(day) or NEVER
-  if rules and reject(day_ends >= minute_ends and day or minute, rules) then
+  if reject(day_ends >= minute_ends and day or minute) then
     usage.banned_at = now
     usage.banned_until = now + rules.length_ms
     changed = true
@@ -84,7 +84,7 @@ end
 for i, key in ipairs(KEYS) do
   local usage = load(key)
   local used = usage.day.used
-  decide(usage, { per_minute = tonumber(ARGV[3 + 2 * i]), per_day = tonumber(ARGV[4 + 2 * i]) }, rules_for(key))
+  decide(usage, { per_minute = tonumber(ARGV[3 + 2 * i]), per_day = tonumber(ARGV[4 + 2 * i]) })
   if changed or usage.day.used ~= used then save(key, usage) end
 end
 return replies

@@ -27,7 +27,7 @@ export class RejectionCache {
 
   add({ subject, limits }: DecisionRequest, decision: Decision): void {
     // `retryAfter` is a length of time, so the server's clock and ours need not agree.
-    const until = this.#clock.now() + decision.retryAfter * 1000;
+    const until = this.#clock.steadyNow() + decision.retryAfter * 1000;
     this.#rejections.set(formatSubject(subject), { limits, decision, until });
     if (this.#rejections.size <= MAX_REJECTIONS) return;
     for (const oldest of this.#rejections.keys()) {
@@ -42,7 +42,7 @@ export class RejectionCache {
     const rejection = this.#rejections.get(name);
     if (rejection === undefined) return undefined;
     const { decision, until } = rejection;
-    const waitMs = until - this.#clock.now();
+    const waitMs = until - this.#clock.steadyNow();
     if (waitMs <= 0 || (decision.outcome === "limited" && haveChanged(rejection.limits, limits))) {
       this.#rejections.delete(name);
       return undefined;
@@ -50,12 +50,12 @@ export class RejectionCache {
     return { ...decision, retryAfter: Math.ceil(waitMs / 1000) };
   }
 
-  /** Drops a ban that may have begun at or before `at`. */
-  unban(subject: Subject, at: number): void {
+  /** Drops a ban that may have begun at least `agoMs` ago. */
+  unban(subject: Subject, agoMs: number): void {
     const rejection = this.#rejections.get(formatSubject(subject));
     if (rejection?.decision.outcome !== "banned") return;
     const bannedAt = rejection.until - this.#ban.lengthMs - ROUNDING_MS;
-    if (bannedAt <= at) this.#rejections.delete(formatSubject(subject));
+    if (bannedAt <= this.#clock.steadyNow() - agoMs) this.#rejections.delete(formatSubject(subject));
   }
 }
 

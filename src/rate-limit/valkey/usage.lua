@@ -1,5 +1,5 @@
 -- Stands before each of the other scripts: the arithmetic of src/domain/rate-limit.ts, name for name, on one hash per
--- subject. Tests take both through the same histories.
+-- API key. Tests take both through the same histories.
 --
 -- Fields of a hash: m* is the window of the minute, d* that of the day: opened at, used, first rejected at, strikes;
 -- ba and bu are when the ban began and ends. An absent field has its initial value.
@@ -18,11 +18,6 @@ local rules = { strikes = tonumber(ARGV[2]), grace_ms = tonumber(ARGV[3]), lengt
 
 -- Whether anything but the two counts has changed since the usage was loaded: counts alone are cheaper to write.
 local changed
-
--- Only keys can be banned: an address may stand for many clients.
-local function rules_for(key)
-  return string.find(key, '{key:', 1, true) and rules
-end
 
 local function window(length_ms, opened_at, used, first_rejected_at, strikes)
   return {
@@ -102,7 +97,7 @@ local function expire_window(window)
   changed = true
 end
 
-local function expire(usage, rules)
+local function expire(usage)
   expire_window(usage.minute)
   expire_window(usage.day)
   if usage.banned_until == NEVER then return end
@@ -111,7 +106,7 @@ local function expire(usage, rules)
     usage.banned_until = banned_until - (banned_at - now)
     usage.banned_at = now
   end
-  if rules then usage.banned_until = math.min(usage.banned_until, usage.banned_at + rules.length_ms) end
+  usage.banned_until = math.min(usage.banned_until, usage.banned_at + rules.length_ms)
   if now >= usage.banned_until then clear_ban(usage) end
   if usage.banned_until ~= banned_until then changed = true end
 end

@@ -17,10 +17,12 @@ import { formatSubject } from "./scripts.ts";
 export interface ValkeyRateLimiterOptions {
   /** `redis://` or `rediss://`; a list means a cluster, of which some hosts are enough. */
   readonly url: string | readonly string[];
+  /** Certificates (PEM) of the authorities that sign the server's, for `rediss://`; by default the well-known ones. */
+  readonly ca?: string;
   readonly clock: Clock;
   readonly ban: BanRules;
-  /** Decides in this process while Valkey is unavailable; the rate limiter closes it. */
-  readonly fallback: RateLimiter;
+  /** Decides in this process: for addresses, and for keys while Valkey is unavailable. The rate limiter closes it. */
+  readonly local: RateLimiter;
   /** Called at each change, and at the start when Valkey is unavailable. */
   readonly onStateChange?: OnStateChange;
   /** How long Valkey may take for a decision before it counts as unavailable. */
@@ -42,13 +44,14 @@ const MAX_PENDING_UNBANS = 1_000;
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<RateLimiter> {
-  const rateLimiter = new ValkeyRateLimiter(parseServers(options.url), options);
+  const rateLimiter = new ValkeyRateLimiter(parseServers(options.url, options.ca), options);
   await rateLimiter.start();
   return rateLimiter;
 }
 
 /**
- * Rate limits shared by all instances: Valkey counts, by its own clock, exactly.
+ * Rate limits of keys, shared by all instances: Valkey counts, by its own clock, exactly. Addresses are counted in
+ * process, each instance on its own: anybody can send from many, and so could fill Valkey or delay the keys.
  *
  * While Valkey is unavailable, each instance counts in its own memory and starts at zero: meanwhile a key gets at most
  * its limit once more from each instance, and nothing if Valkey last limited or banned it. When Valkey is available
@@ -61,8 +64,8 @@ class ValkeyRateLimiter implements RateLimiter {
   readonly #options: ValkeyRateLimiterOptions;
   readonly #rejections: RejectionCache;
   readonly #reconnector: Reconnector;
-  /** Unbans that Valkey does not know of yet. */
-  readonly #pendingUnbans = new Map<string, { readonly subject: Subject; readonly at: number }>();
+  /** Unbans that Valkey does not know of yet, each with the time of the steady clock before which bans end. */
+  readonly #pendingUnbans = new Map<string, { readonly subject: Subject; readonly before: number }>();
   #connection: Connection | undefined;
   #batcher: Batcher | undefined;
 
@@ -87,31 +90,37 @@ class ValkeyRateLimiter implements RateLimiter {
   }
 
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
+    if (subject.kind === "address") return this.#options.local.decide(subject, limits);
     return this.#batcher ? this.#batcher.decide(subject, limits) : this.#decideHere({ subject, limits });
   }
 
+  peek(subject: Subject, limits: Limits): Decision {
+    const rejection = subject.kind === "key" ? this.#rejections.find({ subject, limits }) : undefined;
+    return rejection ?? this.#options.local.peek(subject, limits);
+  }
+
   async usage(subject: Subject): Promise<Usage | undefined> {
-    const connection = this.#connection;
+    const connection = subject.kind === "key" ? this.#connection : undefined;
     try {
       if (connection) return await connection.usage(subject);
     } catch (cause) {
       if (connection) this.#reconnector.connectionFailed(connection, cause, subject);
     }
-    return this.#options.fallback.usage(subject);
+    return this.#options.local.usage(subject);
   }
 
-  /** Bans begin by Valkey's clock, so it and the clock that gives `at` should agree to within a second or so. */
-  async unban(subject: Subject, at: number): Promise<void> {
-    this.#rejections.unban(subject, at);
-    await this.#options.fallback.unban(subject, at);
+  async unban(subject: Subject, agoMs: number): Promise<void> {
+    const before = this.#options.clock.steadyNow() - agoMs;
+    this.#rejections.unban(subject, agoMs);
+    await this.#options.local.unban(subject, agoMs);
     const connection = this.#connection;
     try {
-      if (connection) return await connection.unban(subject, at);
+      if (connection) return await connection.unban(subject, agoMs);
     } catch (cause) {
       if (connection) this.#reconnector.connectionFailed(connection, cause, subject);
     }
     if (this.#pendingUnbans.size < MAX_PENDING_UNBANS) {
-      this.#pendingUnbans.set(formatSubject(subject), { subject, at });
+      this.#pendingUnbans.set(formatSubject(subject), { subject, before });
     }
   }
 
@@ -120,11 +129,11 @@ class ValkeyRateLimiter implements RateLimiter {
     this.#batcher?.close();
     this.#batcher = undefined;
     this.#connection = undefined;
-    await this.#options.fallback.close();
+    await this.#options.local.close();
   }
 
   #decideHere(request: DecisionRequest): Awaitable<Decision> {
-    return this.#rejections.find(request) ?? this.#options.fallback.decide(request.subject, request.limits);
+    return this.#rejections.find(request) ?? this.#options.local.decide(request.subject, request.limits);
   }
 
   #use(connection: Connection | undefined): void {
@@ -154,8 +163,8 @@ class ValkeyRateLimiter implements RateLimiter {
   /** Runs before requests use the connection: no key that was unbanned meanwhile is banned again. */
   async #sendPendingUnbans(connection: Connection): Promise<void> {
     try {
-      for (const [name, { subject, at }] of this.#pendingUnbans) {
-        await connection.unban(subject, at);
+      for (const [name, { subject, before }] of this.#pendingUnbans) {
+        await connection.unban(subject, this.#options.clock.steadyNow() - before);
         this.#pendingUnbans.delete(name);
       }
     } catch (error) {

@@ -1,20 +1,28 @@
 import type { SQL } from "bun";
 import type { ApiKey, Credential, NewKey } from "../../domain/api-keys.ts";
-import type { KeyChange, KeyStore } from "../../domain/ports.ts";
-import { applyChange, KEY_COLUMNS, keyOf, type KeyRow } from "../rows.ts";
+import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
+import {
+  applyChange,
+  CHANGED_KEY_COLUMNS,
+  type ChangedKeyRow,
+  changesOf,
+  KEY_COLUMNS,
+  keyOf,
+  type KeyRow,
+} from "../rows.ts";
 import type { Pools } from "./pools.ts";
 
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
+const SELECT_CREDENTIAL = `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
+  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = $1`;
 
 export class PostgresKeyStore implements KeyStore {
   constructor(private readonly pools: Pools) {}
 
   async findCredential(secretHash: string): Promise<Credential | undefined> {
-    const [row] = await this.#read<KeyRow & { validUntil: bigint | null }>(
-      `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
-       FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = $1`,
-      secretHash,
+    const [row] = await this.pools.lookUps.query((sql) =>
+      sql.unsafe<(KeyRow & { validUntil: bigint | null })[]>(SELECT_CREDENTIAL, [secretHash]),
     );
     if (row === undefined) return undefined;
     const key = keyOf(row);
@@ -22,15 +30,15 @@ export class PostgresKeyStore implements KeyStore {
   }
 
   /** One statement, so that the revision and the keys come from the same snapshot. */
-  async changesSince(since: number): Promise<{ revision: number; changed: readonly ApiKey[] }> {
-    const rows = await this.#read<{ current: bigint } & (KeyRow | { id: null })>(
-      `SELECT current.revision AS current, ${KEY_COLUMNS}
+  async changesSince(since: number): Promise<KeyChanges> {
+    const rows = await this.#read<{ current: bigint } & (ChangedKeyRow | { id: null })>(
+      `SELECT current.revision AS current, ${CHANGED_KEY_COLUMNS}
        FROM key_revision AS current LEFT JOIN api_keys ON api_keys.revision > $1
        WHERE sole = 1 ORDER BY api_keys.revision`,
       since,
     );
-    const changed = rows.flatMap((row) => (row.id === null ? [] : keyOf(row)));
-    return { revision: Number(rows[0]?.current ?? 0), changed };
+    const changed = rows.flatMap((row) => (row.id === null ? [] : row));
+    return { revision: Number(rows[0]?.current ?? 0), ...changesOf(changed, since) };
   }
 
   async listKeys(): Promise<readonly ApiKey[]> {
@@ -71,6 +79,9 @@ export class PostgresKeyStore implements KeyStore {
       const { plan, limits, revokedAt, unbannedAt } = applyChange(await requireKey(tx, id), change);
       await tx`UPDATE api_keys SET plan = ${plan}, per_minute = ${limits?.perMinute}, per_day = ${limits?.perDay},
         revoked_at = ${revokedAt}, pardoned_at = ${unbannedAt}, revision = ${revision} WHERE id = ${id}`;
+      if (change.unbannedAt !== undefined) {
+        await tx`UPDATE api_keys SET unban_revision = ${revision} WHERE id = ${id}`;
+      }
     });
   }
 

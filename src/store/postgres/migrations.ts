@@ -75,6 +75,21 @@ export const MIGRATIONS: readonly Migration[] = [
       INSERT INTO key_revision VALUES (1, 0);
     `,
   },
+  {
+    version: 3,
+    name: "server settings",
+    sql: `
+      CREATE TABLE server_settings (
+        name text PRIMARY KEY,
+        value text NOT NULL
+      );
+    `,
+  },
+  {
+    version: 4,
+    name: "revisions of unbans",
+    sql: "ALTER TABLE api_keys ADD COLUMN unban_revision bigint",
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -20,16 +20,19 @@ const READ_CONNECTIONS = 2;
 const CREATE_CONNECTIONS = 1;
 /** Each transaction occupies a connection. */
 const WRITE_CONNECTIONS = 2;
+/** Anybody can cause look-ups of keys; an instance runs few of them at a time. */
+const LOOK_UP_CONNECTIONS = 1;
 
 /**
- * One pool for reads, one for creating pets and one for all other writes. Reads do not wait behind a write that waits
- * for a lock, and creates do not wait behind orders. While commits fail (a disk that stalls, a missing replica), reads
- * continue.
+ * One pool for reads, one for creating pets, one for all other writes and one for looking up keys. Reads do not wait
+ * behind a write that waits for a lock, creates do not wait behind orders, and nothing waits behind unknown keys. While
+ * commits fail (a disk that stalls, a missing replica), reads continue.
  */
 export class Pools {
   readonly reads: ConnectionPool;
   readonly creates: ConnectionPool;
   readonly writes: ConnectionPool;
+  readonly lookUps: ConnectionPool;
   readonly timeoutMs: number;
   readonly maxQueued: number;
   readonly #onStateChange: (change: StateChange) => void;
@@ -55,16 +58,21 @@ export class Pools {
     // Creates wait for a single lock, that of the next identifier, which can take long when many instances create.
     this.creates = pool({ maxConnections: CREATE_CONNECTIONS, lockMs: Math.ceil(timeoutMs * 0.375) });
     this.writes = pool({ maxConnections: WRITE_CONNECTIONS });
+    this.lookUps = pool({ maxConnections: LOOK_UP_CONNECTIONS });
+  }
+
+  get #all(): readonly ConnectionPool[] {
+    return [this.reads, this.creates, this.writes, this.lookUps];
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.reads.close(), this.creates.close(), this.writes.close()]);
+    await Promise.all(this.#all.map((pool) => pool.close()));
   }
 
   /** A failed probe of one pool spares the queries of the others the wait for their own timeout. */
   #reportUnreachable(cause: unknown): void {
     if (isFromServer(cause)) return;
-    for (const pool of [this.reads, this.creates, this.writes]) pool.reportUnreachable(cause);
+    for (const pool of this.#all) pool.reportUnreachable(cause);
   }
 
   /** Reports "down" with the first pool and "up" with the last. */

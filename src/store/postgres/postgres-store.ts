@@ -1,6 +1,13 @@
 import type { SQL } from "bun";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/resources.ts";
-import type { IdempotentRequest, KeyStore, Page, PageQuery, Store } from "../../domain/ports.ts";
+import type {
+  IdempotentRequest,
+  KeyStore,
+  Page,
+  PageQuery,
+  SettingsStore,
+  Store,
+} from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
@@ -10,10 +17,12 @@ import { Orders } from "./orders.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
 import { QueryTimeout } from "./query-timeout.ts";
+import { PostgresSettingsStore } from "./settings.ts";
 
 export interface PostgresStores {
   readonly store: Store;
   readonly keys: KeyStore;
+  readonly settings: SettingsStore;
   close(): Promise<void>;
 }
 
@@ -31,20 +40,27 @@ const OPEN_OPTIONS = {
 
 /** Connects, migrates the tables, and opens the two stores, which share the connections. */
 export async function openPostgres(url: string, options: PoolsOptions = {}): Promise<PostgresStores> {
-  const sql = connect(url, { ...OPEN_OPTIONS, schema: options.schema });
   const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
+  let sql: SQL | undefined;
   try {
+    // Throws if the file of sslrootcert cannot be read.
+    sql = connect(url, { ...OPEN_OPTIONS, schema: options.schema });
     await timeout.race(prepare(sql, options.schema));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
   } finally {
     timeout.clear();
-    await sql.close({ timeout: 0 });
+    await sql?.close({ timeout: 0 });
   }
   const pools = new Pools(url, options);
   const store = new PostgresStore(pools);
-  return { store, keys: new PostgresKeyStore(pools), close: () => store.close() };
+  return {
+    store,
+    keys: new PostgresKeyStore(pools),
+    settings: new PostgresSettingsStore(pools),
+    close: () => store.close(),
+  };
 }
 
 async function prepare(sql: SQL, schema: string | undefined): Promise<void> {

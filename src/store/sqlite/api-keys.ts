@@ -1,7 +1,15 @@
 import type { Statement } from "bun:sqlite";
 import type { ApiKey, Credential, NewKey } from "../../domain/api-keys.ts";
-import type { KeyChange, KeyStore } from "../../domain/ports.ts";
-import { applyChange, KEY_COLUMNS, keyOf, type KeyRow } from "../rows.ts";
+import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
+import {
+  applyChange,
+  CHANGED_KEY_COLUMNS,
+  type ChangedKeyRow,
+  changesOf,
+  KEY_COLUMNS,
+  keyOf,
+  type KeyRow,
+} from "../rows.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
 
@@ -13,11 +21,11 @@ export class SqliteKeyStore implements KeyStore {
   readonly #selectByHash: Statement<CredentialRow, [string]>;
   readonly #selectById: Statement<KeyRow, [number]>;
   readonly #selectAll: Statement<KeyRow, []>;
-  readonly #selectChanged: Statement<KeyRow, [number]>;
+  readonly #selectChanged: Statement<ChangedKeyRow, [number]>;
   readonly #selectRevision: Statement<{ revision: bigint }, []>;
   readonly #incrementRevision: Statement<{ revision: bigint }, []>;
   readonly #insert: Statement<unknown, [string, string, Int, Int, number, Int, bigint]>;
-  readonly #updateKey: Statement<unknown, [string, Int, Int, Int, Int, bigint, number]>;
+  readonly #updateKey: Statement<unknown, [string, Int, Int, Int, Int, bigint | null, bigint, number]>;
   readonly #limitSecrets: Statement<unknown, [number, number]>;
   readonly #insertSecret: Statement<unknown, [string, number]>;
   readonly #updateRevision: Statement<unknown, [bigint, number]>;
@@ -28,7 +36,9 @@ export class SqliteKeyStore implements KeyStore {
       FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ?`);
     this.#selectById = connection.prepare(`${select} WHERE id = ?`);
     this.#selectAll = connection.prepare(`${select} ORDER BY id`);
-    this.#selectChanged = connection.prepare(`${select} WHERE revision > ? ORDER BY revision`);
+    this.#selectChanged = connection.prepare(
+      `SELECT ${CHANGED_KEY_COLUMNS} FROM api_keys WHERE revision > ? ORDER BY revision`,
+    );
     this.#selectRevision = connection.prepare("SELECT revision FROM key_revision");
     this.#incrementRevision = connection.prepare(
       "UPDATE key_revision SET revision = revision + 1 RETURNING revision",
@@ -36,7 +46,8 @@ export class SqliteKeyStore implements KeyStore {
     this.#insert = connection.prepare(`INSERT INTO api_keys
       (name, plan, per_minute, per_day, created_at, expires_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)`);
     this.#updateKey = connection.prepare(`UPDATE api_keys
-      SET plan = ?, per_minute = ?, per_day = ?, revoked_at = ?, pardoned_at = ?, revision = ? WHERE id = ?`);
+      SET plan = ?, per_minute = ?, per_day = ?, revoked_at = ?, pardoned_at = ?,
+        unban_revision = coalesce(?, unban_revision), revision = ? WHERE id = ?`);
     // A secret that already has an earlier end keeps it.
     this.#limitSecrets = connection.prepare(`UPDATE key_secrets
       SET valid_until = min(coalesce(valid_until, ?1), ?1) WHERE key_id = ?2`);
@@ -52,11 +63,10 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   /** Reads the revision before the keys: a change in between is then reported twice. The other order would miss it. */
-  changesSince(since: number): { revision: number; changed: readonly ApiKey[] } {
+  changesSince(since: number): KeyChanges {
     return translateErrors(() => {
       const revision = Number(this.#selectRevision.get()?.revision ?? 0);
-      if (revision <= since) return { revision, changed: [] };
-      return { revision, changed: this.#selectChanged.all(since).map(keyOf) };
+      return { revision, ...changesOf(revision > since ? this.#selectChanged.all(since) : [], since) };
     });
   }
 
@@ -101,7 +111,9 @@ export class SqliteKeyStore implements KeyStore {
     this.connection.transaction(() => {
       const { plan, limits, revokedAt = null, unbannedAt = null } = applyChange(this.#require(id), change);
       const { perMinute = null, perDay = null } = limits ?? {};
-      this.#updateKey.run(plan, perMinute, perDay, revokedAt, unbannedAt, this.#nextRevision(), id);
+      const revision = this.#nextRevision();
+      const unbanRevision = change.unbannedAt === undefined ? null : revision;
+      this.#updateKey.run(plan, perMinute, perDay, revokedAt, unbannedAt, unbanRevision, revision, id);
     });
   }
 

@@ -1,6 +1,7 @@
 import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import type { Migration } from "../migrations.ts";
 import { migrate, rejectForeignDatabase } from "./migrations.ts";
+import { createPrivateFile } from "./private-file.ts";
 import { isBusy, toUnavailable } from "./sqlite-errors.ts";
 
 /** A database, its prepared statements, and transactions. */
@@ -102,7 +103,8 @@ export function openDatabaseFor<T>(
   create: (connection: Connection) => T,
 ): T {
   try {
-    const database = new Database(path, { create: true, readwrite: true, safeIntegers: true, strict: true });
+    createPrivateFile(path);
+    const database = new Database(path, { readwrite: true, safeIntegers: true, strict: true });
     const connection = new Connection(database, options.writeWaitMs);
     try {
       configure(connection, options);

@@ -1,4 +1,6 @@
 import { Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { createPrivateFile } from "./private-file.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
 export interface ProcessLock {
@@ -12,29 +14,85 @@ const heldLocks = new Set<Database>();
  * Takes a lock that one process at a time can hold. The kernel releases it when the process ends, in whatever way.
  * Returns undefined when another process holds it.
  *
- * The lock is an exclusive transaction on a file of its own, which stays empty. Nothing else in this process may open
- * the file: closing any descriptor of a file drops all locks that the process has on it.
+ * The lock is an exclusive transaction on a file of its own. Nothing else in this process may open the file: closing
+ * any descriptor of a file drops all locks that the process has on it.
+ *
+ * A lock file that was removed or replaced since it was last locked says nothing about a process that locked the file
+ * before it. The lock is then taken only if no other process has one of the `databases` open.
  */
-export function acquireLock(path: string): ProcessLock | undefined {
-  let database: Database | undefined;
+export function acquireLock(path: string, databases: readonly string[] = []): ProcessLock | undefined {
+  let lock: Database | undefined;
   try {
-    database = new Database(path, { create: true, readwrite: true });
-    database.run("PRAGMA busy_timeout = 0");
-    database.run("BEGIN EXCLUSIVE");
-    return lockOn(database);
+    createPrivateFile(path);
+    lock = new Database(path, { readwrite: true });
+    lock.run("PRAGMA busy_timeout = 0");
+    // Holds the lock also between two transactions.
+    lock.run("PRAGMA locking_mode = EXCLUSIVE");
+    lock.run("PRAGMA journal_mode = MEMORY");
+    lock.run("BEGIN EXCLUSIVE");
+    if (!isMarked(lock, path)) {
+      if (databases.some(isOpenElsewhere)) {
+        lock.close(true);
+        return undefined;
+      }
+      mark(lock, path);
+    }
+    heldLocks.add(lock);
   } catch (error) {
-    database?.close(true);
+    lock?.close(true);
     if (isBusy(error)) return undefined;
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot lock ${path}: ${reason}`, { cause: error });
   }
-}
-
-function lockOn(database: Database): ProcessLock {
-  heldLocks.add(database);
+  const held = lock;
   return {
     release() {
-      if (heldLocks.delete(database)) database.close(true);
+      if (heldLocks.delete(held)) held.close(true);
     },
   };
+}
+
+/** The file contains its own inode number: a copy and a new file are another file. */
+function isMarked(lock: Database, path: string): boolean {
+  return lock.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version === markOf(path);
+}
+
+function mark(lock: Database, path: string): void {
+  lock.run(`PRAGMA user_version = ${markOf(path)}`);
+  lock.run("COMMIT");
+  lock.run("BEGIN EXCLUSIVE");
+}
+
+/** A positive 32-bit integer, as user_version holds it. */
+function markOf(path: string): number {
+  return (statSync(path).ino % 0x7fff_fffe) + 1;
+}
+
+/** Commands are done within this time. */
+const OPEN_ELSEWHERE_MS = 3_000;
+
+/** Every connection in WAL mode holds a shared lock on the file for as long as it is open. */
+function isOpenElsewhere(path: string): boolean {
+  if (!existsSync(path)) return false;
+  const deadline = performance.now() + OPEN_ELSEWHERE_MS;
+  while (!canLock(path)) {
+    if (performance.now() > deadline) return true;
+    Bun.sleepSync(20);
+  }
+  return false;
+}
+
+function canLock(path: string): boolean {
+  const database = new Database(path, { readwrite: true });
+  try {
+    database.run("PRAGMA busy_timeout = 0");
+    database.run("PRAGMA locking_mode = EXCLUSIVE");
+    database.run("BEGIN EXCLUSIVE");
+    return true;
+  } catch (error) {
+    // Opening the store reports every other error.
+    return !isBusy(error);
+  } finally {
+    database.close(true);
+  }
 }

@@ -17,7 +17,15 @@ import {
   type PetStatus,
 } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
-import type { IdempotentRequest, KeyStore, Page, PageQuery, Store, WriteResult } from "../../domain/ports.ts";
+import type {
+  IdempotentRequest,
+  KeyStore,
+  Page,
+  PageQuery,
+  SettingsStore,
+  Store,
+  WriteResult,
+} from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
@@ -28,11 +36,13 @@ import { MIGRATIONS } from "./migrations.ts";
 import { Orders } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { Pets } from "./pets.ts";
+import { SqliteSettingsStore } from "./settings.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
 export interface SqliteStores {
   readonly store: Store;
   readonly keys: KeyStore;
+  readonly settings: SettingsStore;
   readonly petJson: SqlitePetJson;
   close(): Promise<void>;
 }
@@ -48,10 +58,14 @@ export function openSqlite(path: string): SqliteStores {
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
   const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
-  const keys = openDatabaseFor(path, keyOptions, (connection) => new SqliteKeyStore(connection));
+  const { keys, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
+    keys: new SqliteKeyStore(connection),
+    settings: new SqliteSettingsStore(connection),
+  }));
   return {
     store,
     keys,
+    settings,
     petJson: store.petJson,
     async close() {
       keys.close();

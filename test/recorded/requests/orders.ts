@@ -42,7 +42,7 @@ export const orders: Scenario = {
       "placeOrder 415: a form",
       send("POST", "/store/orders", ["Content-Type: application/x-www-form-urlencoded"], "petId=1"),
     ],
-    ["placeOrder 413: more than 64 KiB", post("/store/orders", `{"petId":1${" ".repeat(65_536)}}`)],
+    ["placeOrder 413: more than 16 KiB", post("/store/orders", `{"petId":1${" ".repeat(16_384)}}`)],
 
     ["updateOrder 200: completed", end("1", "completed")],
     ["getPet 200: its order is completed, so it is sold", get("/pets/1")],
@@ -70,7 +70,7 @@ export const orders: Scenario = {
       "updateOrder 415: text/plain",
       send("PATCH", "/store/orders/3", ["Content-Type: text/plain"], '{"status":"completed"}'),
     ],
-    ["updateOrder 413: more than 64 KiB", patch("/store/orders/3", " ".repeat(65_537))],
+    ["updateOrder 413: more than 16 KiB", patch("/store/orders/3", " ".repeat(16_385))],
     [
       "updateOrder 200: Idempotency-Key is ignored",
       patch("/store/orders/3", { status: "completed" }, under("a b")),

@@ -7,10 +7,9 @@ const create = (body: unknown, ...headers: string[]) => post("/pets", body, ...h
 const named = (name: string) => create({ name, categoryId: 1 });
 /** `text` is a JSON value as it is written out. */
 const inCategory = (text: string) => create(`{"name":"Rex","categoryId":${text}}`);
-const JSON_64_KIB = '{"name":"Rex","categoryId":1}'.padEnd(65_536);
-/** Integers of sixteen digits or more are read in another way than the others. */
+const JSON_16_KIB = '{"name":"Rex","categoryId":1}'.padEnd(16_384);
 const nested = (categoryId: string) =>
-  `{"name":"Rex","categoryId":${categoryId},"more":${"[".repeat(30_000)}${"]".repeat(30_000)}}`;
+  `{"name":"Rex","categoryId":${categoryId},"more":${"[".repeat(8_000)}${"]".repeat(8_000)}}`;
 
 /** Pets, one by one: values, bodies, identifiers in paths. */
 export const pets: Scenario = {
@@ -141,8 +140,8 @@ export const pets: Scenario = {
     ["createPet 400: white space alone", create("  ")],
     ["createPet 400: a byte order mark", create('\ufeff{"name":"Rex","categoryId":1}')],
     ["createPet 400: not UTF-8", send("POST", "/pets", [JSON_TYPE], '{"name":"\xff","categoryId":1}')],
-    ["createPet 201: nested 30,000 levels deep", create(nested("1"))],
-    ["createPet 400: nested 30,000 levels deep, with a long integer", create(nested("9007199254740993"))],
+    ["createPet 201: nested 8,000 levels deep", create(nested("1"))],
+    ["createPet 201: nested 8,000 levels deep, with a long integer", create(nested("9007199254740993"))],
     ["createPet 400: no body", bare("POST", "/pets", JSON_TYPE)],
     ["createPet 400: no body and no Content-Type", bare("POST", "/pets")],
     ["createPet 400: an empty body of another type", send("POST", "/pets", ["Content-Type: text/plain"], "")],
@@ -168,11 +167,11 @@ export const pets: Scenario = {
       "createPet 201: a type in capitals",
       send("POST", "/pets", ["Content-Type: APPLICATION/JSON"], '{"name":"Rex","categoryId":1}'),
     ],
-    ["createPet 201: a body of 64 KiB", create(JSON_64_KIB)],
-    ["createPet 413: a body of 64 KiB and a byte", create(`${JSON_64_KIB} `)],
+    ["createPet 201: a body of 16 KiB", create(JSON_16_KIB)],
+    ["createPet 413: a body of 16 KiB and a byte", create(`${JSON_16_KIB} `)],
     [
       "createPet 413: before the type",
-      send("POST", "/pets", ["Content-Type: text/plain"], "x".repeat(65_537)),
+      send("POST", "/pets", ["Content-Type: text/plain"], "x".repeat(16_385)),
     ],
     ["createPet 201: a query is ignored", post("/pets?limit=0", { name: "Rex", categoryId: 1 })],
     ["listPets 200: a body is ignored", send("GET", "/pets?limit=1", [JSON_TYPE], "{")],

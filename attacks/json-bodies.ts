@@ -1,0 +1,54 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import type { Attack, Target } from "./attack.ts";
+import { worstBodies } from "./worst-bodies.ts";
+
+const CONNECTIONS = 300;
+const MAX_BODY_BYTES = 16_384;
+const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
+
+/** 300 bodies at once that cost much to parse, again and again. They need a key whose rate limit lets them through. */
+export const jsonBodies: Attack = {
+  name: "300 costly JSON bodies at once",
+  bars: { p99Ms: 50, memoryMb: 200 },
+  async run(target, signal) {
+    if (!LOOPBACK.test(target.host)) throw new Error(`${target.host} is not a loopback address`);
+    const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(target)));
+    const requests = [...worstBodies(MAX_BODY_BYTES).values()].map((body) => requestWith(body, target));
+    const endAll = () => sockets.forEach((socket) => socket.destroy());
+    signal.addEventListener("abort", endAll);
+    for (let round = 0; !signal.aborted && !sockets.some((socket) => socket.destroyed); round++) {
+      const request = requests[round % requests.length] ?? "";
+      await Promise.all(sockets.map((socket) => respondsTo(socket, request)));
+    }
+    endAll();
+  },
+};
+
+async function open({ host, port }: Target): Promise<Socket> {
+  const socket = connect({ host, port });
+  await once(socket, "connect");
+  socket.on("error", () => {});
+  return socket;
+}
+
+function requestWith(body: string, { host, port, key }: Target): string {
+  const length = Buffer.byteLength(body);
+  const headers = [`Host: ${host}:${port}`, `Authorization: Bearer ${key}`, "Content-Type: application/json"];
+  return `POST /v1/pets HTTP/1.1\r\n${headers.join("\r\n")}\r\nContent-Length: ${length}\r\n\r\n${body}`;
+}
+
+/** Resolves with the first bytes of the response, or when the connection ends. */
+function respondsTo(socket: Socket, request: string): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      socket.off("data", done);
+      socket.off("close", done);
+      resolve();
+    };
+    if (socket.destroyed) return resolve();
+    socket.once("data", done);
+    socket.once("close", done);
+    socket.write(request);
+  });
+}

@@ -1,0 +1,46 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "./cleanup.ts";
+import { OPENSSL, provide } from "./programs.ts";
+
+/** Paths of PEM files. */
+export interface Certificate {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** A certificate authority of our own, as operators of private networks have one. */
+export class CertificateAuthority {
+  readonly #folder = temporaryFolder("certificates");
+  readonly caFile = join(this.#folder, "ca.crt");
+  #issued = 0;
+
+  constructor() {
+    const subject = ["-subj", "/CN=Petstore test authority"];
+    this.#openssl("req", "-x509", ...newKey(join(this.#folder, "ca.key")), "-out", this.caFile, ...subject);
+  }
+
+  /** `names` as in the extension: `DNS:localhost,IP:127.0.0.1`. */
+  issue(names: string): Certificate {
+    const folder = join(this.#folder, String(++this.#issued));
+    mkdirSync(folder);
+    const [certFile, keyFile] = [join(folder, "server.crt"), join(folder, "server.key")];
+    const [request, extensions] = [join(folder, "request"), join(folder, "extensions")];
+    writeFileSync(extensions, `subjectAltName=${names}\n`);
+    this.#openssl("req", ...newKey(keyFile), "-out", request, "-subj", "/CN=petstore");
+    const signer = ["-CA", this.caFile, "-CAkey", join(this.#folder, "ca.key"), "-CAcreateserial"];
+    this.#openssl("x509", "-req", "-in", request, "-out", certFile, ...signer, "-extfile", extensions);
+    return { certFile, keyFile };
+  }
+
+  #openssl(...argv: string[]): void {
+    const { exitCode, stderr } = Bun.spawnSync([join(provide(OPENSSL), "openssl"), ...argv], {
+      stderr: "pipe",
+    });
+    if (exitCode !== 0) throw new Error(`openssl ${argv[0]} failed: ${stderr.toString()}`);
+  }
+}
+
+function newKey(path: string): string[] {
+  return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", path];
+}

@@ -1,0 +1,82 @@
+import type { Clock, RateLimiter } from "../domain/ports.ts";
+import type { Authenticator } from "./authenticator.ts";
+
+export interface FollowOptions {
+  readonly authenticator: Pick<Authenticator, "followChanges">;
+  readonly rateLimiter: Pick<RateLimiter, "unban">;
+  readonly clock: Clock;
+  /** Called when changes cannot be read, and when they can be read again. */
+  onUnreadable(error: unknown): void;
+  onReadable(): void;
+  /** Called at the first of the attempts that fail. */
+  onUnbanError(keyId: number, error: unknown): void;
+}
+
+interface Unban {
+  readonly id: number;
+  /** Bans that began before this time of the steady clock are to end. */
+  readonly before: number;
+  isFailing: boolean;
+}
+
+/** A server knows of a change within a second, also when one poll is slow. */
+const POLL_EVERY_MS = 250;
+
+/**
+ * Applies what other processes change in the key store: plans, secrets, revocations, unbans. Polls never overlap:
+ * a slow result would undo a later one. Returns a function that stops it.
+ *
+ * An unban ends the bans that began before it, and no later one. It is applied once in each process: the revision in
+ * the key store shows that it is new, so no other change of the key repeats it. Two times are known to lie before it,
+ * and it ends the bans that began before the later of the two:
+ *
+ * - the beginning of the last poll that did not show it, by the clock of this process. So it makes no difference by how
+ *   much the clock of the operator's machine is behind.
+ * - `unbannedAt`, by the operator's clock. If that clock is ahead, a ban may end that began in the time between the
+ *   unban and the poll that shows it, a quarter of a second.
+ */
+export function followKeyChanges(options: FollowOptions): () => void {
+  const { authenticator, rateLimiter, clock } = options;
+  const unbans = new Map<number, Unban>();
+  let isFailing = false;
+  let isStopped = false;
+  let timer = setTimeout(poll, POLL_EVERY_MS);
+
+  async function poll(): Promise<void> {
+    try {
+      await readChanges();
+      if (isFailing) options.onReadable();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) options.onUnreadable(error);
+      isFailing = true;
+    }
+    for (const unban of unbans.values()) await apply(unban);
+    if (!isStopped) timer = setTimeout(poll, POLL_EVERY_MS);
+  }
+
+  async function readChanges(): Promise<void> {
+    const { after, unbanned } = await authenticator.followChanges();
+    for (const { id, unbannedAt = 0 } of unbanned) {
+      const unbannedAgoMs = Math.max(0, clock.now() - unbannedAt);
+      unbans.set(id, { id, before: Math.max(after, clock.steadyNow() - unbannedAgoMs), isFailing: false });
+    }
+  }
+
+  /** An unban that fails is tried again after the next poll, and does not stop the others. */
+  async function apply(unban: Unban): Promise<void> {
+    const { id, before } = unban;
+    try {
+      await rateLimiter.unban({ kind: "key", id }, clock.steadyNow() - before);
+      unbans.delete(id);
+    } catch (error) {
+      if (!unban.isFailing) options.onUnbanError(id, error);
+      unban.isFailing = true;
+    }
+  }
+
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+}

@@ -1,0 +1,51 @@
+import { rmSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Config, pathsOf } from "../config/config.ts";
+import { writePrivateFile } from "../data-directory.ts";
+import { generateSecret, hashSecret } from "../domain/api-keys.ts";
+import { limitsOf } from "../domain/plans.ts";
+import type { KeyStore } from "../domain/ports.ts";
+import type { Context } from "./command.ts";
+import { formatLimits, formatSecret, formatSecretFile } from "./output.ts";
+
+export interface FirstKey {
+  /** Set if the secret goes to a file. */
+  readonly file?: string;
+  /** Writes the file. Returns a message with the secret, or with the path of the file. */
+  deliver(): string;
+  /** For a secret that nobody received. */
+  revoke(): Promise<void>;
+}
+
+/**
+ * Creates a key on a new database: once a key has existed, no later start creates one. Standard output that is not a
+ * terminal often becomes a log that others read, so the secret goes to a file.
+ */
+export async function createFirstKey(
+  { keys, url }: { keys: KeyStore; url: string },
+  config: Config,
+  { clock, isTerminal }: Pick<Context, "clock" | "isTerminal">,
+): Promise<FirstKey | undefined> {
+  const secret = generateSecret(config.environment);
+  const newKey = { name: "first key", plan: "free", createdAt: clock.now() } as const;
+  const key = await keys.createFirstKey(newKey, hashSecret(secret));
+  if (key === undefined) return undefined;
+  const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key, config.plans))})`;
+  const revoke = () => keys.updateKey(key.id, { revokedAt: clock.now() });
+  if (isTerminal) return { deliver: () => `${summary}:\n${formatSecret(secret, url)}`, revoke };
+
+  const file = resolve(pathsOf(config).firstKey);
+  let isWritten = false;
+  return {
+    file,
+    deliver() {
+      writePrivateFile(file, `${secret}\n`);
+      isWritten = true;
+      return `${summary} in a file:\n${formatSecretFile(file, url)}`;
+    },
+    async revoke() {
+      await revoke();
+      if (isWritten) rmSync(file, { force: true });
+    },
+  };
+}

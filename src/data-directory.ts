@@ -1,0 +1,51 @@
+import { chmodSync, mkdirSync, rmSync, type Stats, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { pathsOf, type StorageConfig } from "./config/config.ts";
+import type { Log } from "./log.ts";
+
+const OTHER_USERS = 0o077;
+
+/**
+ * Creates the directory if it is missing, and makes the files of earlier versions private: they hold the names and
+ * hashes of keys, and whoever can read a file can lock it.
+ */
+export function prepareDataDirectory(storage: StorageConfig, log?: Log): void {
+  createDirectory(storage.dataDir);
+  const open = databaseFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
+  for (const path of open) chmodSync(path, 0o600);
+  if (open.length > 0) log?.info("made files private that other users could read", { files: open });
+}
+
+function createDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
+/** Replaces the file, so that it has neither the mode nor the target of what was there. */
+export function writePrivateFile(path: string, text: string): void {
+  createDirectory(dirname(path));
+  rmSync(path, { force: true });
+  writeFileSync(path, text, { mode: 0o600, flag: "wx" });
+}
+
+/** Names of files are visible to whoever can read the directory, and whoever can write to it can replace them. */
+export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
+  const mode = (statOf(dataDir)?.mode ?? 0) & 0o777;
+  if ((mode & OTHER_USERS) === 0) return;
+  log.warn(`other users have access to the data directory; run chmod 700 ${dataDir}`, {
+    mode: mode.toString(8).padStart(4, "0"),
+  });
+}
+
+function databaseFiles(storage: StorageConfig): string[] {
+  const { store, usageStore, lock } = pathsOf(storage);
+  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]).concat(lock);
+}
+
+/** A file of another user is left as it is. */
+function isOpenToOthers(stats: Stats | undefined): boolean {
+  return stats !== undefined && (stats.mode & OTHER_USERS) !== 0 && stats.uid === process.getuid?.();
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}

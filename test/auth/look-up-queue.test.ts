@@ -1,0 +1,162 @@
+import { describe, expect, test } from "bun:test";
+import { Unavailable } from "../../src/contract/errors.ts";
+import { type Credential, generateSecret } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { address } from "../subjects.ts";
+import { TestClock } from "../test-clock.ts";
+import { MapKeyStore } from "./map-key-store.ts";
+import { CLIENT, openAuthenticator } from "./open-authenticator.ts";
+
+const OTHER_CLIENT = { ...CLIENT, remoteAddress: "192.0.2.2" };
+const newSecret = () => generateSecret("production");
+
+async function setUp() {
+  const keys = new MapKeyStore();
+  const clock = new TestClock();
+  const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN });
+  const authenticator = await openAuthenticator({ keys, clock, rateLimiter });
+  const authenticate = (secret: string, client = CLIENT) =>
+    authenticator.authenticate(`Bearer ${secret}`, client);
+  /** Counts a request of the client without a valid key, as the service does after each. */
+  const count = (client = CLIENT) =>
+    rateLimiter.decide(address(client.remoteAddress), DEFAULT_PLANS.anonymous);
+  const exhaust = () => {
+    while (count().outcome === "allowed");
+  };
+  /** How many of the unknown secrets are looked up. */
+  const lookUpsOf = (secrets: readonly string[]) => {
+    const before = keys.lookUps;
+    for (const secret of secrets) authenticate(secret);
+    return keys.lookUps - before;
+  };
+  return { keys, clock, authenticator, authenticate, count, exhaust, lookUpsOf };
+}
+
+/** Look-ups end when the test releases them. */
+function delay(keys: MapKeyStore) {
+  const delayed: (() => void)[] = [];
+  keys.respond = (found) =>
+    new Promise<Credential | undefined>((resolve) => delayed.push(() => resolve(found)));
+  return {
+    async releaseAll() {
+      while (delayed.length > 0) {
+        for (const resolve of delayed.splice(0)) resolve();
+        await Bun.sleep(0);
+      }
+    },
+  };
+}
+
+const secrets = (length: number) => Array.from({ length }, newSecret);
+
+describe("look-ups of unknown keys", () => {
+  test("16 run at a time and 1,000 wait; the next key is not looked up", async () => {
+    const { keys, authenticate } = await setUp();
+    const delayed = delay(keys);
+    const { id, secret } = keys.create();
+    const waiting = secrets(1_015).map((secret) => authenticate(secret));
+    const last = authenticate(secret);
+    expect(keys.lookUps).toBe(16);
+    expect(authenticate(newSecret())).toEqual(new Unavailable("too many keys are being looked up"));
+    await delayed.releaseAll();
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(["invalid_api_key"]));
+    expect(await last).toMatchObject({ keyId: id });
+    expect(keys.lookUps).toBe(1_016);
+  });
+
+  test("one that fails makes room for the next", async () => {
+    const { keys, authenticate } = await setUp();
+    const { promise, reject } = Promise.withResolvers<never>();
+    keys.respond = () => promise;
+    const failing = secrets(16).map((secret) => authenticate(secret));
+    const { id, secret } = keys.create();
+    const next = authenticate(secret);
+    keys.respond = (found) => Promise.resolve(found);
+    reject(new Unavailable("the store is unavailable"));
+    for (const result of failing) expect(await result).toBeInstanceOf(Unavailable);
+    expect(await next).toMatchObject({ keyId: id });
+  });
+
+  test("those that wait end without a look-up once their address is at its limit", async () => {
+    const { keys, authenticate, exhaust } = await setUp();
+    const delayed = delay(keys);
+    const results = secrets(1_016).map((secret) => authenticate(secret));
+    const other = authenticate(newSecret(), OTHER_CLIENT);
+    expect(other).toBeInstanceOf(Unavailable);
+    exhaust();
+    await delayed.releaseAll();
+    const failures = (await Promise.all(results)).filter((result) => result instanceof Unavailable);
+    // Of those that wait, 50 are looked up all the same.
+    expect([failures.length, keys.lookUps]).toEqual([950, 66]);
+  });
+
+  test("a key that was verified before does not wait behind them after a change", async () => {
+    const { keys, authenticator, authenticate, exhaust } = await setUp();
+    const { id, secret } = keys.create();
+    authenticate(secret);
+    const delayed = delay(keys);
+    for (const unknown of secrets(1_016)) authenticate(unknown);
+    exhaust();
+    keys.update(id, { plan: "pro" });
+    await authenticator.followChanges();
+    keys.respond = (found) => found;
+    expect(authenticate(secret)).toMatchObject({ keyId: id, limits: DEFAULT_PLANS.pro });
+    await delayed.releaseAll();
+  });
+});
+
+describe("look-ups behind an address at its limit", () => {
+  test("unknown keys are looked up until the limit is reached, then 50 at once and 100 a second", async () => {
+    const { clock, count, exhaust, lookUpsOf } = await setUp();
+    for (let i = 0; i < 299; i++) count();
+    expect(lookUpsOf(secrets(500))).toBe(500);
+    exhaust();
+    expect(lookUpsOf(secrets(500))).toBe(50);
+    expect(lookUpsOf(secrets(500))).toBe(0);
+    clock.advance(100);
+    expect(lookUpsOf(secrets(500))).toBe(10);
+    clock.advance(3_600_000);
+    exhaust();
+    expect(lookUpsOf(secrets(500))).toBe(50);
+  });
+
+  test("another address is not affected", async () => {
+    const { keys, authenticate, exhaust, lookUpsOf } = await setUp();
+    exhaust();
+    lookUpsOf(secrets(500));
+    const { id, secret } = keys.create();
+    expect(authenticate(secret)).toBeInstanceOf(Unavailable);
+    expect(authenticate(secret, OTHER_CLIENT)).toMatchObject({ keyId: id });
+  });
+
+  test("a new valid key gets in within four requests, while others send 1,000 unknown keys a second", async () => {
+    const { keys, clock, authenticate, exhaust, lookUpsOf } = await setUp();
+    for (let round = 0; round < 20; round++) {
+      const { id, secret } = keys.create();
+      const results: unknown[] = [];
+      for (let second = 0; second < 4; second++, clock.advance(1_000)) {
+        exhaust();
+        lookUpsOf(secrets(1_000));
+        results.push(authenticate(secret));
+      }
+      expect(results).toContainEqual(expect.objectContaining({ keyId: id }));
+    }
+  });
+
+  test("keys that are sent again and again get 100 look-ups at once and 100 a second", async () => {
+    const { keys, clock, exhaust, lookUpsOf } = await setUp();
+    exhaust();
+    const sent = secrets(500);
+    keys.respond = () => Promise.reject(new Unavailable("nothing is cached"));
+    for (const lookUps of [100, 200, 300]) {
+      for (let i = 0; i < 20; i++) {
+        lookUpsOf(sent);
+        await Bun.sleep(1);
+      }
+      expect(keys.lookUps).toBe(lookUps);
+      clock.advance(1_000);
+    }
+  });
+});

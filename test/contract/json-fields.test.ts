@@ -1,0 +1,230 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { worstBodies } from "../../attacks/worst-bodies.ts";
+import { NESTED, parseFields } from "../../src/contract/json-fields.ts";
+import { NewPet } from "../../src/contract/resources.ts";
+import { Invalid } from "../../src/contract/schema.ts";
+
+const NAMES = ["name", "categoryId", "status"];
+
+/** Starts the scan of the whole text, as any nested value does. */
+const SCANNED = { first: '{"first":[],', last: ',"last":{}}' };
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const accepts = (text: string) => parseFields(text, NAMES) !== undefined;
+
+const space = fc.string({ unit: fc.constantFrom(" ", "\t", "\n", "\r"), maxLength: 3 });
+/** What JSON is made of, and what resembles it. */
+const PIECES = [
+  ..."{}[]:,\"\\/0123456789-+.eE \t\n\r\0\v\f\u001f\u007f\u00a0\u2028\ufeff'abfnrtuTNxé",
+  ...'true false null NaN Infinity undefined "" "a" "name": "__proto__": \ud800 /**/'.split(" "),
+  ..."\\ud800 \\u12 \\u004 \\u00g0 \\x41 1e5 -0 01 1. .5 1e 1e+ 0x1".split(" "),
+];
+const piece = fc.constantFrom(...PIECES);
+const soup = fc.string({ unit: piece, maxLength: 12 });
+const escape = fc.constantFrom(
+  '\\"',
+  "\\\\",
+  "\\/",
+  "\\b",
+  "\\n",
+  "\\u0041",
+  "\\uD83D\\uDE00",
+  "\\uDFff",
+  "\\u0000",
+);
+const string = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: "grapheme" }).map((text) => JSON.stringify(text).slice(1, -1)),
+      escape,
+    ),
+  )
+  .map((parts) => `"${parts.join("")}"`);
+const number = fc.oneof(
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+  fc.constantFrom("0", "-0", "1E5", "1e-5", "1.50e+005", "-0.0", "1e999999999", "9007199254740993", "0.0e0"),
+);
+
+/** JSON text with white space, duplicate names, escapes and odd numbers. */
+const { value: json } = fc.letrec<{ value: string; array: string; object: string }>((tie) => {
+  const list = (item: fc.Arbitrary<string>) =>
+    fc.array(
+      fc.tuple(space, item, space).map((parts) => parts.join("")),
+      { maxLength: 4 },
+    );
+  const name = fc.oneof(string, fc.constantFrom('"name"', '"__proto__"', '"999"', '""', '"n\\u0061me"'));
+  const member = fc.tuple(name, space, space, tie("value"));
+  const scalar = fc.oneof(string, number, fc.constantFrom("true", "false", "null"));
+  return {
+    value: fc.oneof({ maxDepth: 4, depthSize: "small" }, scalar, tie("array"), tie("object")),
+    array: fc.tuple(list(tie("value")), space).map(([items, blank]) => `[${items.join(",") || blank}]`),
+    object: fc
+      .tuple(list(member.map(([key, before, after, value]) => `${key}${before}:${after}${value}`)), space)
+      .map(([members, blank]) => `{${members.join(",") || blank}}`),
+  };
+});
+
+const mutated = fc
+  .tuple(json, fc.nat(), fc.nat(3), fc.oneof(piece, fc.constant("")))
+  .map(([text, at, removed, inserted]) => {
+    const position = at % (text.length + 1);
+    return text.slice(0, position) + inserted + text.slice(position + removed);
+  });
+
+describe("parseFields accepts exactly what JSON.parse accepts:", () => {
+  const expectSame = (text: string) => {
+    for (const body of [text, `{"x":${text}}`, `[${text}]`, `{"x":[{"y":${text}}]}`, `{"x":1e0,${text}}`]) {
+      expect([body, accepts(body)]).toEqual([body, isJson(body)]);
+    }
+  };
+
+  test("JSON texts", () => {
+    fc.assert(
+      fc.property(json, (text) => {
+        expect(isJson(text)).toBe(true);
+        expectSame(text);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("JSON texts with one change", () => {
+    fc.assert(fc.property(mutated, expectSame), { numRuns: 2_000 });
+  });
+
+  test("pieces of JSON in any order", () => {
+    fc.assert(fc.property(soup, expectSame), { numRuns: 2_000 });
+  });
+
+  test("every character in a string, before a value and after an escape", () => {
+    for (let code = 0; code < 0x3000; code++) {
+      const character = String.fromCharCode(code);
+      for (const text of [
+        `["${character}"]`,
+        `[${character}0]`,
+        `["\\${character}"]`,
+        `["\\u00${character}0"]`,
+      ]) {
+        expect([code, accepts(text)]).toEqual([code, isJson(text)]);
+      }
+    }
+  });
+
+  test("nesting as deep as a body can have it", () => {
+    for (const [open, close] of [
+      ["[", "]"],
+      ['{"":', "}"],
+      ['[{"a":', "}]"],
+    ] as const) {
+      const depth = Math.floor(16_384 / (open.length + close.length));
+      const text = `${open.repeat(depth)}0${close.repeat(depth)}`;
+      expect([accepts(text), isJson(text)]).toEqual([true, true]);
+      for (const other of [text.slice(0, -1), text + close, text.replace("0", ""), text.replace("0", "]")]) {
+        expect(accepts(other)).toBe(isJson(other));
+      }
+    }
+  });
+});
+
+describe("parseFields", () => {
+  /** The value with nested objects and arrays as `parseFields` returns them. */
+  const flat = (value: unknown) => (typeof value === "object" && value !== null ? NESTED : value);
+
+  test("returns the values that JSON.parse returns, the last one of a name", () => {
+    const scalar = fc.oneof(
+      string,
+      fc.integer().map(String),
+      fc.constantFrom("true", "false", "null", "{}", "[[]]"),
+    );
+    const name = fc.constantFrom(
+      '"name"',
+      '"n\\u0061me"',
+      '"categoryId"',
+      '"status"',
+      '"__proto__"',
+      '"\\name"',
+      '"x"',
+    );
+    const members = fc.array(fc.tuple(name, scalar), { maxLength: 6 });
+    fc.assert(
+      fc.property(members, (pairs) => {
+        const text = `${SCANNED.first}${pairs.map((pair) => `${pair.join(":")},`).join("")}"x":0${SCANNED.last}`;
+        const expected = JSON.parse(text) as Record<string, unknown>;
+        const known = NAMES.filter((field) => Object.hasOwn(expected, field));
+        expect(parseFields(text, NAMES)).toEqual(
+          Object.fromEntries(known.map((field) => [field, flat(expected[field])])),
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("keeps the digits of numbers, beside nested values and without them", () => {
+    const read = (literal: string) => [
+      NewPet.read(parseFields(`{"name":"Rex","categoryId":${literal}}`, NAMES)),
+      NewPet.read(parseFields(`{"a":[{"categoryId":1}],"name":"Rex","categoryId":${literal}}`, NAMES)),
+    ];
+    const rex = (categoryId: bigint) => ({ name: "Rex", categoryId });
+    expect(read("9007199254740993")).toEqual([rex(9007199254740993n), rex(9007199254740993n)]);
+    expect(read("1.0")).toEqual([rex(1n), rex(1n)]);
+    expect(read("1e3")).toEqual([rex(1000n), rex(1000n)]);
+    for (const literal of [
+      "1e999999999",
+      "1.5",
+      "9007199254740992.5",
+      "9223372036854775808",
+      '"1"',
+      "[1]",
+      "{}",
+    ]) {
+      for (const result of read(literal)) {
+        const problems = ["categoryId must be an integer from -2^63 to 2^63 - 1"];
+        expect(result).toEqual(new Invalid(problems));
+      }
+    }
+  });
+
+  test("a prototype cannot be given", () => {
+    const text = '{"__proto__":{"name":"Rex","categoryId":1}}';
+    expect(parseFields(text, NAMES)).toEqual({});
+    expect(NewPet.read(parseFields(text, NAMES))).toBeInstanceOf(Invalid);
+  });
+
+  test("JSON that is not an object is no object to a schema", () => {
+    for (const text of ["[]", " [{}] ", "null", "1e0", "-1", '"{"', "true", "[[1e5]]"]) {
+      expect(NewPet.read(parseFields(text, NAMES))).toEqual(
+        new Invalid(["The request body must be a JSON object"]),
+      );
+    }
+  });
+});
+
+describe("a body of 16 KiB takes at most 2 ms:", () => {
+  /** The shortest of several runs: a busy machine makes some of them long. */
+  function shortestMs(run: () => unknown): number {
+    let shortest = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 50; i++) {
+      const started = performance.now();
+      run();
+      shortest = Math.min(shortest, performance.now() - started);
+    }
+    return shortest;
+  }
+
+  for (const [description, body] of worstBodies(16_384)) {
+    test(description, () => {
+      expect(Buffer.byteLength(body)).toBeGreaterThan(16_000);
+      expect(Buffer.byteLength(body)).toBeLessThanOrEqual(16_384);
+      expect(shortestMs(() => NewPet.read(parseFields(body, NAMES)))).toBeLessThan(2);
+    });
+  }
+});

@@ -1,0 +1,27 @@
+import type { Clock } from "../src/domain/ports.ts";
+
+/** A clock that moves only when a test moves it. */
+export class TestClock implements Clock {
+  stepMs = 0;
+
+  /** `time` is that of the steady clock. */
+  constructor(public time = Date.parse("2026-11-15T12:00:00Z")) {}
+
+  now(): number {
+    return this.time + this.stepMs;
+  }
+
+  steadyNow(): number {
+    return this.time;
+  }
+
+  /** Lets time pass. */
+  advance(ms: number): void {
+    this.time += ms;
+  }
+
+  /** Sets the machine's clock forward or back; no time passes. */
+  step(byMs: number): void {
+    this.stepMs += byMs;
+  }
+}
