@@ -1,5 +1,6 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
+import type { TlsFiles } from "./config/tls.ts";
 import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
@@ -9,7 +10,7 @@ import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
-import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
+import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -117,8 +118,8 @@ function systemClock(log: Log): Clock {
 
 function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
   return followTlsFiles(files, {
-    onChange(contents) {
-      server.setTlsCredentials(contents);
+    onChange(credentials) {
+      server.setTlsCredentials(credentials);
       log.info("new connections get the new TLS certificate", { file: files.certFile });
     },
     onError: (error) => log.error("the new TLS certificate cannot be used; the one before stays", { error }),
