@@ -3,15 +3,16 @@ export interface Target {
   readonly port: number;
   /** A valid API key, for attacks that need one. */
   readonly key?: string;
-  /** Of the server process. */
-  readonly pid: number;
 }
 
 /** Load that must not harm other clients. */
 export interface Attack {
   readonly name: string;
+  readonly title: string;
   /** What must hold while the attack runs: the latency of a well-behaved client, and the memory of the server. */
   readonly bars: { readonly p99Ms?: number; readonly memoryMb?: number };
+  /** Limit of open files of the server, if the attack depends on it. */
+  readonly openFiles?: number;
   /** Attacks until the signal aborts. */
   run(target: Target, signal: AbortSignal): Promise<void>;
 }

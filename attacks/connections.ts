@@ -9,9 +9,9 @@ export interface ConnectionOptions {
   /** Whether a connection that ends is replaced by a new one. */
   readonly reconnects: boolean;
   /** Whether the attack begins when all connections are open: an attacker who already sends is slow to open more. */
-  readonly opensAllFirst: boolean;
+  readonly opensAllFirst?: boolean;
   /** Attacks on one connection. */
-  attack(socket: Socket): void;
+  onOpen(socket: Socket): void;
 }
 
 const OPENED_AT_ONCE = 50;
@@ -22,14 +22,14 @@ const RECONNECT_MS = 100;
 /** Holds connections open until the signal aborts. */
 export async function holdConnections(target: Target, options: ConnectionOptions, signal: AbortSignal) {
   const sockets = new Set<Socket>();
-  let isAttacking = !options.opensAllFirst;
+  let isAttacking = options.opensAllFirst !== true;
   const open = (number: number) => {
     if (signal.aborted) return;
     const { host, port } = target;
     const localAddress = addressOf(Math.floor(number / options.perAddress));
     const socket = connect({ host, port, localAddress });
     sockets.add(socket);
-    socket.on("connect", () => isAttacking && options.attack(socket));
+    socket.on("connect", () => isAttacking && options.onOpen(socket));
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
@@ -42,7 +42,7 @@ export async function holdConnections(target: Target, options: ConnectionOptions
   }
   if (options.opensAllFirst) {
     isAttacking = true;
-    for (const socket of sockets) if (!socket.connecting) options.attack(socket);
+    for (const socket of sockets) if (!socket.connecting) options.onOpen(socket);
   }
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
@@ -52,7 +52,7 @@ export async function holdConnections(target: Target, options: ConnectionOptions
 }
 
 /** 127.0.0.2 and on, so that a client at 127.0.0.1 is nobody's neighbour. */
-function addressOf(index: number): string {
+export function addressOf(index: number): string {
   const host = index + 2;
   return `127.0.${host >> 8}.${host & 255}`;
 }

@@ -1,19 +1,22 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Attack, Target } from "./attack.ts";
+import { addressOf } from "./connections.ts";
 import { worstBodies } from "./worst-bodies.ts";
 
 const CONNECTIONS = 300;
+const PER_ADDRESS = 100;
 const MAX_BODY_BYTES = 16_384;
-const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
 /** 300 bodies at once that cost much to parse, again and again. They need a key whose rate limit lets them through. */
 export const jsonBodies: Attack = {
-  name: "300 costly JSON bodies at once",
+  name: "json-bodies",
+  title: "300 costly JSON bodies at once",
   bars: { p99Ms: 50, memoryMb: 200 },
   async run(target, signal) {
-    if (!LOOPBACK.test(target.host)) throw new Error(`${target.host} is not a loopback address`);
-    const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(target)));
+    const sockets = await Promise.all(
+      Array.from({ length: CONNECTIONS }, (_, number) => open(target, number)),
+    );
     const requests = [...worstBodies(MAX_BODY_BYTES).values()].map((body) => requestWith(body, target));
     const endAll = () => sockets.forEach((socket) => socket.destroy());
     signal.addEventListener("abort", endAll);
@@ -22,11 +25,12 @@ export const jsonBodies: Attack = {
       await Promise.all(sockets.map((socket) => respondsTo(socket, request)));
     }
     endAll();
+    if (!signal.aborted) throw new Error("the server closed a connection");
   },
 };
 
-async function open({ host, port }: Target): Promise<Socket> {
-  const socket = connect({ host, port });
+async function open({ host, port }: Target, number: number): Promise<Socket> {
+  const socket = connect({ host, port, localAddress: addressOf(Math.floor(number / PER_ADDRESS)) });
   await once(socket, "connect");
   socket.on("error", () => {});
   return socket;

@@ -6,7 +6,9 @@ const HEADERS = Array.from({ length: 120 }, (_, i) => `X-Header-${i}: ${"x".repe
 
 /** Every connection sends one large request, each with other header fields, and then nothing. */
 export const largeHeads: Attack = {
-  name: "idle connections after large heads",
+  name: "large-heads",
+  title: "10,000 idle connections after heads of 16 KiB",
+  openFiles: 12_000,
   bars: { p99Ms: 50, memoryMb: 250 },
   run(target, signal) {
     let number = 0;
@@ -16,8 +18,7 @@ export const largeHeads: Attack = {
         count: 10_000,
         perAddress: 200,
         reconnects: false,
-        opensAllFirst: false,
-        attack(socket) {
+        onOpen(socket) {
           socket.on("data", () => {});
           socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Number: ${number++}\r\n${HEADERS}\r\n`);
         },

@@ -5,7 +5,8 @@ const REQUESTS = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100);
 
 /** The largest response that needs no key, as often as the server sends it. */
 export const pipelinedPages: Attack = {
-  name: "pipelined public pages",
+  name: "pages",
+  title: "200 connections pipeline /openapi.json",
   bars: { p99Ms: 50 },
   run: (target, signal) =>
     holdConnections(
@@ -15,7 +16,7 @@ export const pipelinedPages: Attack = {
         perAddress: 100,
         reconnects: true,
         opensAllFirst: true,
-        attack: (socket) => repeatText(socket, REQUESTS),
+        onOpen: (socket) => repeatText(socket, REQUESTS),
       },
       signal,
     ),

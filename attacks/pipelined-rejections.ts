@@ -5,7 +5,8 @@ const REQUESTS = "GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100);
 
 /** Requests without a key: 401 at first, then 429. */
 export const pipelinedRejections: Attack = {
-  name: "pipelined rejections",
+  name: "rejections",
+  title: "2,000 connections pipeline rejected requests",
   bars: { p99Ms: 50 },
   run: (target, signal) =>
     holdConnections(
@@ -15,7 +16,7 @@ export const pipelinedRejections: Attack = {
         perAddress: 100,
         reconnects: true,
         opensAllFirst: true,
-        attack: (socket) => repeatText(socket, REQUESTS),
+        onOpen: (socket) => repeatText(socket, REQUESTS),
       },
       signal,
     ),

@@ -1,7 +1,5 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { TlsFiles } from "./config/tls.ts";
-import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
@@ -10,6 +8,7 @@ import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
+import type { TlsFiles } from "./config/tls.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 
 export interface App {
@@ -72,7 +71,6 @@ export async function serveOn(
     });
   }
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
-  const servers = serversOf(config, baseUrl);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -84,7 +82,13 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
-    openApi: () => openApiJson({ servers, current: environment, plans, ban: config.ban }),
+    docsSettings: {
+      environment,
+      servers: serversOf(config, baseUrl),
+      plans,
+      ban: config.ban,
+      maxConnectionsPerAddress: config.maxConnectionsPerAddress,
+    },
     isShuttingDown: () => server.isShuttingDown,
   });
   const stopPolling = followKeyChanges({
@@ -118,8 +122,8 @@ function systemClock(log: Log): Clock {
 
 function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
   return followTlsFiles(files, {
-    onChange(credentials) {
-      server.setTlsCredentials(credentials);
+    onChange(contents) {
+      server.setTlsCredentials(contents);
       log.info("new connections get the new TLS certificate", { file: files.certFile });
     },
     onError: (error) => log.error("the new TLS certificate cannot be used; the one before stays", { error }),

@@ -1,0 +1,72 @@
+import { HttpConnection, sendOnce } from "../harness/http-connection.ts";
+import { quantile } from "../harness/statistics.ts";
+
+/** Every 20 ms one request on the connection that stays open, and one on a new connection: 100 a second in all. */
+const INTERVAL_MS = 20;
+
+export interface Latency {
+  readonly p50: number;
+  readonly p99: number;
+  readonly worst: number;
+  readonly requests: number;
+}
+
+export interface GoodClientFigures {
+  readonly keptConnection: Latency;
+  readonly newConnections: Latency;
+  /** Causes of requests that did not get status 200. */
+  readonly failures: readonly string[];
+}
+
+interface GoodClientOptions {
+  readonly port: number;
+  readonly key: string;
+  readonly seconds: number;
+}
+
+export async function measureGoodClient(options: GoodClientOptions): Promise<GoodClientFigures> {
+  const { port, key, seconds } = options;
+  const request = { path: "/v1/pets", headers: [["Authorization", `Bearer ${key}`]] } as const;
+  const failures: string[] = [];
+  const measure = async (send: () => Promise<{ status: number }>, latencies: number[]) => {
+    const startedAt = performance.now();
+    try {
+      const { status } = await send();
+      if (status !== 200) failures.push(`status ${status}`);
+    } catch (error) {
+      failures.push(error instanceof Error ? error.message : String(error));
+    }
+    latencies.push(performance.now() - startedAt);
+  };
+
+  let connection: HttpConnection | undefined;
+  let previous: Promise<unknown> = Promise.resolve();
+  const sendOnKept = () => {
+    // A request that has to wait for the response before it has waited since it was due.
+    const response = previous.then(async () => {
+      if (!connection?.isOpen) connection = await HttpConnection.open(port);
+      return connection.send(request);
+    });
+    previous = response.catch(() => {});
+    return response;
+  };
+
+  const kept: number[] = [];
+  const fresh: number[] = [];
+  const pending: Promise<void>[] = [];
+  const startedAt = performance.now();
+  for (let number = 0; number < (seconds * 1_000) / INTERVAL_MS; number++) {
+    await Bun.sleep(Math.max(0, startedAt + number * INTERVAL_MS - performance.now()));
+    pending.push(
+      measure(sendOnKept, kept),
+      measure(() => sendOnce(port, request), fresh),
+    );
+  }
+  await Promise.all(pending);
+  connection?.close();
+  return { keptConnection: latencyOf(kept), newConnections: latencyOf(fresh), failures };
+}
+
+function latencyOf(ms: readonly number[]): Latency {
+  return { p50: quantile(ms, 0.5), p99: quantile(ms, 0.99), worst: Math.max(...ms), requests: ms.length };
+}
