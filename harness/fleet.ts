@@ -1,9 +1,6 @@
 import { createKey, type LogLine, type PetstoreServer, runKeysCommand, startPetstore } from "./petstore.ts";
 import { freePorts } from "./ports.ts";
 
-/** All clients of a fleet are on this machine. */
-const LOAD_FROM_ONE_ADDRESS = ["--max-connections-per-address", "0"];
-
 export interface FleetOptions {
   readonly size: number;
   /** Flags that say where the data is, for the servers and for the commands on keys. */
@@ -11,6 +8,9 @@ export interface FleetOptions {
   readonly flags?: readonly string[];
   readonly under?: readonly string[];
 }
+
+/** All clients of a fleet have the same address. */
+const ONE_CLIENT_ADDRESS = ["--max-connections-per-address", "0"];
 
 /** Several Petstore servers on the same databases. A server that is started again keeps its address. */
 export class Fleet {
@@ -68,6 +68,6 @@ export class Fleet {
 
   #start(port: number): Promise<PetstoreServer> {
     const { storage, flags = [], under } = this.#options;
-    return startPetstore([...storage, ...LOAD_FROM_ONE_ADDRESS, ...flags, "--port", `${port}`], under);
+    return startPetstore([...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${port}`], under);
   }
 }

@@ -12,7 +12,7 @@ beforeAll(async () => {
   fleet = await Fleet.start({
     size: 4,
     storage,
-    flags: ["--limits-timeout", "1s", "--max-connections-per-address", "0"],
+    flags: ["--limits-timeout", "1s"],
   });
 }, 30_000);
 afterAll(() => fleet.stop());
