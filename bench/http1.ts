@@ -39,6 +39,7 @@ const context: ConnectionContext = {
     handle: ({ headers }) =>
       headers.get("authorization") === null ? { ...response, status: 401 } : response,
     handleError: () => ({ ...response, status: 500 }),
+    protocolError: (status) => ({ ...response, status }),
   },
   uptimeSeconds: 0,
   commonLines: "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n",

@@ -15,13 +15,13 @@ import {
   NAME_MAX_LENGTH,
   PAGE_LIMIT,
 } from "../src/contract/constants.ts";
-import { type ErrorCode, ERRORS } from "../src/contract/errors.ts";
+import { type ErrorCode, ERRORS, PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/contract/errors.ts";
 import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
 import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
-import { DEFAULT_PLANS, PLANS } from "../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { deprecationHeaders } from "../src/http/deprecation-headers.ts";
+import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
 import {
   IDLE_TIMEOUT_SECONDS,
@@ -29,13 +29,14 @@ import {
   SILENT_TIMEOUT_SECONDS,
 } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
-import { MAX_HEAD_BYTES } from "../src/http1/request-head.ts";
+import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
 /** Values that the documentation states, as it writes them. */
 export const VALUES = {
   maxBody: kibibytes(MAX_BODY_BYTES),
+  maxRequestLine: kibibytes(MAX_REQUEST_LINE_BYTES),
   maxHead: kibibytes(MAX_HEAD_BYTES),
   maxHeaders: String(MAX_FIELDS),
   nameLength: `1 to ${grouped(NAME_MAX_LENGTH)} characters`,
@@ -46,7 +47,6 @@ export const VALUES = {
   responseTimeout: seconds(REQUEST_TIMEOUT_MS),
   idleTimeout: seconds(IDLE_TIMEOUT_SECONDS * 1000),
   silentTimeout: seconds(SILENT_TIMEOUT_SECONDS * 1000),
-  maxConnectionsPerAddress: String(SETTINGS["max-connections-per-address"].default),
   removalDate: date(OPERATIONS.getPet.deprecated.sunset),
   rotationOverlap: hours(KEY_OPTIONS.overlap.default),
 } as const;
@@ -75,19 +75,25 @@ const ACTIONS: Readonly<Record<ErrorCode, string>> = {
   unavailable: "Repeat after `Retry-After` seconds.",
 };
 
-const BLOCKS: Readonly<Record<string, () => string>> = {
-  operations: () => table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
-  "pet-fields": () => fieldTable(Pet),
-  "order-fields": () => fieldTable(Order),
-  limits: () => table(["Limit", "Value", "Otherwise"], limitRows()),
-  plans: () => table(["Plan", "Requests per minute", "Requests per day"], planRows()),
-  "ban-rules": banRules,
-  "error-codes": () => table(["Status", "Code", "Meaning", "What to do"], errorRows()),
-  "malformed-requests": () => table(["Status", "Cause"], malformedRows()),
-  "deprecation-headers": deprecationExample,
-  settings: () => table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
-  commands: () => table(["Command", "Purpose"], commandRows()),
-  "key-options": () => table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
+export const DEFAULT_SETTINGS: DocsSettings = {
+  environment: "production",
+  servers: DEFAULT_URL,
+  plans: DEFAULT_PLANS,
+  ban: DEFAULT_BAN,
+  maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
+};
+
+const BLOCKS: Readonly<Record<string, string>> = {
+  ...settingBlocks(DEFAULT_SETTINGS),
+  operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
+  "pet-fields": fieldTable(Pet),
+  "order-fields": fieldTable(Order),
+  limits: table(["Limit", "Value", "Otherwise"], limitRows()),
+  "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
+  "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
+  settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
+  commands: table(["Command", "Purpose"], commandRows()),
+  "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
 };
 
 function operationRow([id, operation]: [string, Operation]): string[] {
@@ -116,36 +122,20 @@ function typeOf({ type, format, enum: values, minLength, maxLength }: JsonSchema
 function limitRows(): string[][] {
   return [
     ["Request body", VALUES.maxBody, "413 `body_too_large`"],
-    ["Request line and headers", `${VALUES.maxHead}, ${VALUES.maxHeaders} headers`, "431"],
+    ["Request line", VALUES.maxRequestLine, "414 `uri_too_long`"],
+    [
+      "Request line and headers",
+      `${VALUES.maxHead}, ${VALUES.maxHeaders} headers`,
+      "431 `headers_too_large`",
+    ],
     ["`name`", VALUES.nameLength, "400 `invalid_body`"],
     ["`limit`", VALUES.pageLimit, "400 `invalid_parameter`"],
     ["`Idempotency-Key`", VALUES.idempotencyKeyLength, "400 `invalid_parameter`"],
-    ["Time to send a request", VALUES.requestTimeout, "408"],
+    ["Time to send a request", VALUES.requestTimeout, "408 `request_timeout`"],
     ["Time to execute a request", VALUES.responseTimeout, "503 `unavailable`"],
     ["Idle connection", VALUES.idleTimeout, "The server closes it"],
     ["Wait for the first request", VALUES.silentTimeout, "The server closes the connection"],
-    ["Connections of one address", VALUES.maxConnectionsPerAddress, "The server closes further ones"],
   ];
-}
-
-function planRows(): string[][] {
-  const plans = PLANS.map((plan) =>
-    plan === "enterprise"
-      ? [capitalised(plan), "custom", "custom"]
-      : planRow(capitalised(plan), DEFAULT_PLANS[plan]),
-  );
-  return [...plans, planRow("No valid key", DEFAULT_PLANS.anonymous)];
-}
-
-function planRow(name: string, { perMinute, perDay }: { perMinute: number; perDay: number }): string[] {
-  return [name, grouped(perMinute), grouped(perDay)];
-}
-
-function banRules(): string {
-  const { strikes, graceMs, lengthMs } = DEFAULT_BAN;
-  return `- Requests rejected within ${seconds(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
-- Every later rejected request is a strike. Strikes expire when the exhausted window closes.
-- ${strikes} strikes ban the key for ${minutes(lengthMs)}. The last of them already gets \`key_banned\`.`;
 }
 
 function errorRows(): string[][] {
@@ -158,18 +148,20 @@ function errorRows(): string[][] {
 }
 
 function malformedRows(): string[][] {
-  return [
-    ["400", "An invalid request line, header or chunk; no `Host` or several; an ambiguous body length"],
-    ["408", `The request did not arrive within ${VALUES.requestTimeout}`],
-    ["431", `The request line and headers exceed ${VALUES.maxHead} or ${VALUES.maxHeaders} headers`],
-    ["505", "An HTTP version other than 1.1 and 1.0"],
-  ];
-}
-
-function deprecationExample(): string {
-  const fields = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, DEFAULT_URL.production));
-  const lines = fields.map(([name, value]) => `${name}: ${value.replace(", <", ",\n      <")}`);
-  return ["```http", ...lines, "```"].join("\n");
+  const causes: Readonly<Record<ProtocolErrorCode, string>> = {
+    malformed_request:
+      "An invalid request line, header or chunk; no `Host`, several or an invalid one; an ambiguous body length",
+    request_timeout: `The request did not arrive within ${VALUES.requestTimeout}`,
+    uri_too_long: `The request line exceeds ${VALUES.maxRequestLine}`,
+    headers_too_large: `The request line and headers exceed ${VALUES.maxHead} or ${VALUES.maxHeaders} headers`,
+    not_implemented: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`",
+    http_version_not_supported: "An HTTP version other than 1.x",
+  };
+  return Object.entries(PROTOCOL_ERRORS).map(([name, { status }]) => [
+    String(status),
+    code(name),
+    causes[name as ProtocolErrorCode],
+  ]);
 }
 
 function settingRow([flag, option]: [string, Option]): string[] {
@@ -202,10 +194,6 @@ function code(text: string): string {
   return `\`${text}\``;
 }
 
-function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 function grouped(value: number): string {
   return value.toLocaleString("en-US");
 }
@@ -216,10 +204,6 @@ function kibibytes(bytes: number): string {
 
 function hours(ms: number): string {
   return counted(ms / 3_600_000, "hour");
-}
-
-function minutes(ms: number): string {
-  return counted(ms / 60_000, "minute");
 }
 
 function seconds(ms: number): string {
@@ -234,14 +218,9 @@ function date(at: Date): string {
   return at.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 }
 
-const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
-
 /** The text with every block generated anew. */
 export function generate(text: string): string {
-  return text.replace(BLOCK, (block, name: string) => {
-    const content = BLOCKS[name]?.();
-    return content === undefined ? block : `<!-- ${name} -->\n\n${content}\n\n<!-- /${name} -->`;
-  });
+  return replaceBlocks(text, BLOCKS);
 }
 
 export const BLOCK_NAMES = Object.keys(BLOCKS);

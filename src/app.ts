@@ -1,6 +1,5 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import { openApiJson } from "./contract/openapi/document.ts";
 import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
@@ -9,7 +8,8 @@ import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
-import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
+import type { TlsFiles } from "./config/tls.ts";
+import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -71,7 +71,6 @@ export async function serveOn(
     });
   }
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
-  const servers = serversOf(config, baseUrl);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -83,7 +82,13 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
-    openApi: () => openApiJson({ servers, current: environment, plans, ban: config.ban }),
+    docsSettings: {
+      environment,
+      servers: serversOf(config, baseUrl),
+      plans,
+      ban: config.ban,
+      maxConnectionsPerAddress: config.maxConnectionsPerAddress,
+    },
     isShuttingDown: () => server.isShuttingDown,
   });
   const stopPolling = followKeyChanges({

@@ -1,6 +1,9 @@
+/** With its quotes. */
+export const ETAG_LENGTH = 24;
+
 /** A strong ETag: 132 bits of the SHA-256 of a text, in base64 and quotes. */
 export function etagOf(text: string): string {
-  return `"${Bun.SHA256.hash(text, "base64").slice(0, 22)}"`;
+  return `"${Bun.SHA256.hash(text, "base64").slice(0, ETAG_LENGTH - 2)}"`;
 }
 
 export interface TaggedJson {

@@ -1,19 +1,9 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
-
-/** Paths of PEM files. */
-export interface TlsFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
-}
-
-interface TlsFileContents {
-  readonly cert: string;
-  readonly key: string;
-}
+import { statSync } from "node:fs";
+import { readTlsCredentials, type TlsCredentials, type TlsFiles } from "./config/tls.ts";
+import { UsageError } from "./config/usage-error.ts";
 
 interface FollowOptions {
-  readonly onChange: (contents: TlsFileContents) => void;
+  readonly onChange: (credentials: TlsCredentials) => void;
   /** The files have changed and cannot be used. They are read again when they change again. */
   readonly onError: (error: unknown) => void;
   readonly everyMs?: number;
@@ -22,13 +12,10 @@ interface FollowOptions {
 const FOLLOW_EVERY_MS = 1_000;
 
 /** Throws if a file cannot be read, or if they do not belong together. */
-export function readTlsFiles({ certFile, keyFile }: TlsFiles): TlsFileContents {
-  const cert = readFileSync(certFile, "utf8");
-  const key = readFileSync(keyFile, "utf8");
-  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
-    throw new Error(`${keyFile} is not the private key of ${certFile}`);
-  }
-  return { cert, key };
+export function readTlsFiles(files: TlsFiles): TlsCredentials {
+  const credentials = readTlsCredentials(files);
+  if (credentials instanceof UsageError) throw new Error(credentials.message);
+  return credentials;
 }
 
 /**

@@ -82,7 +82,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "ip-address": [],
   "hash-index": [],
   "data-directory": ["config", "log"],
-  "tls-files": [],
+  "tls-files": ["config"],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files"],
   cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "data-directory"],

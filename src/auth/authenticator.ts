@@ -132,7 +132,7 @@ export class Authenticator {
     return result;
   }
 
-  /** Look-ups of unknown secrets end when their address is at its limit: a request counts after its look-up. */
+  /** Whether the address of the client is at its limit. Counts nothing: a request counts after its look-up. */
   #isLimited({ remoteAddress, headers }: Client): boolean {
     const { addresses, rateLimiter, plans } = this.#options;
     const address = addresses.subjectOf(remoteAddress, () => headers.get("x-forwarded-for"));

@@ -148,7 +148,7 @@ export const SETTINGS = {
   },
   "max-connections": {
     type: integer({ min: 1, max: 1_000_000 }),
-    defaultText: "from the limit of open files",
+    defaultText: "20000, or what the limit of open files allows",
     help: "Maximum number of connections; shortly before it is reached, the server closes idle ones",
   },
   "max-connections-per-address": {

@@ -19,7 +19,7 @@ export const ERRORS = {
   },
   not_found: { status: 404, meaning: "The path does not exist." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
-  order_not_found: { status: 404, meaning: "No order has this identifier." },
+  order_not_found: { status: 404, meaning: "Your API key has no order with this identifier." },
   method_not_allowed: {
     status: 405,
     meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
@@ -54,8 +54,26 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/**
+ * Responses to requests that are not valid HTTP or arrive too slowly. They precede authentication, so they have no
+ * rate limit headers, and belong to no operation. The connection closes.
+ */
+export const PROTOCOL_ERRORS = {
+  malformed_request: { status: 400, meaning: "The request is not valid HTTP/1.1." },
+  request_timeout: { status: 408, meaning: "The request did not arrive in time." },
+  uri_too_long: { status: 414, meaning: "The request line is too long." },
+  headers_too_large: { status: 431, meaning: "The headers are too large, or there are too many." },
+  not_implemented: {
+    status: 501,
+    meaning: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`.",
+  },
+  http_version_not_supported: { status: 505, meaning: "The HTTP version is not 1.x." },
+} as const satisfies Record<string, { status: number; meaning: string }>;
+
+export type ProtocolErrorCode = keyof typeof PROTOCOL_ERRORS;
+
 /** An expected error: a value that handlers return and never throw. */
-export interface Rejection<C extends ErrorCode = ErrorCode> {
+export interface Rejection<C extends ErrorCode | ProtocolErrorCode = ErrorCode> {
   readonly code: C;
   /** For the client. */
   readonly message: string;
@@ -65,7 +83,7 @@ export function isRejection(value: object): value is Rejection {
   return "code" in value;
 }
 
-function rejection<C extends ErrorCode>(code: C, message: string): Rejection<C> {
+function rejection<C extends ErrorCode | ProtocolErrorCode>(code: C, message: string): Rejection<C> {
   return { code, message };
 }
 
@@ -108,7 +126,7 @@ export function petNotFound(id: Identifier): Rejection<"pet_not_found"> {
   return rejection("pet_not_found", `Pet ${id} does not exist.`);
 }
 
-export function orderNotFound(id: bigint): Rejection<"order_not_found"> {
+export function orderNotFound(id: Identifier): Rejection<"order_not_found"> {
   return rejection("order_not_found", `Order ${id} does not exist.`);
 }
 
@@ -187,6 +205,30 @@ export function authenticationUnavailable(retryAfterSeconds: number): Rejection<
     `The API key cannot be verified right now. ${retryAfter(retryAfterSeconds)}`,
   );
 }
+
+export const MALFORMED_REQUEST = rejection("malformed_request", "The request is not valid HTTP/1.1.");
+
+export function requestTimeout(seconds: number): Rejection<"request_timeout"> {
+  return rejection("request_timeout", `The request did not arrive within ${plural(seconds, "second")}.`);
+}
+
+export function uriTooLong(maxBytes: number): Rejection<"uri_too_long"> {
+  return rejection("uri_too_long", `The request line must not exceed ${kibibytes(maxBytes)}.`);
+}
+
+export function headersTooLarge(maxBytes: number, maxHeaders: number): Rejection<"headers_too_large"> {
+  const bounds = `${kibibytes(maxBytes)} and ${maxHeaders} headers`;
+  return rejection("headers_too_large", `The request line and headers must not exceed ${bounds}.`);
+}
+
+export const NOT_IMPLEMENTED = rejection(
+  "not_implemented",
+  "Transfer-Encoding must be chunked. CONNECT is not supported.",
+);
+export const HTTP_VERSION_NOT_SUPPORTED = rejection(
+  "http_version_not_supported",
+  "The HTTP version is not supported. Use HTTP/1.1.",
+);
 
 function retryAfter(seconds: number): string {
   return `Retry after ${plural(seconds, "second")}.`;

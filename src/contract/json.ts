@@ -21,6 +21,7 @@ export function parseNumber(literal: string): number | bigint {
 }
 
 const LITERAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+const ZERO = 0x30;
 /** More digits than any int64 has, so that `1e999999999` is not expanded. */
 const MAX_DIGITS = 40;
 
@@ -31,7 +32,7 @@ function integerOf(literal: string): bigint | undefined {
   const start = digits.search(/[1-9]/);
   if (start === -1) return 0n;
   let end = digits.length;
-  while (digits[end - 1] === "0") end--;
+  while (digits.charCodeAt(end - 1) === ZERO) end--;
   const scale = Number(exponent) + whole.length - end;
   if (scale < 0) return undefined;
   if (end - start + scale > MAX_DIGITS) return sign === "-" ? INT64_MIN - 1n : INT64_MAX + 1n;

@@ -65,6 +65,12 @@ const GET_PET_DEPRECATION = {
   replacement: "/pets",
 } as const;
 
+const ORDER_ID = {
+  name: "orderId",
+  notFound: "order_not_found",
+  description: "Identifier of an order that your API key placed",
+} as const;
+
 export const OPERATIONS = {
   listPets: {
     method: "GET",
@@ -123,7 +129,8 @@ export const OPERATIONS = {
     path: "/store/orders",
     tag: "Orders",
     summary: "List orders",
-    description: "Lists orders in ascending order of their identifiers. Pagination works as for pets.",
+    description:
+      "Lists the orders that your API key placed, in ascending order of their identifiers. Pagination works as for pets.",
     query: { limit, status: OrderStatus, cursor: cursorOf("orders") },
     success: {
       status: 200,
@@ -140,7 +147,7 @@ export const OPERATIONS = {
     tag: "Orders",
     summary: "Place an order",
     description:
-      "Orders one pet. The pet must not be `pending` or `sold`; it becomes `pending` in the same transaction. Send an `Idempotency-Key` to make a retry safe.",
+      "Orders one pet. The pet must not be `pending` or `sold`; it becomes `pending` in the same transaction. The order belongs to your API key: other keys cannot see or update it. Send an `Idempotency-Key` to make a retry safe.",
     body: NewOrder,
     acceptsIdempotencyKey: true,
     success: {
@@ -152,13 +159,25 @@ export const OPERATIONS = {
     },
     errors: [...BODY_ERRORS, ...IDEMPOTENCY_ERRORS, "pet_not_found", "pet_not_available"],
   },
+  getOrder: {
+    method: "GET",
+    path: "/store/orders/{orderId}",
+    tag: "Orders",
+    summary: "Fetch one order",
+    description:
+      "Responds with an order that your API key placed. Another key's order is 404, as if it did not exist.",
+    identifier: ORDER_ID,
+    success: { status: 200, description: "The order", body: "one", of: Order, headers: ["ETag"] },
+    errors: ["order_not_found"],
+  },
   updateOrder: {
     method: "PATCH",
     path: "/store/orders/{orderId}",
     tag: "Orders",
     summary: "Complete or cancel an order",
-    description: "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final.",
-    identifier: { name: "orderId", notFound: "order_not_found", description: "Identifier of the order" },
+    description:
+      "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final. Another key's order is 404, as if it did not exist.",
+    identifier: ORDER_ID,
     body: OrderUpdate,
     success: { status: 200, description: "The updated order", body: "one", of: Order, headers: [] },
     errors: [...BODY_ERRORS, "order_not_found", "order_closed"],
@@ -167,10 +186,16 @@ export const OPERATIONS = {
 
 /** The value of `Allow` for a path. */
 export function allowedMethods(path: string): string {
-  const methods = Object.values<Operation>(OPERATIONS)
-    .filter((operation) => operation.path === path)
-    .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-  return [...methods, "OPTIONS"].join(", ");
+  return allowOf(Object.values<Operation>(OPERATIONS).filter((operation) => operation.path === path));
+}
+
+/** Of the server as a whole. */
+export const ALL_METHODS = allowOf(Object.values<Operation>(OPERATIONS));
+
+/** The value of `Allow`. */
+function allowOf(operations: readonly Operation[]): string {
+  const methods = operations.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...new Set(methods), "OPTIONS"].join(", ");
 }
 
 type Operations = typeof OPERATIONS;

@@ -60,7 +60,7 @@ export const Order = object({
       examples: ["2026-11-15T09:30:00.000Z"],
     }),
   },
-  json: { description: "An order for one pet." },
+  json: { description: "An order for one pet. It belongs to the API key that placed it." },
 });
 export type Order = Infer<typeof Order>;
 

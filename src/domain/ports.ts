@@ -43,12 +43,19 @@ export interface WriteResult {
   readonly replayed: boolean;
 }
 
+/** An order to place, and the key that it will belong to. */
+export interface OrderPlacement {
+  readonly keyId: number;
+  readonly petId: bigint;
+}
+
 export type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
 
 /**
- * Pets and orders. Every write is one transaction, and its promise resolves after that transaction is durable.
- * Identifiers start at 1, grow, and are never used twice. Every method throws Unavailable while the database cannot be
- * used. Times are milliseconds since the epoch.
+ * Pets and orders. An order belongs to the API key that placed it; for every other key it does not exist. Every write
+ * is one transaction, and its promise resolves after that transaction is durable. Identifiers start at 1, grow, and are
+ * never used twice. Every method throws Unavailable while the database cannot be used. Times are milliseconds since the
+ * epoch.
  */
 export interface Store {
   /** In ascending order of identifiers. The first page and the last cost the same. */
@@ -60,16 +67,18 @@ export interface Store {
     idempotentRequest?: IdempotentRequest,
   ): Promise<WriteResult | IdempotencyRejection>;
 
-  /** In ascending order of identifiers. */
-  listOrders(query: PageQuery<OrderStatus>): Awaitable<Page<Order>>;
+  /** The orders of a key, in ascending order of identifiers. The first page and the last cost the same. */
+  listOrders(keyId: number, query: PageQuery<OrderStatus>): Awaitable<Page<Order>>;
+  getOrder(keyId: number, id: bigint): Awaitable<Order | undefined>;
   /** Creates an order and makes its pet pending. */
   placeOrder(
-    petId: bigint,
+    placement: OrderPlacement,
     at: number,
     idempotentRequest?: IdempotentRequest,
   ): Promise<WriteResult | IdempotencyRejection | Rejection<"pet_not_found" | "pet_not_available">>;
   /** Completes or cancels an order and makes its pet sold or available. */
   updateOrder(
+    keyId: number,
     id: bigint,
     status: OrderUpdate["status"],
   ): Promise<Order | Rejection<"order_not_found" | "order_closed">>;

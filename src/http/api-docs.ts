@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { type DocsSettings, replaceBlocks, settingBlocks } from "./docs-blocks.ts";
 
 /** The pages of docs/ that make up /docs, in this order, with the id of the heading that each begins with. */
 export const API_PAGES: Readonly<Record<string, string>> = {
@@ -14,11 +15,10 @@ export const API_PAGES: Readonly<Record<string, string>> = {
 const LINK = /\]\(([\w-]+)\.md(?:#([\w-]+))?\)/g;
 const IMAGE = /^!\[[^\]]*\]\(([\w-]+\.svg)\)$/gm;
 
-/** Those pages as one Markdown text: links lead to headings, and figures are part of it. */
-export function apiDocs(): string {
-  return Object.keys(API_PAGES)
-    .map((name) => read(`${name}.md`))
-    .join("\n")
+/** Those pages as one Markdown text, with the settings of the server. Links lead to headings; figures are included. */
+export function apiDocs(settings: DocsSettings): string {
+  const pages = Object.keys(API_PAGES).map((name) => read(`${name}.md`));
+  return replaceBlocks(pages.join("\n"), settingBlocks(settings))
     .replace(LINK, (_link, page: string, heading?: string) => `](#${heading ?? API_PAGES[page] ?? page})`)
     .replace(IMAGE, (_image, file: string) => read(file));
 }

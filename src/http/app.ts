@@ -1,20 +1,21 @@
-import type { Authenticator } from "../auth/authenticator.ts";
+import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
 import { NOT_FOUND, Unavailable } from "../contract/errors.ts";
 import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
-import type { Request, RequestHandler, Response } from "../http1/index.ts";
+import type { ProtocolErrorStatus, Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
-import { createDispatch, createEndpoints, type EndpointOptions, rawInputOf } from "./dispatch.ts";
+import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
+import type { HandlerOptions } from "./handlers.ts";
 import { newRequestId, requestIdOf } from "./request-id.ts";
 import {
   authFailureResponse,
   errorResponse,
   internalErrorResponse,
-  isAuthenticated,
+  protocolErrorResponse,
   rateLimitedResponse,
   rateLimitLines,
   unavailableResponse,
@@ -23,7 +24,7 @@ import {
 import { isApiPath, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
 
-export interface HttpAppOptions extends EndpointOptions, StaticRouteOptions {
+export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
   readonly plans: Plans;
@@ -121,11 +122,21 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       errorLog.report("request handler", error, requestId);
       return withRequestId(internalErrorResponse(), requestId);
     },
+    protocolError: respondToProtocolError,
   };
+}
+
+function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
+  return typeof principal === "object" && !(principal instanceof Unavailable);
+}
+
+function respondToProtocolError(status: ProtocolErrorStatus): Response {
+  return withRequestId(protocolErrorResponse(status), newRequestId());
 }
 
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
   handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
   handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
+  protocolError: respondToProtocolError,
 };

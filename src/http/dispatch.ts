@@ -54,11 +54,9 @@ interface AnySuccess {
   readonly dependsOn?: IdRange;
 }
 /** The handler of any operation, for an input that was validated for that operation. */
-type AnyHandler = (input: OperationInput) => Awaitable<AnySuccess | Rejection>;
+type AnyHandler = (input: OperationInput, principal: ApiKeyPrincipal) => Awaitable<AnySuccess | Rejection>;
 
-export type EndpointOptions = HandlerOptions;
-
-export function createEndpoints(options: EndpointOptions): Endpoint[] {
+export function createEndpoints(options: HandlerOptions): Endpoint[] {
   const { petJson, baseUrl } = options;
   const handlers = createHandlers(options);
   return (Object.entries(OPERATIONS) as [OperationId, Operation][]).map(([id, operation]) => {
@@ -103,7 +101,7 @@ export function createDispatch({ clock, errorLog, requestTimeoutMs }: DispatchOp
 
   /** The timeout begins after the input has arrived: a slow client is not an error of the service. */
   function execute(input: OperationInput, context: Context): Awaitable<Response> {
-    const response = andThen(context.endpoint.handler(input), (result) =>
+    const response = andThen(context.endpoint.handler(input, context.principal), (result) =>
       isRejection(result) ? rejected(result, context) : succeeded(result, context),
     );
     return response instanceof Promise ? withTimeout(response, requestTimeoutMs) : response;

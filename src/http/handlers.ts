@@ -1,6 +1,7 @@
+import type { ApiKeyPrincipal } from "../auth/authenticator.ts";
 import { PAGE_LIMIT } from "../contract/constants.ts";
 import { encodeCursor, type ListName } from "../contract/cursor.ts";
-import { isRejection, petNotFound, type Rejection } from "../contract/errors.ts";
+import { isRejection, orderNotFound, petNotFound, type Rejection } from "../contract/errors.ts";
 import type { Input, OperationId, RejectionOf, Success } from "../contract/operations.ts";
 import { encodeOrder } from "../contract/resources.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
@@ -22,6 +23,7 @@ export type HandlerResult<Id extends OperationId> =
 
 export type Handler<Id extends OperationId> = (
   input: Input<Id> & Pick<OperationInput, "idempotentRequest">,
+  principal: Pick<ApiKeyPrincipal, "keyId">,
 ) => Awaitable<HandlerResult<Id>>;
 
 export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
@@ -43,20 +45,25 @@ export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOption
     getPet: ({ id }) =>
       andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),
 
-    listOrders: ({ query }) =>
-      andThen(store.listOrders(storeQuery(query)), (orders) => {
+    listOrders: ({ query }, { keyId }) =>
+      andThen(store.listOrders(keyId, storeQuery(query)), (orders) => {
         const page = encodePage(orders, encodeOrder);
         const headers = nextLink({ url: `${baseUrl}/store/orders`, list: "orders", query, page });
         return { body: page.json, headers };
       }),
 
-    placeOrder: ({ body, idempotentRequest }) =>
+    placeOrder: ({ body, idempotentRequest }, { keyId }) =>
       store
-        .placeOrder(body.petId, clock.now(), idempotentRequest)
+        .placeOrder({ keyId, petId: body.petId }, clock.now(), idempotentRequest)
         .then((result) => created(`${baseUrl}/store/orders`, result)),
 
-    updateOrder: async ({ id, body }) => {
-      const order = await store.updateOrder(BigInt(id), body.status);
+    getOrder: ({ id }, { keyId }) =>
+      andThen(store.getOrder(keyId, BigInt(id)), (order) =>
+        order ? { body: encodeOrder(order) } : orderNotFound(id),
+      ),
+
+    updateOrder: async ({ id, body }, { keyId }) => {
+      const order = await store.updateOrder(keyId, BigInt(id), body.status);
       return isRejection(order) ? order : { body: encodeOrder(order) };
     },
   };

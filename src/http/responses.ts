@@ -1,20 +1,38 @@
-import type { ApiKeyPrincipal, AuthFailure } from "../auth/authenticator.ts";
+import type { AuthFailure } from "../auth/authenticator.ts";
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../contract/constants.ts";
 import {
   authenticationUnavailable,
+  type ErrorCode,
   ERRORS,
+  headersTooLarge,
+  HTTP_VERSION_NOT_SUPPORTED,
   INTERNAL_ERROR,
   INVALID_API_KEY,
   keyBanned,
+  MALFORMED_REQUEST,
   MISSING_API_KEY,
+  NOT_IMPLEMENTED,
+  PROTOCOL_ERRORS,
+  type ProtocolErrorCode,
   rateLimited,
   type Rejection,
+  requestTimeout,
   serviceUnavailable,
   Unavailable,
+  uriTooLong,
 } from "../contract/errors.ts";
 import { plural } from "../contract/formatting.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import { headerLine, type Response, type Status } from "../http1/index.ts";
+import {
+  headerLine,
+  MAX_FIELDS,
+  MAX_HEAD_BYTES,
+  MAX_REQUEST_LINE_BYTES,
+  type ProtocolErrorStatus,
+  REQUEST_TIMEOUT_SECONDS,
+  type Response,
+  type Status,
+} from "../http1/index.ts";
 
 export type Headers = Readonly<Record<string, string>>;
 
@@ -41,12 +59,29 @@ export function emptyResponse(status: 204 | 304, headerLines: string): Response 
   return { status, headerLines, body: null };
 }
 
-export function errorResponse(rejection: Rejection, headerLines = ""): Response {
-  return jsonResponse(ERRORS[rejection.code].status, headerLines, errorBody(rejection));
+type AnyRejection = Rejection<ErrorCode | ProtocolErrorCode>;
+
+const ALL_ERRORS = { ...ERRORS, ...PROTOCOL_ERRORS };
+
+export function errorResponse(rejection: AnyRejection, headerLines = ""): Response {
+  return jsonResponse(ALL_ERRORS[rejection.code].status, headerLines, errorBody(rejection));
 }
 
-function errorBody({ code, message }: Rejection): string {
-  return `{"code":"${code}","message":${JSON.stringify(message)},"status":${ERRORS[code].status}}`;
+function errorBody({ code, message }: AnyRejection): string {
+  return `{"code":"${code}","message":${JSON.stringify(message)},"status":${ALL_ERRORS[code].status}}`;
+}
+
+const PROTOCOL_ERROR_RESPONSES: Readonly<Record<ProtocolErrorStatus, Response>> = {
+  400: errorResponse(MALFORMED_REQUEST),
+  408: errorResponse(requestTimeout(REQUEST_TIMEOUT_SECONDS)),
+  414: errorResponse(uriTooLong(MAX_REQUEST_LINE_BYTES)),
+  431: errorResponse(headersTooLarge(MAX_HEAD_BYTES, MAX_FIELDS)),
+  501: errorResponse(NOT_IMPLEMENTED),
+  505: errorResponse(HTTP_VERSION_NOT_SUPPORTED),
+};
+
+export function protocolErrorResponse(status: ProtocolErrorStatus): Response {
+  return PROTOCOL_ERROR_RESPONSES[status];
 }
 
 export function internalErrorResponse(headerLines = ""): Response {
@@ -75,10 +110,6 @@ const keyBannedBody = retryBody(keyBanned);
 function retryBody(rejectionOf: (seconds: number) => Rejection): (seconds: number) => string {
   const [start = "", end = ""] = errorBody(rejectionOf(60)).split(plural(60, "second"));
   return (seconds) => start + plural(seconds, "second") + end;
-}
-
-export function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
-  return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
 const UNAUTHENTICATED = {

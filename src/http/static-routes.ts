@@ -2,10 +2,13 @@ import { createHash } from "node:crypto";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { DOCS_PATH } from "../contract/constants.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
+import { openApiJson } from "../contract/openapi/document.ts";
+import { ALL_METHODS } from "../contract/operations.ts";
 import { etagOf } from "../etag.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { apiDocs } from "./api-docs.ts";
 import { matchesEtag } from "./conditional-requests.ts";
+import type { DocsSettings } from "./docs-blocks.ts";
 import {
   emptyResponse,
   errorResponse,
@@ -15,8 +18,7 @@ import {
 } from "./responses.ts";
 
 export interface StaticRouteOptions {
-  /** The OpenAPI document as JSON. */
-  readonly openApi: () => string;
+  readonly docsSettings: DocsSettings;
   readonly isShuttingDown: () => boolean;
 }
 
@@ -30,14 +32,22 @@ const MAX_AGE_SECONDS = 300;
 
 /** Routes outside the API: they need no key. */
 export function createStaticRoutes({
-  openApi,
+  docsSettings,
   isShuttingDown,
 }: StaticRouteOptions): ReadonlyMap<string, StaticRoute> {
   return new Map([
     ["/", route((_, lines) => ({ status: 302, headerLines: lines + REDIRECT, body: "" }))],
-    [DOCS_PATH, page(docsPage, htmlLinesOf)],
-    ["/openapi.json", page(openApi, () => JSON_LINES)],
+    [DOCS_PATH, page(() => docsPage(docsSettings), htmlLinesOf)],
+    [
+      "/openapi.json",
+      page(
+        () => openApiJson(docsSettings),
+        () => JSON_LINES,
+      ),
+    ],
     ["/healthz", { isRateLimited: false, respond: onlyGet(health) }],
+    // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
+    ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
   ]);
 
   function health(): Response {
@@ -45,6 +55,7 @@ export function createStaticRoutes({
   }
 }
 
+const ALLOW_ALL = headerLinesOf({ Allow: ALL_METHODS });
 const REDIRECT = headerLinesOf({ Location: DOCS_PATH });
 const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
 const JSON_LINES = headerLinesOf({ "Content-Type": "application/json" });
@@ -157,7 +168,7 @@ function htmlLinesOf(html: string): string {
   });
 }
 
-function docsPage(): string {
+function docsPage(settings: DocsSettings): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -165,7 +176,7 @@ function docsPage(): string {
 <title>Petstore API</title>
 <style>${STYLE}</style>
 <body>
-${Bun.markdown.html(apiDocs(), { headings: { ids: true } })}
+${Bun.markdown.html(apiDocs(settings), { headings: { ids: true } })}
 </body>
 </html>
 `;

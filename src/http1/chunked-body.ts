@@ -1,20 +1,29 @@
-import { FIELD_LINE, VALUE_CHARACTERS } from "./header-fields.ts";
+import { FIELD_LINE, TOKEN_CHARACTERS, VALUE_CHARACTERS } from "./header-fields.ts";
 import type { ReadBuffer } from "./read-buffer.ts";
 
-/** The chunk size in hexadecimal and chunk extensions, which are ignored (RFC 9112, 7.1). */
-const SIZE_LINE = new RegExp(`^([0-9A-Fa-f]{1,8})[\\t ]*(?:;[${VALUE_CHARACTERS}]*)?$`);
-const TRAILER_LINE = new RegExp(`^${FIELD_LINE}$`);
+const TOKEN = `[${TOKEN_CHARACTERS}]+`;
+const QUOTED_STRING = `"(?:(?!["\\\\])[${VALUE_CHARACTERS}]|\\\\[${VALUE_CHARACTERS}])*"`;
+/** Chunk extensions are ignored, but have to be valid (RFC 9112, 7.1.1). */
+const EXTENSION = `[\\t ]*;[\\t ]*${TOKEN}(?:[\\t ]*=[\\t ]*(?:${TOKEN}|${QUOTED_STRING}))?`;
+/** The chunk size in hexadecimal (RFC 9112, 7.1). Eight digits are more than any body may have. */
+const SIZE_LINE = new RegExp(`^0*([0-9A-Fa-f]{1,8})(?:${EXTENSION})*\\r\\n$`);
+const TRAILER_LINE = new RegExp(`^${FIELD_LINE}\\r\\n$`);
+const EMPTY_LINE = "\r\n";
+/** Stands for a line that is too long, or one too many. */
+const MALFORMED_LINE = "";
 const MAX_LINE_BYTES = 1_024;
 /** Bounds the work that a small body in tiny chunks causes. */
 const MAX_LINES = 20_000;
 
-const NO_BYTES = new Uint8Array();
+const NO_BYTES = Buffer.alloc(0);
 
 /** Decodes a chunked body. Trailer fields are checked and dropped. */
 export class ChunkedBody {
   #expected: "size line" | "data" | "end of data" | "trailer line" = "size line";
   #chunkBytesLeft = 0;
   #lines = 0;
+  /** Bytes of a line that has arrived in part; they have no LF. */
+  #searchedBytes = 0;
 
   /** The bytes of the current chunk that are still to come. */
   get chunkBytesLeft(): number {
@@ -22,11 +31,10 @@ export class ChunkedBody {
   }
 
   /** Takes the next data bytes of the body; none if more has to arrive first. */
-  next(readBuffer: ReadBuffer): Uint8Array | "complete" | "malformed" {
+  next(readBuffer: ReadBuffer): Buffer | "complete" | "malformed" {
     while (this.#expected !== "data") {
-      const line = readBuffer.takeLine(MAX_LINE_BYTES);
-      if (line === undefined) return readBuffer.length >= MAX_LINE_BYTES ? "malformed" : NO_BYTES;
-      if (++this.#lines > MAX_LINES) return "malformed";
+      const line = this.#expected === "end of data" ? takeCrlf(readBuffer) : this.#takeLine(readBuffer);
+      if (line === undefined) return NO_BYTES;
       const end = this.#parseLine(line);
       if (end !== undefined) return end;
     }
@@ -36,15 +44,27 @@ export class ChunkedBody {
     return bytes;
   }
 
+  /** A line with its LF. */
+  #takeLine(readBuffer: ReadBuffer): string | undefined {
+    const lineFeed = readBuffer.indexOfLineFeed(this.#searchedBytes);
+    this.#searchedBytes = lineFeed === -1 ? readBuffer.length : 0;
+    if (lineFeed === -1 && readBuffer.length < MAX_LINE_BYTES) return undefined;
+    this.#lines++;
+    if (lineFeed === -1 || lineFeed >= MAX_LINE_BYTES || this.#lines > MAX_LINES) return MALFORMED_LINE;
+    const line = readBuffer.text(0, lineFeed + 1);
+    readBuffer.skip(line.length);
+    return line;
+  }
+
   #parseLine(line: string): "complete" | "malformed" | undefined {
     switch (this.#expected) {
       case "size line":
         return this.#startChunk(SIZE_LINE.exec(line)?.[1]);
       case "end of data":
         this.#expected = "size line";
-        return line === "" ? undefined : "malformed";
+        return line === EMPTY_LINE ? undefined : "malformed";
       default:
-        if (line === "") return "complete";
+        if (line === EMPTY_LINE) return "complete";
         return TRAILER_LINE.test(line) ? undefined : "malformed";
     }
   }
@@ -55,4 +75,12 @@ export class ChunkedBody {
     this.#expected = this.#chunkBytesLeft === 0 ? "trailer line" : "data";
     return undefined;
   }
+}
+
+/** The CRLF after the data, or what is there instead. */
+function takeCrlf(readBuffer: ReadBuffer): string | undefined {
+  const text = readBuffer.text(0, EMPTY_LINE.length);
+  if (text.length < EMPTY_LINE.length && EMPTY_LINE.startsWith(text)) return undefined;
+  readBuffer.skip(text.length);
+  return text;
 }

@@ -1,10 +1,11 @@
 import type { ConnectionContext, Socket } from "./connection-context.ts";
+import { LingeringClose } from "./lingering-close.ts";
 import { ReadBuffer } from "./read-buffer.ts";
 import { type Awaitable, IncomingRequest, type RequestConnection } from "./request.ts";
 import { type RequestHead, RequestHeadParser } from "./request-head.ts";
 import { RejectionStreak } from "./rejection-streak.ts";
 import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
-import { MAX_BYTES_PER_TURN, MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
+import { MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
 /** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
@@ -17,10 +18,6 @@ const FORGET_SECONDS = 2;
 export const REQUEST_TIMEOUT_SECONDS = 30;
 /** For a client that does not read its response; each byte that it reads starts the time again. */
 const WRITE_TIMEOUT_SECONDS = 30;
-/** For what the client still sends after the last response (RFC 9112, 9.6): a reset could destroy that response. */
-const LINGER_SECONDS = 2;
-/** Looking at the time after each request would cost more than some requests. */
-const REQUESTS_PER_LOOK_AT_TIME = 8;
 /** Between the responses of a connection that is slowed. Then it queues behind all new requests. */
 const SLOWED_MS = 10;
 /** With more unparsed bytes than this the connection stops reading. */
@@ -52,6 +49,7 @@ export class Connection implements RequestConnection, TurnTaker {
   #isSlowed = false;
   readonly #rejections = new RejectionStreak();
   #isPaused = false;
+  #lingeringClose: LingeringClose | undefined;
 
   constructor(
     private readonly socket: Socket,
@@ -75,7 +73,7 @@ export class Connection implements RequestConnection, TurnTaker {
   }
 
   onData(bytes: Buffer): void {
-    if (this.#state !== "open") return;
+    if (this.#state !== "open") return this.#lingeringClose?.onData(bytes);
     const wasIdle = this.isIdle;
     this.readBuffer.append(bytes);
     if (!this.#isTurnOver && this.context.turns.areTaken) this.#queueNewRequests();
@@ -108,8 +106,7 @@ export class Connection implements RequestConnection, TurnTaker {
     if (this.#writeBuffer.isBlocked) {
       if (seconds > WRITE_TIMEOUT_SECONDS) this.socket.terminate();
     } else if (this.#state === "closing") {
-      if (seconds > 2 * LINGER_SECONDS) this.socket.terminate();
-      else if (seconds > LINGER_SECONDS) this.socket.end();
+      this.#lingeringClose?.checkTimeout();
     } else if (this.isIdle) {
       const timeout = this.hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
       if (seconds > timeout) this.close();
@@ -124,11 +121,19 @@ export class Connection implements RequestConnection, TurnTaker {
     if (this.#state !== "open") return;
     this.#state = "closing";
     this.waitingSince = this.context.uptimeSeconds;
+    this.#lingeringClose = new LingeringClose(this.socket, this.context);
     this.#hasUnreadInput ||= this.#request !== undefined || this.readBuffer.length > 0;
     this.#request?.abortBody();
     this.#writeBuffer.flush();
     this.#setReading(true);
     if (!this.#writeBuffer.isBlocked) this.#closeSocket();
+  }
+
+  /** Closes unless a request has arrived whose response is not sent yet. The first part of a head is dropped. */
+  closeBetweenRequests(): void {
+    if (!this.#isWaitingForClient || this.#request !== undefined) return;
+    this.readBuffer.skip(this.readBuffer.length);
+    this.close();
   }
 
   terminate(): void {
@@ -160,13 +165,14 @@ export class Connection implements RequestConnection, TurnTaker {
   }
 
   #process(maxRequests = MAX_REQUESTS_PER_TURN): void {
-    const maxBytes = this.#writeBuffer.totalBytes + MAX_BYTES_PER_TURN;
+    const { totalBytes } = this.#writeBuffer;
     for (let requests = 0; this.#canProcess; requests++) {
       if (this.#request !== undefined) {
         if (!this.#receiveBody(this.#request)) break;
       } else if (
         this.readBuffer.length > 0 &&
-        (requests >= maxRequests || this.#isTurnLong(requests, maxBytes))
+        (requests >= maxRequests ||
+          this.context.turns.isLong(requests, this.#writeBuffer.totalBytes - totalBytes))
       ) {
         this.#endTurn();
       } else {
@@ -192,12 +198,6 @@ export class Connection implements RequestConnection, TurnTaker {
     this.#isPaused = !isReading;
     if (isReading) this.socket.resume();
     else this.socket.pause();
-  }
-
-  #isTurnLong(requests: number, maxBytes: number): boolean {
-    if (requests === 0) return false;
-    if (this.#writeBuffer.totalBytes >= maxBytes) return true;
-    return requests % REQUESTS_PER_LOOK_AT_TIME === 0 && this.context.turns.isTimeUp;
   }
 
   #endTurn(): void {
@@ -266,13 +266,11 @@ export class Connection implements RequestConnection, TurnTaker {
     request.markResponded();
     this.waitingSince = this.context.uptimeSeconds;
     const body = request.receiveBody();
-    const { framing, method } = request.head;
+    const { framing } = request.head;
     const isEndUnknown = body === "too large" || body === "malformed" || request.isWaitingForContinue;
     const streak = this.isTrusted ? "short" : this.#rejections.count(response.status);
     const close = framing.close || this.context.isShuttingDown || isEndUnknown || streak === "too long";
-    const connectionLine = close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "";
-    const connectionLines = this.context.commonLines + connectionLine;
-    writeResponse(this.#writeBuffer, response, { connectionLines, isHead: method === "HEAD" });
+    this.#write(response, close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "");
     if (body === "complete") this.#request = undefined;
     if (close) this.close();
     else if (streak === "long") this.#slowDown();
@@ -280,15 +278,19 @@ export class Connection implements RequestConnection, TurnTaker {
 
   #rejectRequest(status: ProtocolErrorStatus): void {
     if (this.#request?.hasResponse !== true) {
-      const response = { status, headerLines: "", body: "" };
-      const connectionLines = this.context.commonLines + CLOSE_LINE;
-      writeResponse(this.#writeBuffer, response, { connectionLines, isHead: false });
+      this.#write(this.context.handler.protocolError(status), CLOSE_LINE);
     }
     this.#hasUnreadInput = true;
     this.close();
   }
 
-  /** While the client may still send, only the sending side closes; the rest follows after `LINGER_SECONDS`. */
+  #write(response: Response, connectionLine: string): void {
+    const connectionLines = this.context.commonLines + connectionLine;
+    const isHead = this.#request?.method === "HEAD";
+    writeResponse(this.#writeBuffer, response, { connectionLines, isHead });
+  }
+
+  /** While the client may still send, only the sending side closes; `LingeringClose` closes the rest. */
   #closeSocket(): void {
     if (this.#hasClientEnded || !this.#hasUnreadInput) this.socket.end();
     else this.socket.shutdown();

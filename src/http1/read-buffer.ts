@@ -2,59 +2,77 @@ const EMPTY = Buffer.alloc(0);
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** The bytes that a connection has received and not parsed yet. */
+/**
+ * Bytes that a connection has received. Appending costs time in proportion to what is appended, however many segments
+ * there are: what is there already is copied only when the buffer grows, and then it doubles.
+ */
 export class ReadBuffer {
+  /** Has free space after `#end`. */
   #bytes: Buffer = EMPTY;
-  #offset = 0;
+  #start = 0;
+  #end = 0;
 
   get length(): number {
-    return this.#bytes.length - this.#offset;
+    return this.#end - this.#start;
+  }
+
+  /** All of them, as long as nothing is appended. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(this.#start, this.#end);
   }
 
   append(bytes: Buffer): void {
-    this.#bytes = this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#offset), bytes]);
-    this.#offset = 0;
+    if (this.length === 0) {
+      this.#bytes = bytes;
+      this.#start = 0;
+      this.#end = bytes.length;
+      return;
+    }
+    if (this.#end + bytes.length > this.#bytes.length) this.#grow(bytes.length);
+    this.#bytes.set(bytes, this.#end);
+    this.#end += bytes.length;
   }
 
   skipEmptyLines(): void {
-    while (this.#isCrlfAt(this.#offset)) this.skip(2);
+    while (this.byteAt(0) === CR && this.byteAt(1) === LF) this.skip(2);
   }
 
-  /** Takes one line and returns it without its CRLF; undefined if no line ends within `maxBytes`. */
-  takeLine(maxBytes: number): string | undefined {
-    const last = Math.min(this.#offset + maxBytes, this.#bytes.length) - 1;
-    for (let end = this.#offset; end < last; end++) {
-      if (!this.#isCrlfAt(end)) continue;
-      const line = this.#bytes.toString("latin1", this.#offset, end);
-      this.skip(end + 2 - this.#offset);
-      return line;
-    }
-    return undefined;
+  /** Undefined if it has not arrived. */
+  byteAt(index: number): number | undefined {
+    return index < this.length ? this.#bytes[this.#start + index] : undefined;
   }
 
-  /** The first bytes, at most `maxBytes`, one character each. They stay in the buffer. */
-  peek(maxBytes: number): string {
-    return this.#bytes.toString(
-      "latin1",
-      this.#offset,
-      Math.min(this.#offset + maxBytes, this.#bytes.length),
-    );
+  /** The index of the first LF at `from` or after it; -1 if there is none. */
+  indexOfLineFeed(from: number): number {
+    const found = this.#bytes.subarray(this.#start + from, this.#end).indexOf(LF);
+    return found === -1 ? -1 : from + found;
+  }
+
+  /** The bytes of a range, one character each. They stay in the buffer. */
+  text(from: number, to: number): string {
+    return this.#bytes.toString("latin1", this.#start + from, Math.min(this.#start + to, this.#end));
   }
 
   take(maxBytes: number): Buffer {
-    const taken = this.#bytes.subarray(this.#offset, this.#offset + maxBytes);
+    const taken = this.#bytes.subarray(this.#start, Math.min(this.#start + maxBytes, this.#end));
     this.skip(taken.length);
     return taken;
   }
 
   skip(count: number): void {
-    this.#offset += count;
-    if (this.#offset < this.#bytes.length) return;
+    this.#start += count;
+    if (this.#start < this.#end) return;
     this.#bytes = EMPTY;
-    this.#offset = 0;
+    this.#start = 0;
+    this.#end = 0;
   }
 
-  #isCrlfAt(index: number): boolean {
-    return this.#bytes[index] === CR && this.#bytes[index + 1] === LF;
+  /** Into a new array: what `take` has returned is a view of the old one. */
+  #grow(addedBytes: number): void {
+    const grown = Buffer.allocUnsafeSlow(2 * (this.length + addedBytes));
+    this.#bytes.copy(grown, 0, this.#start, this.#end);
+    this.#bytes = grown;
+    this.#end -= this.#start;
+    this.#start = 0;
   }
 }

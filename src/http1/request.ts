@@ -2,7 +2,7 @@ import { BodyReader, type BodyProgress } from "./body-reader.ts";
 import type { HeaderFields } from "./header-fields.ts";
 import type { ReadBuffer } from "./read-buffer.ts";
 import type { RequestHead } from "./request-head.ts";
-import type { Response } from "./response.ts";
+import type { ProtocolErrorStatus, Response } from "./response.ts";
 
 /** A handler that returns at once costs no promise. */
 export type Awaitable<T> = T | Promise<T>;
@@ -25,6 +25,8 @@ export interface RequestHandler {
   handle(request: Request): Awaitable<Response>;
   /** The response when `handle` throws or rejects. */
   handleError(error: unknown): Response;
+  /** The response to a request that `handle` does not get, or whose body is at fault. The connection closes. */
+  protocolError(status: ProtocolErrorStatus): Response;
 }
 
 /** The rest of the body will not arrive: the client disconnected, was too slow, or already has its response. */

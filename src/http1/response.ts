@@ -23,19 +23,21 @@ const REASON_PHRASES = {
   409: "Conflict",
   410: "Gone",
   413: "Content Too Large",
+  414: "URI Too Long",
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
   429: "Too Many Requests",
   431: "Request Header Fields Too Large",
   500: "Internal Server Error",
+  501: "Not Implemented",
   503: "Service Unavailable",
   505: "HTTP Version Not Supported",
 } as const;
 
 export type Status = keyof typeof REASON_PHRASES;
 
-/** What the server itself responds, without a body, to a request that is not valid HTTP/1.1; the connection closes. */
-export type ProtocolErrorStatus = 400 | 408 | 431 | 505;
+/** For a request that is not valid HTTP/1.1, or arrives too slowly. */
+export type ProtocolErrorStatus = 400 | 408 | 414 | 431 | 501 | 505;
 
 const STATUS_LINES = Object.fromEntries(
   Object.entries(REASON_PHRASES).map(([status, phrase]) => [status, `HTTP/1.1 ${status} ${phrase}\r\n`]),

@@ -40,8 +40,9 @@ export class HttpServer implements ConnectionContext {
   /** May be replaced at any time; the next request goes to the new one. */
   handler: RequestHandler;
   uptimeSeconds = 0;
-  commonLines: string;
   isShuttingDown = false;
+  #commonLines = "";
+  #commonLinesSecond = 0;
   readonly turns = new Turns();
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;
@@ -70,7 +71,6 @@ export class HttpServer implements ConnectionContext {
     });
     this.#peerOf = peerOf;
     this.#tls = options.tls && new TlsUpgrade(options.tls);
-    this.commonLines = this.#currentLines();
     this.#handlers = {
       data: ({ data }, bytes) => data?.onData(bytes),
       drain: ({ data }) => data?.onDrain(),
@@ -96,6 +96,17 @@ export class HttpServer implements ConnectionContext {
     return this.#listener.port;
   }
 
+  /** `Date` follows the clock to the second. */
+  get commonLines(): string {
+    const second = Math.floor(Date.now() / 1_000);
+    if (second !== this.#commonLinesSecond) {
+      this.#commonLinesSecond = second;
+      const lines = `Date: ${new Date(second * 1_000).toUTCString()}\r\n${this.#headerLines}`;
+      this.#commonLines = this.#tls === undefined ? lines : lines + HSTS_LINE;
+    }
+    return this.#commonLines;
+  }
+
   /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
   setTlsCredentials(credentials: TlsCredentials): void {
     this.#tls?.setCredentials(credentials);
@@ -103,8 +114,8 @@ export class HttpServer implements ConnectionContext {
 
   /**
    * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
-   * accepted and idle ones close: until then load balancers notice, and requests already on their way are served.
-   * Resolves when the last connection is closed.
+   * accepted and idle ones close: until then load balancers notice, and requests already on their way are served. The
+   * rest of a head has a second to arrive. Resolves when the last connection is closed.
    */
   async close(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
@@ -114,7 +125,7 @@ export class HttpServer implements ConnectionContext {
     await Bun.sleep(delayMs);
     this.#listener.stop();
     this.#isListening = false;
-    this.#closeIdleConnections();
+    for (const connection of this.#connections) if (connection.isIdle) connection.close();
     await new Promise<void>((resolve) => {
       this.#onLastClosed = resolve;
       if (this.#connections.size === 0) resolve();
@@ -143,19 +154,11 @@ export class HttpServer implements ConnectionContext {
 
   #onSecond(): void {
     this.uptimeSeconds++;
-    this.commonLines = this.#currentLines();
-    for (const connection of this.#connections) connection.checkTimeouts();
+    for (const connection of this.#connections) {
+      connection.checkTimeouts();
+      if (!this.#isListening) connection.closeBetweenRequests();
+    }
     this.#connections.onSecond();
-    if (!this.#isListening) this.#closeIdleConnections();
-  }
-
-  #currentLines(): string {
-    const lines = `Date: ${new Date().toUTCString()}\r\n${this.#headerLines}`;
-    return this.#tls === undefined ? lines : lines + HSTS_LINE;
-  }
-
-  #closeIdleConnections(): void {
-    for (const connection of this.#connections) if (connection.isIdle) connection.close();
   }
 }
 

@@ -6,7 +6,9 @@ export interface TurnTaker {
 
 /** After this many requests, or bytes of responses, of one connection the others get a turn. */
 export const MAX_REQUESTS_PER_TURN = 32;
-export const MAX_BYTES_PER_TURN = 64 * 1024;
+const MAX_BYTES_PER_TURN = 64 * 1024;
+/** Looking at the time after each request would cost more than some requests. */
+const REQUESTS_PER_LOOK_AT_TIME = 8;
 /** Time for requests in one turn of the event loop. After it, new connections and new requests are looked for. */
 const MAX_MS_PER_LOOP_TURN = 4;
 /** The time is looked at after this many requests in one turn of the event loop, because that costs time as well. */
@@ -36,6 +38,13 @@ export class Turns {
   /** Whether this turn of the event loop has taken long enough. */
   get isTimeUp(): boolean {
     return this.#isTimed && this.now() - this.#startedAt > MAX_MS_PER_LOOP_TURN;
+  }
+
+  /** Whether a connection has had a turn after so many requests and bytes of responses. */
+  isLong(requests: number, bytes: number): boolean {
+    if (requests === 0) return false;
+    if (bytes >= MAX_BYTES_PER_TURN) return true;
+    return requests % REQUESTS_PER_LOOK_AT_TIME === 0 && this.isTimeUp;
   }
 
   countRequest(): void {

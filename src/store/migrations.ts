@@ -10,12 +10,14 @@ export interface Migration {
   readonly sql: string;
 }
 
-export function latestVersion(migrations: readonly Migration[]): number {
+type Versions = readonly Pick<Migration, "version">[];
+
+export function latestVersion(migrations: Versions): number {
   return migrations.at(-1)?.version ?? 0;
 }
 
 /** Protects a database that a later release has changed. */
-export function rejectNewerSchema(version: number, migrations: readonly Migration[]): void {
+export function rejectNewerSchema(version: number, migrations: Versions): void {
   const supported = latestVersion(migrations);
   if (version <= supported) return;
   throw new Error(

@@ -1,9 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cleanUp, EXECUTABLE, petstore, spawnTracked, temporaryDirectory } from "./cli.ts";
 import { serve, type ServerProcess, started } from "./server-process.ts";
 
+// Processes take long to start on a busy machine.
+setDefaultTimeout(30_000);
 afterAll(cleanUp);
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);

@@ -1,9 +1,11 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, test, setDefaultTimeout } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cleanUp, EXECUTABLE, petstore, temporaryDirectory } from "./cli.ts";
 import { serve } from "./server-process.ts";
 
+// Processes take long to start on a busy machine.
+setDefaultTimeout(30_000);
 afterAll(cleanUp);
 
 /** Runs a server on a terminal of its own, until it says that it is serving. */

@@ -192,6 +192,15 @@ describe("openapi", () => {
     expect(await run(`openapi ${storage}`)).toEqual(await run("openapi"));
   });
 
+  test("has the plans and ban rules of a server with the same options", async () => {
+    const { out } = await run("openapi --free-limits 7/70 --anonymous-limits 8/80", {
+      PETSTORE_BAN_STRIKES: "4",
+    });
+    expect(out).toContain("| Free | 7 | 70 |");
+    expect(out).toContain("| No valid key | 8 | 80 |");
+    expect(out).toContain("With 4 strikes the key is banned for 5 minutes.");
+  });
+
   test("with --port 0 the document has the default URL", async () => {
     expect(await urls("openapi --port 0")).toEqual(await urls("openapi"));
   });

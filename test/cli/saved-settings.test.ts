@@ -1,9 +1,12 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { CertificateAuthority } from "../../harness/certificates.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { valkeyUrl } from "../../harness/valkey.ts";
 import { cleanUp, EXECUTABLE, petstore, spawnPetstore, spawnTracked, temporaryDirectory } from "./cli.ts";
 import { serve, started } from "./server-process.ts";
 
+// Processes take long to start on a busy machine.
+setDefaultTimeout(30_000);
 afterAll(cleanUp);
 
 const PLANS = ["--free-limits", "7/80", "--pro-limits", "8/90", "--business-limits", "9/100"];
@@ -88,6 +91,15 @@ test("a URL from a file that can be read only once is read only once", async () 
   const line = '"$0" keys create --name x --plan free --database-url-file <(echo "$1")';
   const child = spawnTracked(["bash", "-c", line, EXECUTABLE, database], { cwd: temporaryDirectory() });
   expect(await child.stdout.text()).toContain("free plan, 7 requests per minute, 80 per day");
+});
+
+test("the URL of a server with a certificate is https", async () => {
+  const data = temporaryDirectory();
+  const { certFile, keyFile } = new CertificateAuthority().issue("IP:127.0.0.1");
+  const { url, stop } = await serve(data, "--tls-cert", certFile, "--tls-key", keyFile);
+  expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/v1$/);
+  expect(await output("keys", "create", ...FREE_KEY, "--data", data)).toEndWith(`' ${url}/pets\n`);
+  expect(await stop("SIGTERM")).toBe(0);
 });
 
 test("PETSTORE_PORT=0 does not hide the port that the server listens on", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
@@ -6,6 +6,8 @@ import { freePort } from "../../harness/ports.ts";
 import { serve, started } from "./server-process.ts";
 import { cleanUp, EXECUTABLE, petstore, spawnNpm, spawnPetstore, temporaryDirectory } from "./cli.ts";
 
+// Processes take long to start on a busy machine.
+setDefaultTimeout(30_000);
 afterAll(cleanUp);
 
 const status = async (url: string, secret: string | undefined) =>

@@ -11,7 +11,7 @@ import { Invalid } from "../../src/contract/schema.ts";
 import type { PageQuery, Store } from "../../src/domain/ports.ts";
 import type { PetJsonSource } from "../../src/http/pet-json.ts";
 import { withEtag } from "../../src/etag.ts";
-import { AT, type WithStore } from "./store-fixture.ts";
+import { AT, KEY_ID, type WithStore } from "./store-fixture.ts";
 
 const pet: fc.Arbitrary<NewPet> = fc
   .record(
@@ -36,7 +36,7 @@ export function petJsonCases(withStore: WithStore): void {
       await fc.assert(
         fc.asyncProperty(fc.array(pet, { minLength: 1, maxLength: 8 }), async (pets) => {
           const created = await Promise.all(pets.map((pet) => store.createPet(pet, AT)));
-          await store.placeOrder(idOf(created[0]), AT);
+          await store.placeOrder({ keyId: KEY_ID, petId: idOf(created[0]) }, AT);
         }),
         { numRuns: 20 },
       );

@@ -19,6 +19,8 @@ export type WithStore = (work: (store: Store, opened: OpenedStore) => Promise<vo
 
 /** The time of writes where any time will do. */
 export const AT = Date.UTC(2026, 10, 15, 9, 30);
+/** The key of orders where any key will do. */
+export const KEY_ID = 1;
 export const DAY_MS = 86_400_000;
 
 export const rex: NewPet = { name: "Rex", categoryId: 7n, status: "available" };

@@ -1,6 +1,16 @@
 import { expect, test } from "bun:test";
 import type { IdempotentRequest } from "../../src/domain/ports.ts";
-import { AT, addPet, DAY_MS, idsOf, rejectionCode, rex, type WithStore, resultOf } from "./store-fixture.ts";
+import {
+  AT,
+  KEY_ID,
+  addPet,
+  DAY_MS,
+  idsOf,
+  rejectionCode,
+  rex,
+  type WithStore,
+  resultOf,
+} from "./store-fixture.ts";
 
 const request: IdempotentRequest = {
   keyId: 1,
@@ -25,11 +35,14 @@ export function idempotencyCases(withStore: WithStore): void {
     "a replayed result is byte for byte the first one, although the pet and the order have changed since",
     withStore(async (store) => {
       const pet = resultOf(await store.createPet({ ...rex, name: 'R\u00e9x "𝒳"' }, AT, request));
-      const order = resultOf(await store.placeOrder(pet.id, AT, request));
-      await store.updateOrder(order.id, "completed");
+      const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: pet.id }, AT, request));
+      await store.updateOrder(KEY_ID, order.id, "completed");
       expect((await store.getPet(pet.id))?.status).toBe("sold");
       expect(await store.createPet(rex, AT, request)).toEqual({ ...pet, replayed: true });
-      expect(await store.placeOrder(pet.id, AT, request)).toEqual({ ...order, replayed: true });
+      expect(await store.placeOrder({ keyId: KEY_ID, petId: pet.id }, AT, request)).toEqual({
+        ...order,
+        replayed: true,
+      });
     }),
   );
 
@@ -63,7 +76,9 @@ export function idempotencyCases(withStore: WithStore): void {
         resultOf(await store.createPet(rex, AT, { ...request, keyId: 2 })),
         resultOf(await store.createPet(rex, AT, { ...request, idempotencyKey: "5C1F" })),
       ];
-      const order = resultOf(await store.placeOrder(pets[0]?.id ?? 0n, AT, request));
+      const order = resultOf(
+        await store.placeOrder({ keyId: KEY_ID, petId: pets[0]?.id ?? 0n }, AT, request),
+      );
       expect([...pets, order].map(({ replayed }) => replayed)).toEqual([false, false, false, false]);
       expect(idsOf(await store.listPets({ limit: 9 }))).toEqual(pets.map(({ id }) => id));
     }),
@@ -85,20 +100,24 @@ export function idempotencyCases(withStore: WithStore): void {
     "a rejected request stores no result: it succeeds when it is repeated later",
     withStore(async (store) => {
       const petId = await addPet(store);
-      const { id } = resultOf(await store.placeOrder(petId, AT));
-      expect(rejectionCode(await store.placeOrder(petId, AT, request))).toBe("pet_not_available");
-      await store.updateOrder(id, "cancelled");
-      expect(resultOf(await store.placeOrder(petId, AT, request)).replayed).toBe(false);
+      const { id } = resultOf(await store.placeOrder({ keyId: KEY_ID, petId }, AT));
+      expect(rejectionCode(await store.placeOrder({ keyId: KEY_ID, petId }, AT, request))).toBe(
+        "pet_not_available",
+      );
+      await store.updateOrder(KEY_ID, id, "cancelled");
+      expect(resultOf(await store.placeOrder({ keyId: KEY_ID, petId }, AT, request)).replayed).toBe(false);
     }),
   );
 
   test(
     "after a rejected request the Idempotency-Key can be used with another body",
     withStore(async (store) => {
-      expect(rejectionCode(await store.placeOrder(99n, AT, request))).toBe("pet_not_found");
+      expect(rejectionCode(await store.placeOrder({ keyId: KEY_ID, petId: 99n }, AT, request))).toBe(
+        "pet_not_found",
+      );
       const petId = await addPet(store);
       const other = { ...request, fingerprint: "b".repeat(64) };
-      expect(resultOf(await store.placeOrder(petId, AT, other)).replayed).toBe(false);
+      expect(resultOf(await store.placeOrder({ keyId: KEY_ID, petId }, AT, other)).replayed).toBe(false);
     }),
   );
 

@@ -15,11 +15,12 @@ import { AT, DAY_MS, type OpenStore } from "./store-fixture.ts";
 
 type Command =
   | { call: "createPet"; pet: NewPet; request: IdempotentRequest | undefined }
-  | { call: "placeOrder"; petId: bigint; request: IdempotentRequest | undefined }
-  | { call: "updateOrder"; id: bigint; status: OrderUpdate["status"] }
+  | { call: "placeOrder"; keyId: number; petId: bigint; request: IdempotentRequest | undefined }
+  | { call: "updateOrder"; keyId: number; id: bigint; status: OrderUpdate["status"] }
+  | { call: "getOrder"; keyId: number; id: bigint }
   | { call: "getPet"; id: bigint }
   | { call: "listPets"; query: PageQuery<PetStatus> }
-  | { call: "listOrders"; query: PageQuery<OrderStatus> };
+  | { call: "listOrders"; keyId: number; query: PageQuery<OrderStatus> };
 
 /** Rejections are compared by their code. */
 type Outcome<T> = T | string;
@@ -27,7 +28,7 @@ type Outcome<T> = T | string;
 /** A store made of arrays that are searched from the front. */
 class Model {
   readonly #pets: Pet[] = [];
-  readonly #orders: Order[] = [];
+  readonly #orders: { readonly keyId: number; order: Order }[] = [];
   readonly #records = new Map<string, { at: number; fingerprint: string; result: WriteResult }>();
 
   createPet(
@@ -44,30 +45,34 @@ class Model {
   }
 
   placeOrder(
-    command: { petId: bigint; request: IdempotentRequest | undefined },
+    command: { keyId: number; petId: bigint; request: IdempotentRequest | undefined },
     at: number,
     id: bigint,
   ): Outcome<WriteResult> {
-    const { petId, request } = command;
+    const { keyId, petId, request } = command;
     return this.#runOnce("placeOrder", { at, request }, () => {
       const pet = this.getPet(petId);
       if (pet === undefined) return "pet_not_found";
       if (pet.status === "pending" || pet.status === "sold") return "pet_not_available";
-      expect(id).toBeGreaterThan(this.#orders.at(-1)?.id ?? 0n);
+      expect(id).toBeGreaterThan(this.#orders.at(-1)?.order.id ?? 0n);
       this.#setStatus(petId, "pending");
       const order: Order = { id, petId, status: "placed", createdAt: new Date(at).toISOString() };
-      this.#orders.push(order);
+      this.#orders.push({ keyId, order });
       return { id, body: encodeOrder(order), replayed: false };
     });
   }
 
-  updateOrder(id: bigint, status: OrderUpdate["status"]): Outcome<Order> {
-    const index = this.#orders.findIndex((order) => order.id === id);
-    const order = this.#orders[index];
-    if (order === undefined) return "order_not_found";
+  updateOrder(keyId: number, id: bigint, status: OrderUpdate["status"]): Outcome<Order> {
+    const owned = this.#orders.find((each) => each.keyId === keyId && each.order.id === id);
+    if (owned === undefined) return "order_not_found";
+    const { order } = owned;
     if (order.status !== "placed") return "order_closed";
     this.#setStatus(order.petId, status === "completed" ? "sold" : "available");
-    return (this.#orders[index] = { ...order, status });
+    return (owned.order = { ...order, status });
+  }
+
+  #ordersOf(keyId: number): Order[] {
+    return this.#orders.filter((each) => each.keyId === keyId).map(({ order }) => order);
   }
 
   getPet(id: bigint): Pet | undefined {
@@ -82,13 +87,15 @@ class Model {
       case "placeOrder":
         return this.placeOrder(command, at, id);
       case "updateOrder":
-        return this.updateOrder(command.id, command.status);
+        return this.updateOrder(command.keyId, command.id, command.status);
       case "getPet":
         return this.getPet(command.id);
+      case "getOrder":
+        return this.#ordersOf(command.keyId).find(({ id }) => id === command.id);
       case "listPets":
         return pageOf(this.#pets, command.query);
       case "listOrders":
-        return pageOf(this.#orders, command.query);
+        return pageOf(this.#ordersOf(command.keyId), command.query);
     }
   }
 
@@ -134,15 +141,17 @@ function callStore(store: Store, command: Command, at: number) {
     case "createPet":
       return store.createPet(command.pet, at, command.request);
     case "placeOrder":
-      return store.placeOrder(command.petId, at, command.request);
+      return store.placeOrder(command, at, command.request);
     case "updateOrder":
-      return store.updateOrder(command.id, command.status);
+      return store.updateOrder(command.keyId, command.id, command.status);
     case "getPet":
       return store.getPet(command.id);
+    case "getOrder":
+      return store.getOrder(command.keyId, command.id);
     case "listPets":
       return store.listPets(command.query);
     case "listOrders":
-      return store.listOrders(command.query);
+      return store.listOrders(command.keyId, command.query);
   }
 }
 
@@ -156,9 +165,10 @@ const petStatus = fc.constantFrom<PetStatus>("available", "pending", "sold");
 const orderStatus = fc.constantFrom<OrderStatus>("placed", "completed", "cancelled");
 /** Few identifiers and keys, so that commands affect each other. */
 const identifier = fc.bigInt({ min: 0n, max: 8n });
+const keyId = fc.integer({ min: 1, max: 2 });
 const request = fc.option(
   fc.record({
-    keyId: fc.integer({ min: 1, max: 2 }),
+    keyId,
     idempotencyKey: fc.constantFrom("a", "A"),
     fingerprint: fc.constantFrom("1".repeat(64), "2".repeat(64)),
   }),
@@ -180,15 +190,17 @@ function queryOf<S>(status: fc.Arbitrary<S>): fc.Arbitrary<PageQuery<S>> {
 
 const command: fc.Arbitrary<Command> = fc.oneof(
   fc.record({ call: fc.constant("createPet" as const), pet, request }),
-  fc.record({ call: fc.constant("placeOrder" as const), petId: identifier, request }),
+  fc.record({ call: fc.constant("placeOrder" as const), keyId, petId: identifier, request }),
   fc.record({
     call: fc.constant("updateOrder" as const),
+    keyId,
     id: identifier,
     status: fc.constantFrom("completed" as const, "cancelled" as const),
   }),
   fc.record({ call: fc.constant("getPet" as const), id: identifier }),
+  fc.record({ call: fc.constant("getOrder" as const), keyId, id: identifier }),
   fc.record({ call: fc.constant("listPets" as const), query: queryOf(petStatus) }),
-  fc.record({ call: fc.constant("listOrders" as const), query: queryOf(orderStatus) }),
+  fc.record({ call: fc.constant("listOrders" as const), keyId, query: queryOf(orderStatus) }),
 );
 const step = fc.record({ afterMs: fc.constantFrom(0, 0, 0, 1, DAY_MS / 2, DAY_MS), command });
 

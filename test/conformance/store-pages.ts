@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
 import type { PetStatus } from "../../src/contract/resources.ts";
 import type { Page, PageQuery, Store } from "../../src/domain/ports.ts";
-import { AT, addPet, idsOf, type WithStore, resultOf } from "./store-fixture.ts";
+import { AT, KEY_ID, addPet, idsOf, type WithStore, resultOf } from "./store-fixture.ts";
 
 /** Adds pets one after the other, in a defined order. */
 async function addPets(store: Store, statuses: readonly (PetStatus | undefined)[]): Promise<bigint[]> {
@@ -39,7 +39,7 @@ export function pageCases(withStore: WithStore): void {
     withStore(async (store) => {
       expect(await store.listPets({ limit: 20 })).toEqual({ items: [], hasMore: false });
       expect(await store.listPets({ limit: 20, status: "sold" })).toEqual({ items: [], hasMore: false });
-      expect(await store.listOrders({ limit: 20 })).toEqual({ items: [], hasMore: false });
+      expect(await store.listOrders(KEY_ID, { limit: 20 })).toEqual({ items: [], hasMore: false });
     }),
   );
 
@@ -105,7 +105,7 @@ export function pageCases(withStore: WithStore): void {
     "listPets: a pet whose status changes moves to the other filter and keeps its place without one",
     withStore(async (store) => {
       const [first = 0n, second = 0n] = await addPets(store, ["available", "available"]);
-      resultOf(await store.placeOrder(first, AT));
+      resultOf(await store.placeOrder({ keyId: KEY_ID, petId: first }, AT));
       expect(idsOf(await store.listPets({ limit: 9, status: "available" }))).toEqual([second]);
       expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual([first]);
       expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first, second]);
@@ -154,21 +154,22 @@ export function pageCases(withStore: WithStore): void {
         Array.from({ length: 4 }, () => "available"),
       );
       const orders: bigint[] = [];
-      for (const pet of pets) orders.push(resultOf(await store.placeOrder(pet, AT)).id);
+      for (const pet of pets)
+        orders.push(resultOf(await store.placeOrder({ keyId: KEY_ID, petId: pet }, AT)).id);
       const [one = 0n, two = 0n, three = 0n, four = 0n] = orders;
-      await store.updateOrder(two, "cancelled");
+      await store.updateOrder(KEY_ID, two, "cancelled");
 
-      expect(idsOf(await store.listOrders({ limit: 9 }))).toEqual([one, two, three, four]);
-      expect((await store.listOrders({ limit: 3 })).hasMore).toBe(true);
-      expect((await store.listOrders({ limit: 4 })).hasMore).toBe(false);
-      expect(idsOf(await store.listOrders({ limit: 9, status: "placed", after: one }))).toEqual([
+      expect(idsOf(await store.listOrders(KEY_ID, { limit: 9 }))).toEqual([one, two, three, four]);
+      expect((await store.listOrders(KEY_ID, { limit: 3 })).hasMore).toBe(true);
+      expect((await store.listOrders(KEY_ID, { limit: 4 })).hasMore).toBe(false);
+      expect(idsOf(await store.listOrders(KEY_ID, { limit: 9, status: "placed", after: one }))).toEqual([
         three,
         four,
       ]);
-      expect((await store.listOrders({ limit: 2, status: "placed" })).hasMore).toBe(true);
-      expect((await store.listOrders({ limit: 3, status: "placed" })).hasMore).toBe(false);
-      expect(idsOf(await store.listOrders({ limit: 9, status: "cancelled" }))).toEqual([two]);
-      expect(idsOf(await store.listOrders({ limit: 9, status: "completed" }))).toEqual([]);
+      expect((await store.listOrders(KEY_ID, { limit: 2, status: "placed" })).hasMore).toBe(true);
+      expect((await store.listOrders(KEY_ID, { limit: 3, status: "placed" })).hasMore).toBe(false);
+      expect(idsOf(await store.listOrders(KEY_ID, { limit: 9, status: "cancelled" }))).toEqual([two]);
+      expect(idsOf(await store.listOrders(KEY_ID, { limit: 9, status: "completed" }))).toEqual([]);
     }),
   );
 }

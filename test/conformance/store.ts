@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { idempotencyCases } from "./store-idempotency.ts";
-import { AT, addPet, idsOf, type OpenStore, rex, type WithStore, resultOf } from "./store-fixture.ts";
+import { AT, KEY_ID, addPet, idsOf, type OpenStore, rex, type WithStore, resultOf } from "./store-fixture.ts";
 import { pageCases } from "./store-pages.ts";
 import { modelCases } from "./store-model.ts";
+import { orderOwnershipCases } from "./store-order-ownership.ts";
 import { orderCases } from "./store-orders.ts";
 import { petCases } from "./store-pets.ts";
 import { petJsonCases } from "./pet-json.ts";
@@ -21,6 +22,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     petCases(withStore);
     pageCases(withStore);
     orderCases(withStore);
+    orderOwnershipCases(withStore);
     idempotencyCases(withStore);
     petJsonCases(withStore);
     durabilityCases(withStore);
@@ -34,7 +36,7 @@ function durabilityCases(withStore: WithStore): void {
     withStore(async (store, { reopen }) => {
       const first = await addPet(store, { name: "Ålfred", categoryId: 2n ** 63n - 1n });
       const second = await addPet(store);
-      const order = resultOf(await store.placeOrder(second, AT));
+      const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: second }, AT));
 
       const again = await reopen();
       expect(await again.getPet(first)).toEqual({
@@ -44,7 +46,7 @@ function durabilityCases(withStore: WithStore): void {
         status: "available",
       });
       expect((await again.getPet(second))?.status).toBe("pending");
-      expect(idsOf(await again.listOrders({ limit: 10 }))).toEqual([order.id]);
+      expect(idsOf(await again.listOrders(KEY_ID, { limit: 10 }))).toEqual([order.id]);
       expect(await addPet(again)).toBeGreaterThan(second);
     }),
   );

@@ -15,7 +15,12 @@ import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 
 const SERVERS = { production: "http://127.0.0.1:8080/v1", staging: "http://127.0.0.1:8081/v1" };
-const OPTIONS = { servers: SERVERS, plans: DEFAULT_PLANS, ban: DEFAULT_BAN };
+const OPTIONS = {
+  environment: "production",
+  servers: SERVERS,
+  plans: DEFAULT_PLANS,
+  ban: DEFAULT_BAN,
+} as const;
 const COMMON = [
   "X-Request-Id",
   "X-Content-Type-Options",
@@ -88,13 +93,51 @@ describe("the document as a whole", () => {
   });
 
   test("has both servers, the one that serves it first", () => {
-    const urls = (current: "production" | "staging") => {
-      const { servers } = openApiDocument({ ...OPTIONS, current }) as { servers: { url: string }[] };
+    const urls = (environment: "production" | "staging") => {
+      const { servers } = openApiDocument({ ...OPTIONS, environment }) as { servers: { url: string }[] };
       return servers.map(({ url }) => url);
     };
     expect(urls("production")).toEqual([SERVERS.production, SERVERS.staging]);
     expect(urls("staging")).toEqual([SERVERS.staging, SERVERS.production]);
-    expect(openApiJson({ ...OPTIONS, current: "staging" })).toContain(`curl -i ${SERVERS.staging}/pets`);
+  });
+
+  test("uses the URL, the keys and the settings of the server that serves it, in examples too", () => {
+    const staging = openApiJson({
+      environment: "staging",
+      servers: { production: "https://api.example.com/v1", staging: "https://staging.example.com/v1" },
+      plans: { ...DEFAULT_PLANS, free: { perMinute: 7, perDay: 70 } },
+      ban: { ...DEFAULT_BAN, lengthMs: 45_000 },
+    });
+    const { info, components } = parseJson(staging) as Node;
+    expect(String(info?.["description"])).toContain("curl -i https://staging.example.com/v1/pets");
+    expect(String(info?.["description"])).toContain("KEY=pet_test_…");
+    expect(info?.["contact"] as unknown).toEqual({
+      name: "Petstore",
+      url: "https://staging.example.com/docs",
+    });
+    expect(components?.["securitySchemes"]?.["apiKey"]?.["bearerFormat"] as unknown).toBe("pet_test_…");
+    const example = (name: string) => components?.["headers"]?.[name]?.["example"] as unknown;
+    expect(example("Location")).toBe("https://staging.example.com/v1/pets/1");
+    expect(example("NextLink")).toContain("<https://staging.example.com/v1/pets?limit=20&cursor=");
+    expect(example("SuccessorLink")).toContain("<https://staging.example.com/docs#deprecation>");
+    expect([example("X-RateLimit-Limit"), example("X-RateLimit-Remaining")]).toEqual([7, 6]);
+    expect(staging).toContain("because requests continued after a 429. Retry after 45 seconds.");
+    // Production is named once, among the servers.
+    expect(staging.match(/api\.example\.com/g)).toHaveLength(1);
+  });
+
+  test("a program that sends the examples of all parameters gets the first page and executes every write", () => {
+    const parameters = operations.flatMap(([, operation]) =>
+      Object.values(nodeOf(operation)["parameters"] ?? {}).map((parameter) => deref(parameter)),
+    );
+    const examples = parameters.flatMap(({ name, schema, ...parameter }) =>
+      /"(?:example|examples|default)":/.test(
+        JSON.stringify({ ...(rounded(parameter) as object), schema: rounded(schema) }),
+      )
+        ? [String(name)]
+        : [],
+    );
+    expect([...new Set(examples)].toSorted()).toEqual(["limit", "orderId", "petId"]);
   });
 
   test("requires a bearer token for every operation", () => {
@@ -244,7 +287,7 @@ describe("numbers and dates in the document", () => {
 
   test("plans and bans of a server with other settings", () => {
     const { info } = openApiDocument({
-      servers: SERVERS,
+      ...OPTIONS,
       plans: { ...DEFAULT_PLANS, free: { perMinute: 7, perDay: 7_000 } },
       ban: { strikes: 3, graceMs: 1_500, lengthMs: 7_200_000 },
     }) as { info: { description: string } };
@@ -275,14 +318,14 @@ describe("numbers and dates in the document", () => {
     expect(headers?.["Deprecation"]?.["example"] as unknown).toBe("@1794614400");
     expect(headers?.["Sunset"]?.["example"] as unknown).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
     expect(headers?.["SuccessorLink"]?.["example"] as unknown).toBe(
-      '<https://petstore.test/v1/pets>; rel="successor-version", ' +
-        '<https://petstore.test/docs#deprecation>; rel="deprecation"; type="text/html"',
+      '<http://127.0.0.1:8080/v1/pets>; rel="successor-version", ' +
+        '<http://127.0.0.1:8080/docs#deprecation>; rel="deprecation"; type="text/html"',
     );
   });
 
   test("authentication", () => {
     const { apiKey } = document["components"]?.["securitySchemes"] ?? {};
-    expect(apiKey?.["bearerFormat"] as unknown).toBe("pet_live_… or pet_test_…");
+    expect(apiKey?.["bearerFormat"] as unknown).toBe("pet_live_…");
     expect(description).toContain("`pet_live_` work in production only");
     expect(description).toContain("`pet_test_` in staging only");
     expect(headers?.["WWW-Authenticate"]?.["example"] as unknown).toBe(

@@ -64,6 +64,7 @@ function broken(fail: () => never | Promise<never>): Pick<Adapters, "store" | "p
     getPet: fail,
     createPet: async () => fail(),
     listOrders: fail,
+    getOrder: fail,
     placeOrder: async () => fail(),
     updateOrder: async () => fail(),
     close: async () => {},
@@ -77,6 +78,7 @@ const REQUESTS = [
   ["POST", "/pets"],
   ["GET", "/store/orders"],
   ["POST", "/store/orders"],
+  ["GET", "/store/orders/1"],
   ["PATCH", "/store/orders/1"],
 ] as const;
 

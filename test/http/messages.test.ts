@@ -49,7 +49,7 @@ const CASES: readonly [keyof typeof MESSAGES, ApiRequest, string?][] = [
   [
     "method_not_allowed",
     { method: "PUT", path: "/store/orders/1" },
-    "PUT is not allowed on this path. Allowed methods: PATCH, OPTIONS.",
+    "PUT is not allowed on this path. Allowed methods: GET, HEAD, PATCH, OPTIONS.",
   ],
   [
     "pet_not_available",

@@ -15,30 +15,12 @@ const send = (line: string, headers?: string[], body?: string) =>
 
 const isHealthy = async () => expect((await service.call({ path: "/pets?limit=1" })).status).toBe(200);
 
-for (const host of ["a?limit=0", "a#b", "a b", "", "[::1", "x/y?limit=0&z="]) {
-  test(`an unusual Host has no effect: "${host}"`, async () => {
-    const lines = [
-      "GET /v1/pets?limit=1 HTTP/1.1",
-      `Host: ${host}`,
-      `Authorization: Bearer ${service.key}`,
-      "",
-      "",
-    ];
-    const response = await sendRaw(service.url, lines.join("\r\n"));
-    expect(statusOf(response)).toBe(200);
-  });
-}
-
 test("an absolute request target is routed by its path, and links have the public URL", async () => {
   for (let i = 0; i < 2; i++)
     await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } });
   const response = await send("GET http://evil.example/v1/pets?limit=1 HTTP/1.1");
   expect(statusOf(response)).toBe(200);
   expect(response).toContain(`<${service.url}/pets?limit=1&cursor=`);
-});
-
-test("a fragment in the request target is not part of the query", async () => {
-  expect(statusOf(await send("GET /v1/pets?limit=1#&limit=0 HTTP/1.1"))).toBe(200);
 });
 
 for (const path of ["/v1/./pets", "/v1/x/../pets", "/v1/%2e%2e/v1/pets"]) {

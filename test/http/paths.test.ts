@@ -29,7 +29,7 @@ describe("paths and methods", () => {
   for (const [method, path, allow] of [
     ["DELETE", "/pets", "GET, HEAD, POST, OPTIONS"],
     ["PUT", "/pets/1", "GET, HEAD, OPTIONS"],
-    ["GET", "/store/orders/1", "PATCH, OPTIONS"],
+    ["PUT", "/store/orders/1", "GET, HEAD, PATCH, OPTIONS"],
     ["PATCH", "/store/orders", "GET, HEAD, POST, OPTIONS"],
   ] as const) {
     test(`${method} ${path} 405: Allow lists the methods of the path`, async () => {

@@ -14,7 +14,7 @@ function readBody(length: number | "chunked", pieces: readonly (string | Buffer)
     readBuffer.append(typeof piece === "string" ? Buffer.from(piece, "latin1") : piece);
     progress = body.read(readBuffer, maxBytes);
   }
-  return { progress, bytes: Buffer.from(body.bytes), rest: readBuffer.peek(10_000) };
+  return { progress, bytes: Buffer.from(body.bytes), rest: readBuffer.text(0, 10_000) };
 }
 
 function splitAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
@@ -70,7 +70,7 @@ describe("a chunked body is malformed:", () => {
     ["a line without an end", `1;${"a".repeat(2_000)}`],
     ["a trailer line that is not a field", "0\r\nabc\r\n\r\n"],
     ["20,001 lines of trailers", `0\r\n${"A: b\r\n".repeat(20_000)}\r\n`],
-    ["20,001 lines of chunks", `${"1\r\na\r\n".repeat(10_000)}0\r\n`],
+    ["20,001 chunks", `${"1\r\na\r\n".repeat(20_000)}0\r\n`],
   ])("%s", (_, text) => {
     expect(readBody("chunked", [text], 100_000).progress).toBe("malformed");
     expect(readBody("chunked", text.match(/[^]{1,7}/g) ?? [], 100_000).progress).toBe("malformed");
@@ -101,8 +101,8 @@ describe("a body that is too large", () => {
     expect(readBody("chunked", [part, part, part]).progress).toBe("too large");
   });
 
-  test("is recognised by the size of one chunk when its data begins to arrive", () => {
-    expect(readBody("chunked", ["ffffff\r\n", "a"]).progress).toBe("too large");
+  test("is recognised by the size of one chunk before its data arrives", () => {
+    expect(readBody("chunked", ["fff", "fff\r\n"]).progress).toBe("too large");
   });
 
   test("can be discarded up to a larger bound", () => {
@@ -111,6 +111,6 @@ describe("a body that is too large", () => {
     readBuffer.append(Buffer.concat([chunk(Buffer.alloc(MAX_BYTES + 1)), Buffer.from("0\r\n\r\nGET")]));
     expect(body.read(readBuffer, MAX_BYTES)).toBe("too large");
     expect(body.discard(readBuffer, 2 * MAX_BYTES)).toBe("complete");
-    expect(readBuffer.peek(9)).toBe("GET");
+    expect(readBuffer.text(0, 9)).toBe("GET");
   });
 });

@@ -21,6 +21,7 @@ function listen(options: Partial<HttpServerOptions>) {
     handler: {
       handle: ({ path }) => handlers[path]?.() ?? respond("ok"),
       handleError: () => respond("", 500),
+      protocolError: (status) => respond("", status),
     },
     onError() {},
     onLimit: (event) => events.push(event),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { echoTarget, get, TestConnection } from "./test-connection.ts";
+import { echoBody, echoTarget, get, TestConnection } from "./test-connection.ts";
 
 const fields = (count: number) => Array.from({ length: count }, () => "A: b");
 /** A request whose head has so many bytes, the empty line at its end included. */
@@ -18,10 +18,10 @@ describe("a request that is not valid HTTP/1.1", () => {
     [431, "a head of 17,000 bytes", get("/", `A: ${"a".repeat(17_000)}`)],
     [431, "129 header fields", get("/", ...fields(128))],
     [505, "HTTP/3.0", "GET / HTTP/3.0\r\nHost: x\r\n\r\n"],
-  ])("%d without a body, and the connection closes: %s", (status, _, sent) => {
+  ])("%d as the handler says, and the connection closes: %s", (status, _, sent) => {
     const client = new TestConnection(echoTarget).receive(sent, get("/"));
     expect(client.sent).toMatch(
-      /^HTTP\/1\.1 \d+ .*\r\nDate: .*\r\nConnection: close\r\nContent-Length: 0\r\n\r\n$/,
+      /^HTTP\/1\.1 \d+ .*\r\nDate: .*\r\nConnection: close\r\nContent-Length: 18\r\n\r\nprotocol error \d+$/,
     );
     expect([client.statuses, client.events]).toEqual([[status], ["shutdown"]]);
   });
@@ -45,7 +45,20 @@ describe("the bounds of a request head", () => {
   });
 
   test("16 KiB without an end are 431, one byte less waits for the rest", () => {
-    expect(statusesOf("A".repeat(16_383))).toEqual([]);
-    expect(statusesOf("A".repeat(16_384))).toEqual([431]);
+    const start = get("/", "A: ").slice(0, -4);
+    expect(statusesOf(start.padEnd(16_383, "a"))).toEqual([]);
+    expect(statusesOf(start.padEnd(16_384, "a"))).toEqual([431]);
+  });
+
+  test("8 KiB of a request line without an end are 414, one byte less waits for the rest", () => {
+    expect(statusesOf("GET /".padEnd(8_191, "a"))).toEqual([]);
+    expect(statusesOf("GET /".padEnd(8_192, "a"))).toEqual([414]);
+    expect(statusesOf("A".repeat(8_192))).toEqual([400]);
+  });
+
+  test("the response to HEAD whose body is malformed has no body", () => {
+    const client = new TestConnection(echoBody(100));
+    client.receive("HEAD / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "x\r\n");
+    expect(client.sent).toMatch(/^HTTP\/1\.1 400 [^]*Content-Length: 18\r\n\r\n$/);
   });
 });

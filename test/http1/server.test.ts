@@ -17,8 +17,14 @@ afterEach(async () => {
   await Promise.all(open.map((server) => server.close(0)));
 });
 
+const handlerOf = (handle: RequestHandler["handle"]): RequestHandler => ({
+  handle,
+  handleError: () => respond("failed", 500),
+  protocolError: (status) => respond("protocol error", status),
+});
+
 function listen(handle: RequestHandler["handle"], options: Partial<HttpServerOptions> = {}): HttpServer {
-  const handler = { handle, handleError: () => respond("failed", 500) };
+  const handler = handlerOf(handle);
   const server = new HttpServer({ host: "127.0.0.1", port: 0, handler, onError() {}, ...options });
   servers.push(server);
   return server;
@@ -87,12 +93,25 @@ describe("a server", () => {
     expect(await received).toEndWith("no");
   });
 
+  test("lets a client that uploads slowly, and reads only then, read its 413", async () => {
+    const { socket, received } = connectTo(listen(() => respond("no", 413), { secondMs: 10 }));
+    socket.pause();
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n");
+    // Eight times as long as the server waits for a client that sends nothing.
+    for (let i = 0; i < 32; i++) {
+      await Bun.sleep(5);
+      socket.write("x".repeat(1_000));
+    }
+    socket.resume();
+    expect(await received).toEndWith("no");
+  });
+
   test("uses a new handler from the next request on", async () => {
     const server = listen(() => respond("before"));
     const { socket, until } = connectTo(server);
     socket.write(GET);
     await until((text) => text.endsWith("before"));
-    server.handler = { handle: () => respond("after"), handleError: () => respond("", 500) };
+    server.handler = handlerOf(() => respond("after"));
     socket.write(GET);
     expect(await until((text) => text.endsWith("after"))).toContain("before");
     socket.destroy();
@@ -142,6 +161,18 @@ describe("time", () => {
     jest.advanceTimersByTime(1_000);
     socket.write(GET);
     await until((text) => text.includes("Date: Sun, 15 Nov 2026 12:00:01 GMT\r\n"));
+    socket.destroy();
+  });
+
+  test("the Date header is never more than a second behind the clock", async () => {
+    jest.useFakeTimers({ now: Date.UTC(2026, 10, 15, 12, 0, 0, 900) });
+    const server = listen(() => respond(""));
+    const { socket, until } = connectTo(server);
+    jest.advanceTimersByTime(100);
+    socket.write(GET);
+    expect(await until((text) => text.includes("\r\n\r\n"))).toContain(
+      "Date: Sun, 15 Nov 2026 12:00:01 GMT\r\n",
+    );
     socket.destroy();
   });
 });
@@ -218,6 +249,21 @@ describe("a graceful shutdown", () => {
     expect(text).toContain("Connection: close\r\n");
     expect(text).toEndWith("finished");
     await closed;
+    servers = [];
+  });
+
+  test("waits at most a second for the rest of a request head", async () => {
+    const server = listen(() => respond("responded"), { secondMs: 50 });
+    const [partial, completed] = [connectTo(server), connectTo(server)];
+    for (const { socket } of [partial, completed]) socket.write(`${GET}GET / HT`);
+    for (const { until } of [partial, completed]) await until((text) => text.endsWith("responded"));
+    const startedAt = performance.now();
+    const closed = server.close(0);
+    completed.socket.write("TP/1.1\r\nHost: x\r\n\r\n");
+    expect(countResponses(await completed.received)).toBe(2);
+    expect(countResponses(await partial.received)).toBe(1);
+    await closed;
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
     servers = [];
   });
 

@@ -18,7 +18,7 @@ interface TestConnectionOptions {
 /** A connection without a network: the test plays the client, and decides when a second passes. */
 export class TestConnection implements Socket, ConnectionContext {
   readonly remoteAddress: string | undefined;
-  readonly handler: RequestHandler;
+  handler: RequestHandler;
   readonly commonLines = DATE_LINE;
   readonly connection: Connection;
   /** Everything that the server has sent. */
@@ -37,6 +37,7 @@ export class TestConnection implements Socket, ConnectionContext {
     this.handler = {
       handle,
       handleError: (error) => respond(error instanceof Error ? error.message : String(error), 500),
+      protocolError: (status) => respond(`protocol error ${status}`, status),
     };
     this.remoteAddress = remoteAddress ?? undefined;
     this.connection = new Connection(this, this, isTrusted);

@@ -93,10 +93,35 @@ test("a client that does not read its response for 30 seconds is disconnected", 
   expect(client.passSeconds(1).events).toEqual(["pause", "terminate"]);
 });
 
-test("what a client sends after the last response is read for 2 seconds and dropped", () => {
-  const client = new TestConnection(echoTarget).receive(get("/a", "Connection: close") + get("/b"));
-  client.receive(get("/c"));
-  expect(client.passSeconds(2).events).toEqual(["shutdown"]);
-  expect(client.passSeconds(1).events).toEqual(["shutdown", "end"]);
-  expect(client.bodies).toEqual(["GET /a "]);
+describe("what a client sends after the last response is read and dropped", () => {
+  const closing = () => new TestConnection(echoTarget).receive(get("/a", "Connection: close") + get("/b"));
+
+  test("until it sends nothing for 2 seconds", () => {
+    const client = closing().passSeconds(2).receive(get("/c"));
+    expect(client.passSeconds(2).events).toEqual(["shutdown"]);
+    expect(client.passSeconds(1).events).toEqual(["shutdown", "end"]);
+    expect(client.bodies).toEqual(["GET /a "]);
+  });
+
+  test("for 30 seconds, although it sends something each second", () => {
+    const client = closing();
+    for (let i = 0; i < 30; i++) client.receive("a").passSeconds(1);
+    expect(client.events).toEqual(["shutdown"]);
+    expect(client.receive("a").passSeconds(1).events).toEqual(["shutdown", "end"]);
+  });
+
+  test("up to 16 MiB", () => {
+    const client = closing();
+    for (let i = 0; i < 16; i++) client.receive("a".repeat(1_048_576));
+    expect(client.events).toEqual(["shutdown"]);
+    expect(client.receive("a").events).toEqual(["shutdown", "end"]);
+  });
+
+  test("for 2 seconds during a shutdown", () => {
+    const client = closing();
+    client.isShuttingDown = true;
+    for (let i = 0; i < 2; i++) client.receive("a").passSeconds(1);
+    expect(client.events).toEqual(["shutdown"]);
+    expect(client.receive("a").passSeconds(1).events).toEqual(["shutdown", "end"]);
+  });
 });

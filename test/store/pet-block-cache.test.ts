@@ -70,10 +70,10 @@ async function run({ store, petJson }: SqliteStores, step: Step): Promise<void> 
       await store.createPet({ name: step.name, categoryId: 1n }, 0);
       return;
     case "order":
-      await store.placeOrder(BigInt(step.id), 0);
+      await store.placeOrder({ keyId: 1, petId: BigInt(step.id) }, 0);
       return;
     case "end":
-      await store.updateOrder(BigInt(step.order), step.status);
+      await store.updateOrder(1, BigInt(step.order), step.status);
       return;
     case "get": {
       const pet = await store.getPet(BigInt(step.id));

@@ -3,7 +3,7 @@ import { Unavailable } from "../../src/contract/errors.ts";
 import type { StateChange } from "../../src/store/postgres/circuit-breaker.ts";
 import { Pools } from "../../src/store/postgres/pools.ts";
 import { openPostgres, type PostgresStores } from "../../src/store/postgres/postgres-store.ts";
-import { AT, addPet, rex, resultOf } from "../conformance/store-fixture.ts";
+import { AT, KEY_ID, addPet, rex, resultOf } from "../conformance/store-fixture.ts";
 import { startPostgres } from "../../harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";
 
@@ -64,7 +64,7 @@ function expectAtOnce(times: readonly number[]): void {
 async function connectAll({ store }: PostgresStores): Promise<bigint> {
   const [id = 0n, ...others] = await Promise.all(Array.from({ length: 10 }, () => addPet(store)));
   await Promise.all(others.map((other) => store.getPet(other)));
-  await Promise.all(others.map((other) => store.placeOrder(other, AT)));
+  await Promise.all(others.map((other) => store.placeOrder({ keyId: KEY_ID, petId: other }, AT)));
   return id;
 }
 
@@ -77,8 +77,8 @@ function allCalls({ store, keys }: PostgresStores): (() => unknown)[] {
     () => store.getPet(1n),
     () => store.createPet(rex, AT),
     () => store.createPet(rex, AT, { keyId: 1, idempotencyKey: "k", fingerprint: "f" }),
-    () => store.placeOrder(1n, AT),
-    () => store.updateOrder(1n, "completed"),
+    () => store.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
+    () => store.updateOrder(KEY_ID, 1n, "completed"),
     () => keys.findCredential("0".repeat(64)),
     () => keys.changesSince(0),
   ];
@@ -226,11 +226,13 @@ test("a lock that another session holds rejects the writes that need it, in time
   const petId = await addPet(stores.store);
   await database.sql.begin(async (tx) => {
     await tx`LOCK TABLE orders`;
-    expect(await rejectedAfterMs(() => stores.store.placeOrder(petId, AT))).toBeLessThan(TIMEOUT_MS);
+    expect(await rejectedAfterMs(() => stores.store.placeOrder({ keyId: KEY_ID, petId }, AT))).toBeLessThan(
+      TIMEOUT_MS,
+    );
     expect((await stores.store.getPet(petId))?.status).toBe("available");
     await addPet(stores.store);
   });
-  resultOf(await stores.store.placeOrder(petId, AT));
+  resultOf(await stores.store.placeOrder({ keyId: KEY_ID, petId }, AT));
   expect(stores.changes).toEqual([]);
 });
 
@@ -241,14 +243,14 @@ test("more orders than can be placed in time: the rest are rejected, and the ser
   await database.sql.begin(async (tx) => {
     await tx`LOCK TABLE orders`;
     const orders = Array.from({ length: 20 }, () =>
-      rejectedAfterMs(() => stores.store.placeOrder(petId, AT)),
+      rejectedAfterMs(() => stores.store.placeOrder({ keyId: KEY_ID, petId }, AT)),
     );
     expect(Math.max(...(await Promise.all(orders)))).toBeLessThan(TIMEOUT_MS + WITHOUT_WAITING_MS);
     expect(await addPet(stores.store)).toBeGreaterThan(petId);
   });
-  resultOf(await stores.store.placeOrder(petId, AT));
+  resultOf(await stores.store.placeOrder({ keyId: KEY_ID, petId }, AT));
   expect(
-    (await stores.store.listOrders({ limit: 100 })).items.filter((order) => order.petId === petId),
+    (await stores.store.listOrders(KEY_ID, { limit: 100 })).items.filter((order) => order.petId === petId),
   ).toHaveLength(1);
   expect(stores.changes).toEqual([]);
 });
@@ -267,7 +269,7 @@ test("no write resolves before its commit: while commits block, writes are rejec
     const writes = [
       () => stores.store.createPet(rex, AT),
       () => stores.store.createPet(rex, AT, { keyId: 3, idempotencyKey: "blocked", fingerprint: "f" }),
-      () => stores.store.placeOrder(petId, AT),
+      () => stores.store.placeOrder({ keyId: KEY_ID, petId }, AT),
     ].map(rejectedAfterMs);
     expect((await stores.store.getPet(petId))?.status).toBe("available");
     await Promise.all(writes);
@@ -291,7 +293,7 @@ test("an instance that is paused in the middle of a transaction blocks the other
   await locked.promise;
   const waited = await rejectedAfterMs(() => transaction);
   expect(waited).toBeLessThan(TIMEOUT_MS);
-  resultOf(await stores.store.placeOrder(petId, AT));
+  resultOf(await stores.store.placeOrder({ keyId: KEY_ID, petId }, AT));
   await paused.close();
 });
 

@@ -5,7 +5,7 @@ import { requestName } from "../../src/store/in-progress-requests.ts";
 import { openPostgres } from "../../src/store/postgres/postgres-store.ts";
 import { LOCK_SPACE } from "../../src/store/postgres/advisory-locks.ts";
 import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
-import { AT, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../conformance/store-fixture.ts";
+import { AT, KEY_ID, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../conformance/store-fixture.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { createDatabase, emptyDatabase } from "./postgres-database.ts";
 
@@ -31,7 +31,7 @@ test("a newer database is rejected", async () => {
   await (await database.open()).close();
   await database.sql`INSERT INTO schema_migrations (version, name) VALUES (999, 'from the future')`;
   await expect(database.open()).rejects.toThrow(
-    /its schema has version 999, and this petstore supports versions up to 3; upgrade petstore$/,
+    /its schema has version 999, and this petstore supports versions up to 6; upgrade petstore$/,
   );
 });
 
@@ -112,13 +112,18 @@ test("idempotency_conflict: a request that is in progress on another instance is
   const petId = await addPet(first.store);
   const pending = await database.sql.begin(async (tx) => {
     await tx`SELECT FROM pets WHERE id = ${petId} FOR UPDATE`;
-    const result = first.store.placeOrder(petId, AT, request);
+    const result = first.store.placeOrder({ keyId: KEY_ID, petId }, AT, request);
     await lockAwaited(database.sql);
-    expect(rejectionCode(await second.store.placeOrder(petId, AT, request))).toBe("idempotency_conflict");
+    expect(rejectionCode(await second.store.placeOrder({ keyId: KEY_ID, petId }, AT, request))).toBe(
+      "idempotency_conflict",
+    );
     return { result };
   });
   const result = resultOf(await pending.result);
-  expect(await second.store.placeOrder(petId, AT, request)).toEqual({ ...result, replayed: true });
+  expect(await second.store.placeOrder({ keyId: KEY_ID, petId }, AT, request)).toEqual({
+    ...result,
+    replayed: true,
+  });
 });
 
 async function lockAwaited(sql: SQL): Promise<void> {
@@ -133,12 +138,14 @@ test("a pet ordered on three instances at once gets one order, which is updated 
   const instances = await Promise.all([database.open(), database.open(), database.open()]);
   for (let round = 0; round < 10; round++) {
     const petId = await addPet(instances[0].store);
-    const placed = await Promise.all(instances.map(({ store }) => store.placeOrder(petId, AT)));
+    const placed = await Promise.all(
+      instances.map(({ store }) => store.placeOrder({ keyId: KEY_ID, petId }, AT)),
+    );
     const [order, ...others] = placed.filter((result) => rejectionCode(result) === undefined).map(resultOf);
     expect(others).toEqual([]);
     const ended = await Promise.all(
       instances.map(({ store }, i) =>
-        store.updateOrder(order?.id ?? 0n, i === 0 ? "completed" : "cancelled"),
+        store.updateOrder(KEY_ID, order?.id ?? 0n, i === 0 ? "completed" : "cancelled"),
       ),
     );
     expect(ended.map(rejectionCode).filter((code) => code === "order_closed")).toHaveLength(2);

@@ -55,16 +55,16 @@ test("no statement scans a table or sorts", () => {
   }
 });
 
-test("pages are read from the indexes on id and (status, id)", () => {
-  const pages = [...plans()].filter(([sql]) => /FROM (pets|orders) WHERE (status|id >)/.test(sql));
+test("pages are read from the indexes on id, (status, id), (key_id, id) and (key_id, status, id)", () => {
+  const pages = [...plans()].filter(([sql]) => /FROM (pets|orders) WHERE (key_id|status|id >)/.test(sql));
   expect(pages.map(([, plan]) => plan)).toEqual([
     "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
     "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
     "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
-    "SEARCH orders USING INTEGER PRIMARY KEY (rowid>?)",
-    "SEARCH orders USING INDEX orders_by_status (status=? AND id>?)",
+    "SEARCH orders USING INDEX orders_by_key (key_id=? AND id>?)",
+    "SEARCH orders USING INDEX orders_by_key_and_status (key_id=? AND status=? AND id>?)",
   ]);
 });
 
@@ -85,6 +85,31 @@ test("the last of 10,000 pages costs what the first one does, with a status filt
     const last = fastest(() => store.listPets({ ...query, after: 199_900n }));
     // A scan would take thousands of times as long.
     expect(last / first).toBeLessThan(5);
+  }
+  connection.close();
+});
+
+test("listOrders: a page of a key with few orders costs the same, wherever among the orders of others they are", () => {
+  using folder = temporaryFolder();
+  const connection = openDatabase(folder.path("store.db"), {
+    migrations: MIGRATIONS,
+    synchronous: "FULL",
+    cacheKiB: 64 * 1024,
+    busyTimeoutMs: 0,
+  });
+  connection.run("INSERT INTO pets (name, category_id) VALUES ('Rex', 1)");
+  connection.run(`INSERT INTO orders (key_id, pet_id, status, created_at)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+    SELECT iif(i % 10000 = 0, 2, 1), 1, iif(i % 20000, 'completed', 'cancelled'), i FROM n`);
+  const store = new SqliteStore(connection);
+  for (const status of [undefined, "completed", "cancelled"] as const) {
+    const query = { limit: 20, ...(status && { status }) };
+    const many = fastest(() => store.listOrders(1, { ...query, status: "completed" }));
+    for (const after of [0n, 100_000n, 199_000n]) {
+      const few = fastest(() => store.listOrders(2, { ...query, after }));
+      // A scan would take thousands of times as long.
+      expect(few / many).toBeLessThan(5);
+    }
   }
   connection.close();
 });

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { startApp } from "../../src/app.ts";
 import { createLog } from "../../src/log.ts";
-import { followTlsFiles, readTlsFiles, type TlsFiles } from "../../src/tls-files.ts";
+import type { TlsFiles } from "../../src/config/tls.ts";
+import { followTlsFiles, readTlsFiles } from "../../src/tls-files.ts";
 import { configIn } from "../service.ts";
 import { selfSigned } from "./self-signed.ts";
 

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { TlsFiles } from "../../src/tls-files.ts";
+import type { TlsFiles } from "../../src/config/tls.ts";
 
 /** A certificate with this common name, for localhost. */
 export function selfSigned(directory: string, name: string): TlsFiles {

@@ -1,5 +1,5 @@
 import { PAGE_LIMIT } from "../constants.ts";
-import { ERRORS } from "../errors.ts";
+import { ERRORS, PROTOCOL_ERRORS } from "../errors.ts";
 import type { Operation } from "../operations.ts";
 import type { JsonSchema, Schema } from "../schema.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../resources.ts";
@@ -29,8 +29,9 @@ function withRefs(schema: JsonSchema): JsonSchema {
   return { ...schema, properties: Object.fromEntries(properties) };
 }
 
-const codes = Object.keys(ERRORS);
-const statuses = [...new Set(Object.values(ERRORS).map(({ status }) => status))];
+const errors = Object.entries({ ...ERRORS, ...PROTOCOL_ERRORS });
+const codes = errors.map(([code]) => code);
+const statuses = [...new Set(errors.map(([, { status }]) => status))].toSorted((a, b) => a - b);
 
 const ErrorSchema: JsonSchema = {
   type: "object",

@@ -1,27 +1,17 @@
 import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../constants.ts";
-import { ERRORS } from "../errors.ts";
+import { baseUrlOf, type DocumentedSettings } from "../documented-settings.ts";
+import { ERRORS, PROTOCOL_ERRORS } from "../errors.ts";
 import { duration, grouped, longDate } from "../formatting.ts";
 import { BASE_PATH, OPERATIONS } from "../operations.ts";
 
-interface RateLimits {
-  readonly perMinute: number;
-  readonly perDay: number;
-}
-
-/** The settings of a server that its documentation states. */
-export interface DocumentedSettings {
-  readonly plans: Readonly<Record<"free" | "pro" | "business" | "anonymous", RateLimits>>;
-  readonly ban: { readonly strikes: number; readonly graceMs: number; readonly lengthMs: number };
-}
-
-/** The description of the API in Markdown. Its examples use `baseUrl`. */
-export function description(baseUrl: string, { plans, ban }: DocumentedSettings): string {
+/** The description of the API in Markdown. */
+export function description(settings: DocumentedSettings): string {
   return [
     overview,
-    quickstart(baseUrl),
+    quickstart(settings),
     authentication,
-    rateLimits(plans),
-    bans(ban),
+    rateLimits(settings.plans),
+    bans(settings.ban),
     pagination,
     idempotency,
     integers,
@@ -40,14 +30,15 @@ const overview = lines(
   "and responses are JSON. A write is on disk before its response is sent.",
 );
 
-const quickstart = (baseUrl: string) =>
-  lines(
+function quickstart(settings: DocumentedSettings): string {
+  const baseUrl = baseUrlOf(settings);
+  return lines(
     "## Quickstart",
     "",
     "Put your API key in a variable, add a pet, and list the available ones:",
     "",
     "```sh",
-    `KEY=${KEY_PREFIX.production}…`,
+    `KEY=${KEY_PREFIX[settings.environment]}…`,
     "",
     `curl -i ${baseUrl}/pets \\`,
     '  -H "Authorization: Bearer $KEY" \\',
@@ -61,6 +52,7 @@ const quickstart = (baseUrl: string) =>
     "`HEAD` works wherever `GET` does and responds with the same headers without the body. `OPTIONS` lists the methods of",
     "a path.",
   );
+}
 
 const authentication = lines(
   "## Authentication",
@@ -72,21 +64,27 @@ const authentication = lines(
   "A key is shown once, when it is created. When a key is rotated, its old and its new secret both work for a time.",
 );
 
-function rateLimits({ free, pro, business, anonymous }: DocumentedSettings["plans"]): string {
+export function planTable({ free, pro, business, anonymous }: DocumentedSettings["plans"]): string {
   return lines(
-    "## Rate limits",
-    "",
     "| Plan | Requests per minute | Requests per day |",
-    "|---|--:|--:|",
+    "| --- | ---: | ---: |",
     planRow("Free", free),
     planRow("Pro", pro),
     planRow("Business", business),
     "| Enterprise | custom | custom |",
     planRow("No valid key", anonymous),
+  );
+}
+
+function rateLimits(plans: DocumentedSettings["plans"]): string {
+  return lines(
+    "## Rate limits",
+    "",
+    planTable(plans),
     "",
     "Each key has two windows. A window opens with the first request that finds it closed, and closes a minute, or a day,",
-    "later. A request counts in both windows or in neither, and a rejected request costs nothing. Every response,",
-    "whatever its status, describes the window with the fewest requests left:",
+    "later. A request counts in both windows or in neither, and a rejected request costs nothing. Every response to a",
+    "request that is valid HTTP, whatever its status, describes the window with the fewest requests left:",
     "",
     "- `X-RateLimit-Limit`: the requests that the window allows",
     "- `X-RateLimit-Remaining`: the requests that are left",
@@ -101,7 +99,7 @@ function rateLimits({ free, pro, business, anonymous }: DocumentedSettings["plan
   );
 }
 
-function planRow(name: string, { perMinute, perDay }: RateLimits): string {
+function planRow(name: string, { perMinute, perDay }: DocumentedSettings["plans"]["free"]): string {
   return `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
 }
 
@@ -149,24 +147,33 @@ const conditionalRequests = lines(
   "A 304 counts against the rate limit.",
 );
 
-function errors(): string {
-  const rows = Object.entries(ERRORS).map(
+function errorTable(errors: Readonly<Record<string, { status: number; meaning: string }>>): string {
+  const rows = Object.entries(errors).map(
     ([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |`,
   );
+  return lines("| Status | Code | Meaning |", "|--:|---|---|", ...rows);
+}
+
+function errors(): string {
   return lines(
     "## Errors",
     "",
     'Every error has the same body, `{"code", "message", "status"}`. `code` is one of this closed set, for programs.',
     "`message` is for people and names every invalid field.",
     "",
-    "| Status | Code | Meaning |",
-    "|--:|---|---|",
-    ...rows,
+    errorTable(ERRORS),
+    "",
+    "These responses precede authentication. They have no rate limit headers, and the connection closes:",
+    "",
+    errorTable(PROTOCOL_ERRORS),
   );
 }
 
 const orders = lines(
   "## Orders",
+  "",
+  "An order belongs to the API key that placed it; rotating the key keeps its orders. Other keys cannot list, fetch or",
+  "update it: for them it does not exist, and the response is 404 `order_not_found`. Pets are shared by all keys.",
   "",
   "Placing an order makes the pet `pending`. Completing the order makes it `sold`, cancelling it makes it `available`.",
   "Order and pet change in one transaction. Nothing else changes the status of a pet.",

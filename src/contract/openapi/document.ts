@@ -1,27 +1,18 @@
 import { KEY_PREFIX } from "../constants.ts";
+import { baseUrlOf, docsUrl, type DocumentedSettings } from "../documented-settings.ts";
 import { toJson } from "../json.ts";
 import { EXAMPLES } from "./examples.ts";
-import { HEADERS } from "./headers.ts";
+import { componentHeaders } from "./headers.ts";
 import { PARAMETERS, parametersOf } from "./parameters.ts";
-import { description, type DocumentedSettings } from "./description.ts";
+import { description } from "./description.ts";
 import { responsesOf, responsesOutsideOperations, sharedResponses } from "./responses.ts";
 import { SCHEMAS, schemaRef } from "./component-schemas.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../operations.ts";
 import type { JsonSchema } from "../schema.ts";
 
-export interface OpenApiOptions extends DocumentedSettings {
-  /** Base URLs, including the base path, without a trailing slash. */
-  readonly servers: { readonly production: string; readonly staging: string };
-  /** The environment of the server that serves the document: it comes first, and the examples use it. */
-  readonly current?: "production" | "staging";
-}
-
 /** The OpenAPI 3.1 document. It has the bounds of int64 as bigints; `openApiJson` writes them exactly. */
-export function openApiDocument({
-  servers,
-  current = "production",
-  ...settings
-}: OpenApiOptions): JsonSchema {
+export function openApiDocument(settings: DocumentedSettings): JsonSchema {
+  const { environment, servers } = settings;
   const production = {
     url: servers.production,
     description: `Production: keys begin with \`${KEY_PREFIX.production}\``,
@@ -36,52 +27,57 @@ export function openApiDocument({
       title: "Petstore",
       version: "1.0.0",
       summary: "A pet store over HTTP",
-      description: description(servers[current], settings),
+      description: description(settings),
+      contact: { name: "Petstore", url: docsUrl(baseUrlOf(settings)) },
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: current === "production" ? [production, staging] : [staging, production],
+    servers: environment === "production" ? [production, staging] : [staging, production],
     tags: TAGS,
     security: [{ apiKey: [] }],
-    paths: paths(),
+    paths: paths(settings),
     components: {
       schemas: SCHEMAS,
       parameters: PARAMETERS,
-      headers: HEADERS,
-      responses: sharedResponses(),
-      securitySchemes: { apiKey: API_KEY },
+      headers: componentHeaders(settings),
+      responses: sharedResponses(settings),
+      securitySchemes: { apiKey: apiKeyScheme(settings) },
     },
-    "x-responses-outside-operations": responsesOutsideOperations(),
+    "x-responses-outside-operations": responsesOutsideOperations(settings),
   };
 }
 
 /** The document as JSON text. */
-export function openApiJson(options: OpenApiOptions): string {
-  return toJson(openApiDocument(options), 2);
+export function openApiJson(settings: DocumentedSettings): string {
+  return toJson(openApiDocument(settings), 2);
 }
 
 const TAGS: readonly { name: Operation["tag"]; description: string }[] = [
   { name: "Pets", description: "The pets of the store." },
-  { name: "Orders", description: "Orders for pets. An order changes the status of its pet." },
+  {
+    name: "Orders",
+    description:
+      "Orders for pets. An order belongs to the API key that placed it and changes the status of its pet.",
+  },
 ];
 
-const API_KEY = {
-  type: "http",
-  scheme: "bearer",
-  bearerFormat: Object.values(KEY_PREFIX)
-    .map((prefix) => `${prefix}…`)
-    .join(" or "),
-  description: "An API key as a bearer token. The name of the scheme is case-insensitive.",
-};
+function apiKeyScheme({ environment }: DocumentedSettings): JsonSchema {
+  return {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: `${KEY_PREFIX[environment]}…`,
+    description: "An API key as a bearer token. The name of the scheme is case-insensitive.",
+  };
+}
 
-function paths(): JsonSchema {
+function paths(settings: DocumentedSettings): JsonSchema {
   const result: Record<string, Record<string, JsonSchema>> = {};
   for (const [id, operation] of Object.entries<Operation>(OPERATIONS) as [OperationId, Operation][]) {
-    (result[operation.path] ??= {})[operation.method.toLowerCase()] = describe(id, operation);
+    (result[operation.path] ??= {})[operation.method.toLowerCase()] = describe(id, operation, settings);
   }
   return result;
 }
 
-function describe(operationId: OperationId, operation: Operation): JsonSchema {
+function describe(operationId: OperationId, operation: Operation, settings: DocumentedSettings): JsonSchema {
   const { tag, summary, description, body, deprecated } = operation;
   const examples = EXAMPLES[operationId].request;
   return {
@@ -99,6 +95,6 @@ function describe(operationId: OperationId, operation: Operation): JsonSchema {
           },
         }
       : {}),
-    responses: responsesOf(operationId),
+    responses: responsesOf(operationId, settings),
   };
 }

@@ -1,3 +1,4 @@
+import type { DocumentedSettings } from "../documented-settings.ts";
 import {
   BODY_TOO_LARGE,
   type ErrorCode,
@@ -87,6 +88,9 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
     request: { order: { summary: "Order pet 1", value: { petId: 1n } } },
     success: { placed: { summary: "The order; pet 1 is now pending", value: placed } },
   },
+  getOrder: {
+    success: { order: { summary: "An order that is neither completed nor cancelled", value: placed } },
+  },
   updateOrder: {
     request: {
       complete: { summary: "Complete the order", value: { status: "completed" } },
@@ -100,7 +104,7 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
 };
 
 /** Built by the functions that the server calls. */
-const REJECTIONS: { readonly [C in ErrorCode]: Rejection<C> } = {
+const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<C> } = {
   invalid_json: INVALID_JSON,
   invalid_body: invalidBody(invalid(NewPet, { name: "Rex", categoryId: "7" })),
   invalid_parameter: invalidParameter(
@@ -120,14 +124,14 @@ const REJECTIONS: { readonly [C in ErrorCode]: Rejection<C> } = {
   unsupported_media_type: UNSUPPORTED_MEDIA_TYPE,
   idempotency_key_reused: IDEMPOTENCY_KEY_REUSED,
   rate_limited: rateLimited(12),
-  key_banned: keyBanned(300),
   internal_error: INTERNAL_ERROR,
   unavailable: serviceUnavailable(1),
 };
 
-export function errorExample(code: ErrorCode): JsonSchema {
+export function errorExample(code: ErrorCode, { ban }: DocumentedSettings): JsonSchema {
   const { status, meaning } = ERRORS[code];
-  return { summary: meaning, value: { ...REJECTIONS[code], status } };
+  const rejection = code === "key_banned" ? keyBanned(Math.ceil(ban.lengthMs / 1000)) : REJECTIONS[code];
+  return { summary: meaning, value: { ...rejection, status } };
 }
 
 function invalid(schema: Schema<unknown>, value: unknown): Invalid {

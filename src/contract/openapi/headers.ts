@@ -1,6 +1,7 @@
-import { CHALLENGE, DOCS_PATH, INVALID_KEY_CHALLENGE, PAGE_LIMIT } from "../constants.ts";
+import { CHALLENGE, INVALID_KEY_CHALLENGE, PAGE_LIMIT } from "../constants.ts";
 import { encodeCursor } from "../cursor.ts";
-import { allowedMethods, BASE_PATH, OPERATIONS, type Operation } from "../operations.ts";
+import { baseUrlOf, docsUrl, type DocumentedSettings } from "../documented-settings.ts";
+import { allowedMethods, OPERATIONS, type Operation } from "../operations.ts";
 import type { JsonSchema } from "../schema.ts";
 
 interface Header {
@@ -8,11 +9,11 @@ interface Header {
   /** Whether every response that declares the header has it. */
   readonly required: boolean;
   readonly schema: JsonSchema;
-  readonly example: unknown;
+  /** Absent if it depends on the settings; see `examplesOf`. */
+  readonly example?: unknown;
 }
 
 const { since, sunset, replacement } = OPERATIONS.getPet.deprecated;
-const ORIGIN = "https://petstore.test";
 
 /** On every response under the base path, whatever its status. */
 export const COMMON_HEADERS = [
@@ -23,8 +24,8 @@ export const COMMON_HEADERS = [
   "X-RateLimit-Reset",
 ] as const;
 
-/** `components/headers`. There are two kinds of `Link`: the next page, and the replacement of an operation. */
-export const HEADERS = {
+/** There are two kinds of `Link`: the next page, and the replacement of an operation. */
+const HEADERS = {
   "X-Request-Id": {
     description:
       "Identifies the request, also in the server's log. Your own `X-Request-Id`, if you sent one of 1 to 128 visible ASCII characters.",
@@ -43,13 +44,11 @@ export const HEADERS = {
       "Requests that the window allows. Of the two windows of a key, the headers describe the one with the fewest requests left.",
     required: true,
     schema: { type: "integer", minimum: 1 },
-    example: 60,
   },
   "X-RateLimit-Remaining": {
     description: "Requests left in that window after this one.",
     required: true,
     schema: { type: "integer", minimum: 0 },
-    example: 41,
   },
   "X-RateLimit-Reset": {
     description:
@@ -81,22 +80,17 @@ export const HEADERS = {
     description: 'The URL of the next page, as `rel="next"`. The last page has no such link.',
     required: false,
     schema: { type: "string", pattern: '^<[^>]+>; rel="next"$' },
-    example: `<${ORIGIN}${BASE_PATH}/pets?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor("pets", 20n)}>; rel="next"`,
   },
   SuccessorLink: {
     description:
       'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
     required: true,
     schema: { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
-    example:
-      `<${ORIGIN}${BASE_PATH}${replacement}>; rel="successor-version", ` +
-      `<${ORIGIN}${DOCS_PATH}#deprecation>; rel="deprecation"; type="text/html"`,
   },
   Location: {
     description: "URL of the new resource.",
     required: true,
     schema: { type: "string", format: "uri" },
-    example: `${ORIGIN}${BASE_PATH}/pets/1`,
   },
   Deprecation: {
     description:
@@ -119,6 +113,31 @@ export const HEADERS = {
     example: "true",
   },
 } as const satisfies Record<string, Header>;
+
+function examplesOf(settings: DocumentedSettings): Partial<Record<keyof typeof HEADERS, unknown>> {
+  const url = baseUrlOf(settings);
+  const { perMinute } = settings.plans.free;
+  return {
+    "X-RateLimit-Limit": perMinute,
+    "X-RateLimit-Remaining": perMinute - 1,
+    NextLink: `<${url}/pets?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor("pets", 20n)}>; rel="next"`,
+    SuccessorLink:
+      `<${url}${replacement}>; rel="successor-version", ` +
+      `<${docsUrl(url)}#deprecation>; rel="deprecation"; type="text/html"`,
+    Location: `${url}/pets/1`,
+  };
+}
+
+/** `components/headers`. */
+export function componentHeaders(settings: DocumentedSettings): Readonly<Record<string, Header>> {
+  const examples = examplesOf(settings);
+  return Object.fromEntries(
+    Object.entries(HEADERS).map(([name, header]) => {
+      const example = examples[name as keyof typeof HEADERS];
+      return [name, example === undefined ? header : { ...header, example }];
+    }),
+  );
+}
 
 /** Not in `components`: linters report it as unused, because it is on responses outside the operations. */
 export const ALLOW: Header = {
@@ -144,8 +163,8 @@ export function headersOf(added: readonly ResponseHeader[], operation?: Operatio
 export const DEPRECATION_HEADERS = ["Deprecation", "Sunset", "Link"] as const;
 
 /** The same on a 5xx, which may happen before the operation is known. */
-export function optionalDeprecationHeaders(): JsonSchema {
-  const { Deprecation, Sunset, SuccessorLink } = HEADERS;
+export function optionalDeprecationHeaders(settings: DocumentedSettings): JsonSchema {
+  const { Deprecation, Sunset, SuccessorLink } = componentHeaders(settings);
   const headers = Object.entries({ Deprecation, Sunset, Link: SuccessorLink });
   return Object.fromEntries(headers.map(([name, header]) => [name, { ...header, required: false }]));
 }

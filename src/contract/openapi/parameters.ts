@@ -1,5 +1,4 @@
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_LIFETIME_MS, PAGE_LIMIT } from "../constants.ts";
-import { encodeCursor } from "../cursor.ts";
 import { duration } from "../formatting.ts";
 import { OPERATIONS, type Operation } from "../operations.ts";
 import { int64, type JsonSchema, type Schema } from "../schema.ts";
@@ -9,14 +8,16 @@ const ref = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${na
 
 const { limit, cursor } = OPERATIONS.listPets.query;
 
-/** `components/parameters`: those that several operations share. */
+/**
+ * `components/parameters`: those that several operations share. Programs that import the document send the examples, so
+ * a cursor, an ETag and an Idempotency-Key have none: they would skip pets, or replay an earlier response.
+ */
 export const PARAMETERS = {
   limit: queryParameter("limit", limit, "The maximum number of items on a page.", PAGE_LIMIT.default),
   cursor: queryParameter(
     "cursor",
     cursor,
-    'The position of the page. Opaque: follow the URL in the `Link` header with `rel="next"`.',
-    encodeCursor("pets", 20n),
+    'The position of the page. Opaque: follow the URL in the `Link` header with `rel="next"`. The first page has none.',
   ),
   "If-None-Match": {
     name: "If-None-Match",
@@ -25,18 +26,16 @@ export const PARAMETERS = {
     description:
       "One or more `ETag`s. The response is 304 without a body if the current `ETag` is one of them.",
     schema: { type: "string" },
-    example: '"1f3a9c0e5b7d2846"',
   },
   "Idempotency-Key": {
     name: "Idempotency-Key",
     in: "header",
     required: false,
     description:
-      `Makes a retry safe. Choose a new key of up to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters for each new operation; ` +
+      `Makes a retry safe. Choose a new key, for example a UUID, of up to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters for each new operation; ` +
       `double quotes around it are optional. A retry within ${duration(IDEMPOTENCY_LIFETIME_MS)} gets the first successful response again.`,
     // The two double quotes count too.
     schema: { type: "string", minLength: 1, maxLength: IDEMPOTENCY_KEY_MAX_LENGTH + 2, pattern: "^[!-~]+$" },
-    example: "0198a6f2-6d5e-7cc1-9a53-2f6f1d8f3b11",
   },
 } as const satisfies Record<string, JsonSchema>;
 

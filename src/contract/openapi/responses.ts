@@ -1,3 +1,4 @@
+import type { DocumentedSettings } from "../documented-settings.ts";
 import { ERRORS, type ErrorCode } from "../errors.ts";
 import { COMMON_ERRORS, OPERATIONS, type Operation, type OperationId } from "../operations.ts";
 import type { JsonSchema } from "../schema.ts";
@@ -18,23 +19,24 @@ const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
 };
 
 /** Every response of an operation, by status. */
-export function responsesOf(id: OperationId): JsonSchema {
+export function responsesOf(id: OperationId, settings: DocumentedSettings): JsonSchema {
   const operation: Operation = OPERATIONS[id];
   const responses: Record<string, JsonSchema> = { [operation.success.status]: successResponse(id) };
   if (operation.success.headers.includes("ETag")) responses["304"] = notModified(operation);
   for (const [status, codes] of errorsOf(operation)) {
-    const deprecation = deprecationHeaders(operation, codes);
-    responses[status] = deprecation ? errorResponse(status, codes, deprecation) : responseRef(codes);
+    const headers = deprecationHeaders(operation, codes, settings);
+    responses[status] = headers ? errorResponse({ status, codes, headers }, settings) : responseRef(codes);
   }
   return responses;
 }
 
 /** Error responses in `components`, named after their codes. Operations share them. */
-export function sharedResponses(): JsonSchema {
+export function sharedResponses(settings: DocumentedSettings): JsonSchema {
   const shared: Record<string, JsonSchema> = {};
   for (const operation of Object.values<Operation>(OPERATIONS)) {
     for (const [status, codes] of errorsOf(operation)) {
-      if (!deprecationHeaders(operation, codes)) shared[nameOf(codes)] = errorResponse(status, codes);
+      if (deprecationHeaders(operation, codes, settings)) continue;
+      shared[nameOf(codes)] = errorResponse({ status, codes }, settings);
     }
   }
   return shared;
@@ -45,21 +47,25 @@ const responseRef = (codes: readonly ErrorCode[]): JsonSchema => ({
 });
 
 /** A 401 or a 429 comes before the operation is known, so it has no deprecation headers. */
-function deprecationHeaders(operation: Operation, codes: readonly ErrorCode[]): JsonSchema | undefined {
+function deprecationHeaders(
+  operation: Operation,
+  codes: readonly ErrorCode[],
+  settings: DocumentedSettings,
+): JsonSchema | undefined {
   if (!operation.deprecated) return undefined;
   if (codes.some((code) => operation.errors.includes(code))) return headersOf(DEPRECATION_HEADERS, operation);
-  return codes.some((code) => ERRORS[code].status >= 500) ? optionalDeprecationHeaders() : undefined;
+  return codes.some((code) => ERRORS[code].status >= 500) ? optionalDeprecationHeaders(settings) : undefined;
 }
 
 /** Responses that belong to no operation, in an extension because OpenAPI has no place for them. */
-export function responsesOutsideOperations(): JsonSchema {
+export function responsesOutsideOperations(settings: DocumentedSettings): JsonSchema {
   const responses: Record<string, JsonSchema> = {
     "204": {
       description: "The response to OPTIONS. `Allow` lists the methods of the path.",
       headers: { ...headersOf([]), Allow: ALLOW },
     },
-    "404": errorResponse(404, ["not_found"]),
-    "405": errorResponse(405, ["method_not_allowed"], { Allow: ALLOW }),
+    "404": errorResponse({ status: 404, codes: ["not_found"] }, settings),
+    "405": errorResponse({ status: 405, codes: ["method_not_allowed"], headers: { Allow: ALLOW } }, settings),
   };
   for (const [status, codes] of byStatus(COMMON_ERRORS)) {
     responses[status] = responseRef(codes);
@@ -79,9 +85,15 @@ function notModified(operation: Operation): JsonSchema {
   return { description, headers: headersOf(operation.success.headers, operation) };
 }
 
-function errorResponse(status: number, codes: readonly ErrorCode[], headers: JsonSchema = {}): JsonSchema {
+interface ErrorResponse {
+  readonly status: number;
+  readonly codes: readonly ErrorCode[];
+  readonly headers?: JsonSchema;
+}
+
+function errorResponse({ status, codes, headers }: ErrorResponse, settings: DocumentedSettings): JsonSchema {
   const meanings = codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`);
-  const examples = codes.map((code) => [code, errorExample(code)]);
+  const examples = codes.map((code) => [code, errorExample(code, settings)]);
   return {
     description: meanings.join("\n\n"),
     headers: { ...headersOf(ADDED_HEADERS[status] ?? []), ...headers },

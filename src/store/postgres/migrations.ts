@@ -1,12 +1,18 @@
-import type { SQL } from "bun";
-import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
-import { LOCK_SPACE, MIGRATIONS_LOCK } from "./advisory-locks.ts";
+import type { Migration } from "../migrations.ts";
+
+/**
+ * A step that takes long on a large table, and during which all other instances serve. Each statement is a transaction
+ * of its own and has the same effect when it is repeated: a start that is interrupted begins the step again.
+ */
+export type OnlineMigration = Omit<Migration, "sql"> & { readonly statements: readonly string[] };
 
 /**
  * The same tables as in SQLite. The constraints repeat what the contract validates, so that a bug in the program fails
  * instead of storing bad data. Times are milliseconds since the epoch.
+ *
+ * Instances of the release before serve during a migration and after it, so a new column can be null.
  */
-export const MIGRATIONS: readonly Migration[] = [
+export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 1,
     name: "animals, orders and attempts",
@@ -90,45 +96,48 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "revisions of unbans",
     sql: "ALTER TABLE api_keys ADD COLUMN unban_revision bigint",
   },
+  {
+    version: 5,
+    name: "keys of orders",
+    // NULL: an earlier release placed the order and recorded no key. No key sees such an order.
+    sql: "ALTER TABLE orders ADD COLUMN key_id bigint",
+  },
+  {
+    version: 6,
+    name: "keys of earlier orders, and indexes",
+    statements: [
+      `DO $$
+      DECLARE
+        attempt record;
+        updates int := 0;
+      BEGIN
+        FOR attempt IN SELECT key_id, resource_id FROM attempts WHERE operation = 'placeOrder' LOOP
+          UPDATE orders SET key_id = attempt.key_id WHERE id = attempt.resource_id AND key_id IS NULL;
+          updates := updates + 1;
+          IF updates % 100 = 0 THEN COMMIT; END IF;
+        END LOOP;
+      END $$`,
+      // Keys are never deleted, so where there is one, it has placed every order.
+      `DO $$
+      DECLARE
+        only_key bigint;
+        last_id bigint;
+        first_id bigint := 1;
+      BEGIN
+        SELECT (SELECT min(id) FROM api_keys HAVING count(*) = 1), (SELECT max(id) FROM orders)
+          INTO only_key, last_id;
+        WHILE only_key IS NOT NULL AND first_id <= last_id LOOP
+          UPDATE orders SET key_id = only_key
+            WHERE id BETWEEN first_id AND least(first_id + 99, last_id) AND key_id IS NULL;
+          COMMIT;
+          first_id := first_id + 100;
+        END LOOP;
+      END $$`,
+      "DROP INDEX CONCURRENTLY IF EXISTS orders_by_key",
+      "CREATE INDEX CONCURRENTLY orders_by_key ON orders (key_id, id) WHERE key_id IS NOT NULL",
+      "DROP INDEX CONCURRENTLY IF EXISTS orders_by_key_and_status",
+      `CREATE INDEX CONCURRENTLY orders_by_key_and_status ON orders (key_id, status COLLATE "C", id)
+        WHERE key_id IS NOT NULL`,
+    ],
+  },
 ];
-
-const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
-  version integer PRIMARY KEY,
-  name text NOT NULL,
-  applied_at timestamptz NOT NULL DEFAULT now()
-)`;
-
-/** Brings a database up to date. Any number of instances can do so at once: each step is applied by one of them. */
-export async function migrate(sql: SQL, schema: string | undefined): Promise<void> {
-  // Without a lock first: opening a database that is up to date does not wait for other instances.
-  const [table] = await sql<
-    [{ exists: boolean }]
-  >`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
-  if (table.exists && latestVersion(MIGRATIONS) === (await versionOf(sql))) return;
-  await sql.begin(async (tx) => {
-    await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${MIGRATIONS_LOCK})`;
-    if (schema !== undefined) await createSchema(tx, schema);
-    // Not to_regclass again: a session can cache that a table does not exist.
-    await tx.unsafe(CREATE_VERSION_TABLE);
-    const version = await versionOf(tx);
-    for (const step of MIGRATIONS) if (step.version > version) await apply(tx, step);
-  });
-}
-
-/** IF NOT EXISTS alone requires the privilege to create a schema even where it exists. */
-async function createSchema(tx: SQL, schema: string): Promise<void> {
-  const [found] = await tx<[{ exists: boolean }]>`SELECT to_regnamespace(${schema}) IS NOT NULL AS exists`;
-  if (!found.exists) await tx`CREATE SCHEMA IF NOT EXISTS ${tx(schema)}`;
-}
-
-async function apply(tx: SQL, { version, name, sql }: Migration): Promise<void> {
-  await tx.unsafe(sql);
-  await tx`INSERT INTO schema_migrations (version, name) VALUES (${version}, ${name})`;
-}
-
-async function versionOf(sql: SQL): Promise<number> {
-  const [latest] = await sql<[{ version: number }]>`
-    SELECT coalesce(max(version), 0) AS version FROM schema_migrations`;
-  rejectNewerSchema(latest.version, MIGRATIONS);
-  return latest.version;
-}

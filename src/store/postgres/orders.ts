@@ -14,34 +14,47 @@ import {
   type PetStatus,
 } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
-import type { IdempotentRequest, Page, PageQuery, WriteResult } from "../../domain/ports.ts";
+import type { IdempotentRequest, OrderPlacement, Page, PageQuery, WriteResult } from "../../domain/ports.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
 import { nextIdLock } from "./advisory-locks.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
-import { PageReader } from "./page-query.ts";
+import { type PageQueries, PageReader } from "./page-query.ts";
 import type { Pools } from "./pools.ts";
 
-export const ORDERS = { table: "orders", columns: ORDER_COLUMNS };
+const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
+/** The collation belongs to orders_by_key_and_status alone, so that orders_by_status does not serve the order. */
+const STATUS = `status COLLATE "C"`;
+export const ORDER_PAGES: PageQueries = {
+  all: `${SELECT} WHERE (key_id, id) > ($3, $1) AND key_id <= $3 ORDER BY key_id, id LIMIT $2`,
+  byStatus: `${SELECT} WHERE key_id = $3 AND (${STATUS}, id) > ($4, $1) AND ${STATUS} <= $4
+    ORDER BY ${STATUS}, id LIMIT $2`,
+};
+const SELECT_ONE = `${SELECT} WHERE id = $1 AND key_id = $2`;
 
 export class Orders {
-  readonly #pages: PageReader<OrderRow, Order>;
+  readonly #pages: PageReader<OrderRow, Order, [number]>;
   readonly #records: IdempotencyRecords;
 
   constructor(private readonly pools: Pools) {
-    this.#pages = new PageReader(pools.reads, ORDERS, orderOf);
+    this.#pages = new PageReader(pools.reads, ORDER_PAGES, orderOf);
     this.#records = new IdempotencyRecords("placeOrder", pools.writes);
   }
 
-  list(query: PageQuery<OrderStatus>): Promise<Page<Order>> {
-    return this.#pages.read(query);
+  list(keyId: number, query: PageQuery<OrderStatus>): Promise<Page<Order>> {
+    return this.#pages.read(query, keyId);
   }
 
-  async place(petId: bigint, at: number, request: IdempotentRequest | undefined) {
+  async get(keyId: number, id: bigint): Promise<Order | undefined> {
+    const [row] = await this.pools.reads.query((sql) => sql.unsafe<OrderRow[]>(SELECT_ONE, [id, keyId]));
+    return row && orderOf(row);
+  }
+
+  async place(placement: OrderPlacement, at: number, request: IdempotentRequest | undefined) {
     const write = { at, request };
     const result = await this.pools.writes.transaction(async (tx) => {
       const earlier = (await this.#records.lockAndFind(tx, [write])).get(write);
       if (earlier !== undefined) return earlier;
-      const result = await placeOrder(tx, petId, at);
+      const result = await placeOrder(tx, placement, at);
       if (!("code" in result)) await this.#records.save(tx, [[write, result]]);
       return result;
     });
@@ -49,19 +62,19 @@ export class Orders {
     return result;
   }
 
-  async update(id: bigint, status: OrderUpdate["status"]) {
-    return this.pools.writes.transaction((tx) => updateOrder(tx, id, status));
+  async update(keyId: number, id: bigint, status: OrderUpdate["status"]) {
+    return this.pools.writes.transaction((tx) => updateOrder(tx, { keyId, id, status }));
   }
 }
 
 const INSERT = `
   WITH ${nextIdLock("orders")}
-  INSERT INTO orders (pet_id, status, created_at) SELECT $1, 'placed', $2 FROM next_id_lock RETURNING id`;
+  INSERT INTO orders (key_id, pet_id, status, created_at) SELECT $1, $2, 'placed', $3 FROM next_id_lock RETURNING id`;
 
 /** Takes its locks in the same order as updateOrder (order, pet, next identifier), so that they cannot deadlock. */
 async function placeOrder(
   tx: SQL,
-  petId: bigint,
+  { keyId, petId }: OrderPlacement,
   at: number,
 ): Promise<WriteResult | Rejection<"pet_not_found" | "pet_not_available">> {
   const [pet] = await tx<{ status: PetStatus | null }[]>`
@@ -70,18 +83,16 @@ async function placeOrder(
   const status = pet.status ?? undefined;
   if (!canBeOrdered(status)) return petNotAvailable(petId, status);
   await tx`UPDATE pets SET status = ${STATUS_WHEN_ORDERED} WHERE id = ${petId}`;
-  const [row] = await tx.unsafe<[{ id: bigint }]>(INSERT, [petId, at]);
+  const [row] = await tx.unsafe<[{ id: bigint }]>(INSERT, [keyId, petId, at]);
   const order = orderOf({ id: row.id, petId, status: "placed", createdAt: BigInt(at) });
   return { id: order.id, body: encodeOrder(order), replayed: false };
 }
 
 async function updateOrder(
   tx: SQL,
-  id: bigint,
-  status: OrderUpdate["status"],
+  { keyId, id, status }: { keyId: number; id: bigint; status: OrderUpdate["status"] },
 ): Promise<Order | Rejection<"order_not_found" | "order_closed">> {
-  const select = `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1 FOR UPDATE`;
-  const [row] = await tx.unsafe<OrderRow[]>(select, [id]);
+  const [row] = await tx.unsafe<OrderRow[]>(`${SELECT_ONE} FOR UPDATE`, [id, keyId]);
   if (row === undefined) return orderNotFound(id);
   if (row.status !== "placed") return orderClosed(id, row.status);
   await tx`UPDATE orders SET status = ${status} WHERE id = ${id}`;

@@ -10,10 +10,14 @@ import type {
 import { PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import { nextIdLock } from "./advisory-locks.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
-import { PageReader } from "./page-query.ts";
+import { type PageQueries, PageReader } from "./page-query.ts";
 import type { Pools } from "./pools.ts";
 
-export const PETS = { table: "pets", columns: PET_COLUMNS };
+const SELECT = `SELECT ${PET_COLUMNS} FROM pets`;
+export const PET_PAGES: PageQueries = {
+  all: `${SELECT} WHERE id > $1 ORDER BY id LIMIT $2`,
+  byStatus: `${SELECT} WHERE (status, id) > ($3, $1) AND status <= $3 ORDER BY status, id LIMIT $2`,
+};
 
 export interface PetCreation {
   readonly pet: NewPet;
@@ -28,7 +32,7 @@ export class Pets {
   readonly #records: IdempotencyRecords;
 
   constructor(private readonly pools: Pools) {
-    this.#pages = new PageReader(pools.reads, PETS, petOf);
+    this.#pages = new PageReader(pools.reads, PET_PAGES, petOf);
     this.#records = new IdempotencyRecords("createPet", pools.writes);
   }
 
@@ -38,7 +42,7 @@ export class Pets {
 
   async get(id: bigint): Promise<Pet | undefined> {
     const [row] = await this.pools.reads.query((sql) =>
-      sql.unsafe<PetRow[]>(`SELECT ${PET_COLUMNS} FROM pets WHERE id = $1`, [id]),
+      sql.unsafe<PetRow[]>(`${SELECT} WHERE id = $1`, [id]),
     );
     return row && petOf(row);
   }

@@ -3,6 +3,7 @@ import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "..
 import type {
   IdempotentRequest,
   KeyStore,
+  OrderPlacement,
   Page,
   PageQuery,
   SettingsStore,
@@ -12,7 +13,7 @@ import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
 import { addressOf, connect } from "./connection.ts";
-import { migrate } from "./migrations.ts";
+import { migrate, type MigrateOptions } from "./migrate.ts";
 import { Orders } from "./orders.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
@@ -45,7 +46,7 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
   try {
     // Throws if the file of sslrootcert cannot be read.
     sql = connect(url, { ...OPEN_OPTIONS, schema: options.schema });
-    await timeout.race(prepare(sql, options.schema));
+    await timeout.race(prepare(sql, { schema: options.schema, timeout }));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
@@ -63,7 +64,7 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
   };
 }
 
-async function prepare(sql: SQL, schema: string | undefined): Promise<void> {
+async function prepare(sql: SQL, options: MigrateOptions): Promise<void> {
   const [server] = await sql<[{ version: number; encoding: string }]>`
     SELECT current_setting('server_version_num')::int / 10000 AS version,
       current_setting('server_encoding') AS encoding`;
@@ -73,7 +74,7 @@ async function prepare(sql: SQL, schema: string | undefined): Promise<void> {
   if (server.encoding !== "UTF8") {
     throw new Error(`its encoding is ${server.encoding}; create the database with the encoding UTF8`);
   }
-  await migrate(sql, schema);
+  await migrate(sql, options);
 }
 
 /** Each write with an Idempotency-Key takes one of the server's locks, of which there are 6,400 by default. */
@@ -113,17 +114,21 @@ export class PostgresStore implements Store {
     return request === undefined ? create() : this.#inProgress.run("createPet", request, create);
   }
 
-  listOrders(query: PageQuery<OrderStatus>): Promise<Page<Order>> {
-    return this.#orders.list(query);
+  listOrders(keyId: number, query: PageQuery<OrderStatus>): Promise<Page<Order>> {
+    return this.#orders.list(keyId, query);
   }
 
-  placeOrder(petId: bigint, at: number, request?: IdempotentRequest) {
-    const place = () => this.#orders.place(petId, at, request);
+  getOrder(keyId: number, id: bigint): Promise<Order | undefined> {
+    return this.#orders.get(keyId, id);
+  }
+
+  placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {
+    const place = () => this.#orders.place(placement, at, request);
     return request === undefined ? place() : this.#inProgress.run("placeOrder", request, place);
   }
 
-  updateOrder(id: bigint, status: OrderUpdate["status"]) {
-    return this.#orders.update(id, status);
+  updateOrder(keyId: number, id: bigint, status: OrderUpdate["status"]) {
+    return this.#orders.update(keyId, id, status);
   }
 
   async close(): Promise<void> {

@@ -97,6 +97,21 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "revisions of unbans",
     sql: "ALTER TABLE api_keys ADD COLUMN unban_revision INTEGER",
   },
+  {
+    version: 5,
+    name: "keys of orders",
+    sql: `
+      -- NULL: an earlier release placed the order and recorded no key. No key sees such an order.
+      ALTER TABLE orders ADD COLUMN key_id INTEGER;
+      UPDATE orders SET key_id = attempts.key_id FROM attempts
+        WHERE attempts.operation = 'placeOrder' AND attempts.resource_id = orders.id;
+      -- Keys are never deleted, so where there is one, it has placed every order.
+      UPDATE orders SET key_id = (SELECT id FROM api_keys)
+        WHERE key_id IS NULL AND (SELECT count(*) FROM api_keys) = 1;
+      CREATE INDEX orders_by_key ON orders (key_id, id) WHERE key_id IS NOT NULL;
+      CREATE INDEX orders_by_key_and_status ON orders (key_id, status, id) WHERE key_id IS NOT NULL;
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -1,8 +1,16 @@
-import type { Statement } from "bun:sqlite";
+import type { SQLQueryBindings, Statement } from "bun:sqlite";
 import type { Page, PageQuery } from "../../domain/ports.ts";
 import { pageOf } from "../rows.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
+
+interface PageReaderOptions<Row, T> {
+  /** Ends with the name of the table. */
+  readonly select: string;
+  /** A condition that every row meets, such as `key_id = ?`. The table has an index on (scope, status, id). */
+  readonly scope?: string;
+  readonly itemOf: (row: Row) => T;
+}
 
 /**
  * Reads pages of a table in the order of `id`. An index look-up finds the first row, so the last page costs what the
@@ -11,23 +19,26 @@ import { translateErrors } from "./sqlite-errors.ts";
  * `LIMIT +?` instead of `LIMIT ?`: SQLite plans by the value of a bare limit, and so compiles the statement again at
  * every call (`bun bench/store.ts`: 25 µs a page instead of 14).
  */
-export class PageReader<Row, Status extends string> {
-  readonly #select: Statement<Row, [bigint, number]>;
-  readonly #selectByStatus: Statement<Row, [string, bigint, number]>;
+export class PageReader<Row, T, Scope extends SQLQueryBindings[] = []> {
+  readonly #select: Statement<Row, [...Scope, bigint, number]>;
+  readonly #selectByStatus: Statement<Row, [...Scope, string, bigint, number]>;
+  readonly #itemOf: (row: Row) => T;
 
-  /** `select` ends with the name of the table, which has an index on (status, id). */
-  constructor(connection: Connection, select: string) {
-    this.#select = connection.prepare(`${select} WHERE id > ? ORDER BY id LIMIT +?`);
-    this.#selectByStatus = connection.prepare(`${select} WHERE status = ? AND id > ? ORDER BY id LIMIT +?`);
+  constructor(connection: Connection, { select, scope, itemOf }: PageReaderOptions<Row, T>) {
+    const where = `${select} WHERE${scope === undefined ? "" : ` ${scope} AND`}`;
+    this.#select = connection.prepare(`${where} id > ? ORDER BY id LIMIT +?`);
+    this.#selectByStatus = connection.prepare(`${where} status = ? AND id > ? ORDER BY id LIMIT +?`);
+    this.#itemOf = itemOf;
   }
 
-  read<T>({ after = 0n, status, limit }: PageQuery<Status>, itemOf: (row: Row) => T): Page<T> {
+  /** `scope` has the values of the scope's parameters. */
+  read({ after = 0n, status, limit }: PageQuery<string>, ...scope: Scope): Page<T> {
     return translateErrors(() => {
       const rows =
         status === undefined
-          ? this.#select.all(after, limit + 1)
-          : this.#selectByStatus.all(status, after, limit + 1);
-      return pageOf(rows, limit, itemOf);
+          ? this.#select.all(...scope, after, limit + 1)
+          : this.#selectByStatus.all(...scope, status, after, limit + 1);
+      return pageOf(rows, limit, this.#itemOf);
     });
   }
 }

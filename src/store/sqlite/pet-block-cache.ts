@@ -1,5 +1,6 @@
 import type { Statement } from "bun:sqlite";
 import { type AdmissionFilter, BoundedCache, bytesOf, type Sized } from "../../bounded-cache.ts";
+import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../etag.ts";
 import { BLOCK_SIZE, type ChangeCounters } from "./change-counters.ts";
 import type { Connection } from "./connection.ts";
 
@@ -10,6 +11,9 @@ interface Block extends Sized {
   readonly ends: Uint32Array;
   /** The block's change counter when it was read. */
   readonly changes: number;
+  /** The ETags of its pets, one after the other, from the second request for a single pet on. */
+  etags: string | undefined;
+  hasServedPet: boolean;
 }
 
 export interface PetBlockCacheOptions {
@@ -20,7 +24,7 @@ export interface PetBlockCacheOptions {
 
 const MAX_BYTES = 16 * 1024 * 1024;
 /** What a block takes in memory besides its text. */
-const BLOCK_OVERHEAD_BYTES = 800;
+const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
 
 /**
  * Keeps the JSON of pets in memory, in blocks of 64 consecutive identifiers. Every page without a filter and every
@@ -62,6 +66,23 @@ export class PetBlockCache {
     return json;
   }
 
+  /** One pet; undefined when it is not cached. Hashing its ETag each time would take longer than finding it. */
+  pet(id: number): TaggedJson | undefined {
+    const number = blockOf(id);
+    const block = this.#find(number);
+    if (block === undefined) return undefined;
+    const place = id - 1 - number * BLOCK_SIZE;
+    const json = sliceBlock(block, place, place);
+    if (block.etags === undefined) {
+      if (!block.hasServedPet) {
+        block.hasServedPet = true;
+        return withEtag(json);
+      }
+      block.etags = etagsOf(block);
+    }
+    return { json, etag: block.etags.slice(place * ETAG_LENGTH, (place + 1) * ETAG_LENGTH) };
+  }
+
   /** A changed block is read again at the second request, so a block that changes often is not cached. */
   #find(number: number): Block | undefined {
     const block = this.#blocks.get(number);
@@ -80,7 +101,14 @@ export class PetBlockCache {
     const ends = endsOf(json);
     if (ends.length < BLOCK_SIZE) return undefined;
     const bytes = BLOCK_OVERHEAD_BYTES + bytesOf(json);
-    const block: Block = { json, ends, changes: this.changes.inBlock(number), bytes };
+    const block: Block = {
+      json,
+      ends,
+      changes: this.changes.inBlock(number),
+      etags: undefined,
+      hasServedPet: false,
+      bytes,
+    };
     this.#blocks.set(number, block);
     return block;
   }
@@ -97,6 +125,10 @@ function endsOf(json: string): Uint32Array {
 
 function blockOf(id: number): number {
   return Math.floor((id - 1) / BLOCK_SIZE);
+}
+
+function etagsOf(block: Block): string {
+  return Array.from(block.ends, (_, place) => etagOf(sliceBlock(block, place, place))).join("");
 }
 
 function sliceBlock({ json, ends }: Block, first: number, last: number): string {

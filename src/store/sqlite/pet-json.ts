@@ -75,9 +75,10 @@ export class SqlitePetJson {
 
   get(id: Identifier): TaggedJson | undefined {
     return translateErrors(() => {
-      const cached = typeof id === "number" && id > 0 ? this.#blocks.slice(id, id) : undefined;
-      const json = cached ?? this.#selectById.get(id)?.entry;
-      return json === undefined ? undefined : withEtag(json);
+      const cached = typeof id === "number" && id > 0 ? this.#blocks.pet(id) : undefined;
+      if (cached !== undefined) return cached;
+      const row = this.#selectById.get(id);
+      return row === null ? undefined : withEtag(row.entry);
     });
   }
 

@@ -11,7 +11,7 @@ const SELECT = `SELECT ${PET_COLUMNS} FROM pets`;
 
 /** Counts a change before its commit. Nothing is read in between, and a failed change is counted without harm. */
 export class Pets {
-  readonly #pages: PageReader<PetRow, PetStatus>;
+  readonly #pages: PageReader<PetRow, Pet>;
   readonly #selectById: Statement<PetRow, [bigint]>;
   readonly #insert: Statement<unknown, [string, bigint, PetStatus | null]>;
   readonly #updateStatus: Statement<unknown, [PetStatus, bigint]>;
@@ -20,14 +20,14 @@ export class Pets {
     connection: Connection,
     private readonly changes: ChangeCounters,
   ) {
-    this.#pages = new PageReader(connection, SELECT);
+    this.#pages = new PageReader(connection, { select: SELECT, itemOf: petOf });
     this.#selectById = connection.prepare(`${SELECT} WHERE id = ?`);
     this.#insert = connection.prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)");
     this.#updateStatus = connection.prepare("UPDATE pets SET status = ? WHERE id = ?");
   }
 
   list(query: PageQuery<PetStatus>): Page<Pet> {
-    return this.#pages.read(query, petOf);
+    return this.#pages.read(query);
   }
 
   get(id: bigint): Pet | undefined {

@@ -20,6 +20,7 @@ import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/or
 import type {
   IdempotentRequest,
   KeyStore,
+  OrderPlacement,
   Page,
   PageQuery,
   SettingsStore,
@@ -133,25 +134,30 @@ export class SqliteStore implements Store {
     return this.#write<never>({ operation: "createPet", at, request, work });
   }
 
-  listOrders(query: PageQuery<OrderStatus>): Page<Order> {
-    return this.#orders.list(query);
+  listOrders(keyId: number, query: PageQuery<OrderStatus>): Page<Order> {
+    return this.#orders.list(keyId, query);
   }
 
-  placeOrder(petId: bigint, at: number, request?: IdempotentRequest) {
+  getOrder(keyId: number, id: bigint): Order | undefined {
+    return this.#orders.get(keyId, id);
+  }
+
+  placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {
+    const { petId } = placement;
     const work = () => {
       const pet = this.#pets.get(petId);
       if (pet === undefined) return petNotFound(petId);
       if (!canBeOrdered(pet.status)) return petNotAvailable(petId, pet.status);
       this.#pets.setStatus(petId, STATUS_WHEN_ORDERED);
-      const order = this.#orders.insert(petId, at);
+      const order = this.#orders.insert(placement, at);
       return { id: order.id, body: encodeOrder(order), replayed: false };
     };
     return this.#write<"pet_not_found" | "pet_not_available">({ operation: "placeOrder", at, request, work });
   }
 
-  updateOrder(id: bigint, status: OrderUpdate["status"]) {
+  updateOrder(keyId: number, id: bigint, status: OrderUpdate["status"]) {
     return this.#submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
-      const order = this.#orders.get(id);
+      const order = this.#orders.get(keyId, id);
       if (order === undefined) return orderNotFound(id);
       if (order.status !== "placed") return orderClosed(id, order.status);
       this.#orders.setStatus(id, status);

@@ -1,0 +1,89 @@
+import { KEY_PREFIX, PAGE_LIMIT } from "../contract/constants.ts";
+import { encodeCursor } from "../contract/cursor.ts";
+import { baseUrlOf, type DocumentedSettings } from "../contract/documented-settings.ts";
+import { duration, plural } from "../contract/formatting.ts";
+import { planTable } from "../contract/openapi/description.ts";
+import { OPERATIONS } from "../contract/operations.ts";
+import { deprecationHeaders } from "./deprecation-headers.ts";
+
+const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
+
+/** Replaces each text between `<!-- name -->` and `<!-- /name -->` with the block of that name, if there is one. */
+export function replaceBlocks(text: string, blocks: Readonly<Record<string, string>>): string {
+  return text.replace(BLOCK, (block, name: string) => {
+    const content = blocks[name];
+    return content === undefined ? block : `<!-- ${name} -->\n\n${content}\n\n<!-- /${name} -->`;
+  });
+}
+
+export interface DocsSettings extends DocumentedSettings {
+  /** 0 means any number. */
+  readonly maxConnectionsPerAddress: number;
+}
+
+/** The blocks of the documentation that depend on settings, in Markdown. */
+export function settingBlocks(settings: DocsSettings): Readonly<Record<string, string>> {
+  const { plans, ban, environment } = settings;
+  const url = baseUrlOf(settings);
+  return {
+    "quickstart-variables": codeBlock(
+      "sh",
+      `API=${url}`,
+      `KEY=${KEY_PREFIX[environment]}…          # printed once, when the key is created`,
+    ),
+    "created-pet": codeBlock("http", ...createdPet(url, plans.free.perMinute)),
+    "next-link": codeBlock("http", nextLink(url)),
+    plans: planTable(plans),
+    "ban-rules": banRules(ban),
+    "deprecation-headers": codeBlock("http", ...deprecationLines(url)),
+    environments: environmentTable(settings),
+    "connection-limit": connectionLimit(settings.maxConnectionsPerAddress),
+  };
+}
+
+function codeBlock(language: string, ...lines: readonly string[]): string {
+  return ["```" + language, ...lines, "```"].join("\n");
+}
+
+function createdPet(url: string, limit: number): string[] {
+  return [
+    "HTTP/1.1 201 Created",
+    "Content-Type: application/json",
+    `Location: ${url}/pets/1`,
+    `X-RateLimit-Limit: ${limit}`,
+    "X-RateLimit-Reset: 1794733260",
+    `X-RateLimit-Remaining: ${limit - 1}`,
+    "",
+    '{"id":1,"name":"Rex","categoryId":7,"status":"available"}',
+  ];
+}
+
+function nextLink(url: string): string {
+  const { default: limit } = PAGE_LIMIT;
+  return `Link: <${url}/pets?limit=${limit}&cursor=${encodeCursor("pets", BigInt(limit))}>; rel="next"`;
+}
+
+function banRules({ strikes, graceMs, lengthMs }: DocumentedSettings["ban"]): string {
+  return `- Requests rejected within ${duration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
+- Every later rejected request is a strike. Strikes expire when the exhausted window closes.
+- ${strikes} strikes ban the key for ${duration(lengthMs)}. The last of them already gets \`key_banned\`.`;
+}
+
+function deprecationLines(url: string): string[] {
+  const headers = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, url));
+  return headers.map(([name, value]) => `${name}: ${value.replace(", <", ",\n      <")}`);
+}
+
+function connectionLimit(maximum: number): string {
+  if (maximum === 0) return "The number of connections from one IP address is not limited.";
+  return `An IP address (IPv6: a /64 network) can have ${plural(maximum, "connection")}; the server closes further ones.`;
+}
+
+function environmentTable({ servers }: DocumentedSettings): string {
+  return [
+    "| Environment | Base URL | Keys begin with |",
+    "| --- | --- | --- |",
+    `| Production | \`${servers.production}\` | \`${KEY_PREFIX.production}\` |`,
+    `| Staging | \`${servers.staging}\` | \`${KEY_PREFIX.staging}\` |`,
+  ].join("\n");
+}

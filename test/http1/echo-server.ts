@@ -1,0 +1,35 @@
+import {
+  headerLine,
+  HttpServer,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from "../../src/http1/index.ts";
+import { type ProtocolErrorStatus, readingOf } from "./cases/case.ts";
+
+/** As much as the server discards of a body that no handler reads. */
+const MAX_BODY_BYTES = 131_072;
+
+function responseTo(request: Request, bytes: Uint8Array | undefined): Response {
+  if (bytes === undefined) return { status: 413, headerLines: "", body: "" };
+  const { method, path, query } = request;
+  const reading = readingOf({ method, path, query, body: Buffer.from(bytes).toString("latin1") });
+  return { status: 200, headerLines: headerLine("Reading", encodeURIComponent(reading)), body: "" };
+}
+
+/** Says in the `Reading` header of each response what request it responds to. */
+export const echoHandler: RequestHandler = {
+  handle(request) {
+    const body = request.body(MAX_BODY_BYTES);
+    return body instanceof Promise
+      ? body.then((bytes) => responseTo(request, bytes))
+      : responseTo(request, body);
+  },
+  handleError: () => ({ status: 500, headerLines: "", body: "" }),
+  protocolError: (status: ProtocolErrorStatus) => ({ status, headerLines: "", body: "" }),
+};
+
+export function startEchoServer(handler: RequestHandler = echoHandler): HttpServer {
+  const onError = (error: unknown) => console.error(error);
+  return new HttpServer({ host: "127.0.0.1", port: 0, handler, onError });
+}
