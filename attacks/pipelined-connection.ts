@@ -7,7 +7,7 @@ interface Pending {
 
 const TIMEOUT_MS = 10_000;
 
-/** Sends requests without waiting for the responses before them, and gives their statuses in order. No HEAD requests. */
+/** Sends requests without waiting for the responses before them. Not for HEAD, whose responses have no body. */
 export class PipelinedConnection {
   readonly #pending: Pending[] = [];
   readonly #socket: Socket;
