@@ -34,6 +34,8 @@ export const NGINX: Program = {
 
 export const HAPROXY: Program = { name: "HAProxy", packages: ["haproxy"], find: () => folderOf("haproxy") };
 
+export const IPROUTE: Program = { name: "iproute2", packages: ["iproute2"], find: () => folderOf("ss") };
+
 export const OPENSSL: Program = { name: "OpenSSL", packages: ["openssl"], find: () => folderOf("openssl") };
 
 function folderOf(program: string): string | undefined {

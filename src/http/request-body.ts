@@ -12,6 +12,13 @@ import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { Request } from "../http1/index.ts";
 
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
+const CHARSET = /;[ \t]*charset="?([^";, \t]*)/i;
+
+function isJsonType(contentType: string): boolean {
+  if (!JSON_TYPE.test(contentType)) return false;
+  const charset = CHARSET.exec(contentType)?.[1];
+  return charset === undefined || charset.toLowerCase() === "utf-8";
+}
 
 export interface JsonBody {
   readonly value: unknown;
@@ -28,7 +35,7 @@ export function readJsonBody(request: Request, names: readonly string[]): Awaita
 
 function parseBody({ headers }: Request, bytes: Uint8Array, names: readonly string[]): JsonBody | Rejection {
   if (bytes.length === 0) return BODY_REQUIRED;
-  if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return UNSUPPORTED_MEDIA_TYPE;
+  if (!isJsonType(headers.get("content-type") ?? "")) return UNSUPPORTED_MEDIA_TYPE;
   const text = decode(bytes);
   if (text === undefined) return INVALID_ENCODING;
   const value = parseFields(text, names);

@@ -173,6 +173,8 @@ describe("createPet", () => {
     "application/x-www-form-urlencoded",
     "application/jsonp",
     "application/json-patch+json",
+    "application/json; charset=iso-8859-1",
+    'application/json; charset="utf-16"',
     "",
   ]) {
     test(`createPet 415: Content-Type "${type}"`, async () => {
@@ -185,6 +187,8 @@ describe("createPet", () => {
     "application/json; charset=utf-8",
     "Application/JSON",
     "application/json ;charset=UTF-8",
+    'application/json; charset="utf-8"',
+    "application/json; profile=x",
   ]) {
     test(`createPet 201: Content-Type "${type}"`, async () => {
       expect((await create({ name: "Rex", categoryId: 1 }, { "Content-Type": type })).status).toBe(201);

@@ -169,9 +169,10 @@ describe("the maximum of connections of an address", () => {
 
 test("the listen backlog is the system's maximum", async () => {
   const { server } = listen({});
+  const folder = provide(IPROUTE);
   const [systemMaximum, sockets] = await Promise.all([
     Bun.file("/proc/sys/net/core/somaxconn").text(),
-    Bun.$`ss -Hltn sport = :${server.port}`.text(),
+    Bun.$`${folder}/ss -Hltn sport = :${server.port}`.text(),
   ]);
   expect(sockets.split(/\s+/)[2]).toBe(systemMaximum.trim());
 });
