@@ -6,7 +6,7 @@ import type { Setup } from "./suite.ts";
 const REX = '{"name":"Rex","categoryId":9007199254740993,"status":"available"}';
 
 /** Set by each hop, or different in each response. */
-const HOP_BY_HOP = new Set(["connection", "keep-alive", "date", "server"]);
+const HOP_BY_HOP = new Set(["connection", "keep-alive", "date", "server", "x-request-id"]);
 const RATE_LIMIT = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after"];
 
 /** What must be the same; of rate-limit headers, that they are numbers. */
