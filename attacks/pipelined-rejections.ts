@@ -11,7 +11,13 @@ export const pipelinedRejections: Attack = {
   run: (target, signal) =>
     holdConnections(
       target,
-      { count: 2_000, perAddress: 100, reconnects: true, onOpen: (socket) => repeatText(socket, REQUESTS) },
+      {
+        count: 2_000,
+        perAddress: 100,
+        reconnects: true,
+        opensAllFirst: true,
+        onOpen: (socket) => repeatText(socket, REQUESTS),
+      },
       signal,
     ),
 };

@@ -9,6 +9,9 @@ export interface FleetOptions {
   readonly under?: readonly string[];
 }
 
+/** All clients of a fleet have the same address. */
+const ONE_CLIENT_ADDRESS = ["--max-connections-per-address", "0"];
+
 /** Several Petstore servers on the same databases. A server that is started again keeps its address. */
 export class Fleet {
   readonly ports: readonly number[];
@@ -65,6 +68,6 @@ export class Fleet {
 
   #start(port: number): Promise<PetstoreServer> {
     const { storage, flags = [], under } = this.#options;
-    return startPetstore([...storage, ...flags, "--port", `${port}`], under);
+    return startPetstore([...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${port}`], under);
   }
 }

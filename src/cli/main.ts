@@ -26,21 +26,23 @@ function processStatus(): string {
   }
 }
 
-const context: Context = {
-  variables: processVariables(),
-  clock: createClock(),
-  print: (text) => write(process.stdout, text),
-  warn: (line) => void writeError(line),
-  isTerminal: process.stdout.isTTY,
-  stopSignal: () =>
-    stopOnSignals({
-      on: (signal, listener) => process.on(signal, listener),
-      exit: (code) => process.exit(code),
-      writeError,
-      elapsed: () => performance.now(),
-      ignoresHangup: () => hangupIsIgnored(processStatus()),
-    }),
-};
+function createContext(): Context {
+  return {
+    variables: processVariables(),
+    clock: createClock(),
+    print: (text) => write(process.stdout, text),
+    warn: (line) => void writeError(line),
+    isTerminal: process.stdout.isTTY,
+    stopSignal: () =>
+      stopOnSignals({
+        on: (signal, listener) => process.on(signal, listener),
+        exit: (code) => process.exit(code),
+        writeError,
+        elapsed: () => performance.now(),
+        ignoresHangup: () => hangupIsIgnored(processStatus()),
+      }),
+  };
+}
 
 async function exitCode(run: () => Promise<Outcome>): Promise<number> {
   try {
@@ -74,4 +76,4 @@ for (const event of ["uncaughtException", "unhandledRejection"]) {
   });
 }
 
-process.exit(await exitCode(() => runProgram(process.argv.slice(2), context)));
+process.exit(await exitCode(() => runProgram(process.argv.slice(2), createContext())));

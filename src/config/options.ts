@@ -149,7 +149,7 @@ export const SETTINGS = {
   "max-connections": {
     type: integer({ min: 1, max: 1_000_000 }),
     defaultText: "20000, or what the limit of open files allows",
-    help: "Maximum number of connections; shortly before it is reached, the server closes idle ones",
+    help: "Maximum number of connections; at the maximum, the server closes idle ones",
   },
   "max-connections-per-address": {
     type: integer({ min: 0, max: 1_000_000 }),

@@ -33,6 +33,7 @@ export class WriteBuffer {
   }
 
   appendBytes(bytes: Uint8Array): void {
+    this.#totalBytes += bytes.length;
     this.flush();
     if (this.#unsent === undefined) {
       const sent = this.socket.write(bytes);

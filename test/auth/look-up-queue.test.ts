@@ -133,7 +133,7 @@ describe("look-ups behind an address at its limit", () => {
 
   test("a new valid key gets in within four requests, while others send 1,000 unknown keys a second", async () => {
     const { keys, clock, authenticate, exhaust, lookUpsOf } = await setUp();
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 5; round++) {
       const { id, secret } = keys.create();
       const results: unknown[] = [];
       for (let second = 0; second < 4; second++, clock.advance(1_000)) {

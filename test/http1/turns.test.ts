@@ -35,6 +35,12 @@ describe("a turn of a connection", () => {
     expect(client.statuses.length).toBe(14);
   });
 
+  test("ends after 64 KiB of responses that are bytes", () => {
+    const body = new Uint8Array(10 * 1024);
+    const client = new TestConnection(() => ({ status: 200, headerLines: "", body }));
+    expect(client.receive(get("/").repeat(20)).statuses.length).toBe(7);
+  });
+
   test("ends with a response that is larger", async () => {
     const client = new TestConnection(() => respond("x".repeat(100_000)));
     client.receive(get("/").repeat(2));

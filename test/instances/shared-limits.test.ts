@@ -9,7 +9,11 @@ let fleet: Fleet;
 beforeAll(async () => {
   const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
   // On a busy machine Valkey may take longer than the default of 25 ms.
-  fleet = await Fleet.start({ size: 4, storage, flags: ["--limits-timeout", "1s"] });
+  fleet = await Fleet.start({
+    size: 4,
+    storage,
+    flags: ["--limits-timeout", "1s"],
+  });
 }, 30_000);
 afterAll(() => fleet.stop());
 
