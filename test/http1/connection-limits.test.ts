@@ -1,3 +1,4 @@
+import { IPROUTE, provide } from "../../harness/programs.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { maxConnectionsWithin } from "../../src/http1/connection-limits.ts";
