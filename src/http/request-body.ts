@@ -26,11 +26,32 @@ export interface JsonBody {
   readonly bytes: Uint8Array;
 }
 
+/** Few pets have a longer name. A body of 16 KiB can take 0.8 ms. */
+const LARGE_BODY_BYTES = 2 * 1024;
+
 /** Only the fields of the given names have to be in `value`. */
 export function readJsonBody(request: Request, names: readonly string[]): Awaitable<JsonBody | Rejection> {
-  return andThen(request.body(MAX_BODY_BYTES), (bytes) =>
-    bytes === undefined ? BODY_TOO_LARGE : parseBody(request, bytes, names),
-  );
+  return andThen(request.body(MAX_BODY_BYTES), (bytes) => {
+    if (bytes === undefined) return BODY_TOO_LARGE;
+    const parse = () => parseBody(request, bytes, names);
+    return bytes.length > LARGE_BODY_BYTES ? inOwnTurn(parse) : parse();
+  });
+}
+
+const waiting: (() => void)[] = [];
+
+/** One large body in each turn of the event loop: the requests of other clients are handled in between. */
+function inOwnTurn<T>(work: () => T): Promise<T> {
+  return new Promise((resolve) => {
+    waiting.push(() => resolve(Promise.try(work)));
+    if (waiting.length === 1) setImmediate(takeTurn);
+  });
+}
+
+function takeTurn(): void {
+  waiting[0]?.();
+  waiting.shift();
+  if (waiting.length > 0) setImmediate(takeTurn);
 }
 
 function parseBody({ headers }: Request, bytes: Uint8Array, names: readonly string[]): JsonBody | Rejection {

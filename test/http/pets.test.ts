@@ -195,6 +195,16 @@ describe("createPet", () => {
     });
   }
 
+  test("a small request does not wait for large bodies that arrived before it", async () => {
+    const large = `{"name":"Rex","categoryId":1,"x":[${'{"999":0},'.repeat(1_600)}0]}`;
+    const finished: string[] = [];
+    const creates = Array.from({ length: 150 }, () => create(large).then(() => finished.push("large")));
+    await Promise.race(creates);
+    await service.call({ path: "/pets?limit=1" }).then(() => finished.push("small"));
+    await Promise.all(creates);
+    expect(finished.indexOf("small")).toBeLessThan(75);
+  });
+
   test("createPet 413: one byte over 16 KiB", async () => {
     const start = '{"name":"Rex","categoryId":1,"x":"';
     const body = `${start}${"y".repeat(16_385 - start.length - 2)}"}`;
