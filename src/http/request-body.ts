@@ -15,6 +15,7 @@ const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 const CHARSET = /;[ \t]*charset="?([^";, \t]*)/i;
 
 function isJsonType(contentType: string): boolean {
+  if (contentType === "application/json") return true;
   if (!JSON_TYPE.test(contentType)) return false;
   const charset = CHARSET.exec(contentType)?.[1];
   return charset === undefined || charset.toLowerCase() === "utf-8";
@@ -33,8 +34,8 @@ const LARGE_BODY_BYTES = 2 * 1024;
 export function readJsonBody(request: Request, names: readonly string[]): Awaitable<JsonBody | Rejection> {
   return andThen(request.body(MAX_BODY_BYTES), (bytes) => {
     if (bytes === undefined) return BODY_TOO_LARGE;
-    const parse = () => parseBody(request, bytes, names);
-    return bytes.length > LARGE_BODY_BYTES ? inOwnTurn(parse) : parse();
+    if (bytes.length <= LARGE_BODY_BYTES) return parseBody(request, bytes, names);
+    return inOwnTurn(() => parseBody(request, bytes, names));
   });
 }
 
