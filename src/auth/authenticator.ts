@@ -9,7 +9,7 @@ import {
   validUntil,
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
-import { limitsOf, type Plans } from "../domain/plans.ts";
+import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
 import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
 import type { Limits, Subject } from "../domain/rate-limit.ts";
 import type { Addresses } from "./client-address.ts";
@@ -20,6 +20,7 @@ import { LookUpBudget, LookUpQueue } from "./look-up-queue.ts";
 export interface ApiKeyPrincipal {
   readonly keyId: number;
   readonly subject: Subject;
+  readonly plan: PlanName;
   readonly limits: Limits;
 }
 
@@ -109,10 +110,10 @@ export class Authenticator {
     return key ? this.#checkValidity(key) : this.#lookUp({ secret, authorization, client });
   }
 
-  #checkValidity({ keyId, limits, validUntil }: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+  #checkValidity({ keyId, plan, limits, validUntil }: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
     // Most keys are valid for ever, and reading the clock takes as long as the look-up.
     if (validUntil !== Infinity && this.#options.clock.now() >= validUntil) return "invalid_api_key";
-    return principalOf(keyId, limits);
+    return { keyId, subject: { kind: "key", id: keyId }, plan, limits };
   }
 
   /** A secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones. */
@@ -152,7 +153,8 @@ export class Authenticator {
         return "invalid_api_key";
       }
       const { key } = credential;
-      const found = { keyId: key.id, limits: limitsOf(key, plans), validUntil: validUntil(credential) };
+      const { id: keyId, plan } = key;
+      const found = { keyId, plan, limits: limitsOf(key, plans), validUntil: validUntil(credential) };
       if (isCurrent) this.#verified.set(secret, found, revision);
       return this.#checkValidity(found);
     });
@@ -185,10 +187,6 @@ export class Authenticator {
     this.#polledAt = polledAt;
     return { after, unbanned };
   }
-}
-
-function principalOf(keyId: number, limits: Limits): ApiKeyPrincipal {
-  return { keyId, subject: { kind: "key", id: keyId }, limits };
 }
 
 /** A key that cannot be looked up is a result and no error: the request still counts against a rate limit. */

@@ -1,9 +1,11 @@
+import { PLANS, type PlanName } from "../domain/plans.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { HashIndex, hashInt32, NONE } from "../hash-index.ts";
 
 /** What the key store has on a secret. */
 export interface VerifiedKey {
   readonly keyId: number;
+  readonly plan: PlanName;
   readonly limits: Limits;
   /** The secret is invalid from this time of the wall clock on, which may be in the past. */
   readonly validUntil: number;
@@ -17,7 +19,8 @@ export const SECRET_LENGTH = 36;
  *
  *      0  the secret without its prefix   (a byte a character)
  *     36  keyId, validUntil   (f64)
- *     52  perMinute, perDay   (u32)
+ *     52  perMinute   (30 bits of u32), plan   (2 bits)
+ *     56  perDay   (u32)
  *     60  revision   (u32)
  */
 const KEY_ID = 36;
@@ -25,6 +28,9 @@ const VALID_UNTIL = 44;
 const PER_MINUTE = 52;
 const PER_DAY = 56;
 const REVISION = 60;
+/** Limits are at most 1,000,000,000, which takes 30 bits. */
+const LIMIT_BITS = 30;
+const LIMIT_MASK = 2 ** LIMIT_BITS - 1;
 const RECORD_BYTES = 64;
 
 const PAGE_SHIFT = 12;
@@ -61,10 +67,12 @@ export class KeyCache {
     const at = offset(record);
     const keyId = page.getFloat64(at + KEY_ID, true);
     if (page.getUint32(at + REVISION, true) < (this.#changedAt.get(keyId) ?? 0)) return undefined;
+    const perMinuteAndPlan = page.getUint32(at + PER_MINUTE, true);
     return {
       keyId,
+      plan: PLANS[perMinuteAndPlan >>> LIMIT_BITS] ?? "free",
       limits: {
-        perMinute: page.getUint32(at + PER_MINUTE, true),
+        perMinute: perMinuteAndPlan & LIMIT_MASK,
         perDay: page.getUint32(at + PER_DAY, true),
       },
       validUntil: page.getFloat64(at + VALID_UNTIL, true),
@@ -77,14 +85,14 @@ export class KeyCache {
   }
 
   /** `revision` is the key store's at the time of the look-up. */
-  set(text: string, { keyId, limits, validUntil }: VerifiedKey, revision: number): void {
+  set(text: string, { keyId, plan, limits, validUntil }: VerifiedKey, revision: number): void {
     const found = this.#index.find(hashOf(text), text);
     const record = found === NONE ? this.#addRecord(text) : found;
     const page = this.#page(record);
     const at = offset(record);
     page.setFloat64(at + KEY_ID, keyId, true);
     page.setFloat64(at + VALID_UNTIL, validUntil, true);
-    page.setUint32(at + PER_MINUTE, limits.perMinute, true);
+    page.setUint32(at + PER_MINUTE, limits.perMinute + PLANS.indexOf(plan) * 2 ** LIMIT_BITS, true);
     page.setUint32(at + PER_DAY, limits.perDay, true);
     page.setUint32(at + REVISION, revision, true);
   }

@@ -1,8 +1,10 @@
 import type { Rejection } from "../contract/errors.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/resources.ts";
 import type { Awaitable } from "./awaitable.ts";
+import type { AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { ApiKey, Credential, NewKey } from "./api-keys.ts";
 import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
+import type { HourlyCounts, UsageQuery, UsageRow } from "./usage-history.ts";
 
 /** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
 export interface Clock {
@@ -124,6 +126,26 @@ export interface SettingsStore {
   /** Replaces the values of the given names. */
   saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
   readSettings(): Awaitable<Readonly<Record<string, string>>>;
+}
+
+/** Who changed what. A change of a key, a pet or an order writes its entry in its own transaction. */
+export interface AuditStore {
+  /** For what changes nothing else in the database, such as a sign-in. */
+  recordAudit(entry: NewAuditEntry): Promise<void>;
+  /** Newest first. */
+  listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>>;
+}
+
+/** Requests by key, operation and hour, of all servers on the database. */
+export interface UsageHistoryStore {
+  /** Adds all of the counts or none. */
+  addUsage(counts: readonly HourlyCounts[]): Promise<void>;
+  /** In order of the interval, the key and the operation. Intervals without requests have no row. */
+  readUsage(query: UsageQuery): Awaitable<readonly UsageRow[]>;
+  /** When each of the keys was last used, in milliseconds since the epoch; all keys if none are given. */
+  lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
+  /** Deletes hours before 35 days ago and days before 400 days ago. */
+  deleteOldUsage(now: number): Promise<void>;
 }
 
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */

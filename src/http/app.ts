@@ -11,6 +11,7 @@ import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
 import type { HandlerOptions } from "./handlers.ts";
 import { newRequestId, requestIdOf } from "./request-id.ts";
+import { type RequestObserver, RequestRecord } from "./request-record.ts";
 import {
   authFailureResponse,
   errorResponse,
@@ -31,6 +32,7 @@ export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly addresses: Addresses;
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
+  readonly observe?: RequestObserver | undefined;
 }
 
 /** Whose limits a request counts against. */
@@ -40,20 +42,23 @@ interface Counted {
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
-  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs } = options;
+  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs, observe } = options;
   const errorLog = new ErrorLog(log);
   const staticRoutes = createStaticRoutes(options);
   const router = new Router(createEndpoints(options));
   const dispatch = createDispatch({ clock, errorLog, requestTimeoutMs });
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
-  function handleApiRequest(request: Request, requestId: string): Awaitable<Response> {
+  function handleApiRequest(record: RequestRecord): Awaitable<Response> {
+    const { request, requestId } = record;
     let counted: Counted | undefined;
     return recover(
       () =>
         andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
+          record.principal = principal;
           counted = isAuthenticated(principal) ? principal : addressOf(request);
           return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
+            record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
             if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);
 
@@ -62,6 +67,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
             const endpoint = route.endpoints.get(request.method);
             if (endpoint === undefined) return otherMethodResponse(request, route, decision);
 
+            record.operation = endpoint.id;
             const rawInput = rawInputOf(request, route, endpoint);
             return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
           });
@@ -71,13 +77,15 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   }
 
   /** A page or an unknown path. */
-  function handleStaticRequest(request: Request, requestId: string): Awaitable<Response> {
+  function handleStaticRequest(record: RequestRecord): Awaitable<Response> {
+    const { request, requestId } = record;
     const route = staticRoutes.get(request.path);
     if (route?.isRateLimited === false) return route.respond(request, "");
     const address = addressOf(request);
     return recover(
       () =>
         andThen(rateLimiter.decide(address.subject, address.limits), (decision) => {
+          record.decision = decision;
           if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
           const headerLines = rateLimitLines(decision);
           return route?.respond(request, headerLines) ?? errorResponse(NOT_FOUND, headerLines);
@@ -111,11 +119,12 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   return {
     handle(request) {
-      const requestId = requestIdOf(request);
-      const response = isApiPath(request.path)
-        ? handleApiRequest(request, requestId)
-        : handleStaticRequest(request, requestId);
-      return andThen(response, (handled) => withRequestId(handled, requestId));
+      const record = new RequestRecord(request, requestIdOf(request), performance.now());
+      const response = isApiPath(request.path) ? handleApiRequest(record) : handleStaticRequest(record);
+      return andThen(response, (handled) => {
+        observe?.(record, handled);
+        return withRequestId(handled, record.requestId);
+      });
     },
     handleError(error) {
       const requestId = newRequestId();
