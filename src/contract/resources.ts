@@ -6,7 +6,7 @@ export const PetStatus = oneOf(["available", "pending", "sold"], {
 });
 export type PetStatus = Infer<typeof PetStatus>;
 
-const newPetFields = {
+export const petFields = {
   name: text(NAME_MAX_LENGTH, { description: "The pet's name", examples: ["Rex"] }),
   categoryId: int64({
     description: "Identifier of the category the pet belongs to; any int64",
@@ -15,7 +15,7 @@ const newPetFields = {
 };
 
 export const NewPet = object({
-  required: newPetFields,
+  required: petFields,
   optional: { status: PetStatus },
   json: { description: "A pet to add. Unknown fields are ignored." },
 });
@@ -24,7 +24,7 @@ export type NewPet = Infer<typeof NewPet>;
 export const Pet = object({
   required: {
     id: int64({ description: "Unique identifier assigned by the service on creation", examples: [1] }),
-    ...newPetFields,
+    ...petFields,
   },
   optional: { status: PetStatus },
   json: {
@@ -49,17 +49,19 @@ export const OrderUpdate = object({
 });
 export type OrderUpdate = Infer<typeof OrderUpdate>;
 
+export const orderFields = {
+  id: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
+  petId,
+  status: OrderStatus,
+  createdAt: text(40, {
+    format: "date-time",
+    description: "When the order was placed (RFC 3339, UTC)",
+    examples: ["2026-11-15T09:30:00.000Z"],
+  }),
+};
+
 export const Order = object({
-  required: {
-    id: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
-    petId,
-    status: OrderStatus,
-    createdAt: text(40, {
-      format: "date-time",
-      description: "When the order was placed (RFC 3339, UTC)",
-      examples: ["2026-11-15T09:30:00.000Z"],
-    }),
-  },
+  required: orderFields,
   json: { description: "An order for one pet. It belongs to the API key that placed it." },
 });
 export type Order = Infer<typeof Order>;
