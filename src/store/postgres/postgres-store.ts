@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/resources.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
   OrderPlacement,
@@ -12,6 +13,7 @@ import type {
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
+import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
 import { Orders } from "./orders.ts";
@@ -23,6 +25,7 @@ import { PostgresSettingsStore } from "./settings.ts";
 export interface PostgresStores {
   readonly store: Store;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
   close(): Promise<void>;
 }
@@ -39,7 +42,7 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects, migrates the tables, and opens the two stores, which share the connections. */
+/** Connects, migrates the tables, and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PoolsOptions = {}): Promise<PostgresStores> {
   const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
   let sql: SQL | undefined;
@@ -59,6 +62,7 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
   return {
     store,
     keys: new PostgresKeyStore(pools),
+    audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
     close: () => store.close(),
   };
