@@ -4,6 +4,9 @@ export interface Actor {
   readonly name?: string;
 }
 
+/** Who makes a change, and when (milliseconds since the epoch). */
+export type Attribution = Pick<NewAuditEntry, "actor" | "at">;
+
 export const AUDIT_ACTIONS = [
   "key.created",
   "key.updated",
