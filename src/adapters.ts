@@ -48,7 +48,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.push(rateLimiter);
     return { ...stores, rateLimiter, close };
   } catch (error) {
-    await close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
+    await close().catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
   }
 }
@@ -73,10 +73,8 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
     schema: storage.environment,
     onStateChange: (change) =>
       change.state === "down"
-        ? log?.warn("PostgreSQL is unavailable; responding 503 until it is available again", {
-            cause: messageOf(change.cause),
-          })
-        : log?.info("PostgreSQL is available again", { afterMs: change.afterMs }),
+        ? log?.event("database.unavailable", { database: "PostgreSQL", cause: messageOf(change.cause) })
+        : log?.event("database.available", { database: "PostgreSQL", afterMs: change.afterMs }),
   });
   return { ...opened, petJson: petJsonOf(opened.store) };
 }
@@ -95,13 +93,11 @@ async function memoryRateLimiter(
   { hasUsageStore, keys, clock, log }: { hasUsageStore: boolean; keys: KeyStore; clock: Clock; log: Log },
 ) {
   if (config.databaseUrl !== undefined) {
-    log.warn("each server applies the rate limits on its own; set --limits-url to share them");
+    log.event("rate-limits.not-shared");
   }
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   if (!hasUsageStore) {
-    log.warn("another server saves its usage in this folder; this server keeps usage in memory only", {
-      folder: config.dataDir,
-    });
+    log.event("usage.in-memory", { folder: config.dataDir });
     return createMemoryRateLimiter({ clock, ban: config.ban });
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
@@ -109,7 +105,7 @@ async function memoryRateLimiter(
     clock,
     ban: config.ban,
     usageStore: openUsageStore(pathsOf(config).usageStore),
-    onUsageStoreError: (error) => log.warn("usage cannot be saved; trying again", { error }),
+    onUsageStoreError: (error) => log.event("usage.save-failed", { error }),
   });
   try {
     await applyMissedUnbans(rateLimiter, keys, clock);
@@ -139,21 +135,15 @@ function valkeyRateLimiter(
   { clock, log }: { clock: Clock; log: Log },
 ) {
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
-  return openValkey({ environment, urls, caFile, ban, clock, timeoutMs }, (state, cause) =>
-    state === "unavailable"
-      ? log.warn(...unavailableMessage(messageOf(cause)))
-      : log.info("Valkey is available again; rate limits are shared"),
-  );
+  return openValkey({ environment, urls, caFile, ban, clock, timeoutMs }, (state, reason) => {
+    const cause = messageOf(reason);
+    if (state === "available") log.event("valkey.available");
+    else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
+  });
 }
 
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
-
-function unavailableMessage(cause: string): [string, { cause: string }?] {
-  return MISCONFIGURED.test(cause)
-    ? [`Valkey rejects commands (${cause}); each server applies the rate limits on its own`]
-    : ["Valkey is unavailable; each server applies the rate limits on its own", { cause }];
-}
 
 function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);

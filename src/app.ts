@@ -37,7 +37,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
+    await adapters.close().catch((closeError: unknown) =>
+      log.event("server.close-failed", { error: closeError }),
+    );
     throw error;
   }
 }
@@ -63,12 +65,10 @@ export async function serveOn(
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
     onLimit: (event) => logConnectionLimit(log, event),
-    onError: (error) => log.error("a connection failed", { error }),
+    onError: (error) => log.event("connection.failed", { error }),
   });
   if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
-    log.warn("--max-connections is lowered to what the limit of open files allows", {
-      maxConnections: server.maxConnections,
-    });
+    log.event("connections.limit-lowered", { maxConnections: server.maxConnections });
   }
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   server.handler = createHttpApp({
@@ -95,9 +95,9 @@ export async function serveOn(
     authenticator,
     rateLimiter,
     clock,
-    onUnreadable: (error) => log.warn("key changes cannot be read; trying again", { error }),
-    onReadable: () => log.info("key changes can be read again"),
-    onUnbanError: (keyId, error) => log.error("a key cannot be unbanned; trying again", { keyId, error }),
+    onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
+    onReadable: () => log.event("key-changes.readable"),
+    onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
   const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
 
@@ -115,30 +115,26 @@ export async function serveOn(
 }
 
 function systemClock(log: Log): Clock {
-  return createClock({
-    onStep: (byMs) => log.warn("the system clock was changed; windows and bans keep their length", { byMs }),
-  });
+  return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
 }
 
 function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
   return followTlsFiles(files, {
     onChange(contents) {
       server.setTlsCredentials(contents);
-      log.info("new connections get the new TLS certificate", { file: files.certFile });
+      log.event("tls.certificate-changed", { file: files.certFile });
     },
-    onError: (error) => log.error("the new TLS certificate cannot be used; the one before stays", { error }),
+    onError: (error) => log.event("tls.certificate-invalid", { error }),
   });
 }
 
 function logConnectionLimit(log: Log, { limit, peer, isOver, evicted, rejected }: LimitEvent): void {
   if (limit === "all") {
-    if (isOver) log.info("connections are below --max-connections again", { evicted, rejected });
-    else log.warn("--max-connections is reached; new connections replace idle ones or are closed");
+    if (isOver) log.event("connections.limit-ended", { evicted, rejected });
+    else log.event("connections.limit-reached");
   } else if (isOver) {
-    log.info("no address reaches --max-connections-per-address any more", { rejected });
+    log.event("connections.address-limit-ended", { rejected });
   } else {
-    log.warn("an address has reached --max-connections-per-address; its new connections are closed", {
-      address: peer,
-    });
+    log.event("connections.address-limit-reached", { address: peer });
   }
 }

@@ -73,9 +73,10 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   store: ["domain", "contract", "etag", "bounded-cache"],
   http1: [],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string"],
-  config: ["domain", "contract", "ip-address"],
+  config: ["domain", "contract", "ip-address", "log-events"],
   clock: ["domain"],
-  log: [],
+  log: ["log-events"],
+  "log-events": [],
   etag: [],
   "bounded-cache": [],
   "copy-string": [],
@@ -85,7 +86,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "tls-files": ["config"],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files"],
-  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "data-directory"],
+  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "log-events", "data-directory"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

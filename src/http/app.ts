@@ -5,7 +5,7 @@ import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
-import type { ProtocolErrorStatus, Request, RequestHandler, Response } from "../http1/index.ts";
+import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
@@ -60,7 +60,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-            if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);
+            if (!isAuthenticated(principal)) return rejectUnauthenticated(record, principal, decision);
 
             const route = router.find(request.path);
             if (route === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
@@ -74,6 +74,15 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
         }),
       (error) => undecided(error, counted ?? addressOf(request), requestId),
     );
+  }
+
+  function rejectUnauthenticated(
+    { requestId }: RequestRecord,
+    failure: AuthFailure,
+    decision: Decision,
+  ): Response {
+    if (failure instanceof Unavailable) errorLog.report("authentication", failure, requestId);
+    return authFailureResponse(failure, decision);
   }
 
   /** A page or an unknown path. */
@@ -131,7 +140,11 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       errorLog.report("request handler", error, requestId);
       return withRequestId(internalErrorResponse(), requestId);
     },
-    protocolError: respondToProtocolError,
+    protocolError(status) {
+      const requestId = newRequestId();
+      errorLog.reportUnsupported(status, requestId);
+      return withRequestId(protocolErrorResponse(status), requestId);
+    },
   };
 }
 
@@ -139,13 +152,9 @@ function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is
   return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
-function respondToProtocolError(status: ProtocolErrorStatus): Response {
-  return withRequestId(protocolErrorResponse(status), newRequestId());
-}
-
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
   handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
   handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
-  protocolError: respondToProtocolError,
+  protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
 };
