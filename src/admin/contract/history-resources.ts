@@ -13,19 +13,16 @@ import {
   quantity,
   type Schema,
 } from "../../contract/schema.ts";
-import { type Actor, AUDIT_ACTIONS, type AuditedValues, type AuditTarget } from "../../domain/audit.ts";
+import { ACTOR_KINDS, AUDIT_ACTIONS, AUDIT_TARGET_KINDS, type AuditedValues, type AuditTarget } from "../../domain/audit.ts";
 import type { CountedOperation, UsageInterval } from "../../domain/usage-history.ts";
 import { count, keyId, KeyState, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
 /** Of the audit trail, of the usage history and of the live series. */
 
-const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const satisfies readonly Actor["kind"][];
-const TARGET_KINDS = ["key", "pet", "order"] as const satisfies readonly AuditTarget["kind"][];
-
 export const ActorKind = oneOf(ACTOR_KINDS, { description: "Who made the change" });
 export const Action = oneOf(AUDIT_ACTIONS, { description: "What was done" });
 
-const TARGET = new RegExp(`^(${TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`);
+const TARGET = new RegExp(`^(${AUDIT_TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`);
 const TARGET_EXPECTED = "a kind and an identifier such as key:7, pet:12 or order:3";
 
 /** In a query: `key:7`. */
@@ -34,7 +31,7 @@ export const target: Schema<AuditTarget> = {
   json: { type: "string", pattern: TARGET.source, examples: ["key:7"] },
   read(value) {
     const match = typeof value === "string" ? TARGET.exec(value) : null;
-    const kind = TARGET_KINDS.find((candidate) => candidate === match?.[1]);
+    const kind = AUDIT_TARGET_KINDS.find((candidate) => candidate === match?.[1]);
     return kind ? { kind, id: BigInt(match?.[2] ?? 0) } : new Invalid([`must be ${TARGET_EXPECTED}`]);
   },
 };
@@ -70,7 +67,7 @@ const AuditEntry = object({
     ),
     action: Action,
     target: nullable(
-      nested(object({ required: { kind: oneOf(TARGET_KINDS), id: int64({ description: "Its identifier" }) } })),
+      nested(object({ required: { kind: oneOf(AUDIT_TARGET_KINDS), id: int64({ description: "Its identifier" }) } })),
     ),
     before: nullable(auditedValues("The earlier values of the fields that changed")),
     after: nullable(auditedValues("The new values of the fields that changed")),

@@ -1,4 +1,5 @@
 import { dateTime, line, oneOf, queryInteger } from "../../contract/schema.ts";
+import { KEY_LABEL, KEY_OWNER } from "../../domain/key-fields.ts";
 import { type AdminOperation, BODY_ERRORS, cursor, limit, ok, since, until } from "./operation.ts";
 import { Action, ActorKind, AuditPage, Interval, KeyUsageHistory, target, UsageTotals } from "./history-resources.ts";
 import {
@@ -10,9 +11,7 @@ import {
   KeySearch,
   KeyState,
   KeyUpdate,
-  LABEL_MAX_LENGTH,
   NewKey,
-  OWNER_MAX_LENGTH,
   Plan,
   RolledKey,
 } from "./key-resources.ts";
@@ -37,9 +36,9 @@ export const KEY_OPERATIONS = {
       plan: Plan,
       state: KeyState,
       access: Access,
-      label: line(LABEL_MAX_LENGTH, { description: "A label of the key" }),
-      owner: line(OWNER_MAX_LENGTH, { description: "The owner of the key" }),
-      unusedSince: dateTime({ description: "Only keys that were not used since" }),
+      label: line(KEY_LABEL.maxLength, { description: "A label of the key" }),
+      owner: line(KEY_OWNER.maxLength, { description: "The owner of the key" }),
+      unusedSince: dateTime({ description: "Only keys that were not used since; a key without any use counts from its creation" }),
       sort: oneOf(KEY_SORTS, { default: "id", description: "What to sort by" }),
       order: oneOf(["asc", "desc"], { default: "asc", description: "Ascending or descending" }),
       limit,

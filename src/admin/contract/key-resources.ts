@@ -1,16 +1,14 @@
 import { array, dateTime, integer, line, nested, nullable, object, oneOf, text } from "../../contract/schema.ts";
 import type { Infer } from "../../contract/schema.ts";
+import { ACCESS_LEVELS } from "../../domain/api-keys.ts";
+import { KEY_LABEL, KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
+import { MAX_OVERLAP_MS } from "../../domain/key-management.ts";
+import { KEY_STATES } from "../../domain/key-view.ts";
 import { PLANS } from "../../domain/plans.ts";
 
-/** In code points. */
-export const KEY_NAME_MAX_LENGTH = 100;
-export const OWNER_MAX_LENGTH = 200;
-export const NOTES_MAX_LENGTH = 2_000;
-export const LABEL_MAX_LENGTH = 50;
-export const MAX_LABELS = 20;
-export const MAX_REQUEST_LIMIT = 1_000_000_000;
-export const MAX_OVERLAP_SECONDS = 30 * 24 * 60 * 60;
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60;
+/** As the command line has it. */
+const MAX_REQUEST_LIMIT = 1_000_000_000;
 
 export const count = (description: string) => integer({ min: 0, max: Number.MAX_SAFE_INTEGER, description });
 export const time = (description: string) => dateTime({ description, examples: ["2026-11-15T09:30:00.000Z"] });
@@ -27,10 +25,10 @@ export const keyId = integer({
 });
 
 export const Plan = oneOf(PLANS, { description: "Plan of the API key" });
-export const Access = oneOf(["read", "write"], {
+export const Access = oneOf(ACCESS_LEVELS, {
   description: "`read`: only GET and HEAD are allowed. `write`: every method is.",
 });
-export const KeyState = oneOf(["active", "expired", "revoked", "banned"], { description: "State of the API key" });
+export const KeyState = oneOf(KEY_STATES, { description: "State of the API key" });
 
 const requestLimit = (description: string) => integer({ min: 1, max: MAX_REQUEST_LIMIT, description });
 
@@ -65,16 +63,16 @@ const SecretInfo = object({
     createdAt: nullable(time("When the secret was made; null for a secret of an earlier release")),
     validUntil: nullable(time("When the secret stops working because the key was rolled; null for the newest")),
   },
-  json: { description: "A secret that works, or worked until its overlap ended" },
+  json: { description: "A secret that works" },
 });
 
-const name = line(KEY_NAME_MAX_LENGTH, { description: "Purpose of the API key", examples: ["mobile app"] });
-const owner = line(OWNER_MAX_LENGTH, {
+const name = line(KEY_NAME.maxLength, { description: "Purpose of the API key", examples: ["mobile app"] });
+const owner = line(KEY_OWNER.maxLength, {
   description: "Whom the API key belongs to: an email address or a reference",
   examples: ["mobile@example.com"],
 });
-const notes = text(NOTES_MAX_LENGTH, { description: "Notes of the operators" });
-const labels = array(line(LABEL_MAX_LENGTH), {
+const notes = text(KEY_NOTES.maxLength, { description: "Notes of the operators" });
+const labels = array(line(KEY_LABEL.maxLength), {
   max: MAX_LABELS,
   areUnique: true,
   json: { description: "Labels, for filters", examples: [["mobile", "eu"]] },
@@ -92,7 +90,7 @@ export const Key = object({
     limits: nested(Limits),
     access: Access,
     state: KeyState,
-    secrets: array(nested(SecretInfo), { json: { description: "Newest first" } }),
+    secrets: array(nested(SecretInfo), { json: { description: "Those that work, newest first: more than one during the overlap after a roll" } }),
     usage: nullable(nested(KeyUsage), { description: "Null while it cannot be read" }),
     strikes: nullable(count("Strikes towards a ban; null while they cannot be read")),
     bannedUntil: nullable(time("When the ban ends; null if the key is not banned")),
@@ -160,7 +158,7 @@ export const KeyRoll = object({
   optional: {
     overlapSeconds: integer({
       min: 0,
-      max: MAX_OVERLAP_SECONDS,
+      max: MAX_OVERLAP_MS / 1_000,
       default: DEFAULT_OVERLAP_SECONDS,
       description: "How long the earlier secrets still work",
     }),

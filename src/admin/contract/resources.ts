@@ -104,6 +104,6 @@ export type AdminOrder = Infer<typeof AdminOrder>;
 
 export const OrderPage = object({
   required: { items: array(nested(AdminOrder)), nextCursor },
-  json: { description: "A page of orders, in ascending order of their identifiers" },
+  json: { description: "A page of orders, newest first" },
 });
 export type OrderPage = Infer<typeof OrderPage>;

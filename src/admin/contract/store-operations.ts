@@ -59,7 +59,7 @@ export const STORE_OPERATIONS = {
     path: "/orders",
     tag: "Orders",
     summary: "List orders of all API keys",
-    description: "Lists orders in ascending order of their identifiers.",
+    description: "Lists orders, newest first.",
     query: {
       status: OrderStatus,
       keyId: queryIdentifier({ description: "Only orders of this API key" }),
