@@ -33,6 +33,8 @@ export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
   readonly observe?: RequestObserver | undefined;
+  /** Is called for each request that is not valid HTTP/1.1 or arrives too slowly; `observe` is not. */
+  readonly onProtocolError?: ((status: ProtocolErrorStatus) => void) | undefined;
 }
 
 /** Whose limits a request counts against. */
@@ -42,7 +44,8 @@ interface Counted {
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
-  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs, observe } = options;
+  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs } = options;
+  const { observe, onProtocolError } = options;
   const errorLog = new ErrorLog(log);
   const staticRoutes = createStaticRoutes(options);
   const router = new Router(createEndpoints(options));
@@ -131,7 +134,10 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       errorLog.report("request handler", error, requestId);
       return withRequestId(internalErrorResponse(), requestId);
     },
-    protocolError: respondToProtocolError,
+    protocolError(status) {
+      onProtocolError?.(status);
+      return respondToProtocolError(status);
+    },
   };
 }
 

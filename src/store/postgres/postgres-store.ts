@@ -24,7 +24,15 @@ export interface PostgresStores {
   readonly store: Store;
   readonly keys: KeyStore;
   readonly settings: SettingsStore;
+  readonly commitQueueLength: () => number;
+  /** Queries that run or wait for a connection. */
+  readonly queueLength: () => number;
   close(): Promise<void>;
+}
+
+export interface PostgresOptions extends PoolsOptions {
+  /** Is called after each transaction that creates pets. */
+  readonly onCommit?: (writes: number, ms: number) => void;
 }
 
 /** The PostgreSQL project no longer maintains earlier versions. */
@@ -40,7 +48,7 @@ const OPEN_OPTIONS = {
 };
 
 /** Connects, migrates the tables, and opens the two stores, which share the connections. */
-export async function openPostgres(url: string, options: PoolsOptions = {}): Promise<PostgresStores> {
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
   const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
   let sql: SQL | undefined;
   try {
@@ -55,11 +63,13 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
     await sql?.close({ timeout: 0 });
   }
   const pools = new Pools(url, options);
-  const store = new PostgresStore(pools);
+  const store = new PostgresStore(pools, options.onCommit);
   return {
     store,
     keys: new PostgresKeyStore(pools),
     settings: new PostgresSettingsStore(pools),
+    commitQueueLength: () => store.commitQueueLength,
+    queueLength: () => pools.queueLength,
     close: () => store.close(),
   };
 }
@@ -89,7 +99,7 @@ export class PostgresStore implements Store {
   /** Rejects a repeated request on this instance before it takes a connection; on another one, PostgreSQL does. */
   readonly #inProgress = new InProgressRequests();
 
-  constructor(pools: Pools) {
+  constructor(pools: Pools, onCommit?: PostgresOptions["onCommit"]) {
     this.#pools = pools;
     this.#pets = new Pets(pools);
     this.#orders = new Orders(pools);
@@ -98,7 +108,12 @@ export class PostgresStore implements Store {
       maxBatch: MAX_PETS_PER_TRANSACTION,
       maxQueued: pools.maxQueued,
       maxQueueMs: pools.timeoutMs,
+      onCommit,
     });
+  }
+
+  get commitQueueLength(): number {
+    return this.#creations.queueLength;
   }
 
   listPets(query: PageQuery<PetStatus>): Promise<Page<Pet>> {
