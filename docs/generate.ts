@@ -30,6 +30,7 @@ import {
 } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
+import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -92,6 +93,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
   "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
+  "log-events": table(["Event", "Level", "Meaning", "Fields"], Object.entries(LOG_EVENTS).map(logEventRow)),
   commands: table(["Command", "Purpose"], commandRows()),
   "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
 };
@@ -176,6 +178,10 @@ function keyOptionRow([flag, option]: [string, Option]): string[] {
     describeDefault(option) ?? "",
     range === undefined ? option.help : `${option.help} (${range})`,
   ];
+}
+
+function logEventRow([name, { level, message, fields = [] }]: [string, LogEvent]): string[] {
+  return [code(name), level, message, fields.map(code).join(", ")];
 }
 
 function commandRows(): string[][] {

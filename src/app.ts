@@ -1,3 +1,4 @@
+import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
@@ -9,6 +10,7 @@ import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
+import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 
 export interface App {
@@ -16,6 +18,7 @@ export interface App {
   readonly url: string;
   readonly keys: KeyStore;
   readonly settings: SettingsStore;
+  readonly metrics: AppMetrics;
   /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
 }
@@ -37,7 +40,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
+    await adapters.close().catch((closeError: unknown) =>
+      log.event("server.close-failed", { error: closeError }),
+    );
     throw error;
   }
 }
@@ -63,13 +68,19 @@ export async function serveOn(
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
     onLimit: (event) => logConnectionLimit(log, event),
-    onError: (error) => log.error("a connection failed", { error }),
+    onError: (error) => log.event("connection.failed", { error }),
   });
   if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
-    log.warn("--max-connections is lowered to what the limit of open files allows", {
-      maxConnections: server.maxConnections,
-    });
+    log.event("connections.limit-lowered", { maxConnections: server.maxConnections });
   }
+  const metrics = startMetrics({
+    version: packageJson.version,
+    environment,
+    server,
+    authenticator,
+    adapters,
+    clock,
+  });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   server.handler = createHttpApp({
     authenticator,
@@ -82,6 +93,9 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
+    observe: metrics.requests.observe,
+    onProtocolError: metrics.requests.countProtocolError,
+    responseCacheStatistics: metrics.responseCache,
     docsSettings: {
       environment,
       servers: serversOf(config, baseUrl),
@@ -95,9 +109,9 @@ export async function serveOn(
     authenticator,
     rateLimiter,
     clock,
-    onUnreadable: (error) => log.warn("key changes cannot be read; trying again", { error }),
-    onReadable: () => log.info("key changes can be read again"),
-    onUnbanError: (keyId, error) => log.error("a key cannot be unbanned; trying again", { keyId, error }),
+    onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
+    onReadable: () => log.event("key-changes.readable"),
+    onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
   const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
 
@@ -105,8 +119,10 @@ export async function serveOn(
     url: baseUrl,
     keys,
     settings,
+    metrics,
     async close() {
       await server.close(drainDelayMs);
+      metrics.stop();
       stopPolling();
       stopFollowingTls?.();
       await adapters.close();
@@ -115,30 +131,26 @@ export async function serveOn(
 }
 
 function systemClock(log: Log): Clock {
-  return createClock({
-    onStep: (byMs) => log.warn("the system clock was changed; windows and bans keep their length", { byMs }),
-  });
+  return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
 }
 
 function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
   return followTlsFiles(files, {
     onChange(contents) {
       server.setTlsCredentials(contents);
-      log.info("new connections get the new TLS certificate", { file: files.certFile });
+      log.event("tls.certificate-changed", { file: files.certFile });
     },
-    onError: (error) => log.error("the new TLS certificate cannot be used; the one before stays", { error }),
+    onError: (error) => log.event("tls.certificate-invalid", { error }),
   });
 }
 
 function logConnectionLimit(log: Log, { limit, peer, isOver, evicted, rejected }: LimitEvent): void {
   if (limit === "all") {
-    if (isOver) log.info("connections are below --max-connections again", { evicted, rejected });
-    else log.warn("--max-connections is reached; new connections replace idle ones or are closed");
+    if (isOver) log.event("connections.limit-ended", { evicted, rejected });
+    else log.event("connections.limit-reached");
   } else if (isOver) {
-    log.info("no address reaches --max-connections-per-address any more", { rejected });
+    log.event("connections.address-limit-ended", { rejected });
   } else {
-    log.warn("an address has reached --max-connections-per-address; its new connections are closed", {
-      address: peer,
-    });
+    log.event("connections.address-limit-reached", { address: peer });
   }
 }

@@ -13,7 +13,7 @@ export function prepareDataDirectory(storage: StorageConfig, log?: Log): void {
   createDirectory(storage.dataDir);
   const open = databaseFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
   for (const path of open) chmodSync(path, 0o600);
-  if (open.length > 0) log?.info("made files private that other users could read", { files: open });
+  if (open.length > 0) log?.event("data-directory.made-private", { files: open });
 }
 
 function createDirectory(path: string): void {
@@ -31,9 +31,7 @@ export function writePrivateFile(path: string, text: string): void {
 export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
   const mode = (statOf(dataDir)?.mode ?? 0) & 0o777;
   if ((mode & OTHER_USERS) === 0) return;
-  log.warn(`other users have access to the data directory; run chmod 700 ${dataDir}`, {
-    mode: mode.toString(8).padStart(4, "0"),
-  });
+  log.event("data-directory.open-to-others", { directory: dataDir, mode: mode.toString(8).padStart(4, "0") });
 }
 
 function databaseFiles(storage: StorageConfig): string[] {

@@ -73,9 +73,10 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   store: ["domain", "contract", "etag", "bounded-cache"],
   http1: [],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string"],
-  config: ["domain", "contract", "ip-address"],
+  config: ["domain", "contract", "ip-address", "log-events"],
   clock: ["domain"],
-  log: [],
+  log: ["log-events"],
+  "log-events": [],
   etag: [],
   "bounded-cache": [],
   "copy-string": [],
@@ -83,9 +84,10 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "hash-index": [],
   "data-directory": ["config", "log"],
   "tls-files": ["config"],
-  adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
-  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files"],
-  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "data-directory"],
+  metrics: ["http", "http1", "auth", "domain", "contract", "bounded-cache"],
+  adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory", "metrics"],
+  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files", "metrics"],
+  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "log-events", "data-directory"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

@@ -1,5 +1,5 @@
 import { AdmissionFilter } from "../bounded-cache.ts";
-import { Unavailable } from "../contract/errors.ts";
+import { Overloaded, type Unavailable } from "../contract/errors.ts";
 import type { Awaitable } from "../domain/awaitable.ts";
 import type { Clock } from "../domain/ports.ts";
 import { hashText } from "../hash-index.ts";
@@ -50,7 +50,7 @@ export class LookUpQueue {
 }
 
 function tooMany(): Unavailable {
-  return new Unavailable("too many keys are being looked up");
+  return new Overloaded("too many keys are being looked up");
 }
 
 const PER_SECOND = 100;

@@ -15,6 +15,7 @@ import {
 import { quoted, UsageError } from "../config/usage-error.ts";
 import type { ValueType } from "../config/value-types.ts";
 import type { Clock } from "../domain/ports.ts";
+import type { Log, LogOptions } from "../log.ts";
 import type { StopSignal } from "./signals.ts";
 
 /** What a command uses of its process. */
@@ -27,6 +28,8 @@ export interface Context {
   warn(line: string): void;
   /** Whether standard output is a terminal, which only the user reads. */
   readonly isTerminal: boolean;
+  /** A log on standard error. An error that nothing catches is logged in the same format. */
+  openLog(options: LogOptions): Log;
   /** Resolves with the first signal that stops the process. */
   stopSignal(): Promise<StopSignal>;
 }

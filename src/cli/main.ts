@@ -3,7 +3,7 @@ import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Context, Outcome } from "./command.ts";
-import { createLog } from "../log.ts";
+import { createLog, type LogOptions } from "../log.ts";
 import { errorMessage, isBug, systemErrorField } from "./error-message.ts";
 import { runProgram } from "./program.ts";
 import { hangupIsIgnored, stopOnSignals } from "./signals.ts";
@@ -26,6 +26,9 @@ function processStatus(): string {
   }
 }
 
+/** Of the log that the command has opened. */
+let logOptions: LogOptions = {};
+
 function createContext(): Context {
   return {
     variables: processVariables(),
@@ -33,6 +36,7 @@ function createContext(): Context {
     print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),
     isTerminal: process.stdout.isTTY,
+    openLog: (options) => createLog((logOptions = options)),
     stopSignal: () =>
       stopOnSignals({
         on: (signal, listener) => process.on(signal, listener),
@@ -62,7 +66,8 @@ async function exitCode(run: () => Promise<Outcome>): Promise<number> {
 /** With its stack and causes. */
 async function logUncaught(error: unknown): Promise<void> {
   let written: Promise<void> | undefined;
-  createLog((line) => (written = write(process.stderr, line))).error("uncaught error", { error });
+  const log = createLog({ ...logOptions, write: (line) => (written = write(process.stderr, line)) });
+  log.event("process.uncaught-error", { error });
   await written?.catch(() => {});
 }
 

@@ -1,13 +1,14 @@
 import { resolve } from "node:path";
 import { type Config, configOf, describeStorage } from "../config/config.ts";
 import { SAVED_OPTIONS, SETTINGS } from "../config/options.ts";
-import { formatOptions } from "../config/parse-options.ts";
-import { plainTextWarnings } from "../config/plain-text.ts";
+import { formatOptions, type Variables } from "../config/parse-options.ts";
+import { plainTextConnections } from "../config/plain-text.ts";
 import { readTlsCredentials } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { BASE_PATH } from "../contract/operations.ts";
 import type { KeyStore, SettingsStore } from "../domain/ports.ts";
-import { createLog, type Log } from "../log.ts";
+import type { Log } from "../log.ts";
+import type { LogDetails } from "../log-events.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
 import { errorMessage, systemErrorField } from "./error-message.ts";
@@ -36,7 +37,7 @@ export const serve = defineCommand({
     const credentials = config.tls && readTlsCredentials(config.tls);
     if (credentials instanceof UsageError) return credentials;
     const stopSignal = context.stopSignal();
-    const log = createLog();
+    const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
     const { startApp } = await import("../app.ts");
     const app = await startApp(config, { log }).catch((error: unknown) => listenFailure(error, config));
     if (app instanceof Failure) return app;
@@ -45,14 +46,14 @@ export const serve = defineCommand({
       await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
       const failure = await printStart(app, config, { ...context, log });
       if (failure) return failure;
-      for (const warning of plainTextWarnings(config, context.variables)) log.warn(warning);
-      log.info("serving", startDetails(config, app.url));
-      log.info("stopping", { signal: await stopSignal });
+      logPlainText(config, context.variables, log);
+      log.event("server.started", startDetails(config, app.url));
+      log.event("server.stopping", { signal: await stopSignal });
       stoppingSince = performance.now();
     } finally {
       await app.close();
     }
-    log.info("stopped", { afterMs: Math.round(performance.now() - stoppingSince) });
+    log.event("server.stopped", { afterMs: Math.round(performance.now() - stoppingSince) });
     return undefined;
   },
 });
@@ -68,7 +69,7 @@ async function saveSettings({ settings, url }: Served, saved: SavedSettings, log
   try {
     await settings.saveSettings({ ...saved, "public-url": url });
   } catch (error) {
-    log.warn("the settings cannot be saved, so petstore keys may show those of an earlier start", { error });
+    log.event("settings.save-failed", { error });
   }
 }
 
@@ -89,7 +90,7 @@ async function printStart(
       `${errorMessage(error)}; nobody received the first key, so it is revoked; create another with petstore keys create`,
     );
   }
-  if (firstKey?.file !== undefined) context.log.info("created the first API key", { file: firstKey.file });
+  if (firstKey?.file !== undefined) context.log.event("key.first-created", { file: firstKey.file });
   return undefined;
 }
 
@@ -106,7 +107,14 @@ function startMessage(config: Config, url: string): string {
   return `Petstore is serving ${config.environment}. Stop it with Ctrl-C.\n\n${columns(rows)}\n`;
 }
 
-function startDetails(config: Config, url: string): Readonly<Record<string, unknown>> {
+function logPlainText(config: Config, variables: Variables, log: Log): void {
+  for (const connection of plainTextConnections(config, variables)) {
+    if (connection === "clients") log.event("connections.plain-text", { host: config.host });
+    else log.event(connection === "database" ? "database.plain-text" : "valkey.plain-text");
+  }
+}
+
+function startDetails(config: Config, url: string): LogDetails<"server.started"> {
   const { environment, dataDir, databaseUrl } = config;
   const { data, rateLimits } = describeStorage(config);
   return {

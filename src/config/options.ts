@@ -2,6 +2,7 @@ import { BASE_PATH } from "../contract/operations.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import type { Options } from "./parse-options.ts";
 import {
@@ -160,6 +161,16 @@ export const SETTINGS = {
     type: duration({ min: 0, max: 5 * SECOND }),
     default: 0,
     help: "Time to keep serving after a stop signal, while /healthz responds 503 to load balancers",
+  },
+  "log-format": {
+    type: choice("FORMAT", LOG_FORMATS),
+    defaultText: "text on a terminal, otherwise json",
+    help: "Format of the log on standard error",
+  },
+  "log-level": {
+    type: choice("LEVEL", LOG_LEVELS),
+    default: "info",
+    help: "Least important level that is logged",
   },
   ...PLAN_OPTIONS,
   "anonymous-limits": {

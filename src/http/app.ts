@@ -63,7 +63,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-            if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);
+            if (!isAuthenticated(principal)) return rejectUnauthenticated(record, principal, decision);
 
             const route = router.find(request.path);
             if (route === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
@@ -77,6 +77,15 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
         }),
       (error) => undecided(error, counted ?? addressOf(request), requestId),
     );
+  }
+
+  function rejectUnauthenticated(
+    { requestId }: RequestRecord,
+    failure: AuthFailure,
+    decision: Decision,
+  ): Response {
+    if (failure instanceof Unavailable) errorLog.report("authentication", failure, requestId);
+    return authFailureResponse(failure, decision);
   }
 
   /** A page or an unknown path. */
@@ -136,7 +145,9 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     },
     protocolError(status) {
       onProtocolError?.(status);
-      return respondToProtocolError(status);
+      const requestId = newRequestId();
+      errorLog.reportUnsupported(status, requestId);
+      return withRequestId(protocolErrorResponse(status), requestId);
     },
   };
 }
@@ -145,13 +156,9 @@ function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is
   return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
-function respondToProtocolError(status: ProtocolErrorStatus): Response {
-  return withRequestId(protocolErrorResponse(status), newRequestId());
-}
-
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
   handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
   handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
-  protocolError: respondToProtocolError,
+  protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
 };

@@ -22,7 +22,7 @@ function middleOf(bucket: number): number {
 }
 
 /** In milliseconds; undefined if nothing was counted. */
-export function latencyQuantile(counts: Float64Array, quantile: number): number | undefined {
+export function latencyQuantile(counts: Float64Array | Uint32Array, quantile: number): number | undefined {
   let total = 0;
   for (const count of counts) total += count;
   if (total === 0) return undefined;

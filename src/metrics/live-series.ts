@@ -9,18 +9,26 @@ export interface LiveSources {
   readonly now: () => number;
 }
 
+type Values = readonly (number | null)[];
+
 /** Values of consecutive steps, the latest last; null where there is no data. */
 export interface LiveView {
-  readonly stepMs: number;
-  /** When each step began, in milliseconds since the epoch. */
+  /** The length of a step, in seconds. */
+  readonly step: number;
+  /** When each step ended, in Unix seconds. */
   readonly times: readonly number[];
-  readonly requests: Readonly<Record<keyof OutcomeTotals, readonly (number | null)[]>>;
+  readonly requests: Readonly<Record<keyof OutcomeTotals, Values>>;
   /** In milliseconds, of requests that were allowed and routed. */
-  readonly p50: readonly (number | null)[];
-  readonly p99: readonly (number | null)[];
-  readonly connections: readonly (number | null)[];
+  readonly p50: Values;
+  readonly p99: Values;
+  /** At the end of the step. */
+  readonly connections: Values;
   /** Of all steps. */
-  readonly totals: OutcomeTotals;
+  readonly totals: OutcomeTotals & {
+    readonly requests: number;
+    readonly p50: number | null;
+    readonly p99: number | null;
+  };
 }
 
 export const LIVE_RANGES = {
@@ -38,7 +46,7 @@ const EARLY_MS = 100;
 
 /**
  * What happened on this server in the last day: an hour in steps of five seconds, and 24 hours in steps of a minute. It
- * takes 0.2 MB, and is empty after a restart.
+ * takes at most 2.3 MB, and is empty after a restart.
  */
 export class LiveSeries {
   readonly #sources: LiveSources;
@@ -58,7 +66,7 @@ export class LiveSeries {
     this.#timer = setTimeout(() => {
       this.record();
       this.start();
-    }, nextStep - now).unref();
+    }, Math.max(EARLY_MS, nextStep - now)).unref();
   }
 
   stop(): void {
@@ -96,8 +104,11 @@ class Series {
   /** The number of the step in each row, counted from the epoch. */
   readonly #steps: Float64Array;
   readonly #columns: Readonly<Record<Column, Float64Array>>;
-  readonly #latencies = new Float64Array(LATENCY_BUCKETS);
-  #totals: OutcomeTotals;
+  /** The latencies of each row. */
+  readonly #latencies: Uint32Array;
+  /** Of all requests up to the last row. */
+  #recordedTotals: OutcomeTotals;
+  readonly #recordedLatencies: Float64Array;
   #nextStep: number;
 
   constructor(options: SeriesOptions) {
@@ -106,18 +117,10 @@ class Series {
     this.#size = lengthMs / stepMs;
     this.#steps = new Float64Array(this.#size).fill(-1);
     const column = () => new Float64Array(this.#size);
-    this.#columns = {
-      success: column(),
-      clientError: column(),
-      limited: column(),
-      banned: column(),
-      serverError: column(),
-      p50: column(),
-      p99: column(),
-      connections: column(),
-    };
-    this.#totals = sources.requests.totals();
-    this.#latencies.set(sources.requests.latencies);
+    this.#columns = { ...byOutcome(column), p50: column(), p99: column(), connections: column() };
+    this.#latencies = new Uint32Array(this.#size * LATENCY_BUCKETS);
+    this.#recordedTotals = sources.requests.totals();
+    this.#recordedLatencies = sources.requests.latencies.slice();
     this.#nextStep = this.#stepAt(sources.now());
   }
 
@@ -128,17 +131,28 @@ class Series {
     if (step < this.#nextStep - 1) this.#nextStep = step;
     if (step < this.#nextStep) return;
     this.#nextStep = step + 1;
-    const { requests, connections } = this.#options.sources;
-    const totals = requests.totals();
     const row = step % this.#size;
     this.#steps[row] = step;
-    for (const outcome of OUTCOMES) this.#columns[outcome][row] = totals[outcome] - this.#totals[outcome];
-    const latencies = requests.latencies.map((count, i) => count - (this.#latencies[i] ?? 0));
-    this.#columns.p50[row] = latencyQuantile(latencies, 0.5) ?? NaN;
-    this.#columns.p99[row] = latencyQuantile(latencies, 0.99) ?? NaN;
-    this.#columns.connections[row] = connections();
-    this.#totals = totals;
-    this.#latencies.set(requests.latencies);
+    this.#recordTotals(row);
+    this.#recordLatencies(row);
+    this.#columns.connections[row] = this.#options.sources.connections();
+  }
+
+  #recordTotals(row: number): void {
+    const totals = this.#options.sources.requests.totals();
+    for (const outcome of OUTCOMES) {
+      this.#columns[outcome][row] = totals[outcome] - this.#recordedTotals[outcome];
+    }
+    this.#recordedTotals = totals;
+  }
+
+  #recordLatencies(row: number): void {
+    const { latencies } = this.#options.sources.requests;
+    const counts = this.#latenciesOf(row);
+    for (const [i, count] of latencies.entries()) counts[i] = count - (this.#recordedLatencies[i] ?? 0);
+    this.#columns.p50[row] = latencyQuantile(counts, 0.5) ?? NaN;
+    this.#columns.p99[row] = latencyQuantile(counts, 0.99) ?? NaN;
+    this.#recordedLatencies.set(latencies);
   }
 
   read(lengthMs: number, now: number): LiveView {
@@ -147,15 +161,22 @@ class Series {
     const end = Math.max(this.#stepAt(now), this.#nextStep);
     const steps = Array.from({ length: count }, (_, i) => end - count + i);
     const values = (column: Column) => steps.map((step) => this.#value(column, step));
-    const sum = (column: Column) => values(column).reduce<number>((total, value) => total + (value ?? 0), 0);
+    const requests = byOutcome(values);
+    const totals = byOutcome((outcome) => sumOf(requests[outcome]));
+    const latencies = this.#sumOfLatencies(steps);
     return {
-      stepMs,
-      times: steps.map((step) => step * stepMs),
-      requests: byOutcome(values),
+      step: stepMs / 1000,
+      times: steps.map((step) => ((step + 1) * stepMs) / 1000),
+      requests,
       p50: values("p50"),
       p99: values("p99"),
       connections: values("connections"),
-      totals: byOutcome(sum),
+      totals: {
+        requests: sumOf(Object.values(totals)),
+        ...totals,
+        p50: latencyQuantile(latencies, 0.5) ?? null,
+        p99: latencyQuantile(latencies, 0.99) ?? null,
+      },
     };
   }
 
@@ -163,11 +184,30 @@ class Series {
     return Math.floor(now / this.#options.stepMs);
   }
 
-  #value(column: Column, step: number): number | null {
-    const row = step % this.#size;
-    const value = this.#columns[column][row] ?? NaN;
-    return this.#steps[row] === step && !Number.isNaN(value) ? value : null;
+  #latenciesOf(row: number): Uint32Array {
+    return this.#latencies.subarray(row * LATENCY_BUCKETS, (row + 1) * LATENCY_BUCKETS);
   }
+
+  #sumOfLatencies(steps: readonly number[]): Float64Array {
+    const sums = new Float64Array(LATENCY_BUCKETS);
+    for (const row of steps.filter((step) => this.#has(step)).map((step) => step % this.#size)) {
+      for (const [i, count] of this.#latenciesOf(row).entries()) sums[i] = (sums[i] ?? 0) + count;
+    }
+    return sums;
+  }
+
+  #has(step: number): boolean {
+    return this.#steps[step % this.#size] === step;
+  }
+
+  #value(column: Column, step: number): number | null {
+    const value = this.#columns[column][step % this.#size] ?? NaN;
+    return this.#has(step) && !Number.isNaN(value) ? value : null;
+  }
+}
+
+function sumOf(values: Values): number {
+  return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 }
 
 function byOutcome<T>(of: (outcome: keyof OutcomeTotals) => T): Readonly<Record<keyof OutcomeTotals, T>> {

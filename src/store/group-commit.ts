@@ -1,4 +1,4 @@
-import { Unavailable } from "../contract/errors.ts";
+import { Overloaded, Unavailable } from "../contract/errors.ts";
 import type { Awaitable } from "../domain/awaitable.ts";
 
 export interface GroupCommitOptions<Write, Result> {
@@ -51,7 +51,7 @@ export class GroupCommit<Write, Result> {
   submit(write: Write): Promise<Result> {
     if (this.#closed) return Promise.reject(new Unavailable("the store is closed"));
     if (this.#queue.length >= this.#options.maxQueued) {
-      return Promise.reject(new Unavailable(`the queue is full (${this.#queue.length} writes)`));
+      return Promise.reject(new Overloaded(`the queue is full (${this.#queue.length} writes)`));
     }
     return new Promise((resolve, reject) => {
       this.#queue.push({ write, queuedAt: performance.now(), resolve, reject });
@@ -78,7 +78,7 @@ export class GroupCommit<Write, Result> {
     const earliest = performance.now() - maxQueueMs;
     const batch = this.#queue.splice(0, maxBatch);
     for (const { queuedAt, reject } of batch) {
-      if (queuedAt < earliest) reject(new Unavailable(`the write was queued for more than ${maxQueueMs} ms`));
+      if (queuedAt < earliest) reject(new Overloaded(`the write was queued for more than ${maxQueueMs} ms`));
     }
     return batch.filter(({ queuedAt }) => queuedAt >= earliest);
   }

@@ -1,4 +1,4 @@
-import { Unavailable } from "../../contract/errors.ts";
+import { Overloaded } from "../../contract/errors.ts";
 import type { Awaitable } from "../../domain/awaitable.ts";
 import type { Decision, Limits, Subject } from "../../domain/rate-limit.ts";
 
@@ -65,7 +65,7 @@ export class Batcher {
 
   decide(subject: Subject, limits: Limits): Promise<Decision> {
     if (this.#queue.length >= MAX_QUEUED) {
-      return Promise.reject(new Unavailable(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
+      return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
     }
     return new Promise((resolve) => {
       this.#queue.push({ subject, limits, resolve });

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { Unavailable } from "../../contract/errors.ts";
+import { Overloaded, Unavailable } from "../../contract/errors.ts";
 import { CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
 import { isFromServer, isServerDown, toUnavailable } from "./postgres-errors.ts";
 import { QueryTimeout, QueryTimeoutError } from "./query-timeout.ts";
@@ -112,7 +112,7 @@ export class ConnectionPool {
     if (this.#closed) throw new Unavailable("the store is closed");
     this.#breaker.throwIfOpen();
     if (this.#queued >= this.#options.maxQueued) {
-      throw new Unavailable(`the queue for PostgreSQL is full (${this.#queued} queries)`);
+      throw new Overloaded(`the queue for PostgreSQL is full (${this.#queued} queries)`);
     }
     if (this.#queued++ === 0) this.#idle = Promise.withResolvers();
   }

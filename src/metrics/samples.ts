@@ -5,7 +5,7 @@ import { type Operation, OPERATIONS } from "../contract/operations.ts";
 import type { HttpServer } from "../http1/index.ts";
 import type { CommitMonitor, EngineMonitor } from "./engine-monitor.ts";
 import type { EventLoopDelay } from "./event-loop-delay.ts";
-import { CONTENT_TYPES, formatFor, formatMetrics, type Sample, type Samples } from "./exposition.ts";
+import type { Sample, Samples } from "./exposition.ts";
 import { readProcessMetrics } from "./process-metrics.ts";
 import {
   FAILURE_REASONS,
@@ -33,18 +33,8 @@ export interface MetricSources {
   readonly responseCache: CacheStatistics;
 }
 
-export interface Exposition {
-  readonly contentType: string;
-  readonly body: string;
-}
-
-/** The response to a scrape with this `Accept` header. */
-export function exposeMetrics(sources: MetricSources, accept: string | null): Exposition {
-  const format = formatFor(accept);
-  return { contentType: CONTENT_TYPES[format], body: formatMetrics(collectMetrics(sources), format) };
-}
-
-export function collectMetrics(sources: MetricSources): Samples {
+/** The values of all metrics now. */
+export function collectSamples(sources: MetricSources): Samples {
   return {
     ...serverSamples(sources),
     ...requestSamples(sources.requests),
