@@ -1,3 +1,4 @@
+import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
@@ -9,6 +10,7 @@ import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
+import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 
 export interface App {
@@ -16,6 +18,7 @@ export interface App {
   readonly url: string;
   readonly keys: KeyStore;
   readonly settings: SettingsStore;
+  readonly metrics: AppMetrics;
   /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
 }
@@ -70,6 +73,14 @@ export async function serveOn(
   if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
     log.event("connections.limit-lowered", { maxConnections: server.maxConnections });
   }
+  const metrics = startMetrics({
+    version: packageJson.version,
+    environment,
+    server,
+    authenticator,
+    adapters,
+    clock,
+  });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   server.handler = createHttpApp({
     authenticator,
@@ -82,6 +93,9 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
+    observe: metrics.requests.observe,
+    onProtocolError: metrics.requests.countProtocolError,
+    responseCacheStatistics: metrics.responseCache,
     docsSettings: {
       environment,
       servers: serversOf(config, baseUrl),
@@ -105,8 +119,10 @@ export async function serveOn(
     url: baseUrl,
     keys,
     settings,
+    metrics,
     async close() {
       await server.close(drainDelayMs);
+      metrics.stop();
       stopPolling();
       stopFollowingTls?.();
       await adapters.close();

@@ -84,8 +84,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "hash-index": [],
   "data-directory": ["config", "log"],
   "tls-files": ["config"],
-  adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
-  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files"],
+  metrics: ["http", "http1", "auth", "domain", "contract", "bounded-cache"],
+  adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory", "metrics"],
+  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files", "metrics"],
   cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "log-events", "data-directory"],
 };
 

@@ -5,7 +5,7 @@ import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
-import type { Request, RequestHandler, Response } from "../http1/index.ts";
+import type { ProtocolErrorStatus, Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
@@ -33,6 +33,8 @@ export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
   readonly observe?: RequestObserver | undefined;
+  /** Is called for each request that is not valid HTTP/1.1 or arrives too slowly; `observe` is not. */
+  readonly onProtocolError?: ((status: ProtocolErrorStatus) => void) | undefined;
 }
 
 /** Whose limits a request counts against. */
@@ -42,7 +44,8 @@ interface Counted {
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
-  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs, observe } = options;
+  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs } = options;
+  const { observe, onProtocolError } = options;
   const errorLog = new ErrorLog(log);
   const staticRoutes = createStaticRoutes(options);
   const router = new Router(createEndpoints(options));
@@ -141,6 +144,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       return withRequestId(internalErrorResponse(), requestId);
     },
     protocolError(status) {
+      onProtocolError?.(status);
       const requestId = newRequestId();
       errorLog.reportUnsupported(status, requestId);
       return withRequestId(protocolErrorResponse(status), requestId);

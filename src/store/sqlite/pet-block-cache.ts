@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import { type AdmissionFilter, BoundedCache, bytesOf, type Sized } from "../../bounded-cache.ts";
+import { type AdmissionFilter, BoundedCache, bytesOf, CacheStatistics, type Sized } from "../../bounded-cache.ts";
 import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../etag.ts";
 import { BLOCK_SIZE, type ChangeCounters } from "./change-counters.ts";
 import type { Connection } from "./connection.ts";
@@ -38,6 +38,8 @@ const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
 export class PetBlockCache {
   readonly #select: Statement<{ json: string | null }, [number, number]>;
   readonly #blocks = new BoundedCache<number, Block>(MAX_BYTES);
+  /** A page can take several blocks. */
+  readonly statistics = new CacheStatistics();
 
   constructor(
     connection: Connection,
@@ -87,10 +89,15 @@ export class PetBlockCache {
   #find(number: number): Block | undefined {
     const block = this.#blocks.get(number);
     if (block !== undefined) {
-      if (block.changes === this.changes.inBlock(number)) return block;
+      if (block.changes === this.changes.inBlock(number)) {
+        this.statistics.hits++;
+        return block;
+      }
       this.#blocks.delete(number);
+      this.statistics.misses++;
       return undefined;
     }
+    this.statistics.misses++;
     const isComplete = (number + 1) * BLOCK_SIZE <= this.options.highestId();
     return isComplete && this.options.filter.admits(number) ? this.#read(number) : undefined;
   }

@@ -3,7 +3,7 @@ import type { Identifier } from "../../contract/json.ts";
 import type { PetStatus } from "../../contract/resources.ts";
 import type { PageQuery } from "../../domain/ports.ts";
 import { type TaggedJson, withEtag } from "../../etag.ts";
-import { AdmissionFilter } from "../../bounded-cache.ts";
+import { AdmissionFilter, type CacheStatistics } from "../../bounded-cache.ts";
 import type { ChangeCounters } from "./change-counters.ts";
 import type { Connection } from "./connection.ts";
 import { PetBlockCache } from "./pet-block-cache.ts";
@@ -67,6 +67,10 @@ export class SqlitePetJson {
       highestId: () => Number(this.#readHighestId()),
       filter,
     });
+  }
+
+  get cacheStatistics(): CacheStatistics {
+    return this.#blocks.statistics;
   }
 
   get cachedBytes(): number {

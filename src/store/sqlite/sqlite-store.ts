@@ -51,6 +51,7 @@ export interface SqliteStores {
   readonly settings: SettingsStore;
   readonly usageHistory: UsageHistoryStore;
   readonly petJson: SqlitePetJson;
+  readonly commitQueueLength: () => number;
   close(): Promise<void>;
 }
 
@@ -60,12 +61,12 @@ const BUSY_TIMEOUT_MS = 25;
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
-export function openSqlite(path: string): SqliteStores {
+export function openSqlite(path: string, options: Pick<SqliteStoreOptions, "onCommit"> = {}): SqliteStores {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
   const usageOptions = { ...shared, synchronous: "NORMAL", cacheKiB: 2 * 1024 } as const;
-  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
+  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection, options));
   const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
     audit: new SqliteAuditStore(connection),
@@ -83,6 +84,7 @@ export function openSqlite(path: string): SqliteStores {
     settings,
     usageHistory,
     petJson: store.petJson,
+    commitQueueLength: () => store.commitQueueLength,
     async close() {
       usageHistory.close();
       keys.close();
@@ -95,6 +97,8 @@ export interface SqliteStoreOptions {
   readonly maxQueuedWrites?: number;
   /** How long a write is tried again while another process has the database locked. */
   readonly maxBusyMs?: number;
+  /** Is called after each transaction of writes. */
+  readonly onCommit?: (writes: number, ms: number) => void;
 }
 
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
@@ -119,7 +123,7 @@ export class SqliteStore implements Store {
 
   constructor(
     private readonly connection: Connection,
-    { maxQueuedWrites = 10_000, maxBusyMs = 2_000 }: SqliteStoreOptions = {},
+    { maxQueuedWrites = 10_000, maxBusyMs = 2_000, onCommit }: SqliteStoreOptions = {},
   ) {
     const changes = new ChangeCounters();
     this.#pets = new Pets(connection, changes);
@@ -130,8 +134,13 @@ export class SqliteStore implements Store {
       commit: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
+      onCommit,
       retry: { isBusy, maxMs: maxBusyMs },
     });
+  }
+
+  get commitQueueLength(): number {
+    return this.#writes.queueLength;
   }
 
   listPets(query: PageQuery<PetStatus>): Page<Pet> {
