@@ -50,7 +50,7 @@ export const SERVER_OPERATIONS = {
     tag: "Server",
     summary: "Show requests and response times",
     description:
-      "Live series of the server that responds, since it started: steps of 10 seconds for up to an hour, steps of a minute for up to 24 hours. The keys with the most requests are those of all servers.",
+      "Live series of the server that responds, since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. The keys with the most requests are those of all servers.",
     query: { range: Range },
     success: ok("The overview", Overview),
     errors: ["invalid_parameter"],
