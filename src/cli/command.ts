@@ -21,6 +21,8 @@ import type { StopSignal } from "./signals.ts";
 /** What a command uses of its process. */
 export interface Context {
   readonly variables: Variables;
+  /** The names of the variables that --env-file sets. */
+  readonly envFileVariables?: ReadonlySet<string>;
   readonly clock: Clock;
   /** Writes to standard output. Resolves when the text has left the process. */
   print(text: string): Promise<void>;

@@ -5,6 +5,8 @@ import { checkVariables } from "../config/variables.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Arguments, parseArguments } from "./arguments.ts";
 import type { Command, Context, Outcome } from "./command.ts";
+import { adminTokenRoll } from "./admin-token-roll.ts";
+import { adminUrl } from "./admin-url.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys-create.ts";
 import { keysList } from "./keys-list.ts";
@@ -26,6 +28,8 @@ export const COMMANDS: readonly Command[] = [
   keysRoll,
   keysSetPlan,
   keysUnban,
+  adminUrl,
+  adminTokenRoll,
   openapi,
 ];
 
@@ -45,9 +49,9 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
   const checked = checkVariables(parsed.flags, context.variables);
   if (checked instanceof UsageError) return checked;
   if ("port" in command.options) for (const warning of checked.warnings) context.warn(warning);
-  const { variables } = checked;
+  const { variables, envFileVariables } = checked;
   const words = command.name.split(" ").length;
-  return command.execute(positionals.slice(words), parsed.flags, { ...context, variables });
+  return command.execute(positionals.slice(words), parsed.flags, { ...context, variables, envFileVariables });
 }
 
 function startsWith(texts: readonly string[], start: readonly string[]): boolean {

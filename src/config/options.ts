@@ -4,6 +4,7 @@ import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
+import { ADMIN_OPTIONS } from "./admin-options.ts";
 import type { Options } from "./parse-options.ts";
 import {
   boolean,
@@ -135,6 +136,7 @@ export const SETTINGS = {
     help: "Timeout of a request to Valkey; after it, the server counts in its own process until Valkey responds",
   },
   ...ADDRESS_OPTIONS,
+  ...ADMIN_OPTIONS,
   "twin-url": {
     type: baseUrl,
     defaultText: "its default port on this machine",
