@@ -1,4 +1,6 @@
 import { petJsonOf } from "../../src/http/pet-json.ts";
+import { auditStoreConformance } from "../conformance/audit-store.ts";
+import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { storeConformance } from "../conformance/store.ts";
@@ -23,6 +25,21 @@ keyStoreConformance("PostgreSQL", async () => {
   return {
     keys: (await database.open()).keys,
     another: async () => (await database.open()).keys,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+keyDetailsConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  const { keys, audit } = await database.open();
+  return { keys, audit, close: () => database[Symbol.asyncDispose]() };
+});
+
+auditStoreConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    audit: (await database.open()).audit,
+    another: async () => (await database.open()).audit,
     close: () => database[Symbol.asyncDispose](),
   };
 });

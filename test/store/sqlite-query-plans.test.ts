@@ -36,9 +36,11 @@ function planOf(connection: Connection, sql: string): string {
   return tables.map(({ detail }) => detail).join("; ");
 }
 
-/** These scan on purpose: all keys, the single revision, the last pet, and the first idempotency records. */
+/** These scan on purpose: all keys, all secrets, a list of identifiers, the single revision, the last pet, and the first idempotency records. */
 const SCANS = [
   /^SELECT .* FROM api_keys ORDER BY id$/,
+  /^SELECT .* FROM key_secrets$/,
+  /^SELECT .* FROM key_secrets WHERE key_id IN \(SELECT value FROM json_each\(\?\)\)$/,
   /key_revision/,
   /^SELECT id FROM pets ORDER BY id DESC LIMIT 1$/,
   /^SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1$/,
