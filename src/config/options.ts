@@ -5,6 +5,15 @@ import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.t
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import type { Options } from "./parse-options.ts";
 import {
+  categoryId,
+  newPetStatus,
+  orderId,
+  orderStatus,
+  petId,
+  petName,
+  petStatus,
+} from "./pet-types.ts";
+import {
   boolean,
   choice,
   directory,
@@ -202,5 +211,43 @@ export const KEY_OPTIONS = {
   json: { type: boolean, default: false, help: "Print JSON" },
 } as const satisfies Options;
 
-/** Every option. A flag means the same in every command. */
-export const OPTIONS = { ...SETTINGS, ...KEY_OPTIONS } as const;
+const PAGE_OPTIONS = {
+  limit: { type: integer({ min: 1, max: 1_000 }), default: 50, help: "Maximum number of rows" },
+  json: KEY_OPTIONS.json,
+} as const satisfies Options;
+
+/** Further options of `petstore pets list`. */
+export const PET_LIST_OPTIONS = {
+  status: { type: petStatus, help: "Only pets with this status" },
+  after: { type: petId, help: "Only pets with a greater ID" },
+  ...PAGE_OPTIONS,
+} as const satisfies Options;
+
+/** Further options of `petstore pets update`. */
+export const PET_UPDATE_OPTIONS = {
+  name: { type: petName, help: "New name" },
+  category: { type: categoryId, help: "New category" },
+  status: { type: newPetStatus, help: "New status; none removes it" },
+  json: KEY_OPTIONS.json,
+} as const satisfies Options;
+
+/** Further options of `petstore orders list`. */
+export const ORDER_LIST_OPTIONS = {
+  status: { type: orderStatus, help: "Only orders with this status" },
+  key: {
+    type: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    help: "Only orders of this key",
+  },
+  pet: { type: petId, help: "Only orders for this pet" },
+  before: { type: orderId, help: "Only orders with a smaller ID" },
+  ...PAGE_OPTIONS,
+} as const satisfies Options;
+
+/** Every option. A flag of several commands has the same type of value: `--status` is always the status of something. */
+export const OPTIONS = {
+  ...ORDER_LIST_OPTIONS,
+  ...PET_LIST_OPTIONS,
+  ...PET_UPDATE_OPTIONS,
+  ...SETTINGS,
+  ...KEY_OPTIONS,
+} as const;

@@ -3,6 +3,7 @@ import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "..
 import type {
   IdempotentRequest,
   KeyStore,
+  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
@@ -14,6 +15,7 @@ import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
 import { addressOf, connect } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
+import { PostgresOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
@@ -22,6 +24,7 @@ import { PostgresSettingsStore } from "./settings.ts";
 
 export interface PostgresStores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly settings: SettingsStore;
   close(): Promise<void>;
@@ -39,7 +42,7 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects, migrates the tables, and opens the two stores, which share the connections. */
+/** Connects, migrates the tables, and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PoolsOptions = {}): Promise<PostgresStores> {
   const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
   let sql: SQL | undefined;
@@ -58,6 +61,7 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
   const store = new PostgresStore(pools);
   return {
     store,
+    operators: new PostgresOperatorStore(pools),
     keys: new PostgresKeyStore(pools),
     settings: new PostgresSettingsStore(pools),
     close: () => store.close(),
