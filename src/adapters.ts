@@ -3,7 +3,15 @@ import { readTextFile } from "./config/text-file.ts";
 import { UsageError } from "./config/usage-error.ts";
 import { prepareDataDirectory, warnIfOpenToOthers } from "./data-directory.ts";
 import type { BanRules } from "./domain/rate-limit.ts";
-import type { Clock, KeyStore, RateLimiter, SettingsStore, Store } from "./domain/ports.ts";
+import type {
+  AuditStore,
+  Clock,
+  KeyStore,
+  OperatorStore,
+  RateLimiter,
+  SettingsStore,
+  Store,
+} from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
@@ -14,7 +22,9 @@ export interface Adapters extends Stores {
 
 export interface Stores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
   readonly petJson: PetJsonSource;
   close(): Promise<void>;

@@ -2,7 +2,7 @@ import type { Rejection } from "../contract/errors.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/resources.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
-import type { ApiKey, Credential, NewKey } from "./api-keys.ts";
+import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
 import type { CorrectionRejection, OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
 import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
 import type { HourlyCounts, UsageQuery, UsageRow } from "./usage-history.ts";
@@ -121,7 +121,8 @@ export interface OperatorStore {
 
 /**
  * API keys. Every change increments the revision. Revisions become visible in ascending order, so a reader that asks
- * for the changes since the last revision it saw misses none.
+ * for the changes since the last revision it saw misses none. Every change writes its audit entry in its own
+ * transaction.
  */
 export interface KeyStore {
   /** Looks up the SHA-256 (hex) of a secret; secrets are not stored. Expired and revoked keys are returned as well. */
@@ -129,16 +130,21 @@ export interface KeyStore {
   /** What changed after the given revision. Servers poll it several times a second. */
   changesSince(revision: number): Awaitable<KeyChanges>;
 
-  createKey(key: NewKey, secretHash: string): Promise<ApiKey>;
+  createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey>;
   /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
-  createFirstKey(key: NewKey, secretHash: string): Promise<ApiKey | undefined>;
+  createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined>;
   /** Oldest first. */
   listKeys(): Awaitable<readonly ApiKey[]>;
   getKey(id: number): Awaitable<ApiKey | undefined>;
+  /** The secrets of each of the keys, newest first, those that no longer work too; of all keys if none are given. */
+  listSecrets(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>>;
   /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */
-  addSecret(id: number, secretHash: string, overlapEndsAt: number): Promise<void>;
-  /** Changes the given fields. A change to a plan other than Enterprise removes the key's own limits. */
-  updateKey(id: number, change: KeyChange): Promise<void>;
+  addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void>;
+  /**
+   * Changes the given fields and returns the key. A change to a plan other than Enterprise removes the key's own
+   * limits. A change that leaves every field as it is has no audit entry.
+   */
+  updateKey(id: number, change: KeyChange, by: Attribution): Promise<ApiKey>;
 }
 
 export interface KeyChanges {
@@ -149,7 +155,14 @@ export interface KeyChanges {
   readonly unbanned: readonly ApiKey[];
 }
 
-export type KeyChange = Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>;
+/** Null removes the value. */
+export type KeyChange = Partial<
+  Pick<ApiKey, "name" | "labels" | "plan" | "limits" | "access" | "revokedAt" | "unbannedAt">
+> & {
+  readonly owner?: string | null;
+  readonly notes?: string | null;
+  readonly expiresAt?: number | null;
+};
 
 /** The settings of the server that started last, as text by name, for the commands that show them. */
 export interface SettingsStore {

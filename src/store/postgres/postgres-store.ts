@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/resources.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
   OperatorStore,
@@ -13,6 +14,7 @@ import type {
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
+import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
 import { PostgresOperatorStore } from "./operator-store.ts";
@@ -26,6 +28,7 @@ export interface PostgresStores {
   readonly store: Store;
   readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
   close(): Promise<void>;
 }
@@ -63,6 +66,7 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
     store,
     operators: new PostgresOperatorStore(pools),
     keys: new PostgresKeyStore(pools),
+    audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
     close: () => store.close(),
   };

@@ -15,7 +15,7 @@ import {
 } from "../../domain/corrections.ts";
 import { STATUS_AFTER } from "../../domain/orders.ts";
 import type { OperatorStore, Page } from "../../domain/ports.ts";
-import { AuditLog } from "./audit.ts";
+import { AuditEntries } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import type { Orders } from "./orders.ts";
 import { OrdersOfAllKeys } from "./orders-of-all-keys.ts";
@@ -35,13 +35,13 @@ export interface OperatorStoreOptions {
 export class SqliteOperatorStore implements OperatorStore {
   readonly #options: OperatorStoreOptions;
   readonly #orders: OrdersOfAllKeys;
-  readonly #audit: AuditLog;
+  readonly #audit: AuditEntries;
 
   constructor(options: OperatorStoreOptions) {
     const { connection } = options;
     this.#options = options;
     this.#orders = new OrdersOfAllKeys(connection);
-    this.#audit = new AuditLog(connection);
+    this.#audit = new AuditEntries(connection);
   }
 
   listOrders(query: OrderQuery): Page<OrderWithKey> {

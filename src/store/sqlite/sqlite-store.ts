@@ -17,6 +17,7 @@ import {
 } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
   OperatorStore,
@@ -30,6 +31,7 @@ import type {
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
+import { SqliteAuditStore } from "./audit.ts";
 import { ChangeCounters } from "./change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
@@ -46,6 +48,7 @@ export interface SqliteStores {
   readonly store: Store;
   readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
   readonly petJson: SqlitePetJson;
   close(): Promise<void>;
@@ -53,7 +56,7 @@ export interface SqliteStores {
 
 /** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
 const BUSY_TIMEOUT_MS = 25;
-/** Keys are changed by commands, which can wait for a busy server. */
+/** Operators who change a key can wait for a busy server. */
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
@@ -62,8 +65,9 @@ export function openSqlite(path: string): SqliteStores {
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
   const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
-  const { keys, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
+  const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
+    audit: new SqliteAuditStore(connection),
     settings: new SqliteSettingsStore(connection),
   }));
   const stopFollowing = store.petRevision.follow();
@@ -71,6 +75,7 @@ export function openSqlite(path: string): SqliteStores {
     store,
     operators: store.operators,
     keys,
+    audit,
     settings,
     petJson: store.petJson,
     async close() {
