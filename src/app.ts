@@ -1,6 +1,6 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -15,6 +15,7 @@ export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly operators: OperatorStore;
   readonly settings: SettingsStore;
   /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
@@ -48,7 +49,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -104,6 +105,7 @@ export async function serveOn(
   return {
     url: baseUrl,
     keys,
+    operators,
     settings,
     async close() {
       await server.close(drainDelayMs);

@@ -2,7 +2,7 @@ import { NAME_MAX_LENGTH } from "../contract/constants.ts";
 import { INT64_RANGE, parseIdentifier } from "../contract/json.ts";
 import { FINAL_ORDER_STATUSES, ORDER_STATUSES, PET_STATUSES } from "../contract/resources.ts";
 import { Invalid, text } from "../contract/schema.ts";
-import { choice, type ValueType } from "./value-types.ts";
+import { choice, grouped, type ValueType } from "./value-types.ts";
 
 /** An int64 in plain decimal, as in the paths of the API. */
 function int64(placeholder: string, expected: string): ValueType<bigint> {
@@ -26,7 +26,7 @@ const name = text(NAME_MAX_LENGTH);
 /** What the API accepts as a name. */
 export const petName: ValueType<string> = {
   placeholder: "NAME",
-  expected: name.expected.replace("a string of ", ""),
+  expected: `1 to ${grouped(NAME_MAX_LENGTH)} characters, not all of them blank`,
   parse: (text) => {
     const value = name.read(text);
     return value instanceof Invalid ? undefined : value;

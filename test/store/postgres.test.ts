@@ -1,5 +1,6 @@
 import { petJsonOf } from "../../src/http/pet-json.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { emptyDatabase } from "./postgres-database.ts";
@@ -23,6 +24,15 @@ keyStoreConformance("PostgreSQL", async () => {
   return {
     keys: (await database.open()).keys,
     another: async () => (await database.open()).keys,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+operatorStoreConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    ...(await database.open()),
+    another: () => database.open(),
     close: () => database[Symbol.asyncDispose](),
   };
 });

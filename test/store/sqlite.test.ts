@@ -1,6 +1,7 @@
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { storeConformance } from "../conformance/store.ts";
@@ -34,6 +35,24 @@ keyStoreConformance("SQLite", async () => {
       const other = openSqlite(folder.path("store.db"));
       opened.push(other);
       return other.keys;
+    },
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
+operatorStoreConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const first = openSqlite(folder.path("store.db"));
+  const opened = [first];
+  return {
+    ...first,
+    async another() {
+      const other = openSqlite(folder.path("store.db"));
+      opened.push(other);
+      return other;
     },
     async close() {
       for (const each of opened) await each.close();

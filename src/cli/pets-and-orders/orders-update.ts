@@ -3,7 +3,7 @@ import { KEY_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
 import { finalOrderStatus, orderId } from "../../config/pet-types.ts";
 import { STATUS_AFTER } from "../../domain/orders.ts";
 import { defineCommand } from "../command.ts";
-import { withTarget } from "./stores.ts";
+import { by, withTarget } from "./stores.ts";
 import { exactJson } from "./views.ts";
 
 export const ordersUpdate = defineCommand({
@@ -17,7 +17,7 @@ export const ordersUpdate = defineCommand({
   async run({ positionals: { ID: id, STATUS: status }, values }, { clock, print }) {
     return withTarget(
       { storage: storageOf(values), kind: "order", id },
-      ({ operators }) => operators.updateOrder(id, status, attribution(clock)),
+      ({ operators }) => operators.updateOrder(id, status, by(clock)),
       (order) =>
         print(
           values.json

@@ -3,7 +3,7 @@ import { KEY_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
 import { petId } from "../../config/pet-types.ts";
 import { printable } from "../../config/usage-error.ts";
 import { defineCommand } from "../command.ts";
-import { withTarget } from "./stores.ts";
+import { by, withTarget } from "./stores.ts";
 import { exactJson, petView } from "./views.ts";
 
 export const petsDelete = defineCommand({
@@ -17,7 +17,7 @@ export const petsDelete = defineCommand({
   async run({ positionals: { ID: id }, values }, { clock, print }) {
     return withTarget(
       { storage: storageOf(values), kind: "pet", id },
-      ({ operators }) => operators.deletePet(id, attribution(clock)),
+      ({ operators }) => operators.deletePet(id, by(clock)),
       (pet) =>
         print(values.json ? exactJson(petView(pet)) : `Pet ${id} (${printable(pet.name)}) is deleted.\n`),
     );

@@ -44,6 +44,6 @@ function rows({ id, name, categoryId, status }: Pet, orders: readonly OrderWithK
 }
 
 function orderRow({ id, keyId, status, createdAt }: OrderWithKey, index: number): string[] {
-  const key = keyId === null ? "by an unknown key" : `by key ${keyId}`;
-  return [index === 0 ? "Orders" : "", `${id}: ${status}, placed ${key} at ${createdAt}`];
+  const key = keyId === null ? "unknown key" : `key ${keyId}`;
+  return [index === 0 ? "Orders" : "", String(id), status, key, createdAt];
 }

@@ -4,7 +4,7 @@ import { petId } from "../../config/pet-types.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import type { PetChange } from "../../domain/corrections.ts";
 import { defineCommand } from "../command.ts";
-import { withTarget } from "./stores.ts";
+import { by, withTarget } from "./stores.ts";
 import { exactJson, petTable, petView } from "./views.ts";
 
 export const petsUpdate = defineCommand({
@@ -19,7 +19,7 @@ export const petsUpdate = defineCommand({
     "petstore pets update 7 --category 12 --status available",
     "petstore pets update 7 --status none",
   ],
-  async run({ positionals: { ID: id }, values }, { clock, user, print }) {
+  async run({ positionals: { ID: id }, values }, { clock, print }) {
     const { name, category, status } = values;
     const change: PetChange = {
       ...(name !== undefined && { name }),
@@ -31,7 +31,7 @@ export const petsUpdate = defineCommand({
     }
     return withTarget(
       { storage: storageOf(values), kind: "pet", id },
-      ({ operators }) => operators.updatePet(id, change, attribution(clock)),
+      ({ operators }) => operators.updatePet(id, change, by(clock)),
       (pet) => print(values.json ? exactJson(petView(pet)) : petTable([pet])),
     );
   },

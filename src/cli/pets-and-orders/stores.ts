@@ -1,9 +1,16 @@
 /** What the `pets` and `orders` commands share. */
 import { openStores } from "../../adapters.ts";
 import { describeStorage, type StorageConfig } from "../../config/config.ts";
-import type { OperatorStore, Store } from "../../domain/ports.ts";
+import type { Attribution } from "../../domain/audit.ts";
+import type { Clock, OperatorStore, Store } from "../../domain/ports.ts";
+import { commandLineActor } from "../actor.ts";
 import { Failure, type Outcome } from "../command.ts";
 import { databaseExists } from "../keys.ts";
+
+/** Who changes something with a command, and when. */
+export function by(clock: Clock): Attribution {
+  return { actor: commandLineActor(), at: clock.now() };
+}
 
 export interface PetStores {
   readonly store: Store;
