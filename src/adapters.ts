@@ -11,6 +11,7 @@ import type {
   RateLimiter,
   SettingsStore,
   Store,
+  UsageHistoryStore,
 } from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
@@ -26,6 +27,7 @@ export interface Stores {
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly petJson: PetJsonSource;
   close(): Promise<void>;
 }

@@ -10,6 +10,7 @@ import type {
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
@@ -23,6 +24,7 @@ import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
 import { QueryTimeout } from "./query-timeout.ts";
 import { PostgresSettingsStore } from "./settings.ts";
+import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores {
   readonly store: Store;
@@ -30,6 +32,7 @@ export interface PostgresStores {
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   close(): Promise<void>;
 }
 
@@ -68,6 +71,7 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
     keys: new PostgresKeyStore(pools),
     audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
+    usageHistory: new PostgresUsageHistoryStore(pools),
     close: () => store.close(),
   };
 }
