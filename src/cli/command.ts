@@ -27,6 +27,10 @@ export interface Context {
   warn(line: string): void;
   /** Whether standard output is a terminal, which only the user reads. */
   readonly isTerminal: boolean;
+  /** The user of the operating system; undefined if it has no name. */
+  readonly user: string | undefined;
+  /** Asks for a secret without showing it, or reads it from standard input if that is not a terminal. */
+  readSecret(prompt: string): Promise<string>;
   /** Resolves with the first signal that stops the process. */
   stopSignal(): Promise<StopSignal>;
 }

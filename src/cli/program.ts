@@ -4,15 +4,18 @@ import { joined, quoted, UsageError } from "../config/usage-error.ts";
 import { checkVariables } from "../config/variables.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Arguments, parseArguments } from "./arguments.ts";
+import { audit } from "./audit.ts";
 import type { Command, Context, Outcome } from "./command.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys-create.ts";
+import { keysFind } from "./keys-find.ts";
 import { keysList } from "./keys-list.ts";
 import { keysRevoke } from "./keys-revoke.ts";
 import { keysRoll } from "./keys-roll.ts";
 import { keysSetPlan } from "./keys-set-plan.ts";
 import { keysShow } from "./keys-show.ts";
 import { keysUnban } from "./keys-unban.ts";
+import { keysUpdate } from "./keys-update.ts";
 import { openapi } from "./openapi.ts";
 import { ordersList } from "./pets-and-orders/orders-list.ts";
 import { ordersShow } from "./pets-and-orders/orders-show.ts";
@@ -29,9 +32,11 @@ export const COMMANDS: readonly Command[] = [
   keysCreate,
   keysList,
   keysShow,
-  keysRevoke,
-  keysRoll,
+  keysFind,
+  keysUpdate,
   keysSetPlan,
+  keysRoll,
+  keysRevoke,
   keysUnban,
   petsList,
   petsShow,
@@ -40,6 +45,7 @@ export const COMMANDS: readonly Command[] = [
   ordersList,
   ordersShow,
   ordersUpdate,
+  audit,
   openapi,
 ];
 

@@ -1,30 +1,12 @@
 import { BASE_PATH } from "../contract/operations.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
-import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
+import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
+import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
-import {
-  categoryId,
-  newPetStatus,
-  orderId,
-  orderStatus,
-  petId,
-  petName,
-  petStatus,
-} from "./pet-types.ts";
-import {
-  boolean,
-  choice,
-  directory,
-  duration,
-  file,
-  integer,
-  limitPair,
-  list,
-  requestCount,
-  text,
-} from "./value-types.ts";
+import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
+import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -186,68 +168,16 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
-/** Further options of `petstore keys …`. */
-export const KEY_OPTIONS = {
-  name: { type: text("NAME", 100), help: "Purpose of the key, shown in lists" },
-  plan: { type: choice("PLAN", PLANS), help: "Plan of the key" },
-  "per-minute": {
-    type: requestCount,
-    help: "Requests per minute; only for the Enterprise plan, where it is required",
-  },
-  "per-day": {
-    type: requestCount,
-    help: "Requests per day; only for the Enterprise plan, where it is required",
-  },
-  expires: {
-    type: duration({ min: SECOND, max: 3_650 * DAY }),
-    defaultText: "never",
-    help: "Time from now until the key expires",
-  },
-  overlap: {
-    type: duration({ min: 0, max: 30 * DAY }),
-    default: DAY,
-    help: "Time for which the previous secrets stay valid",
-  },
-  json: { type: boolean, default: false, help: "Print JSON" },
-} as const satisfies Options;
-
-const PAGE_OPTIONS = {
-  limit: { type: integer({ min: 1, max: 1_000 }), default: 50, help: "Maximum number of rows" },
-  json: KEY_OPTIONS.json,
-} as const satisfies Options;
-
-/** Further options of `petstore pets list`. */
-export const PET_LIST_OPTIONS = {
-  status: { type: petStatus, help: "Only pets with this status" },
-  after: { type: petId, help: "Only pets with a greater ID" },
-  ...PAGE_OPTIONS,
-} as const satisfies Options;
-
-/** Further options of `petstore pets update`. */
-export const PET_UPDATE_OPTIONS = {
-  name: { type: petName, help: "New name" },
-  category: { type: categoryId, help: "New category" },
-  status: { type: newPetStatus, help: "New status; none removes it" },
-  json: KEY_OPTIONS.json,
-} as const satisfies Options;
-
-/** Further options of `petstore orders list`. */
-export const ORDER_LIST_OPTIONS = {
-  status: { type: orderStatus, help: "Only orders with this status" },
-  key: {
-    type: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
-    help: "Only orders of this key",
-  },
-  pet: { type: petId, help: "Only orders for this pet" },
-  before: { type: orderId, help: "Only orders with a smaller ID" },
-  ...PAGE_OPTIONS,
-} as const satisfies Options;
-
-/** Every option. A flag of several commands has the same type of value: `--status` is always the status of something. */
+/**
+ * Every option. A flag means the same in every command that has it, but for the name and the status, which are those of
+ * a key, a pet or an order.
+ */
 export const OPTIONS = {
   ...ORDER_LIST_OPTIONS,
   ...PET_LIST_OPTIONS,
   ...PET_UPDATE_OPTIONS,
   ...SETTINGS,
   ...KEY_OPTIONS,
+  ...KEY_FILTER_OPTIONS,
+  ...AUDIT_OPTIONS,
 } as const;

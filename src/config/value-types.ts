@@ -1,3 +1,4 @@
+import type { TextRule } from "../domain/key-fields.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { joined } from "./usage-error.ts";
 
@@ -77,14 +78,11 @@ export const limitPair: ValueType<Limits> = {
   format: ({ perMinute, perDay }) => `${perMinute}/${perDay}`,
 };
 
-const NOT_ON_ONE_LINE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
-
-export function text(placeholder: string, maxLength: number): ValueType<string> {
+export function text(placeholder: string, { expected, isValid }: TextRule): ValueType<string> {
   return {
     placeholder,
-    expected: `1 to ${grouped(maxLength)} characters on one line, not all of them blank`,
-    parse: (text) =>
-      text.trim() !== "" && [...text].length <= maxLength && !NOT_ON_ONE_LINE.test(text) ? text : undefined,
+    expected,
+    parse: (text) => (isValid(text) ? text : undefined),
     format: (value) => value,
   };
 }

@@ -1,5 +1,6 @@
 import { describeStorage, storageOf } from "../../config/config.ts";
-import { ORDER_LIST_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { ORDER_LIST_OPTIONS } from "../../config/pet-options.ts";
 import { defineCommand } from "../command.ts";
 import { withPetStores } from "./stores.ts";
 import { exactJson, orderTable } from "./views.ts";

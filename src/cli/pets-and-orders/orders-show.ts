@@ -1,5 +1,6 @@
 import { storageOf } from "../../config/config.ts";
-import { KEY_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { orderId } from "../../config/pet-types.ts";
 import { defineCommand } from "../command.ts";
 import { columns } from "../output.ts";

@@ -1,5 +1,6 @@
 import { storageOf } from "../../config/config.ts";
-import { KEY_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { finalOrderStatus, orderId } from "../../config/pet-types.ts";
 import { STATUS_AFTER } from "../../domain/orders.ts";
 import { defineCommand } from "../command.ts";
@@ -14,10 +15,10 @@ export const ordersUpdate = defineCommand({
   positionals: { ID: orderId, STATUS: finalOrderStatus },
   options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
   examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled"],
-  async run({ positionals: { ID: id, STATUS: status }, values }, { clock, print }) {
+  async run({ positionals: { ID: id, STATUS: status }, values }, { clock, user, print }) {
     return withTarget(
       { storage: storageOf(values), kind: "order", id },
-      ({ operators }) => operators.updateOrder(id, status, by(clock)),
+      ({ operators }) => operators.updateOrder(id, status, by({ clock, user })),
       (order) =>
         print(
           values.json

@@ -1,5 +1,6 @@
 import { storageOf } from "../../config/config.ts";
-import { KEY_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { petId } from "../../config/pet-types.ts";
 import { printable } from "../../config/usage-error.ts";
 import { defineCommand } from "../command.ts";
@@ -14,10 +15,10 @@ export const petsDelete = defineCommand({
   positionals: { ID: petId },
   options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
   examples: ["petstore pets delete 7"],
-  async run({ positionals: { ID: id }, values }, { clock, print }) {
+  async run({ positionals: { ID: id }, values }, { clock, user, print }) {
     return withTarget(
       { storage: storageOf(values), kind: "pet", id },
-      ({ operators }) => operators.deletePet(id, by(clock)),
+      ({ operators }) => operators.deletePet(id, by({ clock, user })),
       (pet) =>
         print(values.json ? exactJson(petView(pet)) : `Pet ${id} (${printable(pet.name)}) is deleted.\n`),
     );

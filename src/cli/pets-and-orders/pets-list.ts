@@ -1,5 +1,6 @@
 import { describeStorage, storageOf } from "../../config/config.ts";
-import { PET_LIST_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { PET_LIST_OPTIONS } from "../../config/pet-options.ts";
 import { defineCommand } from "../command.ts";
 import { withPetStores } from "./stores.ts";
 import { exactJson, petTable, petView } from "./views.ts";

@@ -1,5 +1,6 @@
 import { storageOf } from "../../config/config.ts";
-import { KEY_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { petId } from "../../config/pet-types.ts";
 import { printable } from "../../config/usage-error.ts";
 import type { Pet } from "../../contract/resources.ts";

@@ -1,5 +1,6 @@
 import { storageOf } from "../../config/config.ts";
-import { PET_UPDATE_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { PET_UPDATE_OPTIONS } from "../../config/pet-options.ts";
 import { petId } from "../../config/pet-types.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import type { PetChange } from "../../domain/corrections.ts";
@@ -19,7 +20,7 @@ export const petsUpdate = defineCommand({
     "petstore pets update 7 --category 12 --status available",
     "petstore pets update 7 --status none",
   ],
-  async run({ positionals: { ID: id }, values }, { clock, print }) {
+  async run({ positionals: { ID: id }, values }, { clock, user, print }) {
     const { name, category, status } = values;
     const change: PetChange = {
       ...(name !== undefined && { name }),
@@ -31,7 +32,7 @@ export const petsUpdate = defineCommand({
     }
     return withTarget(
       { storage: storageOf(values), kind: "pet", id },
-      ({ operators }) => operators.updatePet(id, change, by(clock)),
+      ({ operators }) => operators.updatePet(id, change, by({ clock, user })),
       (pet) => print(values.json ? exactJson(petView(pet)) : petTable([pet])),
     );
   },

@@ -2,14 +2,13 @@
 import { openStores } from "../../adapters.ts";
 import { describeStorage, type StorageConfig } from "../../config/config.ts";
 import type { Attribution } from "../../domain/audit.ts";
-import type { Clock, OperatorStore, Store } from "../../domain/ports.ts";
-import { commandLineActor } from "../actor.ts";
-import { Failure, type Outcome } from "../command.ts";
+import type { OperatorStore, Store } from "../../domain/ports.ts";
+import { type Context, Failure, type Outcome } from "../command.ts";
 import { databaseExists } from "../keys.ts";
 
-/** Who changes something with a command, and when. */
-export function by(clock: Clock): Attribution {
-  return { actor: commandLineActor(), at: clock.now() };
+/** The user who runs the command, and the time. */
+export function by({ clock, user }: Pick<Context, "clock" | "user">): Attribution {
+  return { actor: { kind: "command line", ...(user !== undefined && { name: user }) }, at: clock.now() };
 }
 
 export interface PetStores {
