@@ -10,6 +10,7 @@ storeConformance("PostgreSQL", async () => {
   const first = await database.open();
   return {
     store: first.store,
+    operators: first.operators,
     petJson: petJsonOf(first.store),
     async reopen() {
       await first.close();

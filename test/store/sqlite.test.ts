@@ -12,6 +12,7 @@ storeConformance("SQLite", async () => {
   let opened = openSqlite(folder.path("store.db"));
   return {
     store: opened.store,
+    operators: opened.operators,
     petJson: opened.petJson,
     async reopen() {
       await opened.close();

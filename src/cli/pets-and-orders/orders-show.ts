@@ -2,6 +2,7 @@ import { storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { orderId } from "../../config/pet-types.ts";
+import type { OrderWithKey } from "../../domain/corrections.ts";
 import { defineCommand } from "../command.ts";
 import { columns } from "../output.ts";
 import { withTarget } from "./stores.ts";
@@ -15,7 +16,7 @@ export const ordersShow = defineCommand({
   options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
   examples: ["petstore orders show 12", "petstore orders show 12 --json"],
   async run({ positionals: { ID: id }, values }, { print }) {
-    return withTarget(
+    return withTarget<OrderWithKey>(
       { storage: storageOf(values), kind: "order", id },
       async ({ operators }) => operators.getOrder(id),
       (order) =>

@@ -2,6 +2,7 @@ import { storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { finalOrderStatus, orderId } from "../../config/pet-types.ts";
+import type { OrderWithKey } from "../../domain/corrections.ts";
 import { STATUS_AFTER } from "../../domain/orders.ts";
 import { defineCommand } from "../command.ts";
 import { by, withTarget } from "./stores.ts";
@@ -16,7 +17,7 @@ export const ordersUpdate = defineCommand({
   options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
   examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled"],
   async run({ positionals: { ID: id, STATUS: status }, values }, { clock, user, print }) {
-    return withTarget(
+    return withTarget<OrderWithKey>(
       { storage: storageOf(values), kind: "order", id },
       ({ operators }) => operators.updateOrder(id, status, by({ clock, user })),
       (order) =>

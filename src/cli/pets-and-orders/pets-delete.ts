@@ -3,6 +3,7 @@ import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { petId } from "../../config/pet-types.ts";
 import { printable } from "../../config/usage-error.ts";
+import type { Pet } from "../../contract/resources.ts";
 import { defineCommand } from "../command.ts";
 import { by, withTarget } from "./stores.ts";
 import { exactJson, petView } from "./views.ts";
@@ -16,7 +17,7 @@ export const petsDelete = defineCommand({
   options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
   examples: ["petstore pets delete 7"],
   async run({ positionals: { ID: id }, values }, { clock, user, print }) {
-    return withTarget(
+    return withTarget<Pet>(
       { storage: storageOf(values), kind: "pet", id },
       ({ operators }) => operators.deletePet(id, by({ clock, user })),
       (pet) =>

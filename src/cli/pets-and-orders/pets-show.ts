@@ -12,6 +12,11 @@ import { exactJson, petView } from "./views.ts";
 
 const LATEST_ORDERS = 5;
 
+interface PetWithOrders {
+  readonly pet: Pet;
+  readonly orders: readonly OrderWithKey[];
+}
+
 export const petsShow = defineCommand({
   name: "pets show",
   summary: "Show one pet with its latest orders",
@@ -20,7 +25,7 @@ export const petsShow = defineCommand({
   options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
   examples: ["petstore pets show 7", "petstore pets show 7 --json"],
   async run({ positionals: { ID: id }, values }, { print }) {
-    return withTarget(
+    return withTarget<PetWithOrders>(
       { storage: storageOf(values), kind: "pet", id },
       async ({ store, operators }) => {
         const pet = await store.getPet(id);
@@ -29,12 +34,12 @@ export const petsShow = defineCommand({
         return { pet, orders: items };
       },
       ({ pet, orders }) =>
-        print(values.json ? exactJson({ ...petView(pet), orders }) : columns(rows(pet, orders))),
+        print(values.json ? exactJson({ ...petView(pet), orders }) : columns(rows({ pet, orders }))),
     );
   },
 });
 
-function rows({ id, name, categoryId, status }: Pet, orders: readonly OrderWithKey[]): string[][] {
+function rows({ pet: { id, name, categoryId, status }, orders }: PetWithOrders): string[][] {
   return [
     ["Pet", String(id)],
     ["Name", printable(name)],

@@ -3,6 +3,7 @@ import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { PET_UPDATE_OPTIONS } from "../../config/pet-options.ts";
 import { petId } from "../../config/pet-types.ts";
 import { UsageError } from "../../config/usage-error.ts";
+import type { Pet } from "../../contract/resources.ts";
 import type { PetChange } from "../../domain/corrections.ts";
 import { defineCommand } from "../command.ts";
 import { by, withTarget } from "./stores.ts";
@@ -30,7 +31,7 @@ export const petsUpdate = defineCommand({
     if (Object.keys(change).length === 0) {
       return new UsageError("pets update needs --name, --category or --status");
     }
-    return withTarget(
+    return withTarget<Pet>(
       { storage: storageOf(values), kind: "pet", id },
       ({ operators }) => operators.updatePet(id, change, by({ clock, user })),
       (pet) => print(values.json ? exactJson(petView(pet)) : petTable([pet])),

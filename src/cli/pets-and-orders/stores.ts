@@ -39,7 +39,7 @@ export interface Target {
 /** Finds or changes a pet or an order, and shows it. Fails with the reason of a rejection. */
 export async function withTarget<T extends object>(
   target: Target,
-  work: (stores: PetStores) => Promise<T | Rejected | undefined>,
+  work: (stores: PetStores) => Promise<NoInfer<T> | Rejected | undefined>,
   show: (found: T) => Promise<void>,
 ): Promise<Outcome> {
   const found = await withPetStores(target.storage, work);
