@@ -1,7 +1,7 @@
 import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
@@ -19,6 +19,7 @@ export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly operators: OperatorStore;
   readonly settings: SettingsStore;
   readonly metrics: AppMetrics;
   /** Undefined if it is off. */
@@ -59,7 +60,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -157,6 +158,7 @@ export async function serveOn(
   return {
     url: baseUrl,
     keys,
+    operators,
     settings,
     metrics,
     admin,

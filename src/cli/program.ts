@@ -19,6 +19,13 @@ import { keysShow } from "./keys-show.ts";
 import { keysUnban } from "./keys-unban.ts";
 import { keysUpdate } from "./keys-update.ts";
 import { openapi } from "./openapi.ts";
+import { ordersList } from "./pets-and-orders/orders-list.ts";
+import { ordersShow } from "./pets-and-orders/orders-show.ts";
+import { ordersUpdate } from "./pets-and-orders/orders-update.ts";
+import { petsDelete } from "./pets-and-orders/pets-delete.ts";
+import { petsList } from "./pets-and-orders/pets-list.ts";
+import { petsShow } from "./pets-and-orders/pets-show.ts";
+import { petsUpdate } from "./pets-and-orders/pets-update.ts";
 import { serve } from "./serve.ts";
 
 /** In the order of the overview. */
@@ -35,6 +42,13 @@ export const COMMANDS: readonly Command[] = [
   keysUnban,
   adminUrl,
   adminTokenRoll,
+  petsList,
+  petsShow,
+  petsUpdate,
+  petsDelete,
+  ordersList,
+  ordersShow,
+  ordersUpdate,
   audit,
   openapi,
 ];

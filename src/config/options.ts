@@ -7,6 +7,7 @@ import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-
 import { ADMIN_OPTIONS } from "./admin-options.ts";
 import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
+import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
 import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
 
 const SECOND = 1_000;
@@ -180,5 +181,16 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
-/** Every option. A flag means the same in every command. */
-export const OPTIONS = { ...SETTINGS, ...KEY_OPTIONS, ...KEY_FILTER_OPTIONS, ...AUDIT_OPTIONS } as const;
+/**
+ * Every option. A flag means the same in every command that has it, but for the name and the status, which are those of
+ * a key, a pet or an order.
+ */
+export const OPTIONS = {
+  ...ORDER_LIST_OPTIONS,
+  ...PET_LIST_OPTIONS,
+  ...PET_UPDATE_OPTIONS,
+  ...SETTINGS,
+  ...KEY_OPTIONS,
+  ...KEY_FILTER_OPTIONS,
+  ...AUDIT_OPTIONS,
+} as const;

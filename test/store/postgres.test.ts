@@ -2,6 +2,7 @@ import { petJsonOf } from "../../src/http/pet-json.ts";
 import { auditStoreConformance } from "../conformance/audit-store.ts";
 import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { emptyDatabase } from "./postgres-database.ts";
@@ -11,6 +12,7 @@ storeConformance("PostgreSQL", async () => {
   const first = await database.open();
   return {
     store: first.store,
+    operators: first.operators,
     petJson: petJsonOf(first.store),
     async reopen() {
       await first.close();
@@ -40,6 +42,15 @@ auditStoreConformance("PostgreSQL", async () => {
   return {
     audit: (await database.open()).audit,
     another: async () => (await database.open()).audit,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+operatorStoreConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    ...(await database.open()),
+    another: () => database.open(),
     close: () => database[Symbol.asyncDispose](),
   };
 });
