@@ -28,7 +28,7 @@ export interface Context {
   /** Whether standard output is a terminal, which only the user reads. */
   readonly isTerminal: boolean;
   /** Resolves with the first signal that stops the process. */
-  stopSignal(): Promise<StopSignal>;
+  stopSignal(drainDelayMs: number): Promise<StopSignal>;
 }
 
 /** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */

@@ -33,14 +33,17 @@ function createContext(): Context {
     print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),
     isTerminal: process.stdout.isTTY,
-    stopSignal: () =>
-      stopOnSignals({
-        on: (signal, listener) => process.on(signal, listener),
-        exit: (code) => process.exit(code),
-        writeError,
-        elapsed: () => performance.now(),
-        ignoresHangup: () => hangupIsIgnored(processStatus()),
-      }),
+    stopSignal: (drainDelayMs) =>
+      stopOnSignals(
+        {
+          on: (signal, listener) => process.on(signal, listener),
+          exit: (code) => process.exit(code),
+          writeError,
+          elapsed: () => performance.now(),
+          ignoresHangup: () => hangupIsIgnored(processStatus()),
+        },
+        drainDelayMs,
+      ),
   };
 }
 

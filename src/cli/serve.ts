@@ -35,7 +35,7 @@ export const serve = defineCommand({
     const config = configOf(values);
     const credentials = config.tls && readTlsCredentials(config.tls);
     if (credentials instanceof UsageError) return credentials;
-    const stopSignal = context.stopSignal();
+    const stopSignal = context.stopSignal(config.drainDelayMs);
     const log = createLog();
     const { startApp } = await import("../app.ts");
     const app = await startApp(config, { log }).catch((error: unknown) => listenFailure(error, config));
