@@ -37,7 +37,7 @@ export interface Context {
   /** Asks for a secret without showing it, or reads it from standard input if that is not a terminal. */
   readSecret(prompt: string): Promise<string>;
   /** Resolves with the first signal that stops the process. */
-  stopSignal(): Promise<StopSignal>;
+  stopSignal(drainDelayMs: number): Promise<StopSignal>;
 }
 
 /** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */

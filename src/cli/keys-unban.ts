@@ -15,7 +15,7 @@ export const keysUnban = defineCommand({
   name: "keys unban",
   summary: "End the ban of an API key",
   description:
-    "Ends the ban of a key and resets its strikes. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
+    "Ends the ban of a key and resets its strikes; its next ban is a first one again. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
   positionals: { ID: keyId },
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore keys unban 3"],

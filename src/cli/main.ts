@@ -50,14 +50,17 @@ function createContext(): Context {
     openLog: (options) => createLog((logOptions = options)),
     user: userName(),
     readSecret: (prompt) => readSecret(process.stdin, prompt),
-    stopSignal: () =>
-      stopOnSignals({
-        on: (signal, listener) => process.on(signal, listener),
-        exit: (code) => process.exit(code),
-        writeError,
-        elapsed: () => performance.now(),
-        ignoresHangup: () => hangupIsIgnored(processStatus()),
-      }),
+    stopSignal: (drainDelayMs) =>
+      stopOnSignals(
+        {
+          on: (signal, listener) => process.on(signal, listener),
+          exit: (code) => process.exit(code),
+          writeError,
+          elapsed: () => performance.now(),
+          ignoresHangup: () => hangupIsIgnored(processStatus()),
+        },
+        drainDelayMs,
+      ),
   };
 }
 

@@ -39,7 +39,7 @@ export const serve = defineCommand({
     const config = configOf(values);
     const credentials = config.tls && readTlsCredentials(config.tls);
     if (credentials instanceof UsageError) return credentials;
-    const stopSignal = context.stopSignal();
+    const stopSignal = context.stopSignal(config.drainDelayMs);
     const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
     const { startApp } = await import("../app.ts");
     const shown = shownSettings(SETTINGS, values, {

@@ -140,7 +140,13 @@ export function plansOf(values: ValuesOf<typeof PLAN_OPTIONS>): Plans {
 }
 
 export function banRulesOf(values: ValuesOf<typeof BAN_OPTIONS>): BanRules {
-  return { strikes: values["ban-strikes"], graceMs: values["ban-grace"], lengthMs: values["ban-length"] };
+  const lengthMs = values["ban-length"];
+  return {
+    strikes: values["ban-strikes"],
+    graceMs: values["ban-grace"],
+    lengthMs,
+    maxLengthMs: Math.max(lengthMs, values["ban-max-length"]),
+  };
 }
 
 /** The files of an environment; one server holds the lock. */

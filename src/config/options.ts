@@ -1,7 +1,7 @@
 import { BASE_PATH } from "../contract/operations.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../domain/plans.ts";
-import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
+import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import { ADMIN_OPTIONS } from "./admin-options.ts";
@@ -11,7 +11,8 @@ import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-
 import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
 
 const SECOND = 1_000;
-const HOUR = 3_600 * SECOND;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /** Both environments run on one machine side by side. */
@@ -112,9 +113,14 @@ export const BAN_OPTIONS = {
     help: "Grace period after the first 429",
   },
   "ban-length": {
-    type: duration({ min: SECOND, max: 30 * DAY }),
+    type: duration({ min: SECOND, max: LONGEST_BAN_MS }),
     default: DEFAULT_BAN.lengthMs,
-    help: "Duration of a ban",
+    help: "Duration of a first ban; each further ban within 24 hours of the last one is twice as long as that one",
+  },
+  "ban-max-length": {
+    type: duration({ min: SECOND, max: LONGEST_BAN_MS }),
+    default: DEFAULT_BAN.maxLengthMs,
+    help: "Maximum duration of a ban; a value below --ban-length means --ban-length",
   },
 } as const satisfies Options;
 
@@ -151,7 +157,7 @@ export const SETTINGS = {
     help: "Maximum number of connections from one address (IPv6: one /64 network) that is not in --trust-proxy; 0 for no maximum",
   },
   "drain-delay": {
-    type: duration({ min: 0, max: 5 * SECOND }),
+    type: duration({ min: 0, max: 5 * MINUTE }),
     default: 0,
     help: "Time to keep serving after a stop signal, while /healthz responds 503 to load balancers",
   },

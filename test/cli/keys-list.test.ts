@@ -103,7 +103,7 @@ Expires      never
   test("strikes, a ban and its end", async () => {
     const cli = new InProcessCli();
     const { id } = await createKey(cli);
-    const rules: BanRules = { strikes: 3, graceMs: 0, lengthMs: 300_000 };
+    const rules: BanRules = { strikes: 3, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
     const usage = newUsage();
     const request = (times: number) => {
       for (let i = 0; i < times; i++) {

@@ -199,6 +199,20 @@ describe("the temporary ban", () => {
     expect((await list(service.key)).status).toBe(200);
   });
 
+  test("any 429 key_banned: Retry-After of a repeated ban is twice as long, and waiting that long works", async () => {
+    const { secret: key } = await service.newKey({ limits: { perMinute: 1, perDay: 1_000 } });
+    for (const seconds of [300, 600, 1_200, 2_400, 2_400]) {
+      expect((await list(key)).status).toBe(200);
+      await list(key);
+      service.clock.advance(1_001);
+      for (let strike = 1; strike <= 9; strike++) await list(key);
+      const banned = await list(key);
+      expect([banned.json, waitOf(banned)]).toMatchObject([{ code: "key_banned" }, seconds]);
+      expect(rateLimitOf(banned)[2]).toBe(Math.ceil(service.clock.now() / 1_000 + seconds));
+      service.clock.advance(waitOf(banned) * 1_000);
+    }
+  });
+
   test("a restart keeps bans and usage", async () => {
     const { key } = await exhausted();
     const half = await newKey("free");

@@ -106,7 +106,7 @@ function planRow(name: string, { perMinute, perDay }: DocumentedSettings["plans"
   return `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
 }
 
-function bans({ strikes, graceMs, lengthMs }: DocumentedSettings["ban"]): string {
+function bans({ strikes, graceMs, lengthMs, maxLengthMs }: DocumentedSettings["ban"]): string {
   return lines(
     "## Bans",
     "",
@@ -115,6 +115,12 @@ function bans({ strikes, graceMs, lengthMs }: DocumentedSettings["ban"]): string
     `With ${strikes} strikes the key is banned for ${duration(lengthMs)}. A banned key gets 429 with the code \`key_banned\`,`,
     "and `Retry-After` ends with the ban. Requests during a ban do not extend it and do not count. Strikes expire when the",
     "exhausted window closes.",
+    ...(maxLengthMs > lengthMs
+      ? [
+          "",
+          `A ban within 24 hours of the end of the last one is twice as long as that one, at most ${duration(maxLengthMs)}.`,
+        ]
+      : []),
   );
 }
 
