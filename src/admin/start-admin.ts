@@ -118,7 +118,7 @@ function createHandlers(options: StartAdminOptions, sessionOptions: SessionOptio
     clock,
     plans,
     ban,
-    maxBanMs: ban.lengthMs,
+    maxBanMs: ban.maxLengthMs,
     countsHere: adapters.limits.engine === "memory",
     canReadUsage: () => adapters.limits.isAvailable,
   });
