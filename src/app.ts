@@ -113,7 +113,7 @@ export async function serveOn(
     },
     isShuttingDown: () => server.isShuttingDown,
   });
-  const stopPolling = followKeyChanges({
+  const keyChanges = followKeyChanges({
     authenticator,
     rateLimiter,
     clock,
@@ -124,7 +124,7 @@ export async function serveOn(
   const stopPublic = async () => {
     await server.close(drainDelayMs);
     metrics.stop();
-    stopPolling();
+    keyChanges.stop();
   };
   let admin: AdminListener | undefined;
   try {
@@ -146,6 +146,7 @@ export async function serveOn(
         clock,
         log,
         isDraining: () => server.isShuttingDown,
+        applyKeyChanges: () => keyChanges.applyNow(),
         tls,
       });
   } catch (error) {
