@@ -4,6 +4,9 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { ADMIN_ERRORS } from "../src/admin/contract/errors.ts";
+import type { AdminOperation } from "../src/admin/contract/operation.ts";
+import { ADMIN_OPERATIONS } from "../src/admin/operations.ts";
 import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
@@ -113,6 +116,8 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   "log-events": table(["Event", "Level", "Meaning", "Fields"], Object.entries(LOG_EVENTS).map(logEventRow)),
+  "admin-operations": table(["Operation", "Request", "Purpose"], Object.entries(ADMIN_OPERATIONS).map(adminRow)),
+  "admin-errors": table(["Status", "Code", "Meaning"], Object.entries(ADMIN_ERRORS).map(adminErrorRow)),
   commands: table(["Command", "Purpose"], commandRows()),
   "key-options": optionTable(KEY_OPTIONS),
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
@@ -127,6 +132,14 @@ function operationRow([id, operation]: [string, Operation]): string[] {
     code(`${method} ${path}`),
     deprecated ? `${summary} ([deprecated](deprecation.md))` : summary,
   ];
+}
+
+function adminRow([id, { method, path, summary }]: [string, AdminOperation]): string[] {
+  return [code(id), code(`${method} /api${path}`), summary];
+}
+
+function adminErrorRow([name, { status, meaning }]: [string, { status: number; meaning: string }]): string[] {
+  return [String(status), code(name), meaning];
 }
 
 function fieldTable({ required, optional }: ObjectSchema<unknown>): string {
