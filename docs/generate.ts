@@ -30,6 +30,7 @@ import {
 } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
+import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -95,6 +96,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   "log-events": table(["Event", "Level", "Meaning", "Fields"], Object.entries(LOG_EVENTS).map(logEventRow)),
   commands: table(["Command", "Purpose"], commandRows()),
+  metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),
   "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
 };
 
@@ -182,6 +184,11 @@ function keyOptionRow([flag, option]: [string, Option]): string[] {
 
 function logEventRow([name, { level, message, fields = [] }]: [string, LogEvent]): string[] {
   return [code(name), level, message, fields.map(code).join(", ")];
+}
+
+function metricRow([name, { type, help, labels = {} }]: [string, MetricDefinition]): string[] {
+  const descriptions = Object.entries(labels).map(([label, values]) => `${code(label)}: ${values}`);
+  return [code(name), type, help, descriptions.join("; ")];
 }
 
 function commandRows(): string[][] {

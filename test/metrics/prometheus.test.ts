@@ -47,7 +47,7 @@ const withoutVariables = (text: string) =>
 const metricNamesIn = (text: string) => new Set(text.match(/\b(?:petstore|process)_\w+/g) ?? []);
 
 let service: Service;
-let endpoint: Bun.Server<undefined>;
+let endpoint: ReturnType<typeof Bun.serve>;
 let prometheus: Prometheus;
 
 beforeAll(async () => {
