@@ -35,6 +35,7 @@ import {
 } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
+import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -119,6 +120,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "admin-operations": table(["Operation", "Request", "Purpose"], Object.entries(ADMIN_OPERATIONS).map(adminRow)),
   "admin-errors": table(["Status", "Code", "Meaning"], Object.entries(ADMIN_ERRORS).map(adminErrorRow)),
   commands: table(["Command", "Purpose"], commandRows()),
+  metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),
   "key-options": optionTable(KEY_OPTIONS),
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
   "audit-options": optionTable(AUDIT_OPTIONS),
@@ -225,6 +227,11 @@ function optionRow([flag, option]: [string, Option]): string[] {
 
 function logEventRow([name, { level, message, fields = [] }]: [string, LogEvent]): string[] {
   return [code(name), level, message, fields.map(code).join(", ")];
+}
+
+function metricRow([name, { type, help, labels = {} }]: [string, MetricDefinition]): string[] {
+  const descriptions = Object.entries(labels).map(([label, values]) => `${code(label)}: ${values}`);
+  return [code(name), type, help, descriptions.join("; ")];
 }
 
 function commandRows(): string[][] {
