@@ -104,7 +104,10 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     api: new AdminApi({ authentication, errorLog, handlers: createHandlers(options, sessionOptions) }),
     authentication,
     checks: {
-      database: async () => (await adapters.store.getPet(1n), true),
+      database: async () => {
+        await adapters.store.getPet(1n);
+        return true;
+      },
       // The listeners open after the migrations.
       migrations: () => true,
       "rate-limiter": () => adapters.limits.isAvailable,

@@ -45,7 +45,7 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
     async listKeys({ query }) {
       const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor, unusedSince, ...filter } = query;
       const list = await directory.list({
-        filter: { ...filter, unusedSince: unusedSince && Date.parse(unusedSince) },
+        filter: { ...filter, unusedSince: unusedSince === undefined ? undefined : Date.parse(unusedSince) },
         sort,
         isDescending: order === "desc",
         after: cursor === undefined ? undefined : Number(cursor),
