@@ -121,8 +121,8 @@ export async function serveOn(
     onReadable: () => log.event("key-changes.readable"),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
-  const stopPublic = async () => {
-    await server.close(drainDelayMs);
+  const stopPublic = async (delayMs: number) => {
+    await server.close(delayMs);
     metrics.stop();
     keyChanges.stop();
   };
@@ -150,7 +150,7 @@ export async function serveOn(
         tls,
       });
   } catch (error) {
-    await stopPublic();
+    await stopPublic(0);
     throw error;
   }
   const servers = admin ? [server, admin.server] : [server];
@@ -164,7 +164,7 @@ export async function serveOn(
     metrics,
     admin,
     async close() {
-      await stopPublic();
+      await stopPublic(drainDelayMs);
       await admin?.close();
       stopFollowingTls?.();
       await adapters.close();

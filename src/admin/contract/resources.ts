@@ -31,9 +31,9 @@ export const Session = object({
 });
 export type Session = Infer<typeof Session>;
 
-const state = oneOf(["available", "unavailable"], { description: "Whether it responds now" });
-const latencyMs = nullable(quantity({ description: "Time that the last check took" }), {
-  description: "Null if it is unavailable, or in the server process",
+const state = oneOf(["available", "unavailable"], { description: "Whether it can be used now" });
+const latencyMs = nullable(quantity({ description: "Time of the last request to it" }), {
+  description: "Null if it is unavailable, or had no request yet",
 });
 
 export const Server = object({

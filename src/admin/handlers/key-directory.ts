@@ -88,7 +88,9 @@ export class KeyDirectory {
   /** Those whose bans end first come first. */
   async banned(limit: number): Promise<KeyList> {
     const all = await this.#options.keys.listKeys();
-    const views = await this.views(await this.#filter(all, { state: "banned" }));
+    const usage = await this.#usageOfBanned(all);
+    const bannedUntil = (id: number) => ("reason" in usage ? NEVER : (usage.get(id)?.bannedUntil ?? NEVER));
+    const views = await this.views(all.filter(({ id }) => bannedUntil(id) !== NEVER));
     const banned = views
       .filter(({ state }) => state === "banned")
       .toSorted((a, b) => (a.bannedUntil ?? "").localeCompare(b.bannedUntil ?? "") || a.id - b.id);
