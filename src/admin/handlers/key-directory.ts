@@ -76,7 +76,8 @@ export class KeyDirectory {
     const compare = await this.#comparison(sort);
     const ordered = matching.toSorted(isDescending ? (a, b) => compare(b, a) : compare);
     const last = after === undefined ? undefined : all.find(({ id }) => id === after);
-    const start = last === undefined ? 0 : firstAfter(ordered, last, isDescending ? reverse(compare) : compare);
+    const start =
+      last === undefined ? 0 : firstAfter(ordered, last, isDescending ? reverse(compare) : compare);
     const page = ordered.slice(start, start + limit);
     return {
       items: await this.views(page),
