@@ -76,7 +76,7 @@ test("PostgreSQL: every page of 50 among 20,000 entries reads fewer than 120 blo
     const [row] = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
     const [{ Plan: plan }] = row["QUERY PLAN"];
     const blocks = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-    expect([query, blocks]).toEqual([query, expect.toSatisfy((read: number) => read < 120)]);
+    expect(blocks).toBeLessThan(120);
   }
 });
 
