@@ -4,9 +4,10 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { positionalUsage } from "../src/cli/command.ts";
 import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
-import { KEY_OPTIONS, SETTINGS } from "../src/config/options.ts";
+import { KEY_OPTIONS, SETTINGS, USAGE_OPTIONS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, variableOf } from "../src/config/parse-options.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
@@ -94,6 +95,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   commands: table(["Command", "Purpose"], commandRows()),
   "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
+  "usage-options": table(["Option", "Default", "Meaning"], Object.entries(USAGE_OPTIONS).map(keyOptionRow)),
 };
 
 function operationRow([id, operation]: [string, Operation]): string[] {
@@ -180,7 +182,7 @@ function keyOptionRow([flag, option]: [string, Option]): string[] {
 
 function commandRows(): string[][] {
   return COMMANDS.map(({ name, positionals, summary }) => [
-    code(["petstore", name, ...Object.keys(positionals)].join(" ")),
+    code(["petstore", name, ...positionalUsage(positionals)].join(" ")),
     summary,
   ]);
 }

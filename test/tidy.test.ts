@@ -73,6 +73,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   store: ["domain", "contract", "etag", "bounded-cache"],
   http1: [],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string"],
+  "usage-history": ["http", "domain", "contract"],
   config: ["domain", "contract", "ip-address"],
   clock: ["domain"],
   log: [],
@@ -84,7 +85,19 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "data-directory": ["config", "log"],
   "tls-files": ["config"],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
-  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files"],
+  app: [
+    "adapters",
+    "auth",
+    "http",
+    "http1",
+    "usage-history",
+    "domain",
+    "contract",
+    "config",
+    "clock",
+    "log",
+    "tls-files",
+  ],
   cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "data-directory"],
 };
 

@@ -58,7 +58,7 @@ export async function withKey(
   });
 }
 
-function noSuchKey(storage: StorageConfig, id: number): Failure {
+export function noSuchKey(storage: StorageConfig, id: number): Failure {
   const { data } = describeStorage(storage);
   return new Failure(
     `key ${id} does not exist in ${storage.environment} (data: ${data}); see petstore keys list`,

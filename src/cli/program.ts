@@ -15,6 +15,7 @@ import { keysShow } from "./keys-show.ts";
 import { keysUnban } from "./keys-unban.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
+import { usage } from "./usage.ts";
 
 /** In the order of the overview. */
 export const COMMANDS: readonly Command[] = [
@@ -26,6 +27,7 @@ export const COMMANDS: readonly Command[] = [
   keysRoll,
   keysSetPlan,
   keysUnban,
+  usage,
   openapi,
 ];
 

@@ -4,6 +4,7 @@ import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import type { Options } from "./parse-options.ts";
+import { pointInTime } from "./time-types.ts";
 import {
   boolean,
   choice,
@@ -202,5 +203,22 @@ export const KEY_OPTIONS = {
   json: { type: boolean, default: false, help: "Print JSON" },
 } as const satisfies Options;
 
+/** Of the commands that show what happened. */
+export const PERIOD_OPTIONS = {
+  since: { type: pointInTime, help: "Start of the period" },
+  until: { type: pointInTime, defaultText: "now", help: "End of the period" },
+} as const satisfies Options;
+
+/** Further options of `petstore usage`. */
+export const USAGE_OPTIONS = {
+  by: {
+    type: choice("INTERVAL", ["hour", "day", "key"]),
+    defaultText: "day with an ID or --csv, otherwise key",
+    help: "What a row adds up: an hour, a day (both UTC), or the whole period",
+  },
+  ...PERIOD_OPTIONS,
+  csv: { type: boolean, default: false, help: "Print CSV: one row per key, interval and operation" },
+} as const satisfies Options;
+
 /** Every option. A flag means the same in every command. */
-export const OPTIONS = { ...SETTINGS, ...KEY_OPTIONS } as const;
+export const OPTIONS = { ...SETTINGS, ...KEY_OPTIONS, ...USAGE_OPTIONS } as const;
