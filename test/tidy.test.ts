@@ -84,7 +84,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "hash-index": [],
   "data-directory": ["config", "log"],
   "tls-files": ["config"],
-  adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory"],
+  adapters: ["store", "rate-limit", "usage-history", "http", "domain", "config", "log", "data-directory"],
   app: [
     "adapters",
     "auth",
