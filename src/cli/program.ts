@@ -18,6 +18,7 @@ import { keysUnban } from "./keys-unban.ts";
 import { keysUpdate } from "./keys-update.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
+import { usage } from "./usage.ts";
 
 /** In the order of the overview. */
 export const COMMANDS: readonly Command[] = [
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   keysRevoke,
   keysUnban,
   audit,
+  usage,
   openapi,
 ];
 

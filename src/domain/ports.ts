@@ -4,7 +4,7 @@ import type { Awaitable } from "./awaitable.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
 import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
-import type { HourlyCounts, UsageQuery, UsageRow } from "./usage-history.ts";
+import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
 
 /** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
 export interface Clock {
@@ -149,16 +149,18 @@ export interface AuditStore {
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>>;
 }
 
-/** Requests by key, operation and hour, of all servers on the database. */
+/** Requests by key, operation and hour or day, of all servers on the database. */
 export interface UsageHistoryStore {
-  /** Adds all of the counts or none. */
-  addUsage(counts: readonly HourlyCounts[]): Promise<void>;
-  /** In order of the interval, the key and the operation. Intervals without requests have no row. */
+  /** Adds all of the counts or none, to the hour and to its day. Adds nothing if the batch was added before. */
+  addUsage(batch: UsageBatch): Promise<void>;
+  /** In order of the interval and the operation. Intervals without requests have no row. */
   readUsage(query: UsageQuery): Awaitable<readonly UsageRow[]>;
+  /** The sums of each key that was used in the period, those with the most requests first. */
+  usageByKey(query: KeyTotalsQuery): Awaitable<readonly KeyTotals[]>;
   /** When each of the keys was last used, in milliseconds since the epoch; all keys if none are given. */
   lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
-  /** Deletes hours before 35 days ago and days before 400 days ago. */
-  deleteOldUsage(now: number): Promise<void>;
+  /** Deletes some of the hours before 35 days ago and of the days before 400 days ago; returns whether there are more. */
+  deleteOldUsage(now: number): Promise<boolean>;
 }
 
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */

@@ -4,6 +4,7 @@ import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { storeConformance } from "../conformance/store.ts";
+import { usageHistoryConformance } from "../conformance/usage-history.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
 storeConformance("PostgreSQL", async () => {
@@ -49,6 +50,15 @@ settingsStoreConformance("PostgreSQL", async () => {
   return {
     settings: (await database.open()).settings,
     another: async () => (await database.open()).settings,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+usageHistoryConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    history: (await database.open()).usageHistory,
+    another: async () => (await database.open()).usageHistory,
     close: () => database[Symbol.asyncDispose](),
   };
 });

@@ -4,6 +4,7 @@ import { auditStoreConformance } from "../conformance/audit-store.ts";
 import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
+import { usageHistoryConformance } from "../conformance/usage-history.ts";
 import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -85,6 +86,24 @@ settingsStoreConformance("SQLite", async () => {
   };
   return {
     settings: await another(),
+    another,
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
+usageHistoryConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const opened: SqliteStores[] = [];
+  const another = async () => {
+    const other = openSqlite(folder.path("store.db"));
+    opened.push(other);
+    return other.usageHistory;
+  };
+  return {
+    history: await another(),
     another,
     async close() {
       for (const each of opened) await each.close();

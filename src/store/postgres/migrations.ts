@@ -172,4 +172,44 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
     `,
   },
+  {
+    version: 8,
+    name: "usage history",
+    // The free space of a page is for the rows of the current hour and day, which are updated every two seconds.
+    sql: `
+      CREATE TABLE usage_hours (
+        start bigint NOT NULL,
+        key_id bigint NOT NULL,
+        admitted bigint NOT NULL,
+        limited bigint NOT NULL,
+        banned bigint NOT NULL,
+        errors bigint NOT NULL,
+        -- Admitted requests and errors by operation.
+        operations jsonb NOT NULL,
+        PRIMARY KEY (start, key_id)
+      ) WITH (fillfactor = 75);
+      CREATE TABLE usage_days (
+        start bigint NOT NULL,
+        key_id bigint NOT NULL,
+        admitted bigint NOT NULL,
+        limited bigint NOT NULL,
+        banned bigint NOT NULL,
+        errors bigint NOT NULL,
+        operations jsonb NOT NULL,
+        PRIMARY KEY (start, key_id)
+      ) WITH (fillfactor = 75);
+
+      CREATE TABLE key_last_used (
+        key_id bigint PRIMARY KEY,
+        last_used_at bigint NOT NULL
+      ) WITH (fillfactor = 75);
+
+      -- The last batch that each server process has added, so that none is added twice.
+      CREATE TABLE usage_batches (
+        writer text PRIMARY KEY,
+        sequence bigint NOT NULL,
+        hour bigint NOT NULL
+      );
+    `,
+  },
 ];

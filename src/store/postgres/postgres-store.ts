@@ -9,6 +9,7 @@ import type {
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
@@ -21,12 +22,14 @@ import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
 import { QueryTimeout } from "./query-timeout.ts";
 import { PostgresSettingsStore } from "./settings.ts";
+import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores {
   readonly store: Store;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   close(): Promise<void>;
 }
 
@@ -64,6 +67,7 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
     keys: new PostgresKeyStore(pools),
     audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
+    usageHistory: new PostgresUsageHistoryStore(pools),
     close: () => store.close(),
   };
 }

@@ -144,6 +144,46 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
     `,
   },
+  {
+    version: 7,
+    name: "usage history",
+    sql: `
+      -- One row per key and interval, in the order of time: counts are added to the rows at the end of the table.
+      CREATE TABLE usage_hours (
+        start INTEGER NOT NULL,
+        key_id INTEGER NOT NULL,
+        admitted INTEGER NOT NULL,
+        limited INTEGER NOT NULL,
+        banned INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        -- Admitted requests and errors by operation, as JSON.
+        operations TEXT NOT NULL,
+        PRIMARY KEY (start, key_id)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE usage_days (
+        start INTEGER NOT NULL,
+        key_id INTEGER NOT NULL,
+        admitted INTEGER NOT NULL,
+        limited INTEGER NOT NULL,
+        banned INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        operations TEXT NOT NULL,
+        PRIMARY KEY (start, key_id)
+      ) STRICT, WITHOUT ROWID;
+
+      CREATE TABLE key_last_used (
+        key_id INTEGER PRIMARY KEY,
+        last_used_at INTEGER NOT NULL
+      ) STRICT;
+
+      -- The last batch that each server process has added, so that none is added twice.
+      CREATE TABLE usage_batches (
+        writer TEXT PRIMARY KEY,
+        sequence INTEGER NOT NULL,
+        hour INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -26,6 +26,7 @@ import type {
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
   WriteResult,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
@@ -41,12 +42,14 @@ import { SqlitePetJson } from "./pet-json.ts";
 import { Pets } from "./pets.ts";
 import { SqliteSettingsStore } from "./settings.ts";
 import { isBusy } from "./sqlite-errors.ts";
+import { SqliteUsageHistoryStore } from "./usage-history.ts";
 
 export interface SqliteStores {
   readonly store: Store;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly petJson: SqlitePetJson;
   close(): Promise<void>;
 }
@@ -61,19 +64,27 @@ export function openSqlite(path: string): SqliteStores {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  const usageOptions = { ...shared, synchronous: "NORMAL", cacheKiB: 2 * 1024 } as const;
   const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
   const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
     audit: new SqliteAuditStore(connection),
     settings: new SqliteSettingsStore(connection),
   }));
+  const usageHistory = openDatabaseFor(
+    path,
+    usageOptions,
+    (connection) => new SqliteUsageHistoryStore(connection),
+  );
   return {
     store,
     keys,
     audit,
     settings,
+    usageHistory,
     petJson: store.petJson,
     async close() {
+      usageHistory.close();
       keys.close();
       await store.close();
     },
