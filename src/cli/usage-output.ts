@@ -1,5 +1,6 @@
 import { printable } from "../config/usage-error.ts";
 import { grouped } from "../config/value-types.ts";
+import { formatTime } from "../contract/formatting.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
 import {
@@ -11,7 +12,7 @@ import {
   type UsagePeriod,
   type UsageRow,
 } from "../domain/usage-history.ts";
-import { columns, formatTime } from "./output.ts";
+import { columns } from "./output.ts";
 
 /** A key in `petstore usage --by key`. */
 export interface KeyTotalsView extends KeyTotals {

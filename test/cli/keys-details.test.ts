@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { generateSecret } from "../../src/domain/api-keys.ts";
 import type { KeyView } from "../../src/domain/key-view.ts";
 import { decide, newUsage } from "../../src/domain/rate-limit.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, petstore, temporaryDirectory } from "./cli.ts";
-import { createKey, FREE_KEY, saveUsage, showKey } from "./keys.ts";
+import { createKey, FREE_KEY, paths, saveUsage, showKey } from "./keys.ts";
 
 // Processes take long to start on a busy machine.
 setDefaultTimeout(30_000);
@@ -252,6 +253,24 @@ describe("keys list", () => {
     ["--banned", []],
   ] as const)("%s", async (flags, expected) => {
     expect(await idsWith(await threeKeys(), ...flags.split(" "))).toEqual([...expected]);
+  });
+
+  test("the last use comes from the usage history", async () => {
+    const cli = await threeKeys();
+    const lastUsedAt = cli.clock.now();
+    const { usageHistory, close } = openSqlite(paths(cli).store);
+    const keys = [{ keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt, byOperation: [] }];
+    await usageHistory.addUsage({ writer: "test", sequence: 1, hour: lastUsedAt, keys });
+    await close();
+    expect((await cli.json<KeyView[]>("keys", "list")).map((key) => key.lastUsedAt)).toEqual([
+      "2026-11-16T12:00:00.000Z",
+      null,
+      null,
+    ]);
+    expect((await cli.run(["keys", "show", "1"])).out).toContain("\nLast used    2026-11-16T12:00:00.000Z\n");
+    expect(await idsWith(cli, "--unused-since", "1h")).toEqual([]);
+    cli.clock.advance(3_600_001);
+    expect(await idsWith(cli, "--unused-since", "1h")).toEqual([1, 2, 3]);
   });
 
   test("--banned: the keys that are banned now", async () => {
