@@ -4,9 +4,11 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { positionalUsage } from "../src/cli/command.ts";
 import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
-import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
+import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, type Options, variableOf } from "../src/config/parse-options.ts";
 import {
@@ -114,6 +116,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   commands: table(["Command", "Purpose"], commandRows()),
   "key-options": optionTable(KEY_OPTIONS),
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
+  "usage-options": optionTable(USAGE_OPTIONS),
   "audit-options": optionTable(AUDIT_OPTIONS),
   "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
@@ -210,7 +213,7 @@ function optionRow([flag, option]: [string, Option]): string[] {
 
 function commandRows(): string[][] {
   return COMMANDS.map(({ name, positionals, summary }) => [
-    code(["petstore", name, ...Object.keys(positionals)].join(" ")),
+    code(["petstore", name, ...positionalUsage(positionals)].join(" ")),
     summary,
   ]);
 }

@@ -16,6 +16,7 @@ import type {
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
+import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -57,7 +58,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
       ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log })
       : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
     opened.push(rateLimiter);
-    return { ...stores, rateLimiter, close };
+    return { ...stores, usageHistory: new CachedUsageHistory(stores.usageHistory), rateLimiter, close };
   } catch (error) {
     await close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
     throw error;

@@ -1,6 +1,6 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, OperatorStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -10,6 +10,7 @@ import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
+import { UsageRecorder } from "./usage-history/usage-recorder.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -17,7 +18,8 @@ export interface App {
   readonly keys: KeyStore;
   readonly operators: OperatorStore;
   readonly settings: SettingsStore;
-  /** Finishes the requests in progress, saves usage and closes the databases. */
+  readonly usageHistory: UsageHistoryStore;
+  /** Finishes the requests in progress, saves usage and its history, and closes the databases. */
   close(): Promise<void>;
 }
 
@@ -49,7 +51,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, operators, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -72,6 +74,7 @@ export async function serveOn(
     });
   }
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
+  const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -91,6 +94,7 @@ export async function serveOn(
       maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     },
     isShuttingDown: () => server.isShuttingDown,
+    observe: usageRecorder.observe,
   });
   const stopPolling = followKeyChanges({
     authenticator,
@@ -107,10 +111,14 @@ export async function serveOn(
     keys,
     operators,
     settings,
+    usageHistory,
     async close() {
       await server.close(drainDelayMs);
       stopPolling();
       stopFollowingTls?.();
+      await usageRecorder
+        .close()
+        .catch((error: unknown) => log.error("the usage history is incomplete", { error }));
       await adapters.close();
     },
   };
@@ -119,6 +127,15 @@ export async function serveOn(
 function systemClock(log: Log): Clock {
   return createClock({
     onStep: (byMs) => log.warn("the system clock was changed; windows and bans keep their length", { byMs }),
+  });
+}
+
+function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRecorder {
+  return new UsageRecorder({
+    store,
+    clock,
+    onFailure: (error) => log.warn("the usage history cannot be saved; trying again", { error }),
+    onRecovery: (lostRequests) => log.info("the usage history can be saved again", { lostRequests }),
   });
 }
 

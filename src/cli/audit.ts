@@ -1,5 +1,6 @@
 import { describeStorage, storageOf } from "../config/config.ts";
-import { AUDIT_OPTIONS, KEY_OPTIONS } from "../config/key-options.ts";
+import { AUDIT_OPTIONS } from "../config/history-options.ts";
+import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import { timeOf } from "../config/time-types.ts";
 import { printable } from "../config/usage-error.ts";

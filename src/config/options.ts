@@ -3,7 +3,8 @@ import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
-import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
+import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
 import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
 import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
@@ -179,5 +180,6 @@ export const OPTIONS = {
   ...SETTINGS,
   ...KEY_OPTIONS,
   ...KEY_FILTER_OPTIONS,
+  ...USAGE_OPTIONS,
   ...AUDIT_OPTIONS,
 } as const;

@@ -1,4 +1,5 @@
-import { AUDIT_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
+import { AUDIT_OPTIONS } from "./history-options.ts";
+import { KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
 import { categoryId, newPetStatus, orderId, orderStatus, petId, petName, petStatus } from "./pet-types.ts";
 import { integer } from "./value-types.ts";
