@@ -56,7 +56,7 @@ describe("pets list and pets show", () => {
     expect((await run(cli, "pets list")).out).toBe(
       `ID  NAME                                                          CATEGORY          STATUS
 1   Rex                                                           9007199254740993  -
-2   日本\\u{a}犬                                                    7                 pending
+2   日本\\u{a}犬                                                   7                 pending
 3   ${"x".repeat(59)}…  -1                sold
 `,
     );
