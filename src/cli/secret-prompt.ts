@@ -2,7 +2,8 @@
 const MAX_LENGTH = 4_096;
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";
-const BACKSPACE = /[\u0008\u007f]/;
+/** Terminals send either. */
+const BACKSPACE = "\u0008\u007f";
 
 /** The terminal or the pipe of standard input. */
 export interface SecretInput extends AsyncIterable<string | Uint8Array> {
@@ -32,7 +33,7 @@ async function readLine(input: SecretInput): Promise<string> {
     for (const character of text) {
       if (character === "\n" || character === "\r" || character === CTRL_D) return line;
       if (character === CTRL_C) throw new Interrupted();
-      if (BACKSPACE.test(character)) line = line.slice(0, -1);
+      if (BACKSPACE.includes(character)) line = line.slice(0, -1);
       else if (line.length < MAX_LENGTH) line += character;
     }
   }

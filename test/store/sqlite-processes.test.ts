@@ -65,7 +65,9 @@ test("after a process is killed in the middle of changes of keys, every change h
     plan === "pro" ? [`key.created ${id}`, `key.updated ${id}`] : [`key.created ${id}`],
   );
   expect(changed).toBeGreaterThanOrEqual(100);
-  expect(items.map(({ action, target }) => `${action} ${target?.id}`).toSorted()).toEqual(expected.toSorted());
+  expect(items.map(({ action, target }) => `${action} ${target?.id}`).toSorted()).toEqual(
+    expected.toSorted(),
+  );
   expect(expected).toContain(`key.updated ${changed}`);
   await close();
 }, 30_000);
