@@ -14,9 +14,10 @@ export interface SecretInput extends AsyncIterable<string | Uint8Array> {
 /** Reads one line. A terminal does not show it, and the prompt goes to standard error. */
 export async function readSecret(input: SecretInput, prompt: string): Promise<string> {
   if (input.isTTY !== true) return readLine(input);
-  process.stderr.write(prompt);
+  // Before the prompt: nothing that is typed after it is shown.
   input.setRawMode?.(true);
   try {
+    process.stderr.write(prompt);
     return await readLine(input);
   } finally {
     input.setRawMode?.(false);
