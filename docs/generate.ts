@@ -10,7 +10,13 @@ import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
-import { describeDefault, flagUsage, type Option, type Options, variableOf } from "../src/config/parse-options.ts";
+import {
+  describeDefault,
+  flagUsage,
+  type Option,
+  type Options,
+  variableOf,
+} from "../src/config/parse-options.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_LIFETIME_MS,

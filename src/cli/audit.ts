@@ -65,7 +65,13 @@ function entryJson({ id, at, actor, action, target, before, after }: AuditEntry)
 }
 
 function row({ at, action, target, actor, before, after }: AuditEntry): string[] {
-  return [formatTime(at), action, describeTarget(target), describeActor(actor), describeChanges(before, after)];
+  return [
+    formatTime(at),
+    action,
+    describeTarget(target),
+    describeActor(actor),
+    describeChanges(before, after),
+  ];
 }
 
 function describeTarget(target: AuditTarget | undefined): string {

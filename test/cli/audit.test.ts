@@ -44,7 +44,10 @@ test("audit --json: every field, null where there is no value", async () => {
     before: { revokedAt: null },
     after: { revokedAt: "2026-11-15T14:00:00.000Z" },
   });
-  expect(updated).toMatchObject({ before: { owner: "bob", labels: [] }, after: { owner: null, labels: ["eu", "web"] } });
+  expect(updated).toMatchObject({
+    before: { owner: "bob", labels: [] },
+    after: { owner: null, labels: ["eu", "web"] },
+  });
 });
 
 test.each([

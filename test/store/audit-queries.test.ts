@@ -27,7 +27,9 @@ describe("SQLite", () => {
     using database = new Database(":memory:", { safeIntegers: true, strict: true });
     for (const { sql } of MIGRATIONS) database.run(sql);
     const { sql, values } = auditPage({ ...query, limit: 50 }, (n) => `?${n}`);
-    const steps = database.query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+    const steps = database
+      .query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`)
+      .all(...values);
     const plan = steps.map(({ detail }) => detail).join("; ");
     expect(plan).toMatch(new RegExp(`^(SEARCH|SCAN) audit USING INDEX ${index}\\b`));
     expect(plan).not.toContain("TEMP B-TREE");

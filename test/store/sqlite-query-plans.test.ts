@@ -39,8 +39,8 @@ function planOf(connection: Connection, sql: string): string {
 }
 
 /**
- * These scan on purpose: all keys, all secrets, a list of identifiers, the last use of all keys, the single revisions, the
- * last pet, the first idempotency records, and the last batch of each server process.
+ * These scan on purpose: all keys, all secrets, a list of identifiers, the last use of all keys, the single revisions,
+ * the last pet, the first idempotency records, and the last batch of each server process.
  */
 const SCANS = [
   /^SELECT .* FROM api_keys ORDER BY id$/,
