@@ -174,9 +174,7 @@ export async function serveOn(
       await stopPublic(drainDelayMs);
       await admin?.close();
       stopFollowingTls?.();
-      await usageRecorder
-        .close()
-        .catch((error: unknown) => log.event("usage-history.incomplete", { error }));
+      await usageRecorder.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
       await adapters.close();
     },
   };
