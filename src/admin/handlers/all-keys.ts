@@ -1,8 +1,8 @@
 import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
 import type { KeyStore } from "../../domain/ports.ts";
 
-/** About 20 MB. More keys are read each time. */
-const MAX_KEPT = 50_000;
+/** About 8 MB. More keys are read each time. */
+const MAX_KEPT = 20_000;
 const KEPT_MS = 60_000;
 /** Greater than every revision, so that nothing has changed since. */
 const LATEST = Number.MAX_SAFE_INTEGER;
