@@ -88,7 +88,9 @@ describe("a command line", () => {
   });
 
   test("the form and the place of a flag do not matter", () => {
-    const flagsWithValue = Object.entries<Option>(OPTIONS).filter(([, { type }]) => type.placeholder !== undefined);
+    const flagsWithValue = Object.entries<Option>(OPTIONS).filter(
+      ([, { type }]) => type.placeholder !== undefined,
+    );
     const flag = fc.constantFrom(...flagsWithValue.map(([name]) => name));
     const value = fc.string().filter((value) => !value.startsWith("--"));
     const part = fc.oneof(
