@@ -3,10 +3,19 @@ import { readTextFile } from "./config/text-file.ts";
 import { UsageError } from "./config/usage-error.ts";
 import { prepareDataDirectory, warnIfOpenToOthers } from "./data-directory.ts";
 import type { BanRules } from "./domain/rate-limit.ts";
-import type { Clock, KeyStore, RateLimiter, SettingsStore, Store } from "./domain/ports.ts";
+import type {
+  AuditStore,
+  Clock,
+  KeyStore,
+  RateLimiter,
+  SettingsStore,
+  Store,
+  UsageHistoryStore,
+} from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
+import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -15,7 +24,9 @@ export interface Adapters extends Stores {
 export interface Stores {
   readonly store: Store;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly petJson: PetJsonSource;
   close(): Promise<void>;
 }
@@ -45,7 +56,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
       ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log })
       : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
     opened.push(rateLimiter);
-    return { ...stores, rateLimiter, close };
+    return { ...stores, usageHistory: new CachedUsageHistory(stores.usageHistory), rateLimiter, close };
   } catch (error) {
     await close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
     throw error;

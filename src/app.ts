@@ -1,6 +1,6 @@
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -10,13 +10,15 @@ import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
+import { UsageRecorder } from "./usage-history/usage-recorder.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
   readonly settings: SettingsStore;
-  /** Finishes the requests in progress, saves usage and closes the databases. */
+  readonly usageHistory: UsageHistoryStore;
+  /** Finishes the requests in progress, saves usage and its history, and closes the databases. */
   close(): Promise<void>;
 }
 
@@ -48,7 +50,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -71,6 +73,7 @@ export async function serveOn(
     });
   }
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
+  const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -90,6 +93,7 @@ export async function serveOn(
       maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     },
     isShuttingDown: () => server.isShuttingDown,
+    observe: usageRecorder.observe,
   });
   const stopPolling = followKeyChanges({
     authenticator,
@@ -105,10 +109,14 @@ export async function serveOn(
     url: baseUrl,
     keys,
     settings,
+    usageHistory,
     async close() {
       await server.close(drainDelayMs);
       stopPolling();
       stopFollowingTls?.();
+      await usageRecorder
+        .close()
+        .catch((error: unknown) => log.error("the usage history is incomplete", { error }));
       await adapters.close();
     },
   };
@@ -117,6 +125,15 @@ export async function serveOn(
 function systemClock(log: Log): Clock {
   return createClock({
     onStep: (byMs) => log.warn("the system clock was changed; windows and bans keep their length", { byMs }),
+  });
+}
+
+function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRecorder {
+  return new UsageRecorder({
+    store,
+    clock,
+    onFailure: (error) => log.warn("the usage history cannot be saved; trying again", { error }),
+    onRecovery: (lostRequests) => log.info("the usage history can be saved again", { lostRequests }),
   });
 }
 

@@ -1,6 +1,7 @@
 import { Unavailable } from "../contract/errors.ts";
 import { copyOf } from "../copy-string.ts";
 import {
+  type Access,
   type ApiKey,
   type Environment,
   hashSecret,
@@ -22,6 +23,7 @@ export interface ApiKeyPrincipal {
   readonly subject: Subject;
   readonly plan: PlanName;
   readonly limits: Limits;
+  readonly access: Access;
 }
 
 /** Why a request has no principal. */
@@ -110,10 +112,11 @@ export class Authenticator {
     return key ? this.#checkValidity(key) : this.#lookUp({ secret, authorization, client });
   }
 
-  #checkValidity({ keyId, plan, limits, validUntil }: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+  #checkValidity(key: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+    const { keyId, plan, limits, access, validUntil } = key;
     // Most keys are valid for ever, and reading the clock takes as long as the look-up.
     if (validUntil !== Infinity && this.#options.clock.now() >= validUntil) return "invalid_api_key";
-    return { keyId, subject: { kind: "key", id: keyId }, plan, limits };
+    return { keyId, subject: { kind: "key", id: keyId }, plan, limits, access };
   }
 
   /** A secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones. */
@@ -153,8 +156,8 @@ export class Authenticator {
         return "invalid_api_key";
       }
       const { key } = credential;
-      const { id: keyId, plan } = key;
-      const found = { keyId, plan, limits: limitsOf(key, plans), validUntil: validUntil(credential) };
+      const { id: keyId, plan, access } = key;
+      const found = { keyId, plan, limits: limitsOf(key, plans), access, validUntil: validUntil(credential) };
       if (isCurrent) this.#verified.set(secret, found, revision);
       return this.#checkValidity(found);
     });

@@ -4,17 +4,10 @@ import { describeStorage, pathsOf, type StorageConfig } from "../config/config.t
 import { SETTINGS } from "../config/options.ts";
 import { Unavailable } from "../contract/errors.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
+import type { KeyUsage, UsageUnavailable } from "../domain/key-view.ts";
 import type { Clock, RateLimiter, UsageStore } from "../domain/ports.ts";
 import { DEFAULT_BAN, LONGEST_BAN_MS, unban, type Usage } from "../domain/rate-limit.ts";
 import { errorMessage } from "./error-message.ts";
-
-/** By key ID. A key that is not in the map has not been used. */
-export type KeyUsage = ReadonlyMap<number, Usage>;
-
-/** The usage cannot be read. */
-export interface UsageUnavailable {
-  readonly reason: string;
-}
 
 export function usageWarning({ reason }: UsageUnavailable): string {
   return `${reason} (usage, strikes and bans are unknown)`;

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
@@ -6,7 +7,8 @@ import type { Context, Outcome } from "./command.ts";
 import { createLog } from "../log.ts";
 import { errorMessage, isBug, systemErrorField } from "./error-message.ts";
 import { runProgram } from "./program.ts";
-import { hangupIsIgnored, stopOnSignals } from "./signals.ts";
+import { Interrupted, readSecret } from "./secret-prompt.ts";
+import { EXIT_CODE, hangupIsIgnored, stopOnSignals } from "./signals.ts";
 
 /** Resolves when the text has left the process: an earlier exit would truncate a pipe at 64 KiB. */
 function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
@@ -26,6 +28,16 @@ function processStatus(): string {
   }
 }
 
+/** A container can run as a user that has no name. */
+function userName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    const uid = process.getuid?.();
+    return uid === undefined ? undefined : `user ${uid}`;
+  }
+}
+
 function createContext(): Context {
   return {
     variables: processVariables(),
@@ -33,6 +45,8 @@ function createContext(): Context {
     print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),
     isTerminal: process.stdout.isTTY,
+    user: userName(),
+    readSecret: (prompt) => readSecret(process.stdin, prompt),
     stopSignal: (drainDelayMs) =>
       stopOnSignals(
         {
@@ -56,6 +70,7 @@ async function exitCode(run: () => Promise<Outcome>): Promise<number> {
   } catch (error) {
     // A reader that closes its end early, as `head` does, is not a failure.
     if (systemErrorField(error, "code") === "EPIPE") return 0;
+    if (error instanceof Interrupted) return EXIT_CODE.SIGINT;
     if (isBug(error)) await logUncaught(error);
     await writeError(errorMessage(error));
     return 1;

@@ -4,17 +4,21 @@ import { joined, quoted, UsageError } from "../config/usage-error.ts";
 import { checkVariables } from "../config/variables.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Arguments, parseArguments } from "./arguments.ts";
+import { audit } from "./audit.ts";
 import type { Command, Context, Outcome } from "./command.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys-create.ts";
+import { keysFind } from "./keys-find.ts";
 import { keysList } from "./keys-list.ts";
 import { keysRevoke } from "./keys-revoke.ts";
 import { keysRoll } from "./keys-roll.ts";
 import { keysSetPlan } from "./keys-set-plan.ts";
 import { keysShow } from "./keys-show.ts";
 import { keysUnban } from "./keys-unban.ts";
+import { keysUpdate } from "./keys-update.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
+import { usage } from "./usage.ts";
 
 /** In the order of the overview. */
 export const COMMANDS: readonly Command[] = [
@@ -22,10 +26,14 @@ export const COMMANDS: readonly Command[] = [
   keysCreate,
   keysList,
   keysShow,
-  keysRevoke,
-  keysRoll,
+  keysFind,
+  keysUpdate,
   keysSetPlan,
+  keysRoll,
+  keysRevoke,
   keysUnban,
+  audit,
+  usage,
   openapi,
 ];
 

@@ -1,26 +1,16 @@
 import { BASE_PATH } from "../contract/operations.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
-import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
+import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
+import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
-import {
-  boolean,
-  choice,
-  directory,
-  duration,
-  file,
-  integer,
-  limitPair,
-  list,
-  requestCount,
-  text,
-} from "./value-types.ts";
+import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 /** Both environments run on one machine side by side. */
 export const DEFAULT_PORT: Readonly<Record<Environment, number>> = { production: 8080, staging: 8081 };
@@ -183,30 +173,11 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
-/** Further options of `petstore keys …`. */
-export const KEY_OPTIONS = {
-  name: { type: text("NAME", 100), help: "Purpose of the key, shown in lists" },
-  plan: { type: choice("PLAN", PLANS), help: "Plan of the key" },
-  "per-minute": {
-    type: requestCount,
-    help: "Requests per minute; only for the Enterprise plan, where it is required",
-  },
-  "per-day": {
-    type: requestCount,
-    help: "Requests per day; only for the Enterprise plan, where it is required",
-  },
-  expires: {
-    type: duration({ min: SECOND, max: 3_650 * DAY }),
-    defaultText: "never",
-    help: "Time from now until the key expires",
-  },
-  overlap: {
-    type: duration({ min: 0, max: 30 * DAY }),
-    default: DAY,
-    help: "Time for which the previous secrets stay valid",
-  },
-  json: { type: boolean, default: false, help: "Print JSON" },
-} as const satisfies Options;
-
 /** Every option. A flag means the same in every command. */
-export const OPTIONS = { ...SETTINGS, ...KEY_OPTIONS } as const;
+export const OPTIONS = {
+  ...SETTINGS,
+  ...KEY_OPTIONS,
+  ...KEY_FILTER_OPTIONS,
+  ...USAGE_OPTIONS,
+  ...AUDIT_OPTIONS,
+} as const;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { PlanName } from "../../src/domain/plans.ts";
 import { type ApiResponse, type Service, startService } from "../service.ts";
+import { BY } from "../key-store-arguments.ts";
 
 let service: Service;
 beforeAll(async () => void (service = await startService()));
@@ -99,7 +100,7 @@ describe("plans", () => {
   test("a new plan keeps the usage and takes effect within a second", async () => {
     const { id, secret } = await service.newKey({ plan: "free", limits: undefined as never });
     for (let i = 0; i < 10; i++) await list(secret);
-    await service.app.keys.updateKey(id, { plan: "pro" });
+    await service.app.keys.updateKey(id, { plan: "pro" }, BY);
     const changed = await eventually(
       () => list(secret),
       (response) => rateLimitOf(response)[0] === 300,
@@ -110,7 +111,7 @@ describe("plans", () => {
   test("a revoked key is rejected within a second", async () => {
     const { id, secret } = await service.newKey();
     expect((await list(secret)).status).toBe(200);
-    await service.app.keys.updateKey(id, { revokedAt: service.clock.now() });
+    await service.app.keys.updateKey(id, { revokedAt: service.clock.now() }, BY);
     const response = await eventually(
       () => list(secret),
       ({ status }) => status === 401,
@@ -229,7 +230,7 @@ describe("the temporary ban", () => {
     for (let strike = 1; strike <= 10; strike++) await list(key);
     service.clock.advance(60_000);
     expect((await list(key)).json).toMatchObject({ code: "key_banned" });
-    await service.app.keys.updateKey(id, { unbannedAt: service.clock.now() });
+    await service.app.keys.updateKey(id, { unbannedAt: service.clock.now() }, BY);
     await eventually(
       () => list(key),
       ({ status }) => status === 200,

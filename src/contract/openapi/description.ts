@@ -62,6 +62,9 @@ const authentication = lines(
   "first, then applies the rate limits, then looks at the path: a request without a key gets 401 on an unknown path too.",
   "",
   "A key is shown once, when it is created. When a key is rotated, its old and its new secret both work for a time.",
+  "",
+  "A key is read-only if it was created so: it may use `GET`, `HEAD` and `OPTIONS`. Every other method is 403",
+  "`read_only_key`, on an unknown path too, and counts against the rate limit.",
 );
 
 export function planTable({ free, pro, business, anonymous }: DocumentedSettings["plans"]): string {

@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/resources.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
   OrderPlacement,
@@ -8,10 +9,12 @@ import type {
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
+import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
 import { Orders } from "./orders.ts";
@@ -19,11 +22,14 @@ import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
 import { QueryTimeout } from "./query-timeout.ts";
 import { PostgresSettingsStore } from "./settings.ts";
+import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores {
   readonly store: Store;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   close(): Promise<void>;
 }
 
@@ -39,7 +45,7 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects, migrates the tables, and opens the two stores, which share the connections. */
+/** Connects, migrates the tables, and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PoolsOptions = {}): Promise<PostgresStores> {
   const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
   let sql: SQL | undefined;
@@ -59,7 +65,9 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
   return {
     store,
     keys: new PostgresKeyStore(pools),
+    audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
+    usageHistory: new PostgresUsageHistoryStore(pools),
     close: () => store.close(),
   };
 }

@@ -18,6 +18,7 @@ import {
 } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
   OrderPlacement,
@@ -25,11 +26,13 @@ import type {
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
   WriteResult,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
+import { SqliteAuditStore } from "./audit.ts";
 import { ChangeCounters } from "./change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
@@ -39,18 +42,21 @@ import { SqlitePetJson } from "./pet-json.ts";
 import { Pets } from "./pets.ts";
 import { SqliteSettingsStore } from "./settings.ts";
 import { isBusy } from "./sqlite-errors.ts";
+import { SqliteUsageHistoryStore } from "./usage-history.ts";
 
 export interface SqliteStores {
   readonly store: Store;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly petJson: SqlitePetJson;
   close(): Promise<void>;
 }
 
 /** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
 const BUSY_TIMEOUT_MS = 25;
-/** Keys are changed by commands, which can wait for a busy server. */
+/** Operators who change a key can wait for a busy server. */
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
@@ -58,17 +64,27 @@ export function openSqlite(path: string): SqliteStores {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  const usageOptions = { ...shared, synchronous: "NORMAL", cacheKiB: 2 * 1024 } as const;
   const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
-  const { keys, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
+  const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
+    audit: new SqliteAuditStore(connection),
     settings: new SqliteSettingsStore(connection),
   }));
+  const usageHistory = openDatabaseFor(
+    path,
+    usageOptions,
+    (connection) => new SqliteUsageHistoryStore(connection),
+  );
   return {
     store,
     keys,
+    audit,
     settings,
+    usageHistory,
     petJson: store.petJson,
     async close() {
+      usageHistory.close();
       keys.close();
       await store.close();
     },
