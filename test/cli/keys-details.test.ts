@@ -320,7 +320,7 @@ describe("keys list", () => {
   test("--banned: the keys that are banned now", async () => {
     const cli = await threeKeys();
     const usage = newUsage();
-    const rules = { strikes: 2, graceMs: 0, lengthMs: 300_000 };
+    const rules = { strikes: 2, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
     for (let i = 0; i < 4; i++) {
       cli.clock.advance(1);
       decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
