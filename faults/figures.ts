@@ -21,10 +21,11 @@ export interface Measurement extends Period {
   readonly control: ControlServer;
 }
 
-const NORMAL = /^(?:serving|stopping|stopped)$/;
-const OUTAGE = /^(Valkey|PostgreSQL) is unavailable\b/;
-const RECOVERY = /^(?:Valkey|PostgreSQL) is available again\b/;
-const REJECTED = "unavailable";
+const NORMAL = /^(?:server\.(?:started|stopping|stopped)|key\.(?:first-created|changed))$/;
+const OUTAGE = { PostgreSQL: "database.unavailable", Valkey: "valkey.unavailable" } as const;
+const OUTAGES: readonly string[] = Object.values(OUTAGE);
+const RECOVERIES: readonly string[] = ["database.available", "valkey.available"];
+const REJECTED = "request.unavailable";
 /** A fault that is over at once is noticed by the next requests. */
 const NOTICE_MS = 500;
 
@@ -83,7 +84,7 @@ function failFastAttempts(attempts: readonly Attempt[], endedAt: number): Attemp
 }
 
 export function outageLines(lines: readonly LogLine[], database: Database): LogLine[] {
-  return lines.filter(({ event }) => OUTAGE.exec(event)?.[1] === database);
+  return lines.filter(({ event }) => event === OUTAGE[database]);
 }
 
 function outagesOf(database: Database, lines: readonly LogLine[], period: Period) {
@@ -101,15 +102,15 @@ function isDuring(line: LogLine, { beganAt, endedAt }: Period): boolean {
 
 function causesOf(lines: readonly LogLine[]): string[] {
   const rejections = lines.filter(({ event }) => event === REJECTED);
-  return [...new Set(rejections.flatMap(({ details }) => /"message":"([^"]*)"/.exec(details)?.[1] ?? []))];
+  return [...new Set(rejections.flatMap(({ text }) => /"reason":"([^"]*)"/.exec(text)?.[1] ?? []))];
 }
 
 /** From the end of the fault to its last sign: an error, or a server's log message that it has recovered. */
 function recoveryOf(attempts: readonly Attempt[], { logs }: Fleet, period: Period): number | undefined {
   const errors = attempts.filter(isError).map(({ endedAt }) => endedAt);
   const recoveries = logs.flatMap((log) => {
-    if (!log.some((line) => OUTAGE.test(line.event) && isDuring(line, period))) return [];
-    const times = log.filter(({ event }) => RECOVERY.test(event)).map(timeOf);
+    if (!log.some((line) => OUTAGES.includes(line.event) && isDuring(line, period))) return [];
+    const times = log.filter(({ event }) => RECOVERIES.includes(event)).map(timeOf);
     return times.find((at) => at >= period.endedAt - 1) ?? [];
   });
   const signs = [...errors, ...recoveries];

@@ -11,8 +11,8 @@ export interface LogLine {
   readonly at: number;
   readonly level: string;
   readonly event: string;
-  /** JSON, or empty. */
-  readonly details: string;
+  /** All of the line, as JSON. */
+  readonly text: string;
 }
 
 export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
@@ -31,10 +31,13 @@ export async function startPetstore(flags: readonly string[], under: readonly st
   const [, url = ""] = await child.line(/^ .* (http\S+\/v1)$/);
   // A disk that is mounted for the server alone is visible through /proc.
   const root = under.length === 0 ? "" : `/proc/${child.pid}/root`;
+  const [, adminUrl = ""] = /^ {2}Admin +(http\S+)/m.exec(child.output) ?? [];
   const [, keyFile] = /^ {2}(\/.*-first-key)$/m.exec(child.output) ?? [];
   return {
     /** Base address, `/v1` included. */
     url,
+    /** Of the listener for operators; empty if it is off. */
+    adminUrl,
     /** The first API key, if this server created it. Its file is printed together with the address. */
     key: keyFile && readFileSync(root + keyFile, "utf8").trim(),
     pid: child.pid,
@@ -44,11 +47,11 @@ export async function startPetstore(flags: readonly string[], under: readonly st
   };
 }
 
-/** `2026-11-15T13:40:34.829Z info serving {"version":"1.0.0"}` */
-function parseLogLine(line: string): LogLine | undefined {
-  const match = /^(\S+Z) (\w+) ([^{]*[^{ ]) ?(.*)$/.exec(line);
-  const [, time = "", level = "", event = "", details = ""] = match ?? [];
-  return match ? { at: Date.parse(time), level, event, details } : undefined;
+/** Undefined for the other lines that a server prints. */
+function parseLogLine(text: string): LogLine | undefined {
+  if (!text.startsWith('{"time":')) return undefined;
+  const { time, level, event } = JSON.parse(text);
+  return { at: Date.parse(time), level, event, text };
 }
 
 export async function runPetstore(...args: string[]): Promise<{ code: number; out: string; err: string }> {

@@ -7,6 +7,7 @@ import type {
   AuditStore,
   Clock,
   KeyStore,
+  OperatorStore,
   RateLimiter,
   SettingsStore,
   Store,
@@ -14,20 +15,28 @@ import type {
 } from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
+import { CommitMonitor, EngineMonitor } from "./metrics/engine-monitor.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
+import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
+  /** Of the engine that counts for the rate limits. */
+  readonly limits: EngineMonitor;
 }
 
 export interface Stores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
   readonly usageHistory: UsageHistoryStore;
   readonly petJson: PetJsonSource;
+  /** Of the engine that stores the data. */
+  readonly database: EngineMonitor;
+  readonly commits: CommitMonitor;
   close(): Promise<void>;
 }
 
@@ -52,13 +61,15 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     }
     const stores = await openStores(config, log);
     opened.push(stores);
+    const limits = new EngineMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
-      ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log })
+      ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log, monitor: limits })
       : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
     opened.push(rateLimiter);
-    return { ...stores, usageHistory: new CachedUsageHistory(stores.usageHistory), rateLimiter, close };
+    const usageHistory = new CachedUsageHistory(stores.usageHistory);
+    return { ...stores, usageHistory, rateLimiter, limits, close };
   } catch (error) {
-    await close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
+    await close().catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
   }
 }
@@ -76,19 +87,36 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
   if (storage.databaseUrl === undefined) {
     prepareDataDirectory(storage, log);
     const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
-    return openSqlite(pathsOf(storage).store);
+    const database = new EngineMonitor("SQLite");
+    const commits = new CommitMonitor();
+    const opened = openSqlite(pathsOf(storage).store, {
+      onCommit(writes, ms) {
+        commits.committed(writes, ms);
+        database.responded(ms);
+      },
+    });
+    commits.queueLength = opened.commitQueueLength;
+    return { ...opened, database, commits };
   }
   const { openPostgres } = await import("./store/postgres/postgres-store.ts");
+  const database = new EngineMonitor("PostgreSQL");
+  const commits = new CommitMonitor();
   const opened = await openPostgres(storage.databaseUrl, {
     schema: storage.environment,
-    onStateChange: (change) =>
-      change.state === "down"
-        ? log?.warn("PostgreSQL is unavailable; responding 503 until it is available again", {
-            cause: messageOf(change.cause),
-          })
-        : log?.info("PostgreSQL is available again", { afterMs: change.afterMs }),
+    onCommit: (writes, ms) => commits.committed(writes, ms),
+    onResponse: (ms) => database.responded(ms),
+    onStateChange(change) {
+      database.isAvailable = change.state === "up";
+      if (change.state === "down") {
+        log?.event("database.unavailable", { database: "PostgreSQL", cause: messageOf(change.cause) });
+      } else {
+        log?.event("database.available", { database: "PostgreSQL", afterMs: change.afterMs });
+      }
+    },
   });
-  return { ...opened, petJson: petJsonOf(opened.store) };
+  commits.queueLength = opened.commitQueueLength;
+  database.queueLength = opened.queueLength;
+  return { ...opened, petJson: petJsonOf(opened.store), database, commits };
 }
 
 /** One server per folder: two would each apply the rate limits in full, and neither would see the other's writes. */
@@ -105,13 +133,11 @@ async function memoryRateLimiter(
   { hasUsageStore, keys, clock, log }: { hasUsageStore: boolean; keys: KeyStore; clock: Clock; log: Log },
 ) {
   if (config.databaseUrl !== undefined) {
-    log.warn("each server applies the rate limits on its own; set --limits-url to share them");
+    log.event("rate-limits.not-shared");
   }
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   if (!hasUsageStore) {
-    log.warn("another server saves its usage in this folder; this server keeps usage in memory only", {
-      folder: config.dataDir,
-    });
+    log.event("usage.in-memory", { folder: config.dataDir });
     return createMemoryRateLimiter({ clock, ban: config.ban });
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
@@ -119,7 +145,7 @@ async function memoryRateLimiter(
     clock,
     ban: config.ban,
     usageStore: openUsageStore(pathsOf(config).usageStore),
-    onUsageStoreError: (error) => log.warn("usage cannot be saved; trying again", { error }),
+    onUsageStoreError: (error) => log.event("usage.save-failed", { error }),
   });
   try {
     await applyMissedUnbans(rateLimiter, keys, clock);
@@ -143,27 +169,26 @@ async function applyMissedUnbans(
   }
 }
 
-function valkeyRateLimiter(
+async function valkeyRateLimiter(
   config: Config,
   urls: readonly string[],
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, monitor }: { clock: Clock; log: Log; monitor: EngineMonitor },
 ) {
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
-  return openValkey({ environment, urls, caFile, ban, clock, timeoutMs }, (state, cause) =>
-    state === "unavailable"
-      ? log.warn(...unavailableMessage(messageOf(cause)))
-      : log.info("Valkey is available again; rate limits are shared"),
-  );
+  const onResponse = (ms: number) => monitor.responded(ms);
+  const options = { environment, urls, caFile, ban, clock, timeoutMs, onResponse };
+  const rateLimiter = await openValkey(options, (state, reason) => {
+    monitor.isAvailable = state === "available";
+    const cause = messageOf(reason);
+    if (state === "available") log.event("valkey.available");
+    else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
+  });
+  monitor.queueLength = () => rateLimiter.queueLength;
+  return rateLimiter;
 }
 
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
-
-function unavailableMessage(cause: string): [string, { cause: string }?] {
-  return MISCONFIGURED.test(cause)
-    ? [`Valkey rejects commands (${cause}); each server applies the rate limits on its own`]
-    : ["Valkey is unavailable; each server applies the rate limits on its own", { cause }];
-}
 
 function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
@@ -176,13 +201,15 @@ export interface ValkeyOptions {
   readonly ban: BanRules;
   readonly clock: Clock;
   readonly timeoutMs: number;
+  /** Is called after each batch of decisions. */
+  readonly onResponse?: (ms: number) => void;
 }
 
 /** One URL is a single server, several are nodes of a cluster. */
 export async function openValkey(
   options: ValkeyOptions,
   onStateChange: (state: "available" | "unavailable", cause?: unknown) => void,
-): Promise<RateLimiter> {
+): Promise<ValkeyRateLimiter> {
   const { environment, urls, caFile, ...rest } = options;
   const [only] = urls;
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");

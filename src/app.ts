@@ -1,7 +1,10 @@
+import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
+import type { Setting } from "./admin/operations.ts";
+import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
@@ -9,6 +12,7 @@ import { createLog, type Log } from "./log.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
+import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 import { UsageRecorder } from "./usage-history/usage-recorder.ts";
 
@@ -16,8 +20,12 @@ export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly operators: OperatorStore;
   readonly settings: SettingsStore;
   readonly usageHistory: UsageHistoryStore;
+  readonly metrics: AppMetrics;
+  /** Undefined if it is off. */
+  readonly admin: AdminListener | undefined;
   /** Finishes the requests in progress, saves usage and its history, and closes the databases. */
   close(): Promise<void>;
 }
@@ -26,6 +34,8 @@ export interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly requestTimeoutMs?: number;
+  /** What the console shows of the settings. */
+  readonly shownSettings?: readonly Setting[];
 }
 
 /** On every response. */
@@ -39,7 +49,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close().catch((closeError: unknown) => log.error("cannot close", { error: closeError }));
+    await adapters
+      .close()
+      .catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
   }
 }
@@ -48,30 +60,37 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 export async function serveOn(
   adapters: Adapters,
   config: Config,
-  { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
+  { clock, log, requestTimeoutMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
   const { host, port, drainDelayMs } = config;
+  const tls = config.tls && readTlsFiles(config.tls);
   const server = new HttpServer({
     host,
     port,
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
-    tls: config.tls && readTlsFiles(config.tls),
+    tls,
     maxConnections: config.maxConnections,
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
     onLimit: (event) => logConnectionLimit(log, event),
-    onError: (error) => log.error("a connection failed", { error }),
+    onError: (error) => log.event("connection.failed", { error }),
   });
   if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
-    log.warn("--max-connections is lowered to what the limit of open files allows", {
-      maxConnections: server.maxConnections,
-    });
+    log.event("connections.limit-lowered", { maxConnections: server.maxConnections });
   }
+  const metrics = startMetrics({
+    version: packageJson.version,
+    environment,
+    server,
+    authenticator,
+    adapters,
+    clock,
+  });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
@@ -85,6 +104,12 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
+    observe(record, response) {
+      metrics.requests.observe(record, response);
+      usageRecorder.observe(record, response);
+    },
+    onProtocolError: metrics.requests.countProtocolError,
+    responseCacheStatistics: metrics.responseCache,
     docsSettings: {
       environment,
       servers: serversOf(config, baseUrl),
@@ -93,69 +118,98 @@ export async function serveOn(
       maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     },
     isShuttingDown: () => server.isShuttingDown,
-    observe: usageRecorder.observe,
   });
-  const stopPolling = followKeyChanges({
+  const keyChanges = followKeyChanges({
     authenticator,
     rateLimiter,
     clock,
-    onUnreadable: (error) => log.warn("key changes cannot be read; trying again", { error }),
-    onReadable: () => log.info("key changes can be read again"),
-    onUnbanError: (keyId, error) => log.error("a key cannot be unbanned; trying again", { keyId, error }),
+    onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
+    onReadable: () => log.event("key-changes.readable"),
+    onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
-  const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
+  const stopPublic = async (delayMs: number) => {
+    await server.close(delayMs);
+    metrics.stop();
+    keyChanges.stop();
+  };
+  let admin: AdminListener | undefined;
+  try {
+    admin =
+      config.admin &&
+      startAdmin({
+        config,
+        admin: config.admin,
+        adapters,
+        metrics,
+        facts: {
+          environment,
+          version: packageJson.version,
+          startedAt: clock.now(),
+          publicUrl: baseUrl,
+          address: new URL(listenUrl(host, server.port)).host,
+          settings: shownSettings,
+        },
+        clock,
+        log,
+        isDraining: () => server.isShuttingDown,
+        applyKeyChanges: () => keyChanges.applyNow(),
+        tls,
+      });
+  } catch (error) {
+    await stopPublic(0);
+    throw error;
+  }
+  const servers = admin ? [server, admin.server] : [server];
+  const stopFollowingTls = config.tls && followCertificate(config.tls, servers, log);
 
   return {
     url: baseUrl,
     keys,
+    operators,
     settings,
+    metrics,
+    admin,
     usageHistory,
     async close() {
-      await server.close(drainDelayMs);
-      stopPolling();
+      await stopPublic(drainDelayMs);
+      await admin?.close();
       stopFollowingTls?.();
-      await usageRecorder
-        .close()
-        .catch((error: unknown) => log.error("the usage history is incomplete", { error }));
+      await usageRecorder.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
       await adapters.close();
     },
   };
 }
 
 function systemClock(log: Log): Clock {
-  return createClock({
-    onStep: (byMs) => log.warn("the system clock was changed; windows and bans keep their length", { byMs }),
-  });
+  return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
 }
 
 function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRecorder {
   return new UsageRecorder({
     store,
     clock,
-    onFailure: (error) => log.warn("the usage history cannot be saved; trying again", { error }),
-    onRecovery: (lostRequests) => log.info("the usage history can be saved again", { lostRequests }),
+    onFailure: (error) => log.event("usage-history.save-failed", { error }),
+    onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
   });
 }
 
-function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
+function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {
   return followTlsFiles(files, {
     onChange(contents) {
-      server.setTlsCredentials(contents);
-      log.info("new connections get the new TLS certificate", { file: files.certFile });
+      for (const server of servers) server.setTlsCredentials(contents);
+      log.event("tls.certificate-changed", { file: files.certFile });
     },
-    onError: (error) => log.error("the new TLS certificate cannot be used; the one before stays", { error }),
+    onError: (error) => log.event("tls.certificate-invalid", { error }),
   });
 }
 
 function logConnectionLimit(log: Log, { limit, peer, isOver, evicted, rejected }: LimitEvent): void {
   if (limit === "all") {
-    if (isOver) log.info("connections are below --max-connections again", { evicted, rejected });
-    else log.warn("--max-connections is reached; new connections replace idle ones or are closed");
+    if (isOver) log.event("connections.limit-ended", { evicted, rejected });
+    else log.event("connections.limit-reached");
   } else if (isOver) {
-    log.info("no address reaches --max-connections-per-address any more", { rejected });
+    log.event("connections.address-limit-ended", { rejected });
   } else {
-    log.warn("an address has reached --max-connections-per-address; its new connections are closed", {
-      address: peer,
-    });
+    log.event("connections.address-limit-reached", { address: peer });
   }
 }

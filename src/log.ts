@@ -1,8 +1,26 @@
-/** One line per event on standard error: time, level, event, details as JSON. */
+import {
+  LOG_EVENTS,
+  LOG_LEVELS,
+  type LogDetails,
+  type LogEvent,
+  type LogEventName,
+  type LogEventWithoutDetails,
+  type LogFormat,
+  type LogLevel,
+} from "./log-events.ts";
+
+/** One line per event on standard error. */
 export interface Log {
-  info(event: string, details?: Details): void;
-  warn(event: string, details?: Details): void;
-  error(event: string, details?: Details): void;
+  event(name: LogEventWithoutDetails): void;
+  event<N extends LogEventName>(name: N, details: LogDetails<N>): void;
+}
+
+export interface LogOptions {
+  /** By default text if standard error is a terminal, and JSON otherwise. */
+  readonly format?: LogFormat | undefined;
+  /** The least important level to write. */
+  readonly level?: LogLevel | undefined;
+  readonly write?: (line: string) => void;
 }
 
 type Details = Readonly<Record<string, unknown>>;
@@ -12,28 +30,91 @@ const MAX_DETAILS_LENGTH = 16 * 1024;
 const MAX_CAUSES = 8;
 
 /** Logging never throws: an error in it must not keep a request without its response. */
-export function createLog(write: (line: string) => void = (line) => process.stderr.write(line)): Log {
-  const at = (level: string) => (event: string, details?: Details) => {
-    try {
-      write(`${new Date().toISOString()} ${level} ${event}${details ? ` ${format(details)}` : ""}\n`);
-    } catch {
-      // There is no other place to report it.
-    }
+export function createLog({ format, level = "info", write = writeToStandardError }: LogOptions = {}): Log {
+  const line = (format ?? defaultFormat()) === "json" ? jsonLine : textLine;
+  return {
+    event(name: LogEventName, details: Details = {}) {
+      const event: LogEvent = LOG_EVENTS[name];
+      if (LOG_LEVELS.indexOf(event.level) < LOG_LEVELS.indexOf(level)) return;
+      try {
+        write(line(name, event, details));
+      } catch {
+        // There is no other place to report it.
+      }
+    },
   };
-  return { info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-export const silentLog: Log = { info() {}, warn() {}, error() {} };
+export const silentLog: Log = { event() {} };
 
-function format(details: Details): string {
+function writeToStandardError(line: string): void {
+  process.stderr.write(line);
+}
+
+function defaultFormat(): LogFormat {
+  return process.stderr.isTTY ? "text" : "json";
+}
+
+function jsonLine(name: LogEventName, { level, message }: LogEvent, details: Details): string {
+  const time = new Date().toISOString();
+  return `${toJson({ time, level, event: name, message, ...details })}\n`;
+}
+
+function toJson(fields: Details): string {
+  const { time, level, event, message } = fields;
   try {
-    const text = JSON.stringify(details, replacer());
-    return text.length <= MAX_DETAILS_LENGTH
-      ? text
-      : JSON.stringify({ cut: text.slice(0, MAX_DETAILS_LENGTH) });
+    const text = JSON.stringify(fields, replacer());
+    if (text.length <= MAX_DETAILS_LENGTH) return text;
+    return JSON.stringify({ time, level, event, message, cut: text.slice(0, MAX_DETAILS_LENGTH / 2) });
   } catch (error) {
-    return JSON.stringify({ unprintable: String(error) });
+    return JSON.stringify({ time, level, event, message, unprintable: String(error) });
   }
+}
+
+/** For people: the message comes first, and the stack of an error is below it. */
+function textLine(name: LogEventName, { level, message }: LogEvent, details: Details): string {
+  return `${new Date().toISOString()} ${level.padEnd(5)} ${message} [${name}]${textDetails(details)}\n`;
+}
+
+function textDetails(details: Details): string {
+  try {
+    const fields = Object.entries(details).map(([field, value]) => ` ${field}=${textOf(value)}`);
+    const stacks = Object.values(details).map((value) => (value instanceof Error ? stackOf(value) : ""));
+    return cut(fields.join("")) + cut(stacks.join(""));
+  } catch (error) {
+    return ` unprintable=${textOf(String(error))}`;
+  }
+}
+
+function textOf(value: unknown): string {
+  if (value instanceof Error) return textOf(`${value.name}: ${value.message}`);
+  if (typeof value === "string" && PLAIN.test(value)) return value;
+  return escaped(JSON.stringify(value, replacer()) ?? "none");
+}
+
+const PLAIN = /^[\w./:@+,-]+$/;
+/** What a terminal would obey or hide. JSON escapes some of them. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+function escaped(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** Each line of the stack and of its causes, indented. */
+function stackOf(error: Error): string {
+  let text = "";
+  let current: unknown = error;
+  for (let depth = 0; current instanceof Error && depth <= MAX_CAUSES; depth++) {
+    const title = depth === 0 ? "" : `\n    Caused by ${current.name}: ${escaped(current.message)}`;
+    const frames = (current.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+    text += title + frames.map((frame) => `\n    ${escaped(frame.trim())}`).join("");
+    current = current.cause;
+  }
+  return text;
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_DETAILS_LENGTH ? text : `${text.slice(0, MAX_DETAILS_LENGTH)}…`;
 }
 
 /** JSON has no errors, no bigints and no cycles. Of a chain of causes, the first few are written. */

@@ -1,20 +1,32 @@
 import { describe, expect, test } from "bun:test";
-import { createLog } from "../src/log.ts";
+import { LOG_EVENTS } from "../src/log-events.ts";
+import { createLog, type LogOptions } from "../src/log.ts";
 
-function logged(details: Record<string, unknown>): { line: string; details: Record<string, unknown> } {
+function logged(error: unknown, options: LogOptions = {}): string {
   let line = "";
-  createLog((text) => (line = text)).error("event", details);
-  return { line, details: JSON.parse(line.slice(line.indexOf("{"))) };
+  createLog({ format: "json", ...options, write: (text) => (line = text) }).event("connection.failed", {
+    error,
+  });
+  return line;
 }
 
-describe("a log line", () => {
-  test("has the time, the level, the event and the details", () => {
-    expect(logged({ a: 1n }).line).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z error event \{"a":"1"\}\n$/);
+const parsed = (error: unknown) => JSON.parse(logged(error));
+
+describe("a JSON line", () => {
+  test("has the time, the level, the event, its message and its details", () => {
+    expect(parsed(1n)).toEqual({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      level: "error",
+      event: "connection.failed",
+      message: "a connection failed",
+      error: "1",
+    });
+    expect(logged("two\nlines")).toMatch(/^[^\n]*\n$/);
   });
 
   test("has an error with its stack and causes", () => {
     const error = new Error("outer", { cause: new TypeError("inner") });
-    expect(logged({ error }).details).toMatchObject({
+    expect(parsed(error)).toMatchObject({
       error: {
         message: "outer",
         stack: expect.stringContaining("log.test.ts"),
@@ -26,35 +38,115 @@ describe("a log line", () => {
   test("is written for an error whose cause is itself", () => {
     const error = new Error("round");
     error.cause = error;
-    expect(logged({ error }).details).toMatchObject({ error: { message: "round" } });
+    expect(parsed(error)).toMatchObject({ error: { message: "round" } });
   });
 
   test("has 8 causes of a longer chain", () => {
-    let error = new Error("0");
-    for (let i = 1; i < 1_000; i++) error = new Error(String(i), { cause: error });
-    expect(logged({ error }).line.match(/"message"/g)).toHaveLength(9);
+    expect(logged(chainOf(1_000)).match(/"message":"\d+"/g)).toHaveLength(9);
   });
 
   test("is written for circular details, and for a property that throws", () => {
     const circular: Record<string, unknown> = {};
     circular["self"] = circular;
-    expect(logged({ circular }).line).toContain("(seen above)");
-    const hostile = Object.defineProperty(new Error("x"), "message", {
-      get() {
-        throw new Error("hostile");
-      },
+    expect(logged(circular)).toContain("(seen above)");
+    expect(parsed(hostileError())).toMatchObject({
+      event: "connection.failed",
+      unprintable: "Error: hostile",
     });
-    expect(logged({ hostile }).line).toContain("unprintable");
   });
 
-  test("has at most 16 KiB of details", () => {
-    expect(logged({ text: "x".repeat(1_000_000) }).line.length).toBeLessThan(17_000);
+  test("has at most 17,000 characters, and is still JSON", () => {
+    const line = logged('"'.repeat(1_000_000));
+    expect(line.length).toBeLessThan(17_000);
+    expect(JSON.parse(line)).toMatchObject({ event: "connection.failed", cut: expect.any(String) });
   });
+});
+
+describe("a line of text", () => {
+  const text = (error: unknown) => logged(error, { format: "text" });
+
+  test("has the time, the level, the message, the event and its details", () => {
+    expect(text("a-1.2")).toMatch(
+      /^\d{4}-\d\d-\d\dT[\d:.]+Z error a connection failed \[connection\.failed\] error=a-1\.2\n$/,
+    );
+    expect(text("two words")).toEndWith(' error="two words"\n');
+    expect(text(undefined)).toEndWith(" error=none\n");
+  });
+
+  test("has the stack of an error and of its causes below it", () => {
+    const lines = text(new Error("outer", { cause: new TypeError("inner") })).split("\n");
+    expect(lines[0]).toEndWith(' error="Error: outer"');
+    expect(lines[1]).toMatch(/^ {4}at .*log\.test\.ts/);
+    expect(lines.filter((line) => line === "    Caused by TypeError: inner")).toHaveLength(1);
+  });
+
+  test("has 8 causes of a longer chain", () => {
+    expect(text(chainOf(1_000)).match(/Caused by/g)).toHaveLength(8);
+  });
+
+  test("has nothing that a terminal obeys or hides", () => {
+    const hidden = "\u001b[31m \u0007 \u009b \u202e \u2028 \r\n";
+    const line = text(new Error(hidden, { cause: new Error(hidden) }));
+    expect(line.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}]/u);
+    expect(text(hidden).trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}]/u);
+  });
+
+  test("is written for a property that throws, and is at most 33,000 characters long", () => {
+    expect(text(hostileError())).toContain('unprintable="Error: hostile"');
+    expect(text("x".repeat(1_000_000)).length).toBeLessThan(33_000);
+  });
+});
+
+test("a level leaves out the less important events", () => {
+  const events = ["server.stopped", "clock.changed", "connection.failed"] as const;
+  const written = (level: "info" | "warn" | "error") => {
+    const lines: string[] = [];
+    const log = createLog({ format: "json", level, write: (line) => lines.push(line) });
+    log.event("server.stopped", { afterMs: 1 });
+    log.event("clock.changed", { byMs: 1 });
+    log.event("connection.failed", { error: "x" });
+    return lines.map((line) => JSON.parse(line).event);
+  };
+  expect(written("info")).toEqual([...events]);
+  expect(written("warn")).toEqual(events.slice(1));
+  expect(written("error")).toEqual(events.slice(2));
 });
 
 test("a log whose output fails does not throw", () => {
-  const log = createLog(() => {
-    throw new Error("no space left");
+  const log = createLog({
+    write() {
+      throw new Error("no space left");
+    },
   });
-  expect(() => log.error("event", { error: new Error("x") })).not.toThrow();
+  expect(() => log.event("connection.failed", { error: new Error("x") })).not.toThrow();
 });
+
+describe("the events", () => {
+  const events = Object.entries<{ message: string; fields?: readonly string[] }>(LOG_EVENTS);
+
+  test.each(events)("%s is a subject and what happened to it, in lower case", (name, { message }) => {
+    expect(name).toMatch(/^[a-z]+(?:-[a-z]+)*\.[a-z]+(?:-[a-z]+)*$/);
+    expect(message).not.toEndWith(".");
+  });
+
+  test("no field of an event replaces one that every line has", () => {
+    const fields = events.flatMap(([, event]) => event.fields ?? []);
+    expect(fields.filter((field) => ["time", "level", "event", "message", "cut"].includes(field))).toEqual(
+      [],
+    );
+  });
+});
+
+function chainOf(length: number): Error {
+  let error = new Error("0");
+  for (let i = 1; i < length; i++) error = new Error(String(i), { cause: error });
+  return error;
+}
+
+function hostileError(): Error {
+  return Object.defineProperty(new Error("x"), "message", {
+    get() {
+      throw new Error("hostile");
+    },
+  });
+}

@@ -1,3 +1,4 @@
+import { CacheStatistics } from "../bounded-cache.ts";
 import { Unavailable } from "../contract/errors.ts";
 import { copyOf } from "../copy-string.ts";
 import {
@@ -74,6 +75,7 @@ export class Authenticator {
   /** By secret. Requests with the same secret wait for one look-up. */
   readonly #lookUps = new Map<string, Promise<ApiKeyPrincipal | AuthFailure>>();
   readonly #queue = new LookUpQueue();
+  readonly cacheStatistics = new CacheStatistics();
   readonly #budget: LookUpBudget;
   #revision: number;
   /** When the key store was last asked for that revision, by the steady clock. */
@@ -102,14 +104,26 @@ export class Authenticator {
     if (authorization === null) return "missing_api_key";
     if (authorization.length === this.#usualLength && authorization.startsWith(this.#usualStart)) {
       const key = this.#verified.get(authorization);
-      if (key) return this.#checkValidity(key);
+      if (key) return this.#found(key);
     }
     if (this.#rejected.has(authorization)) return "invalid_api_key";
     const secret = BEARER.exec(authorization)?.[1];
     if (secret === undefined || secret === "") return "missing_api_key";
     if (!isWellFormedSecret(secret, this.#options.environment)) return "invalid_api_key";
     const key = this.#verified.get(secret);
-    return key ? this.#checkValidity(key) : this.#lookUp({ secret, authorization, client });
+    if (key) return this.#found(key);
+    this.cacheStatistics.misses++;
+    return this.#lookUp({ secret, authorization, client });
+  }
+
+  /** Look-ups of unknown keys that wait. */
+  get lookUpQueueLength(): number {
+    return this.#queue.length;
+  }
+
+  #found(key: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+    this.cacheStatistics.hits++;
+    return this.#checkValidity(key);
   }
 
   #checkValidity(key: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {

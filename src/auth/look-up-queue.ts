@@ -1,5 +1,5 @@
 import { AdmissionFilter } from "../bounded-cache.ts";
-import { Unavailable } from "../contract/errors.ts";
+import { Overloaded, type Unavailable } from "../contract/errors.ts";
 import type { Awaitable } from "../domain/awaitable.ts";
 import type { Clock } from "../domain/ports.ts";
 import { hashText } from "../hash-index.ts";
@@ -14,6 +14,11 @@ const MAX_WAITING = 1_000;
 export class LookUpQueue {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
+
+  /** Look-ups that wait. */
+  get length(): number {
+    return this.#waiting.length;
+  }
 
   /** `mayRun` is asked at once, and again after a wait: the client may have reached its limit meanwhile. */
   run<T>(work: () => Awaitable<T>, mayRun: () => boolean): Awaitable<T | Unavailable> {
@@ -45,7 +50,7 @@ export class LookUpQueue {
 }
 
 function tooMany(): Unavailable {
-  return new Unavailable("too many keys are being looked up");
+  return new Overloaded("too many keys are being looked up");
 }
 
 const PER_SECOND = 100;

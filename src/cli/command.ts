@@ -15,11 +15,14 @@ import {
 import { quoted, UsageError } from "../config/usage-error.ts";
 import type { ValueType } from "../config/value-types.ts";
 import type { Clock } from "../domain/ports.ts";
+import type { Log, LogOptions } from "../log.ts";
 import type { StopSignal } from "./signals.ts";
 
 /** What a command uses of its process. */
 export interface Context {
   readonly variables: Variables;
+  /** The names of the variables that --env-file sets. */
+  readonly envFileVariables?: ReadonlySet<string>;
   readonly clock: Clock;
   /** Writes to standard output. Resolves when the text has left the process. */
   print(text: string): Promise<void>;
@@ -27,6 +30,8 @@ export interface Context {
   warn(line: string): void;
   /** Whether standard output is a terminal, which only the user reads. */
   readonly isTerminal: boolean;
+  /** A log on standard error. An error that nothing catches is logged in the same format. */
+  openLog(options: LogOptions): Log;
   /** The user of the operating system; undefined if it has no name. */
   readonly user: string | undefined;
   /** Asks for a secret without showing it, or reads it from standard input if that is not a terminal. */

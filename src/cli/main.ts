@@ -4,7 +4,7 @@ import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Context, Outcome } from "./command.ts";
-import { createLog } from "../log.ts";
+import { createLog, type LogOptions } from "../log.ts";
 import { errorMessage, isBug, systemErrorField } from "./error-message.ts";
 import { runProgram } from "./program.ts";
 import { Interrupted, readSecret } from "./secret-prompt.ts";
@@ -28,6 +28,8 @@ function processStatus(): string {
   }
 }
 
+/** Of the log that the command has opened. */
+let logOptions: LogOptions = {};
 /** A container can run as a user that has no name. */
 function userName(): string | undefined {
   try {
@@ -45,6 +47,7 @@ function createContext(): Context {
     print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),
     isTerminal: process.stdout.isTTY,
+    openLog: (options) => createLog((logOptions = options)),
     user: userName(),
     readSecret: (prompt) => readSecret(process.stdin, prompt),
     stopSignal: (drainDelayMs) =>
@@ -80,7 +83,8 @@ async function exitCode(run: () => Promise<Outcome>): Promise<number> {
 /** With its stack and causes. */
 async function logUncaught(error: unknown): Promise<void> {
   let written: Promise<void> | undefined;
-  createLog((line) => (written = write(process.stderr, line))).error("uncaught error", { error });
+  const log = createLog({ ...logOptions, write: (line) => (written = write(process.stderr, line)) });
+  log.event("process.uncaught-error", { error });
   await written?.catch(() => {});
 }
 

@@ -6,6 +6,8 @@ import packageJson from "../../package.json" with { type: "json" };
 import { type Arguments, parseArguments } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import type { Command, Context, Outcome } from "./command.ts";
+import { adminTokenRoll } from "./admin-token-roll.ts";
+import { adminUrl } from "./admin-url.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys-create.ts";
 import { keysFind } from "./keys-find.ts";
@@ -17,6 +19,13 @@ import { keysShow } from "./keys-show.ts";
 import { keysUnban } from "./keys-unban.ts";
 import { keysUpdate } from "./keys-update.ts";
 import { openapi } from "./openapi.ts";
+import { ordersList } from "./pets-and-orders/orders-list.ts";
+import { ordersShow } from "./pets-and-orders/orders-show.ts";
+import { ordersUpdate } from "./pets-and-orders/orders-update.ts";
+import { petsDelete } from "./pets-and-orders/pets-delete.ts";
+import { petsList } from "./pets-and-orders/pets-list.ts";
+import { petsShow } from "./pets-and-orders/pets-show.ts";
+import { petsUpdate } from "./pets-and-orders/pets-update.ts";
 import { serve } from "./serve.ts";
 import { usage } from "./usage.ts";
 
@@ -32,6 +41,15 @@ export const COMMANDS: readonly Command[] = [
   keysRoll,
   keysRevoke,
   keysUnban,
+  adminUrl,
+  adminTokenRoll,
+  petsList,
+  petsShow,
+  petsUpdate,
+  petsDelete,
+  ordersList,
+  ordersShow,
+  ordersUpdate,
   audit,
   usage,
   openapi,
@@ -53,9 +71,9 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
   const checked = checkVariables(parsed.flags, context.variables);
   if (checked instanceof UsageError) return checked;
   if ("port" in command.options) for (const warning of checked.warnings) context.warn(warning);
-  const { variables } = checked;
+  const { variables, envFileVariables } = checked;
   const words = command.name.split(" ").length;
-  return command.execute(positionals.slice(words), parsed.flags, { ...context, variables });
+  return command.execute(positionals.slice(words), parsed.flags, { ...context, variables, envFileVariables });
 }
 
 function startsWith(texts: readonly string[], start: readonly string[]): boolean {

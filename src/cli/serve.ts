@@ -1,13 +1,17 @@
 import { resolve } from "node:path";
+import { AdminListenError } from "../admin/listen-error.ts";
+import type { AdminListener } from "../admin/start-admin.ts";
+import type { App } from "../app.ts";
 import { type Config, configOf, describeStorage } from "../config/config.ts";
 import { SAVED_OPTIONS, SETTINGS } from "../config/options.ts";
-import { formatOptions } from "../config/parse-options.ts";
-import { plainTextWarnings } from "../config/plain-text.ts";
+import { formatOptions, type Variables } from "../config/parse-options.ts";
+import { shownSettings } from "../config/shown-settings.ts";
+import { plainTextConnections } from "../config/plain-text.ts";
 import { readTlsCredentials } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { BASE_PATH } from "../contract/operations.ts";
-import type { KeyStore, SettingsStore } from "../domain/ports.ts";
-import { createLog, type Log } from "../log.ts";
+import type { Log } from "../log.ts";
+import type { LogDetails } from "../log-events.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
 import { errorMessage, systemErrorField } from "./error-message.ts";
@@ -36,39 +40,42 @@ export const serve = defineCommand({
     const credentials = config.tls && readTlsCredentials(config.tls);
     if (credentials instanceof UsageError) return credentials;
     const stopSignal = context.stopSignal(config.drainDelayMs);
-    const log = createLog();
+    const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
     const { startApp } = await import("../app.ts");
-    const app = await startApp(config, { log }).catch((error: unknown) => listenFailure(error, config));
+    const shown = shownSettings(SETTINGS, values, {
+      source,
+      envFileVariables: context.envFileVariables ?? new Set(),
+    });
+    const app = await startApp(config, { log, shownSettings: shown }).catch((error: unknown) =>
+      listenFailure(error, config),
+    );
     if (app instanceof Failure) return app;
     let stoppingSince: number;
     try {
       await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
       const failure = await printStart(app, config, { ...context, log });
       if (failure) return failure;
-      for (const warning of plainTextWarnings(config, context.variables)) log.warn(warning);
-      log.info("serving", startDetails(config, app.url));
-      log.info("stopping", { signal: await stopSignal });
+      logPlainText(config, context.variables, log);
+      if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
+      log.event("server.started", startDetails(config, app.url));
+      log.event("server.stopping", { signal: await stopSignal });
       stoppingSince = performance.now();
     } finally {
       await app.close();
     }
-    log.info("stopped", { afterMs: Math.round(performance.now() - stoppingSince) });
+    log.event("server.stopped", { afterMs: Math.round(performance.now() - stoppingSince) });
     return undefined;
   },
 });
 
-interface Served {
-  readonly url: string;
-  readonly keys: KeyStore;
-  readonly settings: SettingsStore;
-}
+type Served = Pick<App, "url" | "keys" | "settings" | "admin">;
 
 /** For the commands that show limits and URLs, which do without them. */
 async function saveSettings({ settings, url }: Served, saved: SavedSettings, log: Log): Promise<void> {
   try {
     await settings.saveSettings({ ...saved, "public-url": url });
   } catch (error) {
-    log.warn("the settings cannot be saved, so petstore keys may show those of an earlier start", { error });
+    log.event("settings.save-failed", { error });
   }
 }
 
@@ -79,7 +86,7 @@ async function printStart(
   context: Pick<Context, "clock" | "print" | "isTerminal"> & { log: Log },
 ): Promise<Failure | undefined> {
   const firstKey = await createFirstKey(served, config, context);
-  const message = startMessage(config, served.url);
+  const message = startMessage(config, served, context);
   try {
     await context.print(firstKey ? `${message}${firstKey.deliver()}\n` : message);
   } catch (error) {
@@ -89,24 +96,43 @@ async function printStart(
       `${errorMessage(error)}; nobody received the first key, so it is revoked; create another with petstore keys create`,
     );
   }
-  if (firstKey?.file !== undefined) context.log.info("created the first API key", { file: firstKey.file });
+  if (firstKey?.file !== undefined) context.log.event("key.first-created", { file: firstKey.file });
   return undefined;
 }
 
-function startMessage(config: Config, url: string): string {
+function startMessage(
+  config: Config,
+  { url, admin }: Served,
+  { isTerminal }: Pick<Context, "isTerminal">,
+): string {
   const origin = url.slice(0, -BASE_PATH.length);
   const { data, rateLimits } = describeStorage(config);
   const rows = [
     ["  API", url],
     ["  Docs", `${origin}/docs`],
     ["  OpenAPI", `${origin}/openapi.json`],
+    ["  Admin", admin ? describeAdmin(admin, isTerminal) : "off"],
     ["  Data", data],
     ["  Rate limits", rateLimits],
   ];
   return `Petstore is serving ${config.environment}. Stop it with Ctrl-C.\n\n${columns(rows)}\n`;
 }
 
-function startDetails(config: Config, url: string): Readonly<Record<string, unknown>> {
+/** Standard output that is not a terminal often becomes a log that others read, so it gets no token. */
+function describeAdmin({ url, signInUrl, tokenFile }: AdminListener, isTerminal: boolean): string {
+  if (isTerminal) return signInUrl;
+  return tokenFile === undefined ? url : `${url} (token in ${tokenFile})`;
+}
+
+function logPlainText(config: Config, variables: Variables, log: Log): void {
+  for (const connection of plainTextConnections(config, variables)) {
+    if (connection === "clients") log.event("connections.plain-text", { host: config.host });
+    else if (connection === "operators") log.event("admin.plain-text", { host: config.admin?.host });
+    else log.event(connection === "database" ? "database.plain-text" : "valkey.plain-text");
+  }
+}
+
+function startDetails(config: Config, url: string): LogDetails<"server.started"> {
   const { environment, dataDir, databaseUrl } = config;
   const { data, rateLimits } = describeStorage(config);
   return {
@@ -121,9 +147,16 @@ function startDetails(config: Config, url: string): Readonly<Record<string, unkn
 
 /** The runtime's errors name neither the address nor a remedy. Rethrows every other error. */
 function listenFailure(error: unknown, { host, port }: Config): Failure {
+  if (error instanceof AdminListenError) {
+    const reason = listenReason(error.cause).replace(/--(?:port|host)/, "--admin-address");
+    return new Failure(`${error.message}: ${reason}`);
+  }
   if (!isListenError(error)) throw error;
-  const reason = LISTEN_REASONS[systemErrorField(error, "code") ?? "ENOTFOUND"] ?? errorMessage(error);
-  return new Failure(`cannot listen on ${host} port ${port}: ${reason}`);
+  return new Failure(`cannot listen on ${host} port ${port}: ${listenReason(error)}`);
+}
+
+function listenReason(error: unknown): string {
+  return LISTEN_REASONS[systemErrorField(error, "code") ?? "ENOTFOUND"] ?? errorMessage(error);
 }
 
 /** For an unknown host name the runtime reports "Failed to listen" without a code. */

@@ -2,10 +2,13 @@ import { BASE_PATH } from "../contract/operations.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
+import { ADMIN_OPTIONS } from "./admin-options.ts";
 import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
+import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
 import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
 
 const SECOND = 1_000;
@@ -130,6 +133,7 @@ export const SETTINGS = {
     help: "Timeout of a request to Valkey; after it, the server counts in its own process until Valkey responds",
   },
   ...ADDRESS_OPTIONS,
+  ...ADMIN_OPTIONS,
   "twin-url": {
     type: baseUrl,
     defaultText: "its default port on this machine",
@@ -157,6 +161,16 @@ export const SETTINGS = {
     default: 0,
     help: "Time to keep serving after a stop signal, while /healthz responds 503 to load balancers",
   },
+  "log-format": {
+    type: choice("FORMAT", LOG_FORMATS),
+    defaultText: "text on a terminal, otherwise json",
+    help: "Format of the log on standard error",
+  },
+  "log-level": {
+    type: choice("LEVEL", LOG_LEVELS),
+    default: "info",
+    help: "Least important level that is logged",
+  },
   ...PLAN_OPTIONS,
   "anonymous-limits": {
     type: limitPair,
@@ -173,8 +187,14 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
-/** Every option. A flag means the same in every command. */
+/**
+ * Every option. A flag means the same in every command that has it, but for the name and the status, which are those of
+ * a key, a pet or an order.
+ */
 export const OPTIONS = {
+  ...ORDER_LIST_OPTIONS,
+  ...PET_LIST_OPTIONS,
+  ...PET_UPDATE_OPTIONS,
   ...SETTINGS,
   ...KEY_OPTIONS,
   ...KEY_FILTER_OPTIONS,

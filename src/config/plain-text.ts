@@ -2,24 +2,19 @@ import { contains, parseIpAddress, parseIpNetwork } from "../ip-address.ts";
 import type { Config } from "./config.ts";
 import type { Variables } from "./parse-options.ts";
 
-/** What travels unencrypted over a network, and how to encrypt it. `PGSSLMODE` is the default of sslmode. */
-export function plainTextWarnings(config: Config, variables: Variables): string[] {
-  const { host, tls, trustedProxies, databaseUrl, limitsUrls = [] } = config;
-  const warnings: string[] = [];
-  if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) {
-    warnings.push(
-      `clients send their API keys to ${host} in plain text; serve HTTPS with --tls-cert and --tls-key, or put a proxy that does in front and name it with --trust-proxy`,
-    );
-  }
+export type PlainTextConnection = "clients" | "operators" | "database" | "valkey";
+
+/** What travels unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
+export function plainTextConnections(config: Config, variables: Variables): PlainTextConnection[] {
+  const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = config;
+  const connections: PlainTextConnection[] = [];
+  if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("clients");
+  if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("operators");
   if (databaseUrl !== undefined && isPlainPostgres(new URL(databaseUrl), variables["PGSSLMODE"])) {
-    warnings.push(
-      "the connection to PostgreSQL is in plain text, or may fall back to it; add ?sslmode=verify-full to its URL",
-    );
+    connections.push("database");
   }
-  if (limitsUrls.some((url) => isPlainValkey(new URL(url)))) {
-    warnings.push("the connection to Valkey is in plain text; use rediss:// in its URL");
-  }
-  return warnings;
+  if (limitsUrls.some((url) => isPlainValkey(new URL(url)))) connections.push("valkey");
+  return connections;
 }
 
 const ALWAYS_ENCRYPTED = /^(?:require|verify-ca|verify-full)$/;
@@ -34,7 +29,7 @@ function isPlainValkey({ hostname, protocol }: URL): boolean {
 
 const LOOPBACK = ["127.0.0.0/8", "::1"].flatMap((text) => parseIpNetwork(text) ?? []);
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const address = parseIpAddress(host.replace(/^\[(.*)\]$/, "$1"));
   return address !== undefined && LOOPBACK.some((network) => contains(network, address));

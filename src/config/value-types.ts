@@ -94,6 +94,17 @@ export function text(placeholder: string, { expected, isValid }: TextRule): Valu
   };
 }
 
+const ADMIN_TOKEN = /^[!-~]{16,200}$/;
+
+/** What operators sign in with. */
+export const adminToken: ValueType<string> = {
+  placeholder: "TOKEN",
+  secret: true,
+  expected: "16 to 200 visible ASCII characters",
+  parse: (text) => (ADMIN_TOKEN.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
 export const directory = path("DIR", "the path of a directory");
 export const file = path("FILE", "the path of a file");
 

@@ -250,3 +250,6 @@ export class Unavailable extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds ?? 1;
   }
 }
+
+/** A queue is full: more arrives than this server can do. */
+export class Overloaded extends Unavailable {}

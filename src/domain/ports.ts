@@ -3,6 +3,7 @@ import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "..
 import type { Awaitable } from "./awaitable.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
+import type { CorrectionRejection, OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
 import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
 
@@ -87,6 +88,35 @@ export interface Store {
 
   /** Rejects new writes, finishes those already accepted, then closes the database. */
   close(): Promise<void>;
+}
+
+/**
+ * What operators do with pets and orders beyond the API: see the orders of all keys, and correct mistakes. Every write
+ * is one transaction with its audit entry, and its promise resolves after that transaction is durable. A change that
+ * leaves everything as it is has no audit entry. Every method throws Unavailable while the database cannot be used.
+ */
+export interface OperatorStore {
+  /** Newest first. The first page and the last cost the same. */
+  listOrders(query: OrderQuery): Awaitable<Page<OrderWithKey>>;
+  getOrder(id: bigint): Awaitable<OrderWithKey | undefined>;
+  /** Completes or cancels an order of any key and makes its pet sold or available. */
+  updateOrder(
+    id: bigint,
+    status: OrderUpdate["status"],
+    by: Attribution,
+  ): Promise<OrderWithKey | Rejection<"order_not_found" | "order_closed">>;
+
+  /** A pet with a placed order keeps its status. */
+  updatePet(
+    id: bigint,
+    change: PetChange,
+    by: Attribution,
+  ): Promise<Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_ordered">>;
+  /** Returns the pet as it was. A pet that has ever been ordered is not deleted. */
+  deletePet(
+    id: bigint,
+    by: Attribution,
+  ): Promise<Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_has_orders">>;
 }
 
 /**

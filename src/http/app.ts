@@ -33,6 +33,8 @@ export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
   readonly observe?: RequestObserver | undefined;
+  /** Is called for each request that is not valid HTTP/1.1 or arrives too slowly; `observe` is not. */
+  readonly onProtocolError?: ((status: ProtocolErrorStatus) => void) | undefined;
 }
 
 /** Whose limits a request counts against. */
@@ -42,7 +44,8 @@ interface Counted {
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
-  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs, observe } = options;
+  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs } = options;
+  const { observe, onProtocolError } = options;
   const errorLog = new ErrorLog(log);
   const staticRoutes = createStaticRoutes(options);
   const router = new Router(createEndpoints(options));
@@ -60,7 +63,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-            if (!isAuthenticated(principal)) return authFailureResponse(principal, decision);
+            if (!isAuthenticated(principal)) return rejectUnauthenticated(record, principal, decision);
 
             const route = router.find(request.path);
             const endpoint = route?.endpoints.get(request.method);
@@ -77,6 +80,15 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
         }),
       (error) => undecided(error, counted ?? addressOf(request), requestId),
     );
+  }
+
+  function rejectUnauthenticated(
+    { requestId }: RequestRecord,
+    failure: AuthFailure,
+    decision: Decision,
+  ): Response {
+    if (failure instanceof Unavailable) errorLog.report("authentication", failure, requestId);
+    return authFailureResponse(failure, decision);
   }
 
   /** A page or an unknown path. */
@@ -134,7 +146,12 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       errorLog.report("request handler", error, requestId);
       return withRequestId(internalErrorResponse(), requestId);
     },
-    protocolError: respondToProtocolError,
+    protocolError(status) {
+      onProtocolError?.(status);
+      const requestId = newRequestId();
+      errorLog.reportUnsupported(status, requestId);
+      return withRequestId(protocolErrorResponse(status), requestId);
+    },
   };
 }
 
@@ -142,13 +159,9 @@ function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is
   return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
-function respondToProtocolError(status: ProtocolErrorStatus): Response {
-  return withRequestId(protocolErrorResponse(status), newRequestId());
-}
-
 /** Responds until the app is ready. */
 export const startupHandler: RequestHandler = {
   handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
   handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
-  protocolError: respondToProtocolError,
+  protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
 };

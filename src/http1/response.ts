@@ -29,6 +29,7 @@ const REASON_PHRASES = {
   422: "Unprocessable Content",
   429: "Too Many Requests",
   431: "Request Header Fields Too Large",
+  499: "Client Closed Request",
   500: "Internal Server Error",
   501: "Not Implemented",
   503: "Service Unavailable",

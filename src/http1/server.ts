@@ -1,6 +1,6 @@
 import type { Socket, SocketHandler, TCPSocketListener } from "bun";
 import { Connection } from "./connection.ts";
-import type { ConnectionContext } from "./connection-context.ts";
+import type { ConnectionContext, Traffic } from "./connection-context.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
 import { tuneListenSocket } from "./listen-socket.ts";
 import { type TlsCredentials, TlsUpgrade } from "./tls-upgrade.ts";
@@ -30,6 +30,18 @@ export interface HttpServerOptions {
   readonly secondMs?: number;
 }
 
+/** Counts since the start, and what is open now. */
+export interface ServerStatistics extends Readonly<Traffic> {
+  readonly connections: number;
+  readonly accepted: number;
+  /** Closed as soon as they were opened, because a maximum was reached. */
+  readonly rejected: number;
+  /** Closed so that newer ones had a place. */
+  readonly evicted: number;
+  /** Connections with requests that wait for a turn. */
+  readonly queueLength: number;
+}
+
 /** Browsers use HTTPS only, for a year (RFC 6797). */
 const HSTS_LINE = "Strict-Transport-Security: max-age=31536000\r\n";
 const CLOSE_TIMEOUT_MS = 8_000;
@@ -44,6 +56,7 @@ export class HttpServer implements ConnectionContext {
   #commonLines = "";
   #commonLinesSecond = 0;
   readonly turns = new Turns();
+  readonly traffic: Traffic = { bytesReceived: 0, bytesSent: 0 };
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;
   readonly #peerOf: (remoteAddress: string) => Peer;
@@ -54,6 +67,7 @@ export class HttpServer implements ConnectionContext {
   readonly #closeTimeoutMs: number;
   readonly #headerLines: string;
   #isListening = true;
+  #accepted = 0;
   #onLastClosed: (() => void) | undefined;
 
   constructor(options: HttpServerOptions) {
@@ -94,6 +108,12 @@ export class HttpServer implements ConnectionContext {
 
   get port(): number {
     return this.#listener.port;
+  }
+
+  get statistics(): ServerStatistics {
+    const { size: connections, rejected, evicted } = this.#connections;
+    const { queueLength } = this.turns;
+    return { connections, accepted: this.#accepted, rejected, evicted, queueLength, ...this.traffic };
   }
 
   /** `Date` follows the clock to the second. */
@@ -145,6 +165,7 @@ export class HttpServer implements ConnectionContext {
     const connection = new Connection(clientSocket, this, peer.isTrusted);
     clientSocket.data = connection;
     this.#connections.add(connection, peer);
+    this.#accepted++;
   }
 
   #onClose(connection: Connection): void {

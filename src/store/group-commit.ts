@@ -1,4 +1,4 @@
-import { Unavailable } from "../contract/errors.ts";
+import { Overloaded, Unavailable } from "../contract/errors.ts";
 import type { Awaitable } from "../domain/awaitable.ts";
 
 export interface GroupCommitOptions<Write, Result> {
@@ -8,6 +8,8 @@ export interface GroupCommitOptions<Write, Result> {
   readonly maxQueued: number;
   /** A write that has been in the queue for longer is rejected; by default there is no limit. */
   readonly maxQueueMs?: number;
+  /** Is called after each commit: how many writes it had, and how long they waited for it. */
+  readonly onCommit?: ((writes: number, ms: number) => void) | undefined;
   /** Repeats a commit that failed because another process has locked the database. */
   readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };
 }
@@ -40,11 +42,16 @@ export class GroupCommit<Write, Result> {
     this.#options = options;
   }
 
+  /** Writes that wait for the next commit. */
+  get queueLength(): number {
+    return this.#queue.length;
+  }
+
   /** Resolves after the commit. A write that fails is rolled back alone; the others of its batch are committed. */
   submit(write: Write): Promise<Result> {
     if (this.#closed) return Promise.reject(new Unavailable("the store is closed"));
     if (this.#queue.length >= this.#options.maxQueued) {
-      return Promise.reject(new Unavailable(`the queue is full (${this.#queue.length} writes)`));
+      return Promise.reject(new Overloaded(`the queue is full (${this.#queue.length} writes)`));
     }
     return new Promise((resolve, reject) => {
       this.#queue.push({ write, queuedAt: performance.now(), resolve, reject });
@@ -71,19 +78,20 @@ export class GroupCommit<Write, Result> {
     const earliest = performance.now() - maxQueueMs;
     const batch = this.#queue.splice(0, maxBatch);
     for (const { queuedAt, reject } of batch) {
-      if (queuedAt < earliest) reject(new Unavailable(`the write was queued for more than ${maxQueueMs} ms`));
+      if (queuedAt < earliest) reject(new Overloaded(`the write was queued for more than ${maxQueueMs} ms`));
     }
     return batch.filter(({ queuedAt }) => queuedAt >= earliest);
   }
 
   async #commit(batch: readonly QueuedWrite<Write, Result>[]): Promise<void> {
     if (batch.length === 0) return;
-    const { commit, retry } = this.#options;
+    const { commit, onCommit, retry } = this.#options;
     const writes = batch.map(({ write }) => write);
     const startedAt = performance.now();
     for (;;) {
       try {
         const results = await commit(writes);
+        onCommit?.(writes.length, performance.now() - startedAt);
         for (const [i, result] of results.entries()) batch[i]?.resolve(result);
         return;
       } catch (error) {

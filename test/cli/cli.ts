@@ -5,6 +5,7 @@ import { Failure } from "../../src/cli/command.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
+import { silentLog } from "../../src/log.ts";
 import { TestClock } from "../service.ts";
 
 export interface Result {
@@ -50,6 +51,7 @@ export class InProcessCli {
       user: "ann",
       readSecret: async () => this.secret,
       warn: (line) => void (out += `warning: ${line}\n`),
+      openLog: () => silentLog,
       stopSignal: () => Promise.reject(new Error("no server runs in this process")),
     });
     if (outcome === undefined) return { code: 0, out, err: "" };

@@ -21,6 +21,8 @@ function serveWithoutMask(data: string): Promise<ServerProcess> {
 }
 
 const FILES_OF_A_SERVER = {
+  "production-admin-token": "600",
+  "production-admin-url": "600",
   "production-first-key": "600",
   "production-limits.db": "600",
   "production-limits.db-shm": "600",
@@ -32,7 +34,7 @@ const FILES_OF_A_SERVER = {
 };
 
 const warnings = async ({ log }: ServerProcess) =>
-  (await log()).filter((line) => / (?:warn|error) /.test(line)).map((line) => line.replace(/^\S+ /, ""));
+  (await log()).map((line) => JSON.parse(line)).filter(({ level }) => level !== "info");
 
 describe("the data directory", () => {
   test("it and its files are for their owner only, whatever the umask", async () => {
@@ -51,7 +53,7 @@ describe("the data directory", () => {
     expect(modesIn(data)).toEqual(FILES_OF_A_SERVER);
     expect(await server.stop("SIGTERM")).toBe(0);
     expect(await warnings(server)).toEqual([
-      `warn other users have access to the data directory; run chmod 700 ${data} {"mode":"0755"}`,
+      expect.objectContaining({ event: "data-directory.open-to-others", directory: data, mode: "0755" }),
     ]);
   });
 
@@ -75,13 +77,13 @@ describe("the data directory", () => {
     const second = await serve(data);
     expect(modesIn(data)).toEqual(FILES_OF_A_SERVER);
     expect(await second.stop("SIGTERM")).toBe(0);
-    const lines = (await second.log()).filter((line) => line.includes("made files private"));
+    const lines = (await second.log()).filter((line) => line.includes("data-directory.made-private"));
     expect(lines).toHaveLength(1);
     for (const name of names) expect(lines[0]).toContain(`"${join(data, name)}"`);
 
     const third = await serve(data);
     expect(await third.stop("SIGTERM")).toBe(0);
-    expect((await third.log()).join()).not.toContain("made files private");
+    expect((await third.log()).join()).not.toContain("data-directory.made-private");
   });
 
   test("a file of another user keeps its mode", async () => {

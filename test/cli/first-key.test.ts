@@ -52,7 +52,7 @@ test("elsewhere only a file has the first key, and the printed command reads it"
   expect(curl.stdout.toString()).toStartWith("HTTP/1.1 200 OK");
   expect(await stop("SIGTERM")).toBe(0);
   const lines = await log();
-  expect(lines[0]).toEndWith(` info created the first API key {"file":"${path}"}`);
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "info", event: "key.first-created", file: path });
   expect(startMessage + lines.join()).not.toContain("pet_live_");
 });
 

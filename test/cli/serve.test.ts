@@ -20,6 +20,9 @@ async function untilStatus(url: string, secret: string, expected: number): Promi
   return performance.now() - since;
 }
 
+/** The server may also see the new key before it stops. */
+const isOfProcess = ({ event }: { event: string }) => event !== "key.changed";
+
 const NO_LIMITS = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
 
 describe("serve", () => {
@@ -32,6 +35,7 @@ describe("serve", () => {
   API          ${origin}/v1
   Docs         ${origin}/docs
   OpenAPI      ${origin}/openapi.json
+  Admin        ${first.adminUrl} (token in ${data}/production-admin-token)
   Data         ${data}
   Rate limits  in the server process
 
@@ -152,25 +156,29 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     "the log has the start and the stop: %s",
     async (signal) => {
       const data = join(temporaryDirectory(), "data");
-      const { url, child, stop, log } = await serve(data);
+      const { url, adminUrl, child, stop, log } = await serve(data);
       expect(await stop(signal)).toBe(0);
-      const lines = (await log()).map((line) => /^\S+Z (\w+) ([^{]+) (.*)$/.exec(line)?.slice(1) ?? [line]);
-      expect(lines.map(([level, event, details = ""]) => [level, event, JSON.parse(details)])).toEqual([
-        ["info", "created the first API key", { file: join(data, "production-first-key") }],
-        [
-          "info",
-          "serving",
-          {
-            version: packageJson.version,
-            environment: "production",
-            url,
-            data: `SQLite in ${data}`,
-            rateLimits: "in the server process",
-            pid: child.pid,
-          },
-        ],
-        ["info", "stopping", { signal }],
-        ["info", "stopped", { afterMs: expect.any(Number) }],
+      const lines = (await log()).map((line) => JSON.parse(line));
+      expect(lines.map(({ time, message, ...rest }) => rest).filter(isOfProcess)).toEqual([
+        { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
+        {
+          level: "info",
+          event: "admin.started",
+          url: adminUrl,
+          tokenFile: join(data, "production-admin-token"),
+        },
+        {
+          level: "info",
+          event: "server.started",
+          version: packageJson.version,
+          environment: "production",
+          url,
+          data: `SQLite in ${data}`,
+          rateLimits: "in the server process",
+          pid: child.pid,
+        },
+        { level: "info", event: "server.stopping", signal },
+        { level: "info", event: "server.stopped", afterMs: expect.any(Number) },
       ]);
     },
   );
@@ -192,8 +200,15 @@ Only the owner of this file can read it. Delete it when you have stored the key 
   test("warnings about plain text come before the line that says it is serving", async () => {
     const { stop, log } = await serve(temporaryDirectory(), "--host", "0.0.0.0");
     expect(await stop("SIGTERM")).toBe(0);
-    const events = (await log()).map((line) => line.replace(/^\S+ (\w+ \w+).*$/, "$1"));
-    expect(events).toEqual(["info created", "warn clients", "info serving", "info stopping", "info stopped"]);
+    const lines = (await log()).map((line) => JSON.parse(line)).filter(isOfProcess);
+    expect(lines.map(({ event }) => event)).toEqual([
+      "key.first-created",
+      "connections.plain-text",
+      "admin.started",
+      "server.started",
+      "server.stopping",
+      "server.stopped",
+    ]);
   });
 
   test("--env-file is read for serve and for commands", async () => {

@@ -25,8 +25,9 @@ test.each([
 ])("%s that nothing catches ends the process, and the log has its stack and cause", async (_name, code) => {
   const { lines, exitCode } = await runWith(code, "serve", "--port", "0");
   expect(exitCode).toBe(1);
-  const [, details = ""] = /^\S+Z error uncaught error (\{.*\})$/.exec(lines.at(-1) ?? "") ?? [];
-  expect(JSON.parse(details)).toMatchObject({
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
+    level: "error",
+    event: "process.uncaught-error",
     error: {
       message: "the first",
       stack: expect.stringMatching(/first\.ts:1/),
@@ -40,7 +41,7 @@ test("a bug in a command is logged with its stack, beside the message", async ()
   const { lines, exitCode } = await runWith(code, "keys", "create", "--name", "x", "--plan", "free");
   expect(exitCode).toBe(1);
   expect(lines).toEqual([
-    expect.stringMatching(/ error uncaught error \{.*"message":"no luck","stack":".*first\.ts:1/),
+    expect.stringMatching(/"event":"process\.uncaught-error",.*"message":"no luck","stack":".*first\.ts:1/),
     "petstore: this is a bug in petstore: no luck",
   ]);
 });

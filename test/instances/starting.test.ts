@@ -40,9 +40,7 @@ test("PostgreSQL without Valkey: servers share the data and log at the start tha
   const fleet = await Fleet.start({ size: 2, storage });
   const { key } = await fleet.createKey("free");
   for (const log of fleet.logs) {
-    expect(warnings(log)).toContain(
-      "each server applies the rate limits on its own; set --limits-url to share them",
-    );
+    expect(warnings(log)).toContain("rate-limits.not-shared");
   }
   const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key)));
   expect(statuses.map(({ remaining }) => remaining)).toEqual([59, 59]);

@@ -2,6 +2,7 @@ import { petJsonOf } from "../../src/http/pet-json.ts";
 import { auditStoreConformance } from "../conformance/audit-store.ts";
 import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { usageHistoryConformance } from "../conformance/usage-history.ts";
@@ -12,6 +13,7 @@ storeConformance("PostgreSQL", async () => {
   const first = await database.open();
   return {
     store: first.store,
+    operators: first.operators,
     petJson: petJsonOf(first.store),
     async reopen() {
       await first.close();
@@ -26,6 +28,15 @@ keyStoreConformance("PostgreSQL", async () => {
   return {
     keys: (await database.open()).keys,
     another: async () => (await database.open()).keys,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+operatorStoreConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    ...(await database.open()),
+    another: () => database.open(),
     close: () => database[Symbol.asyncDispose](),
   };
 });

@@ -46,10 +46,26 @@ async function command(): Promise<void> {
   }
 }
 
+/** As `command`, with corrections of the first pet. */
+async function correct(): Promise<void> {
+  for (let n = 1; n <= 20; n++) {
+    const { operators, close } = openSqlite(path);
+    await operators.updatePet(1n, { name: `name ${n}` }, { actor: { kind: "command line" }, at: 0 });
+    await close();
+  }
+}
+
 async function lock(): Promise<void> {
   print(acquireLock(path) === undefined ? "rejected" : "locked");
   await Bun.stdin.stream().getReader().read();
 }
 
-const tasks: Record<string, () => Promise<void>> = { open, write, "change-keys": changeKeys, command, lock };
+const tasks: Record<string, () => Promise<void>> = {
+  open,
+  write,
+  "change-keys": changeKeys,
+  command,
+  correct,
+  lock,
+};
 await tasks[task]?.();

@@ -39,7 +39,7 @@ function planOf(connection: Connection, sql: string): string {
 }
 
 /**
- * These scan on purpose: all keys, all secrets, a list of identifiers, the last use of all keys, the single revision,
+ * These scan on purpose: all keys, all secrets, a list of identifiers, the last use of all keys, the single revisions,
  * the last pet, the first idempotency records, and the last batch of each server process.
  */
 const SCANS = [
@@ -50,6 +50,7 @@ const SCANS = [
   /^SELECT \(SELECT min\(start\) FROM (usage_hours|usage_days)\)/,
   /^DELETE FROM usage_batches WHERE hour < \?$/,
   /key_revision/,
+  /pet_revision/,
   /^SELECT id FROM pets ORDER BY id DESC LIMIT 1$/,
   /^SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1$/,
   /^DELETE FROM attempts WHERE id IN \(SELECT id FROM attempts ORDER BY id LIMIT \+\?\)/,
@@ -66,7 +67,9 @@ test("no statement scans a table or sorts", () => {
 });
 
 test("pages are read from the indexes on id, (status, id), (key_id, id) and (key_id, status, id)", () => {
-  const pages = [...plans()].filter(([sql]) => /FROM (pets|orders) WHERE (key_id|status|id >)/.test(sql));
+  const pages = [...plans()].filter(([sql]) =>
+    /FROM (pets|orders) WHERE ((key_id|status).* )?id > /.test(sql),
+  );
   expect(pages.map(([, plan]) => plan)).toEqual([
     "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
@@ -75,6 +78,17 @@ test("pages are read from the indexes on id, (status, id), (key_id, id) and (key
     "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
     "SEARCH orders USING INDEX orders_by_key (key_id=? AND id>?)",
     "SEARCH orders USING INDEX orders_by_key_and_status (key_id=? AND status=? AND id>?)",
+  ]);
+});
+
+test("the orders of all keys are read from the indexes on id, status, key and pet, backwards", () => {
+  const pages = [...plans()].filter(([sql]) => /FROM orders WHERE .*id < .* ORDER BY id DESC/.test(sql));
+  expect(pages.map(([, plan]) => plan)).toEqual([
+    "SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)",
+    "SEARCH orders USING INDEX orders_by_status (status=? AND id<?)",
+    "SEARCH orders USING INDEX orders_by_key (key_id=? AND id<?)",
+    "SEARCH orders USING INDEX orders_by_key_and_status (key_id=? AND status=? AND id<?)",
+    "SEARCH orders USING INDEX orders_by_pet (pet_id=? AND id<?)",
   ]);
 });
 

@@ -3,6 +3,7 @@ import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { auditStoreConformance } from "../conformance/audit-store.ts";
 import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { usageHistoryConformance } from "../conformance/usage-history.ts";
 import { usageStoreConformance } from "../conformance/usage-store.ts";
@@ -14,6 +15,7 @@ storeConformance("SQLite", async () => {
   let opened = openSqlite(folder.path("store.db"));
   return {
     store: opened.store,
+    operators: opened.operators,
     petJson: opened.petJson,
     async reopen() {
       await opened.close();
@@ -37,6 +39,24 @@ keyStoreConformance("SQLite", async () => {
       const other = openSqlite(folder.path("store.db"));
       opened.push(other);
       return other.keys;
+    },
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
+operatorStoreConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const first = openSqlite(folder.path("store.db"));
+  const opened = [first];
+  return {
+    ...first,
+    async another() {
+      const other = openSqlite(folder.path("store.db"));
+      opened.push(other);
+      return other;
     },
     async close() {
       for (const each of opened) await each.close();

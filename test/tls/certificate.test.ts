@@ -89,7 +89,7 @@ test("a server with a certificate serves HTTPS, and the next certificate without
   const lines: string[] = [];
   const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
   closing.push(() => rmSync(dataDir, { recursive: true }));
-  const log = createLog((line) => lines.push(line));
+  const log = createLog({ format: "json", write: (line) => lines.push(line) });
   const app = await startApp({ ...configIn(dataDir), tls: used }, { log });
   closing.unshift(() => app.close());
 
@@ -103,10 +103,10 @@ test("a server with a certificate serves HTTPS, and the next certificate without
   ]);
 
   writeFileSync(used.certFile, "broken");
-  await until(() => lines.some((line) => line.includes("error the new TLS certificate cannot be used")));
+  await until(() => lines.some((line) => line.includes("tls.certificate-invalid")));
   expect(await commonName(health)).toBe("first");
   use(second);
-  await until(() => lines.some((line) => line.includes("info new connections get the new TLS certificate")));
+  await until(() => lines.some((line) => line.includes("tls.certificate-changed")));
   expect(await commonName(health)).toBe("second");
 }, 15_000);
 

@@ -1,4 +1,4 @@
-import { Unavailable } from "../../contract/errors.ts";
+import { Overloaded } from "../../contract/errors.ts";
 import type { Awaitable } from "../../domain/awaitable.ts";
 import type { Decision, Limits, Subject } from "../../domain/rate-limit.ts";
 
@@ -58,9 +58,14 @@ export class Batcher {
     this.#options = options;
   }
 
+  /** Requests that wait for the next batch. */
+  get queueLength(): number {
+    return this.#queue.length;
+  }
+
   decide(subject: Subject, limits: Limits): Promise<Decision> {
     if (this.#queue.length >= MAX_QUEUED) {
-      return Promise.reject(new Unavailable(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
+      return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
     }
     return new Promise((resolve) => {
       this.#queue.push({ subject, limits, resolve });

@@ -26,6 +26,8 @@ export interface ValkeyRateLimiterOptions {
   readonly local: RateLimiter;
   /** Called at each change, and at the start when Valkey is unavailable. */
   readonly onStateChange?: OnStateChange;
+  /** Is called after each batch of decisions. */
+  readonly onResponse?: ((ms: number) => void) | undefined;
   /** Not called for bans by `local`. */
   readonly onBan?: OnBan | undefined;
   /** How long Valkey may take for a decision before it counts as unavailable. */
@@ -46,7 +48,7 @@ const CLUSTER = { maxBatchSize: 1, maxConcurrentBatches: 1_024 };
 const MAX_PENDING_UNBANS = 1_000;
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
-export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<RateLimiter> {
+export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<ValkeyRateLimiter> {
   const rateLimiter = new ValkeyRateLimiter(parseServers(options.url, options.ca), options);
   await rateLimiter.start();
   return rateLimiter;
@@ -90,6 +92,11 @@ class ValkeyRateLimiter implements RateLimiter {
 
   start(): Promise<void> {
     return this.#reconnector.start();
+  }
+
+  /** Requests that wait for the next batch. */
+  get queueLength(): number {
+    return this.#batcher?.queueLength ?? 0;
   }
 
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
@@ -150,7 +157,9 @@ class ValkeyRateLimiter implements RateLimiter {
       ...(this.#servers.isCluster ? CLUSTER : SINGLE_SERVER),
       timeoutMs: this.#options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS,
       send: async (requests) => {
+        const startedAt = performance.now();
         const decided = await connection.decide(requests);
+        this.#options.onResponse?.(performance.now() - startedAt);
         requests.forEach((request, i) => this.#noteRejection(request, decided, i));
         return decided.decisions;
       },
@@ -181,3 +190,5 @@ class ValkeyRateLimiter implements RateLimiter {
     }
   }
 }
+
+export type { ValkeyRateLimiter };

@@ -212,4 +212,12 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       );
     `,
   },
+  {
+    version: 9,
+    name: "orders by pet",
+    statements: [
+      "DROP INDEX CONCURRENTLY IF EXISTS orders_by_pet",
+      "CREATE INDEX CONCURRENTLY orders_by_pet ON orders (pet_id, id)",
+    ],
+  },
 ];

@@ -184,6 +184,20 @@ export const MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID;
     `,
   },
+  {
+    version: 8,
+    name: "orders by pet, revision of pets",
+    sql: `
+      CREATE INDEX orders_by_pet ON orders (pet_id, id);
+
+      -- Counts the changes that operators make, so that a server sees those of other processes.
+      CREATE TABLE pet_revision (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        revision INTEGER NOT NULL
+      ) STRICT;
+      INSERT INTO pet_revision VALUES (1, 0);
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

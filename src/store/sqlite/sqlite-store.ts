@@ -1,6 +1,5 @@
 import {
   type ErrorCode,
-  orderClosed,
   orderNotFound,
   petNotAvailable,
   petNotFound,
@@ -16,11 +15,12 @@ import {
   type Pet,
   type PetStatus,
 } from "../../contract/resources.ts";
-import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
+import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
   AuditStore,
   IdempotentRequest,
   KeyStore,
+  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
@@ -37,8 +37,10 @@ import { ChangeCounters } from "./change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { finishOrder, SqliteOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
+import { PetRevision } from "./pet-revision.ts";
 import { Pets } from "./pets.ts";
 import { SqliteSettingsStore } from "./settings.ts";
 import { isBusy } from "./sqlite-errors.ts";
@@ -46,11 +48,13 @@ import { SqliteUsageHistoryStore } from "./usage-history.ts";
 
 export interface SqliteStores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
   readonly usageHistory: UsageHistoryStore;
   readonly petJson: SqlitePetJson;
+  readonly commitQueueLength: () => number;
   close(): Promise<void>;
 }
 
@@ -60,12 +64,12 @@ const BUSY_TIMEOUT_MS = 25;
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
-export function openSqlite(path: string): SqliteStores {
+export function openSqlite(path: string, options: Pick<SqliteStoreOptions, "onCommit"> = {}): SqliteStores {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
   const usageOptions = { ...shared, synchronous: "NORMAL", cacheKiB: 2 * 1024 } as const;
-  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
+  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection, options));
   const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
     audit: new SqliteAuditStore(connection),
@@ -76,14 +80,18 @@ export function openSqlite(path: string): SqliteStores {
     usageOptions,
     (connection) => new SqliteUsageHistoryStore(connection),
   );
+  const stopFollowing = store.petRevision.follow();
   return {
     store,
+    operators: store.operators,
     keys,
     audit,
     settings,
     usageHistory,
     petJson: store.petJson,
+    commitQueueLength: () => store.commitQueueLength,
     async close() {
+      stopFollowing();
       usageHistory.close();
       keys.close();
       await store.close();
@@ -95,6 +103,8 @@ export interface SqliteStoreOptions {
   readonly maxQueuedWrites?: number;
   /** How long a write is tried again while another process has the database locked. */
   readonly maxBusyMs?: number;
+  /** Is called after each transaction of writes. */
+  readonly onCommit?: (writes: number, ms: number) => void;
 }
 
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
@@ -110,6 +120,8 @@ interface Write<Code extends ErrorCode> {
 /** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
 export class SqliteStore implements Store {
   readonly petJson: SqlitePetJson;
+  readonly operators: OperatorStore;
+  readonly petRevision: PetRevision;
   readonly #pets: Pets;
   readonly #orders: Orders;
   readonly #records: IdempotencyRecords;
@@ -119,19 +131,32 @@ export class SqliteStore implements Store {
 
   constructor(
     private readonly connection: Connection,
-    { maxQueuedWrites = 10_000, maxBusyMs = 2_000 }: SqliteStoreOptions = {},
+    { maxQueuedWrites = 10_000, maxBusyMs = 2_000, onCommit }: SqliteStoreOptions = {},
   ) {
     const changes = new ChangeCounters();
     this.#pets = new Pets(connection, changes);
     this.petJson = new SqlitePetJson(connection, changes);
     this.#orders = new Orders(connection);
     this.#records = new IdempotencyRecords(connection);
+    this.petRevision = new PetRevision(connection, changes);
+    this.operators = new SqliteOperatorStore({
+      connection,
+      pets: this.#pets,
+      orders: this.#orders,
+      petRevision: this.petRevision,
+      submit: (work) => this.#submit(work),
+    });
     this.#writes = new GroupCommit({
       commit: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
+      onCommit,
       retry: { isBusy, maxMs: maxBusyMs },
     });
+  }
+
+  get commitQueueLength(): number {
+    return this.#writes.queueLength;
   }
 
   listPets(query: PageQuery<PetStatus>): Page<Pet> {
@@ -175,10 +200,8 @@ export class SqliteStore implements Store {
     return this.#submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
       const order = this.#orders.get(keyId, id);
       if (order === undefined) return orderNotFound(id);
-      if (order.status !== "placed") return orderClosed(id, order.status);
-      this.#orders.setStatus(id, status);
-      this.#pets.setStatus(order.petId, STATUS_AFTER[status]);
-      return { ...order, status };
+      const closed = finishOrder(order, status, { pets: this.#pets, orders: this.#orders });
+      return closed ?? { ...order, status };
     });
   }
 
