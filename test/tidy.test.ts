@@ -86,8 +86,31 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "tls-files": ["config"],
   metrics: ["http", "http1", "auth", "domain", "contract", "bounded-cache"],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory", "metrics"],
-  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files", "metrics"],
-  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "log-events", "data-directory"],
+  app: [
+    "adapters",
+    "auth",
+    "http",
+    "http1",
+    "domain",
+    "contract",
+    "config",
+    "clock",
+    "log",
+    "tls-files",
+    "metrics",
+  ],
+  cli: [
+    "app",
+    "adapters",
+    "clock",
+    "config",
+    "store",
+    "domain",
+    "contract",
+    "log",
+    "log-events",
+    "data-directory",
+  ],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */
