@@ -4,10 +4,22 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { ADMIN_ERRORS } from "../src/admin/contract/errors.ts";
+import type { AdminOperation } from "../src/admin/contract/operation.ts";
+import { ADMIN_OPERATIONS } from "../src/admin/operations.ts";
+import { positionalUsage } from "../src/cli/command.ts";
 import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
-import { KEY_OPTIONS, SETTINGS } from "../src/config/options.ts";
-import { describeDefault, flagUsage, type Option, variableOf } from "../src/config/parse-options.ts";
+import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
+import { SETTINGS } from "../src/config/options.ts";
+import {
+  describeDefault,
+  flagUsage,
+  type Option,
+  type Options,
+  variableOf,
+} from "../src/config/parse-options.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_LIFETIME_MS,
@@ -32,6 +44,7 @@ import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
+import { ACTIONS, AUDIT_MEANINGS } from "./meanings.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -53,30 +66,6 @@ export const VALUES = {
   rotationOverlap: hours(KEY_OPTIONS.overlap.default),
 } as const;
 
-/** What a client does about an error, beyond what its meaning says. */
-const ACTIONS: Readonly<Record<ErrorCode, string>> = {
-  invalid_json: "Send valid JSON.",
-  invalid_body: "Correct the fields that `message` names.",
-  invalid_parameter: "Correct the parameter that `message` names.",
-  missing_api_key: "Send your key.",
-  invalid_api_key: "Check the key and the environment.",
-  not_found: "Check the path.",
-  pet_not_found: "Check the identifier.",
-  order_not_found: "Check the identifier.",
-  method_not_allowed: "Use a method from `Allow`.",
-  pet_not_available: "Order another pet.",
-  order_closed: "Nothing; the order is final.",
-  idempotency_conflict: "Repeat the request in a moment.",
-  operation_removed: "Use the operation in `Link`.",
-  body_too_large: "Send a smaller body.",
-  unsupported_media_type: "Set `Content-Type`.",
-  idempotency_key_reused: "Use a new key for a new operation.",
-  rate_limited: "Wait `Retry-After` seconds.",
-  key_banned: "Wait `Retry-After` seconds.",
-  internal_error: "Repeat a `POST` with its `Idempotency-Key`.",
-  unavailable: "Repeat after `Retry-After` seconds.",
-};
-
 export const DEFAULT_SETTINGS: DocsSettings = {
   environment: "production",
   servers: DEFAULT_URL,
@@ -95,9 +84,18 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   "log-events": table(["Event", "Level", "Meaning", "Fields"], Object.entries(LOG_EVENTS).map(logEventRow)),
+  "admin-operations": table(
+    ["Operation", "Request", "Purpose"],
+    Object.entries(ADMIN_OPERATIONS).map(adminRow),
+  ),
+  "admin-errors": table(["Status", "Code", "Meaning"], Object.entries(ADMIN_ERRORS).map(adminErrorRow)),
   commands: table(["Command", "Purpose"], commandRows()),
   metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),
-  "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
+  "key-options": optionTable(KEY_OPTIONS),
+  "key-filters": optionTable(KEY_FILTER_OPTIONS),
+  "usage-options": optionTable(USAGE_OPTIONS),
+  "audit-options": optionTable(AUDIT_OPTIONS),
+  "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
 
 function operationRow([id, operation]: [string, Operation]): string[] {
@@ -107,6 +105,14 @@ function operationRow([id, operation]: [string, Operation]): string[] {
     code(`${method} ${path}`),
     deprecated ? `${summary} ([deprecated](deprecation.md))` : summary,
   ];
+}
+
+function adminRow([id, { method, path, summary }]: [string, AdminOperation]): string[] {
+  return [code(id), code(`${method} /api${path}`), summary];
+}
+
+function adminErrorRow([name, { status, meaning }]: [string, { status: number; meaning: string }]): string[] {
+  return [String(status), code(name), meaning];
 }
 
 function fieldTable({ required, optional }: ObjectSchema<unknown>): string {
@@ -168,12 +174,20 @@ function malformedRows(): string[][] {
   ]);
 }
 
+function optionTable(options: Options): string {
+  return table(["Option", "Default", "Meaning"], Object.entries(options).map(optionRow));
+}
+
+function actionRow([action, meaning]: [string, string]): string[] {
+  return [code(action), meaning];
+}
+
 function settingRow([flag, option]: [string, Option]): string[] {
-  const [usage, ...rest] = keyOptionRow([flag, option]);
+  const [usage, ...rest] = optionRow([flag, option]);
   return [usage ?? "", code(variableOf(flag)), ...rest];
 }
 
-function keyOptionRow([flag, option]: [string, Option]): string[] {
+function optionRow([flag, option]: [string, Option]): string[] {
   const { range } = option.type;
   return [
     code(flagUsage(flag, option)),
@@ -193,7 +207,7 @@ function metricRow([name, { type, help, labels = {} }]: [string, MetricDefinitio
 
 function commandRows(): string[][] {
   return COMMANDS.map(({ name, positionals, summary }) => [
-    code(["petstore", name, ...Object.keys(positionals)].join(" ")),
+    code(["petstore", name, ...positionalUsage(positionals)].join(" ")),
     summary,
   ]);
 }

@@ -3,12 +3,22 @@ import { readTextFile } from "./config/text-file.ts";
 import { UsageError } from "./config/usage-error.ts";
 import { prepareDataDirectory, warnIfOpenToOthers } from "./data-directory.ts";
 import type { BanRules } from "./domain/rate-limit.ts";
-import type { Clock, KeyStore, RateLimiter, SettingsStore, Store } from "./domain/ports.ts";
+import type {
+  AuditStore,
+  Clock,
+  KeyStore,
+  OperatorStore,
+  RateLimiter,
+  SettingsStore,
+  Store,
+  UsageHistoryStore,
+} from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
 import { CommitMonitor, EngineMonitor } from "./metrics/engine-monitor.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
+import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -18,8 +28,11 @@ export interface Adapters extends Stores {
 
 export interface Stores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly petJson: PetJsonSource;
   /** Of the engine that stores the data. */
   readonly database: EngineMonitor;
@@ -53,7 +66,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
       ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log, monitor: limits })
       : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
     opened.push(rateLimiter);
-    return { ...stores, rateLimiter, limits, close };
+    const usageHistory = new CachedUsageHistory(stores.usageHistory);
+    return { ...stores, usageHistory, rateLimiter, limits, close };
   } catch (error) {
     await close().catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;

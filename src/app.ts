@@ -1,8 +1,10 @@
 import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
+import type { Setting } from "./admin/operations.ts";
+import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
@@ -12,14 +14,19 @@ import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
+import { UsageRecorder } from "./usage-history/usage-recorder.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly operators: OperatorStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly metrics: AppMetrics;
-  /** Finishes the requests in progress, saves usage and closes the databases. */
+  /** Undefined if it is off. */
+  readonly admin: AdminListener | undefined;
+  /** Finishes the requests in progress, saves usage and its history, and closes the databases. */
   close(): Promise<void>;
 }
 
@@ -27,6 +34,8 @@ export interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly requestTimeoutMs?: number;
+  /** What the console shows of the settings. */
+  readonly shownSettings?: readonly Setting[];
 }
 
 /** On every response. */
@@ -51,19 +60,20 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 export async function serveOn(
   adapters: Adapters,
   config: Config,
-  { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
+  { clock, log, requestTimeoutMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
   const { host, port, drainDelayMs } = config;
+  const tls = config.tls && readTlsFiles(config.tls);
   const server = new HttpServer({
     host,
     port,
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
-    tls: config.tls && readTlsFiles(config.tls),
+    tls,
     maxConnections: config.maxConnections,
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
@@ -82,6 +92,7 @@ export async function serveOn(
     clock,
   });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
+  const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -93,7 +104,10 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
-    observe: metrics.requests.observe,
+    observe(record, response) {
+      metrics.requests.observe(record, response);
+      usageRecorder.observe(record, response);
+    },
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
     docsSettings: {
@@ -105,7 +119,7 @@ export async function serveOn(
     },
     isShuttingDown: () => server.isShuttingDown,
   });
-  const stopPolling = followKeyChanges({
+  const keyChanges = followKeyChanges({
     authenticator,
     rateLimiter,
     clock,
@@ -113,18 +127,54 @@ export async function serveOn(
     onReadable: () => log.event("key-changes.readable"),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
-  const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
+  const stopPublic = async (delayMs: number) => {
+    await server.close(delayMs);
+    metrics.stop();
+    keyChanges.stop();
+  };
+  let admin: AdminListener | undefined;
+  try {
+    admin =
+      config.admin &&
+      startAdmin({
+        config,
+        admin: config.admin,
+        adapters,
+        metrics,
+        facts: {
+          environment,
+          version: packageJson.version,
+          startedAt: clock.now(),
+          publicUrl: baseUrl,
+          address: new URL(listenUrl(host, server.port)).host,
+          settings: shownSettings,
+        },
+        clock,
+        log,
+        isDraining: () => server.isShuttingDown,
+        applyKeyChanges: () => keyChanges.applyNow(),
+        tls,
+      });
+  } catch (error) {
+    await stopPublic(0);
+    throw error;
+  }
+  const servers = admin ? [server, admin.server] : [server];
+  const stopFollowingTls = config.tls && followCertificate(config.tls, servers, log);
 
   return {
     url: baseUrl,
     keys,
+    operators,
     settings,
     metrics,
+    admin,
+    usageHistory,
     async close() {
-      await server.close(drainDelayMs);
-      metrics.stop();
-      stopPolling();
+      await stopPublic(drainDelayMs);
+      await admin?.close();
       stopFollowingTls?.();
+      await usageRecorder.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
       await adapters.close();
     },
   };
@@ -134,10 +184,19 @@ function systemClock(log: Log): Clock {
   return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
 }
 
-function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
+function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRecorder {
+  return new UsageRecorder({
+    store,
+    clock,
+    onFailure: (error) => log.event("usage-history.save-failed", { error }),
+    onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
+  });
+}
+
+function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {
   return followTlsFiles(files, {
     onChange(contents) {
-      server.setTlsCredentials(contents);
+      for (const server of servers) server.setTlsCredentials(contents);
       log.event("tls.certificate-changed", { file: files.certFile });
     },
     onError: (error) => log.event("tls.certificate-invalid", { error }),

@@ -127,7 +127,8 @@ export const LOG_EVENTS = {
   },
   "valkey.rejects-commands": {
     level: "warn",
-    message: "Valkey rejects commands, so its configuration is wrong; each server applies the rate limits on its own",
+    message:
+      "Valkey rejects commands, so its configuration is wrong; each server applies the rate limits on its own",
     fields: ["cause"],
   },
   "valkey.available": { level: "info", message: "Valkey is available again; rate limits are shared" },
@@ -150,6 +151,21 @@ export const LOG_EVENTS = {
     fields: ["error"],
   },
   "usage.saved-again": { level: "info", message: "usage of the rate limits can be saved again" },
+  "usage-history.save-failed": {
+    level: "warn",
+    message: "the usage history cannot be saved; trying again",
+    fields: ["error"],
+  },
+  "usage-history.saved-again": {
+    level: "info",
+    message: "the usage history can be saved again",
+    fields: ["lostRequests"],
+  },
+  "usage-history.incomplete": {
+    level: "error",
+    message: "the last requests are missing in the usage history",
+    fields: ["error"],
+  },
 
   "key.first-created": { level: "info", message: "created the first API key", fields: ["file"] },
   "key.changed": {
@@ -183,6 +199,43 @@ export const LOG_EVENTS = {
     fields: ["error"],
   },
   "key-changes.readable": { level: "info", message: "changes of API keys can be read again" },
+
+  "admin.started": {
+    level: "info",
+    message: "the listener for operators accepts requests",
+    fields: ["url", "tokenFile"],
+  },
+  "admin.plain-text": {
+    level: "warn",
+    message:
+      "operators send the admin token in plain text; serve HTTPS with --tls-cert and --tls-key, or listen on a loopback address",
+    fields: ["host"],
+  },
+  "admin.sign-in-failed": {
+    level: "warn",
+    message: "an operator or a program sent a wrong admin token",
+    fields: ["address"],
+  },
+  "admin.token-replaced": {
+    level: "info",
+    message: "the admin token was replaced, and all sessions have ended",
+  },
+  "admin.token-unreadable": {
+    level: "warn",
+    message: "the file of the admin token cannot be used; the token before stays",
+    fields: ["file", "error"],
+  },
+  "admin.token-not-saved": {
+    level: "warn",
+    message:
+      "the admin token cannot be kept in the data directory, so it is lost when the server stops; set PETSTORE_ADMIN_TOKEN",
+    fields: ["error"],
+  },
+  "audit.write-failed": {
+    level: "error",
+    message: "an entry of the audit trail cannot be written",
+    fields: ["action", "error"],
+  },
 
   "clock.changed": {
     level: "warn",
@@ -225,7 +278,9 @@ export const LOG_EVENTS = {
 export type LogEventName = keyof typeof LOG_EVENTS;
 
 type Events = typeof LOG_EVENTS;
-type FieldOf<N extends LogEventName> = Events[N] extends { fields: readonly (infer F extends string)[] } ? F : never;
+type FieldOf<N extends LogEventName> = Events[N] extends { fields: readonly (infer F extends string)[] }
+  ? F
+  : never;
 
 /** The details of an event: all of its fields. */
 export type LogDetails<N extends LogEventName> = Readonly<Record<FieldOf<N>, unknown>>;

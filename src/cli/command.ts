@@ -21,6 +21,8 @@ import type { StopSignal } from "./signals.ts";
 /** What a command uses of its process. */
 export interface Context {
   readonly variables: Variables;
+  /** The names of the variables that --env-file sets. */
+  readonly envFileVariables?: ReadonlySet<string>;
   readonly clock: Clock;
   /** Writes to standard output. Resolves when the text has left the process. */
   print(text: string): Promise<void>;
@@ -30,8 +32,12 @@ export interface Context {
   readonly isTerminal: boolean;
   /** A log on standard error. An error that nothing catches is logged in the same format. */
   openLog(options: LogOptions): Log;
+  /** The user of the operating system; undefined if it has no name. */
+  readonly user: string | undefined;
+  /** Asks for a secret without showing it, or reads it from standard input if that is not a terminal. */
+  readSecret(prompt: string): Promise<string>;
   /** Resolves with the first signal that stops the process. */
-  stopSignal(): Promise<StopSignal>;
+  stopSignal(drainDelayMs: number): Promise<StopSignal>;
 }
 
 /** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */
@@ -42,7 +48,7 @@ export class Failure {
 /** Undefined means success. */
 export type Outcome = UsageError | Failure | undefined;
 
-/** By the label in usage lines. All are required. */
+/** By the label in usage lines. Those that are optional come last. */
 export type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 
 /** The parsed command line and variables. `R` names the options that must have a value. */
@@ -133,13 +139,21 @@ function parsePositionals(
   const values: Record<string, unknown> = {};
   for (const [index, [label, type]] of Object.entries(positionals).entries()) {
     const text = texts[index];
-    if (text === undefined) return new UsageError(`${name} needs ${label}: ${type.expected}`);
+    if (text === undefined) {
+      if (type.optional) continue;
+      return new UsageError(`${name} needs ${label}: ${type.expected}`);
+    }
     values[label] = type.parse(text);
     if (values[label] === undefined) return invalidValue(label, text, type);
   }
   const extra = texts[Object.keys(positionals).length];
   if (extra === undefined) return values;
   return new UsageError(`unexpected argument ${quoted(extra)}; see petstore ${name} --help`);
+}
+
+/** As in a usage line: `ID`, or `[ID]` if it may be missing. */
+export function positionalUsage(positionals: Positionals): string[] {
+  return Object.entries(positionals).map(([label, { optional }]) => (optional ? `[${label}]` : label));
 }
 
 function missingOption(name: string, flag: string, options: Options): UsageError {

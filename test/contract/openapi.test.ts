@@ -255,7 +255,7 @@ test("responses outside the operations are declared: OPTIONS, unknown paths and 
   const outside = document["x-responses-outside-operations"] ?? {};
   const common = COMMON_ERRORS.map((code) => ERRORS[code].status);
   const statuses = Object.keys(outside).map(Number);
-  expect(statuses.toSorted()).toEqual([...new Set([204, 404, 405, ...common])].toSorted());
+  expect(statuses.toSorted()).toEqual([...new Set([204, 403, 404, 405, ...common])].toSorted());
   for (const response of Object.values(outside)) {
     expect(headersOf(deref(response))).toEqual(expect.arrayContaining(COMMON));
   }
@@ -289,7 +289,7 @@ describe("numbers and dates in the document", () => {
     const { info } = openApiDocument({
       ...OPTIONS,
       plans: { ...DEFAULT_PLANS, free: { perMinute: 7, perDay: 7_000 } },
-      ban: { strikes: 3, graceMs: 1_500, lengthMs: 7_200_000 },
+      ban: { strikes: 3, graceMs: 1_500, lengthMs: 7_200_000, maxLengthMs: 7_200_000 },
     }) as { info: { description: string } };
     expect(info.description).toContain("\n| Free | 7 | 7,000 |\n");
     expect(info.description).toContain("rejected within 1.5 seconds of the");

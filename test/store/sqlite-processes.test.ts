@@ -1,10 +1,13 @@
 import { expect, test } from "bun:test";
+import { encodePet } from "../../src/contract/resources.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openDatabase } from "../../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { spawnChild } from "./sqlite-child-process.ts";
+
+const NO_PET = { id: 0n, name: "none", categoryId: 0n };
 
 test("ten processes that open an empty file at once all succeed, and each migration is applied once", async () => {
   using folder = temporaryFolder();
@@ -49,6 +52,29 @@ test("after a process is killed in the middle of writes, every pet whose write h
   connection.close();
 }, 30_000);
 
+test("after a process is killed in the middle of changes of keys, every change has its audit entry, and no other", async () => {
+  using folder = temporaryFolder();
+  const path = folder.path("store.db");
+  const { process, lines } = spawnChild("change-keys", path);
+  let changed = 0;
+  for await (const line of lines) {
+    changed = Number(line);
+    if (changed === 100) process.kill("SIGKILL");
+  }
+  await process.exited;
+  const { keys, audit, close } = openSqlite(path);
+  const { items } = await audit.listAudit({ limit: 10_000 });
+  const expected = (await keys.listKeys()).flatMap(({ id, plan }) =>
+    plan === "pro" ? [`key.created ${id}`, `key.updated ${id}`] : [`key.created ${id}`],
+  );
+  expect(changed).toBeGreaterThanOrEqual(100);
+  expect(items.map(({ action, target }) => `${action} ${target?.id}`).toSorted()).toEqual(
+    expected.toSorted(),
+  );
+  expect(expected).toContain(`key.updated ${changed}`);
+  await close();
+}, 30_000);
+
 test("commands can write while a server writes without a pause, and none of its writes fails", async () => {
   using folder = temporaryFolder();
   const { store, keys, close } = openSqlite(folder.path("store.db"));
@@ -63,6 +89,33 @@ test("commands can write while a server writes without a pause, and none of its 
   commands.abort();
   await writers;
   expect(await keys.listKeys()).toHaveLength(20);
+  await close();
+}, 60_000);
+
+test("commands can correct pets while a server writes without a pause, and its caches show each change in time", async () => {
+  using folder = temporaryFolder();
+  const { store, petJson, close } = openSqlite(folder.path("store.db"));
+  await store.createPet({ name: "name 0", categoryId: 1n }, 0);
+  const { process } = spawnChild("correct", folder.path("store.db"));
+  const commands = new AbortController();
+  const writer = async () => {
+    while (!commands.signal.aborted)
+      expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toHaveProperty("id");
+  };
+  const reader = async () => {
+    let staleSince: number | undefined;
+    while (!commands.signal.aborted) {
+      const isStale = petJson.get(1)?.json !== encodePet((await store.getPet(1n)) ?? NO_PET);
+      staleSince = isStale ? (staleSince ?? performance.now()) : undefined;
+      if (staleSince !== undefined) expect(performance.now() - staleSince).toBeLessThan(1_000);
+      await Bun.sleep(1);
+    }
+  };
+  const load = Promise.all([reader(), ...Array.from({ length: 32 }, writer)]);
+  expect(await process.exited).toBe(0);
+  commands.abort();
+  await load;
+  expect((await store.getPet(1n))?.name).toBe("name 20");
   await close();
 }, 60_000);
 

@@ -1,8 +1,17 @@
 import { Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/ports.ts";
-import type { BanRules, Decision, Subject, Usage } from "../../domain/rate-limit.ts";
+import type { BanRules, Subject, Usage } from "../../domain/rate-limit.ts";
 import type { DecisionRequest } from "./batcher.ts";
-import { DECIDE, formatSubject, parseDecisions, parseUsage, READ_USAGE, run, UNBAN } from "./scripts.ts";
+import {
+  DECIDE,
+  type Decisions,
+  formatSubject,
+  parseDecisions,
+  parseUsage,
+  READ_USAGE,
+  run,
+  UNBAN,
+} from "./scripts.ts";
 
 interface ServerAddress {
   readonly host: string;
@@ -34,10 +43,13 @@ const BACKGROUND_TIMEOUT_MS = 500;
 export class Connection {
   readonly #client: Redis | Cluster;
   readonly #options: ConnectionOptions;
+  /** As JSON. */
+  readonly #rules: string;
 
   private constructor(options: ConnectionOptions) {
     this.#client = createClient(options.servers);
     this.#options = options;
+    this.#rules = JSON.stringify(options.ban);
   }
 
   /**
@@ -69,7 +81,7 @@ export class Connection {
   }
 
   /** One round trip for all requests. */
-  async decide(requests: readonly DecisionRequest[]): Promise<readonly Decision[]> {
+  async decide(requests: readonly DecisionRequest[]): Promise<Decisions> {
     const keys = requests.map(({ subject }) => this.#keyOf(subject));
     const args = this.#commonArgs();
     for (const { limits } of requests) args.push(`${limits.perMinute}`, `${limits.perDay}`);
@@ -97,8 +109,8 @@ export class Connection {
   }
 
   #commonArgs(): string[] {
-    const { testClock, ban } = this.#options;
-    return [testClock ? `${testClock.now()}` : "", `${ban.strikes}`, `${ban.graceMs}`, `${ban.lengthMs}`];
+    const { testClock } = this.#options;
+    return [testClock ? `${testClock.now()}` : "", this.#rules];
   }
 }
 

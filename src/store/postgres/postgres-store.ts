@@ -1,29 +1,38 @@
 import type { SQL } from "bun";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/resources.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
+  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
+import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
+import { PostgresOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
 import { QueryTimeout } from "./query-timeout.ts";
 import { PostgresSettingsStore } from "./settings.ts";
+import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly commitQueueLength: () => number;
   /** Queries that run or wait for a connection. */
   readonly queueLength: () => number;
@@ -47,7 +56,7 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects, migrates the tables, and opens the two stores, which share the connections. */
+/** Connects, migrates the tables, and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
   const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
   let sql: SQL | undefined;
@@ -66,8 +75,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const store = new PostgresStore(pools, options.onCommit);
   return {
     store,
+    operators: new PostgresOperatorStore(pools),
     keys: new PostgresKeyStore(pools),
+    audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
+    usageHistory: new PostgresUsageHistoryStore(pools),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
     close: () => store.close(),

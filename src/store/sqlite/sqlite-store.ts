@@ -1,6 +1,5 @@
 import {
   type ErrorCode,
-  orderClosed,
   orderNotFound,
   petNotAvailable,
   petNotFound,
@@ -16,34 +15,44 @@ import {
   type Pet,
   type PetStatus,
 } from "../../contract/resources.ts";
-import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
+import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
+  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
   WriteResult,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
+import { SqliteAuditStore } from "./audit.ts";
 import { ChangeCounters } from "./change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { finishOrder, SqliteOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
+import { PetRevision } from "./pet-revision.ts";
 import { Pets } from "./pets.ts";
 import { SqliteSettingsStore } from "./settings.ts";
 import { isBusy } from "./sqlite-errors.ts";
+import { SqliteUsageHistoryStore } from "./usage-history.ts";
 
 export interface SqliteStores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly petJson: SqlitePetJson;
   readonly commitQueueLength: () => number;
   close(): Promise<void>;
@@ -51,7 +60,7 @@ export interface SqliteStores {
 
 /** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
 const BUSY_TIMEOUT_MS = 25;
-/** Keys are changed by commands, which can wait for a busy server. */
+/** Operators who change a key can wait for a busy server. */
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
@@ -59,18 +68,31 @@ export function openSqlite(path: string, options: Pick<SqliteStoreOptions, "onCo
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  const usageOptions = { ...shared, synchronous: "NORMAL", cacheKiB: 2 * 1024 } as const;
   const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection, options));
-  const { keys, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
+  const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
+    audit: new SqliteAuditStore(connection),
     settings: new SqliteSettingsStore(connection),
   }));
+  const usageHistory = openDatabaseFor(
+    path,
+    usageOptions,
+    (connection) => new SqliteUsageHistoryStore(connection),
+  );
+  const stopFollowing = store.petRevision.follow();
   return {
     store,
+    operators: store.operators,
     keys,
+    audit,
     settings,
+    usageHistory,
     petJson: store.petJson,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
+      stopFollowing();
+      usageHistory.close();
       keys.close();
       await store.close();
     },
@@ -98,6 +120,8 @@ interface Write<Code extends ErrorCode> {
 /** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
 export class SqliteStore implements Store {
   readonly petJson: SqlitePetJson;
+  readonly operators: OperatorStore;
+  readonly petRevision: PetRevision;
   readonly #pets: Pets;
   readonly #orders: Orders;
   readonly #records: IdempotencyRecords;
@@ -114,6 +138,14 @@ export class SqliteStore implements Store {
     this.petJson = new SqlitePetJson(connection, changes);
     this.#orders = new Orders(connection);
     this.#records = new IdempotencyRecords(connection);
+    this.petRevision = new PetRevision(connection, changes);
+    this.operators = new SqliteOperatorStore({
+      connection,
+      pets: this.#pets,
+      orders: this.#orders,
+      petRevision: this.petRevision,
+      submit: (work) => this.#submit(work),
+    });
     this.#writes = new GroupCommit({
       commit: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
@@ -168,10 +200,8 @@ export class SqliteStore implements Store {
     return this.#submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
       const order = this.#orders.get(keyId, id);
       if (order === undefined) return orderNotFound(id);
-      if (order.status !== "placed") return orderClosed(id, order.status);
-      this.#orders.setStatus(id, status);
-      this.#pets.setStatus(order.petId, STATUS_AFTER[status]);
-      return { ...order, status };
+      const closed = finishOrder(order, status, { pets: this.#pets, orders: this.#orders });
+      return closed ?? { ...order, status };
     });
   }
 
