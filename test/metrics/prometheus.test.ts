@@ -3,10 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Prometheus, promtool, startPrometheus } from "../../harness/prometheus.ts";
 import { METRICS } from "../../src/metrics/definitions.ts";
-import { type Service, startService } from "../service.ts";
+import { type AdminService, startAdminService, TOKEN } from "../admin/admin-service.ts";
 
 const DEPLOY = join(import.meta.dir, "../../deploy");
-const TOKEN = "a token of the test";
 const START_TIMEOUT_MS = 120_000;
 const LISTED = 'petstore_http_requests_total{operation="listPets", status="200"}';
 
@@ -47,26 +46,16 @@ const withoutVariables = (text: string) =>
 
 const metricNamesIn = (text: string) => new Set(text.match(/\b(?:(?:petstore|process)_\w+|up)\b/g) ?? []);
 
-let service: Service;
-let endpoint: ReturnType<typeof Bun.serve>;
+let service: AdminService;
 let prometheus: Prometheus;
 /** When the first scrape was over. On a busy machine a later one can take too long, and its series are gone then. */
 let scrapedAt: number;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startAdminService();
   for (let i = 0; i < 3; i++) await service.call({ path: "/pets" });
   await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
-  endpoint = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch({ headers }) {
-      if (headers.get("authorization") !== `Bearer ${TOKEN}`) return new Response("", { status: 401 });
-      const { contentType, body } = service.app.metrics.expose(headers.get("accept"));
-      return new Response(body, { headers: { "Content-Type": contentType } });
-    },
-  });
-  prometheus = await startPrometheus({ target: `127.0.0.1:${endpoint.port}`, token: TOKEN });
+  prometheus = await startPrometheus({ target: new URL(service.adminUrl).host, token: TOKEN });
   scrapedAt = Date.now() / 1000;
   while ((await prometheus.query(LISTED, scrapedAt)).length === 0) {
     await Bun.sleep(100);
@@ -76,7 +65,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await prometheus.stop();
-  await endpoint.stop(true);
   await service.stop();
 });
 
