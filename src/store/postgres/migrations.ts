@@ -170,6 +170,7 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       CREATE INDEX audit_by_target ON audit (target_kind, target_id, at, id) WHERE target_kind IS NOT NULL;
       CREATE INDEX audit_by_action ON audit (action, at, id);
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
+      CREATE INDEX audit_by_action_and_actor ON audit (action, actor, at, id);
     `,
   },
   {
