@@ -10,7 +10,8 @@ const ago = duration({ min: 0, max: 3_650 * 86_400_000 });
 /** A date is its start in UTC. */
 export const pointInTime: ValueType<PointInTime> = {
   placeholder: "WHEN",
-  expected: "a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d",
+  expected:
+    "a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d",
   parse(text) {
     const agoMs = ago.parse(text);
     if (agoMs !== undefined) return { agoMs };

@@ -19,6 +19,7 @@ test("a released migration is never edited", () => {
       "keys of orders": "5190d84578d61c0a",
       "revisions of unbans": "097e1da3a28e0000",
       "server settings": "5784f967a4366ea9",
+      "usage history": "355845ee38fc73e8",
     }
   `);
   expect(digests(POSTGRES)).toMatchInlineSnapshot(`
@@ -29,6 +30,7 @@ test("a released migration is never edited", () => {
       "keys of orders": "9764a2fdb2485854",
       "revisions of unbans": "6703cc1314b3cbc5",
       "server settings": "c44db56bcc77a2d5",
+      "usage history": "33aa9d6b07e428fe",
     }
   `);
 });
