@@ -7,6 +7,7 @@ import type { Clock, KeyStore, RateLimiter, SettingsStore, Store } from "./domai
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
+import type { StateChange } from "./store/state-change.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -65,17 +66,19 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
   if (storage.databaseUrl === undefined) {
     prepareDataDirectory(storage, log);
     const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
-    return openSqlite(pathsOf(storage).store);
+    return openSqlite(pathsOf(storage).store, { onStateChange: (change) => logDatabase(log, "SQLite", change) });
   }
   const { openPostgres } = await import("./store/postgres/postgres-store.ts");
   const opened = await openPostgres(storage.databaseUrl, {
     schema: storage.environment,
-    onStateChange: (change) =>
-      change.state === "down"
-        ? log?.event("database.unavailable", { database: "PostgreSQL", cause: messageOf(change.cause) })
-        : log?.event("database.available", { database: "PostgreSQL", afterMs: change.afterMs }),
+    onStateChange: (change) => logDatabase(log, "PostgreSQL", change),
   });
   return { ...opened, petJson: petJsonOf(opened.store) };
+}
+
+function logDatabase(log: Log | undefined, database: "PostgreSQL" | "SQLite", change: StateChange): void {
+  if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
+  else log?.event("database.unavailable", { database, cause: messageOf(change.cause) });
 }
 
 /** One server per folder: two would each apply the rate limits in full, and neither would see the other's writes. */
@@ -105,6 +108,7 @@ async function memoryRateLimiter(
     ban: config.ban,
     usageStore: openUsageStore(pathsOf(config).usageStore),
     onUsageStoreError: (error) => log.event("usage.save-failed", { error }),
+    onUsageStoreRecovery: () => log.event("usage.saved-again"),
   });
   try {
     await applyMissedUnbans(rateLimiter, keys, clock);

@@ -2,11 +2,15 @@ import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
+import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
+import { logKeyChanges } from "./log-key-changes.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
+import { observeFloods } from "./http/authentication-flood.ts";
+import { observeAll } from "./http/request-record.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
@@ -54,6 +58,7 @@ export async function serveOn(
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
+  const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
   const { host, port, drainDelayMs } = config;
   const server = new HttpServer({
     host,
@@ -90,11 +95,13 @@ export async function serveOn(
       maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     },
     isShuttingDown: () => server.isShuttingDown,
+    observe: observeAll([observeFloods({ addresses, log }), ...(accessLog ? [accessLog.observe] : [])]),
   });
   const stopPolling = followKeyChanges({
     authenticator,
     rateLimiter,
     clock,
+    onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
     onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
     onReadable: () => log.event("key-changes.readable"),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
@@ -109,6 +116,7 @@ export async function serveOn(
       await server.close(drainDelayMs);
       stopPolling();
       stopFollowingTls?.();
+      await accessLog?.close();
       await adapters.close();
     },
   };

@@ -1,7 +1,6 @@
 import { Unavailable } from "../contract/errors.ts";
 import { copyOf } from "../copy-string.ts";
 import {
-  type ApiKey,
   type Environment,
   hashSecret,
   isWellFormedSecret,
@@ -10,7 +9,7 @@ import {
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
-import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
+import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import type { Limits, Subject } from "../domain/rate-limit.ts";
 import type { Addresses } from "./client-address.ts";
 import { KeyCache, SECRET_LENGTH, type VerifiedKey } from "./key-cache.ts";
@@ -43,6 +42,11 @@ export interface AuthenticatorOptions {
   readonly rateLimiter: Pick<RateLimiter, "peek">;
   /** How many verified keys are cached. */
   readonly maxVerified?: number;
+}
+
+export interface FollowedChanges extends Pick<KeyChanges, "changed" | "unbanned"> {
+  /** The changes were made after this time of the steady clock. */
+  readonly after: number;
 }
 
 interface Unverified {
@@ -171,8 +175,8 @@ export class Authenticator {
     this.#rejected.add(copyOf(authorization));
   }
 
-  /** Takes over the changes since the last call. They were made after `after`, a time of the steady clock. */
-  async followChanges(): Promise<{ after: number; unbanned: readonly ApiKey[] }> {
+  /** Takes over the changes since the last call. */
+  async followChanges(): Promise<FollowedChanges> {
     const { keys, clock } = this.#options;
     const after = this.#polledAt;
     const polledAt = clock.steadyNow();
@@ -185,7 +189,7 @@ export class Authenticator {
     }
     this.#revision = revision;
     this.#polledAt = polledAt;
-    return { after, unbanned };
+    return { after, changed, unbanned };
   }
 }
 

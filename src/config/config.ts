@@ -37,6 +37,8 @@ export interface Config extends StorageConfig {
   readonly maxConnectionsPerAddress: number;
   /** How long the server keeps serving after a stop signal, so that load balancers notice it first. */
   readonly drainDelayMs: number;
+  /** Path of the access log, or - for standard output; undefined means none. */
+  readonly accessLog?: string;
   readonly plans: Plans;
   readonly ban: BanRules;
 }
@@ -64,6 +66,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const certFile = values["tls-cert"];
   const keyFile = values["tls-key"];
   const maxConnections = values["max-connections"];
+  const accessLog = values["access-log"];
   return {
     ...storageOf(values),
     limitsTimeoutMs: values["limits-timeout"],
@@ -76,6 +79,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     ...(maxConnections !== undefined && { maxConnections }),
     maxConnectionsPerAddress: values["max-connections-per-address"],
     drainDelayMs: values["drain-delay"],
+    ...(accessLog !== undefined && { accessLog }),
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banRulesOf(values),
   };

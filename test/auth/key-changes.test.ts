@@ -143,7 +143,7 @@ describe("an unban, on two servers with Valkey", () => {
         },
         clock,
       });
-      const callbacks = { onUnreadable() {}, onReadable() {}, onUnbanError() {} };
+      const callbacks = { onChanges() {}, onUnreadable() {}, onReadable() {}, onUnbanError() {} };
       const stopFollowing = followKeyChanges({ authenticator, rateLimiter, clock, ...callbacks });
       close.push(() => rateLimiter.close(), stopFollowing);
       return server;
@@ -222,6 +222,7 @@ describe("an unban that fails", () => {
       authenticator,
       rateLimiter,
       clock,
+      onChanges() {},
       onUnreadable: () => errors.push("unreadable"),
       onReadable: () => errors.push("readable"),
       onUnbanError: (id, error) => errors.push(`${id}: ${error}`),

@@ -29,12 +29,14 @@ import type {
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
+import type { StateChange } from "../state-change.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
 import { ChangeCounters } from "./change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { Orders } from "./orders.ts";
+import { Outage } from "./outage.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { Pets } from "./pets.ts";
 import { SqliteSettingsStore } from "./settings.ts";
@@ -54,11 +56,11 @@ const BUSY_TIMEOUT_MS = 25;
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
-export function openSqlite(path: string): SqliteStores {
+export function openSqlite(path: string, options: SqliteStoreOptions = {}): SqliteStores {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
-  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection));
+  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection, options));
   const { keys, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
     settings: new SqliteSettingsStore(connection),
@@ -79,6 +81,7 @@ export interface SqliteStoreOptions {
   readonly maxQueuedWrites?: number;
   /** How long a write is tried again while another process has the database locked. */
   readonly maxBusyMs?: number;
+  readonly onStateChange?: (change: StateChange) => void;
 }
 
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
@@ -103,15 +106,16 @@ export class SqliteStore implements Store {
 
   constructor(
     private readonly connection: Connection,
-    { maxQueuedWrites = 10_000, maxBusyMs = 2_000 }: SqliteStoreOptions = {},
+    { maxQueuedWrites = 10_000, maxBusyMs = 2_000, onStateChange = () => {} }: SqliteStoreOptions = {},
   ) {
+    const outage = new Outage(onStateChange);
     const changes = new ChangeCounters();
     this.#pets = new Pets(connection, changes);
     this.petJson = new SqlitePetJson(connection, changes);
     this.#orders = new Orders(connection);
     this.#records = new IdempotencyRecords(connection);
     this.#writes = new GroupCommit({
-      commit: (writes) => this.#commit(writes),
+      commit: (writes) => outage.watch(() => this.#commit(writes)),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
       retry: { isBusy, maxMs: maxBusyMs },
