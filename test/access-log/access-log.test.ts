@@ -38,7 +38,7 @@ describe("the access log of a server", () => {
     };
     expect(lines).toEqual([
       { ...usual, requestId: 'mine"\\', keyId: 1, method: "GET", operation: "listPets", status: 400, bytes: expect.any(Number) },
-      { ...usual, keyId: 1, method: "POST", operation: "createPet", status: 201, bytes: 42 },
+      { ...usual, keyId: 1, method: "POST", operation: "createPet", status: 201, bytes: 43 },
       { ...usual, keyId: 1, method: "HEAD", operation: "getPet", status: 200, bytes: 0 },
       { ...usual, keyId: null, method: "GET", operation: null, status: 401, bytes: expect.any(Number) },
       { ...usual, keyId: null, method: "GET", operation: null, status: 200, bytes: 15 },
