@@ -23,7 +23,8 @@ const WRITE_EVERY_MS = 500;
 /** So many characters are written without waiting for the time. */
 const WRITE_LENGTH = 64 * 1024;
 const MAX_WAITING = 4 * 1024 * 1024;
-const CLOSE_TIMEOUT_MS = 2_000;
+/** With the time that requests in progress have, less than what a process has to stop. */
+const CLOSE_TIMEOUT_MS = 1_000;
 
 /** Writes lines behind the requests. A line costs a request the same whether the disk is fast, slow or full. */
 export class LineWriter {
