@@ -66,7 +66,9 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
   if (storage.databaseUrl === undefined) {
     prepareDataDirectory(storage, log);
     const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
-    return openSqlite(pathsOf(storage).store, { onStateChange: (change) => logDatabase(log, "SQLite", change) });
+    return openSqlite(pathsOf(storage).store, {
+      onStateChange: (change) => logDatabase(log, "SQLite", change),
+    });
   }
   const { openPostgres } = await import("./store/postgres/postgres-store.ts");
   const opened = await openPostgres(storage.databaseUrl, {

@@ -41,9 +41,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close().catch((closeError: unknown) =>
-      log.event("server.close-failed", { error: closeError }),
-    );
+    await adapters
+      .close()
+      .catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
   }
 }

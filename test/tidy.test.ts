@@ -101,7 +101,18 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "log-key-changes",
     "tls-files",
   ],
-  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "log-events", "data-directory"],
+  cli: [
+    "app",
+    "adapters",
+    "clock",
+    "config",
+    "store",
+    "domain",
+    "contract",
+    "log",
+    "log-events",
+    "data-directory",
+  ],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */
