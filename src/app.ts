@@ -10,7 +10,6 @@ import { createLog, type Log } from "./log.ts";
 import { logKeyChanges } from "./log-key-changes.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { observeFloods } from "./http/authentication-flood.ts";
-import { observeAll } from "./http/request-record.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
@@ -58,6 +57,7 @@ export async function serveOn(
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
+  const observeFlood = observeFloods({ addresses, log });
   const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
   const { host, port, drainDelayMs } = config;
   const server = new HttpServer({
@@ -95,7 +95,10 @@ export async function serveOn(
       maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     },
     isShuttingDown: () => server.isShuttingDown,
-    observe: observeAll([observeFloods({ addresses, log }), ...(accessLog ? [accessLog.observe] : [])]),
+    observe(record, response) {
+      observeFlood(record, response);
+      accessLog?.observe(record, response);
+    },
   });
   const stopPolling = followKeyChanges({
     authenticator,

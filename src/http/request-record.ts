@@ -22,10 +22,3 @@ export class RequestRecord {
 
 /** Is called once for each request, when its response is ready. It must not throw, and keeps no record. */
 export type RequestObserver = (record: RequestRecord, response: Response) => void;
-
-/** One observer that calls all of them. */
-export function observeAll(observers: readonly RequestObserver[]): RequestObserver {
-  return (record, response) => {
-    for (const observe of observers) observe(record, response);
-  };
-}
