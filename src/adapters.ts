@@ -20,6 +20,7 @@ import type { Log } from "./log.ts";
 import { CommitMonitor, EngineMonitor } from "./metrics/engine-monitor.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
+import type { StateChange } from "./store/state-change.ts";
 import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
 
 export interface Adapters extends Stores {
@@ -107,6 +108,7 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
         commits.committed(writes, ms);
         database.responded(ms);
       },
+      onStateChange: (change) => reportDatabase(database, change, log),
     });
     commits.queueLength = opened.commitQueueLength;
     return { ...opened, database, commits };
@@ -118,18 +120,18 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
     schema: storage.environment,
     onCommit: (writes, ms) => commits.committed(writes, ms),
     onResponse: (ms) => database.responded(ms),
-    onStateChange(change) {
-      database.isAvailable = change.state === "up";
-      if (change.state === "down") {
-        log?.event("database.unavailable", { database: "PostgreSQL", cause: messageOf(change.cause) });
-      } else {
-        log?.event("database.available", { database: "PostgreSQL", afterMs: change.afterMs });
-      }
-    },
+    onStateChange: (change) => reportDatabase(database, change, log),
   });
   commits.queueLength = opened.commitQueueLength;
   database.queueLength = opened.queueLength;
   return { ...opened, petJson: petJsonOf(opened.store), database, commits };
+}
+
+function reportDatabase(monitor: EngineMonitor, change: StateChange, log: Log | undefined): void {
+  const database = monitor.engine;
+  monitor.isAvailable = change.state === "up";
+  if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
+  else log?.event("database.unavailable", { database, cause: messageOf(change.cause) });
 }
 
 /** One server per folder: two would each apply the rate limits in full, and neither would see the other's writes. */
@@ -172,6 +174,7 @@ async function memoryRateLimiter(
     onBan,
     usageStore: openUsageStore(pathsOf(config).usageStore),
     onUsageStoreError: (error) => log.event("usage.save-failed", { error }),
+    onUsageStoreRecovery: () => log.event("usage.saved-again"),
   });
   try {
     await applyMissedUnbans(rateLimiter, keys, clock);
