@@ -40,7 +40,12 @@ const plus = (a: RequestCounts, b: RequestCounts): RequestCounts => ({
   errors: a.errors + b.errors,
 });
 
-const numbersOf = ({ admitted, limited, banned, errors }: RequestCounts) => [admitted, limited, banned, errors];
+const numbersOf = ({ admitted, limited, banned, errors }: RequestCounts) => [
+  admitted,
+  limited,
+  banned,
+  errors,
+];
 const countCells = (counts: RequestCounts) => numbersOf(counts).map(grouped);
 
 export function keyTotalsTable(views: readonly KeyTotalsView[], period: UsagePeriod): string {
@@ -80,7 +85,7 @@ export function intervalTables({ byStart, byOperation }: UsageSums, period: Usag
   });
   return `${columns([
     [period.by.toUpperCase(), ...COUNT_HEADER],
-    ...intervals.map(([start, counts]) => [formatStart(start, period.by), ...countCells(counts)]),
+    ...intervals.map(([start, counts]) => [formatStart(start, period.by)].concat(countCells(counts))),
     total,
   ])}\n${columns([["OPERATION", ...COUNT_HEADER], ...operations])}`;
 }

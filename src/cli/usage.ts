@@ -112,7 +112,11 @@ async function showTotals({ keys, history, period, format, print }: Shown): Prom
     const key = byId.get(totals.keyId);
     if (key) views.push(keyTotalsView(key, totals, lastUsed.get(key.id)));
   }
-  const text = { table: () => keyTotalsTable(views, period), json: () => json(views), csv: () => keyTotalsCsv(views) };
+  const text = {
+    table: () => keyTotalsTable(views, period),
+    json: () => json(views),
+    csv: () => keyTotalsCsv(views),
+  };
   await print(text[format]());
 }
 
@@ -136,7 +140,7 @@ async function showIntervals(shown: Shown): Promise<void> {
   }
 }
 
-/** Keys that are read at the same time: PostgreSQL takes the queries one after the other, without waiting in between. */
+/** Keys that are read at the same time: PostgreSQL gets the next query before it has answered the last. */
 const KEYS_AT_ONCE = 32;
 
 /** Key by key, because the usage of all keys can be larger than the memory. */

@@ -177,7 +177,10 @@ export function usageHistoryConformance(name: string, open: () => Promise<Opened
           return [...new Set(rows.map(({ start }) => start))];
         };
         expect(await starts("hour", HOUR - 1, HOUR + HOUR_MS - 1)).toEqual([HOUR - HOUR_MS, HOUR]);
-        expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([hours[1], hours[2]] as never);
+        expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([
+          hours[1],
+          hours[2],
+        ] as never);
         expect(await starts("day", HOUR, HOUR)).toEqual([DAY]);
         expect(await starts("day", DAY - 1, HOUR)).toEqual([DAY - DAY_MS, DAY]);
         // Without bounds, only what is stored is looked at.
@@ -205,6 +208,32 @@ export function usageHistoryConformance(name: string, open: () => Promise<Opened
         expect(await ids(2)).toEqual([3, 2]);
         expect(await ids(10)).toEqual([3, 2, 5, 1, 4]);
       }),
+    );
+
+    test(
+      "usageByKey: whatever the period, the sum of what readUsage returns",
+      withHistory(async (history) => {
+        const random = (below: number) => Math.floor(Math.random() * below);
+        for (let i = 0; i < 60; i++) {
+          const hour = HOUR - (i % 2 ? random(60) : 24 * random(30)) * HOUR_MS;
+          await history.addUsage(batch([counts(1 + random(2), { limited: random(100) })], { hour }));
+        }
+        for (let i = 0; i < 40; i++) {
+          const by = i % 2 ? "hour" : "day";
+          const length = i % 2 ? HOUR_MS : DAY_MS;
+          const since = HOUR - random(62) * length;
+          const period = { by, since, until: since + random(30) * length } as const;
+          const rows = await Promise.all([1, 2].map((keyId) => history.readUsage({ keyId, ...period })));
+          const sums = rows.map((ofKey) => [
+            ofKey.reduce((sum, { admitted }) => sum + admitted, 0),
+            ofKey.reduce((sum, { limited }) => sum + limited, 0),
+          ]);
+          const totals = await history.usageByKey(period);
+          const found = [1, 2].map((id) => totals.find(({ keyId }) => keyId === id));
+          expect(found.map((total) => [total?.admitted ?? 0, total?.limited ?? 0])).toEqual(sums);
+        }
+      }),
+      20_000,
     );
 
     test(
@@ -253,7 +282,9 @@ export function usageHistoryConformance(name: string, open: () => Promise<Opened
         }
         expect(await history.deleteOldUsage(HOUR)).toBe(true);
         const other = await another();
-        while ((await Promise.all([history, other].map((store) => store.deleteOldUsage(HOUR)))).includes(true));
+        while (
+          (await Promise.all([history, other].map((store) => store.deleteOldUsage(HOUR)))).includes(true)
+        );
         expect(await history.usageByKey({ by: "hour", since: 0, until: HOUR })).toEqual([]);
         expect(await history.usageByKey({ by: "day", since: 0, until: HOUR })).toHaveLength(6_000);
       }),

@@ -200,6 +200,18 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         PRIMARY KEY (start, key_id)
       ) WITH (fillfactor = 75);
 
+      -- Sums of 4 hours and of 5 days: a sum over a longer period reads fewer rows.
+      CREATE TABLE usage_sums (
+        length bigint NOT NULL,
+        start bigint NOT NULL,
+        key_id bigint NOT NULL,
+        admitted bigint NOT NULL,
+        limited bigint NOT NULL,
+        banned bigint NOT NULL,
+        errors bigint NOT NULL,
+        PRIMARY KEY (length, start, key_id)
+      ) WITH (fillfactor = 75);
+
       CREATE TABLE key_last_used (
         key_id bigint PRIMARY KEY,
         last_used_at bigint NOT NULL

@@ -172,6 +172,18 @@ export const MIGRATIONS: readonly Migration[] = [
         PRIMARY KEY (start, key_id)
       ) STRICT, WITHOUT ROWID;
 
+      -- Sums of 4 hours and of 5 days: a sum over a longer period reads fewer rows.
+      CREATE TABLE usage_sums (
+        length INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        key_id INTEGER NOT NULL,
+        admitted INTEGER NOT NULL,
+        limited INTEGER NOT NULL,
+        banned INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        PRIMARY KEY (length, start, key_id)
+      ) STRICT, WITHOUT ROWID;
+
       CREATE TABLE key_last_used (
         key_id INTEGER PRIMARY KEY,
         last_used_at INTEGER NOT NULL
