@@ -66,10 +66,7 @@ const BUSY_TIMEOUT_MS = 25;
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
-export function openSqlite(
-  path: string,
-  options: Pick<SqliteStoreOptions, "onCommit" | "onStateChange"> = {},
-): SqliteStores {
+export function openSqlite(path: string, options: SqliteStoreOptions = {}): SqliteStores {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
