@@ -92,7 +92,11 @@ export function attackTable(results: readonly AttackResult[], note: string): Tab
 function sharedCells(shared: SharedFigures | undefined): string[] {
   if (shared === undefined) return ["–", "–", "–"];
   const { freeKey, valkeyEntries, transactionsPerSecond } = shared;
-  return [`${freeKey.allowed} of ${FREE_REQUESTS}`, String(valkeyEntries), formatFigure(transactionsPerSecond)];
+  return [
+    `${freeKey.allowed} of ${FREE_REQUESTS}`,
+    String(valkeyEntries),
+    formatFigure(transactionsPerSecond),
+  ];
 }
 
 function latencyCells(latency: Latency | undefined): string[] {
