@@ -29,6 +29,10 @@ export interface Attack {
   readonly engines?: readonly Engines[];
   /** Whether it attacks the first of the servers only, and not each of them. The well-behaved client uses the last. */
   readonly firstServerOnly?: true;
+  /** How long it takes until all of it runs; the measurement begins then. */
+  readonly leadMs?: number;
+  /** What a server logs in its details when the attack reaches its aim. */
+  readonly logs?: RegExp;
   readonly bars: Bars;
   /** Limit of open files of the server, if the attack depends on it. */
   readonly openFiles?: number;

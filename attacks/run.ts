@@ -110,6 +110,7 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
   if (first === undefined) throw new Error("no server is running");
   const ports = servers.map(({ url }) => new URL(url).port);
   const [{ key }, { key: attackerKey }] = [await createKey(storage), await createKey(storage)];
+  const { key: freeKey } = await createKey(storage, "free");
   for (let pet = 0; pet < PETS; pet++) await createPet(first.url, key);
 
   // The well-behaved client shares the core of the attackers: their work must not delay its own.
@@ -117,18 +118,21 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
   const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) =>
     start([...attackerCommand, name, "127.0.0.1", port, attackerKey, `${seconds + GRACE_SECONDS}`]),
   );
-  await Bun.sleep(LEAD_MS);
+  await Bun.sleep(attack.leadMs ?? LEAD_MS);
   const client = start([...scriptCommand("good-client-process.ts"), ports.at(-1) ?? "", key, `${seconds}`]);
-  const sharedFigures = measureShared(options, ports);
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(first.pid)];
-  const figures = await figuresOf<GoodClientFigures>(client, seconds);
+  const [figures, shared] = await Promise.all([
+    figuresOf<GoodClientFigures>(client, seconds),
+    measureShared(options, ports, freeKey),
+  ]);
   const cpuWait = (cpuWaitMs(first.pid) - waitedBefore) / (performance.now() - startedAt);
-  const shared = await sharedFigures;
   const isAlive = servers.every(({ pid }) => isRunning(pid));
   const peakMemoryMb = isAlive ? Math.max(...servers.map(({ pid }) => peakResidentMb(pid))) : Number.NaN;
   const problems = problemsOf(attack, peakMemoryMb, figures);
   if (shared) problems.push(...sharedProblemsOf(attack, shared));
   if (!isAlive) problems.push("a server ended");
+  if (attack.logs && !servers.some(({ log }) => log.some(({ details }) => attack.logs?.test(details))))
+    problems.push(`the attack was too weak: no server logged ${attack.logs.source}`);
   for (const attacker of attackers) {
     if (attacker.hasExited && (await attacker.ended) !== 0)
       problems.push(`the attack ended early: ${attacker.output.trim()}`);
@@ -140,10 +144,10 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
 async function measureShared(
   { deployment, seconds, start }: MeasureOptions,
   ports: readonly string[],
+  key: string,
 ): Promise<SharedFigures | undefined> {
-  const { shared, storage } = deployment;
+  const { shared } = deployment;
   if (shared === undefined) return undefined;
-  const { key } = await createKey(storage, "free");
   const [startedAt, before] = [performance.now(), await shared.transactions()];
   const client = start([...scriptCommand("free-key-process.ts"), ports.join(","), key, `${seconds}`]);
   const freeKey = await figuresOf<FreeKeyFigures>(client, seconds);

@@ -12,6 +12,8 @@ export const valkeyQueue: Attack = {
   engines: ["shared"],
   firstServerOnly: true,
   openFiles: 16_000,
+  leadMs: 5_000,
+  logs: /the queue for Valkey is full/,
   bars: { p99Ms: 50 },
   run: (target, signal) =>
     holdConnections(
