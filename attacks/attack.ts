@@ -29,13 +29,16 @@ export interface Attack {
   readonly engines?: readonly Engines[];
   /** Whether it attacks the first of the servers only, and not each of them. The well-behaved client uses the last. */
   readonly firstServerOnly?: true;
-  /** How long it takes until all of it runs; the measurement begins then. */
-  readonly leadMs?: number;
   /** What a server logs in its details when the attack reaches its aim. */
   readonly logs?: RegExp;
   readonly bars: Bars;
+  /**
+   * Whether the attack is what remains when it has done its work: the measurement begins when it calls `onReady`, and
+   * the memory is that at the end instead of the peak.
+   */
+  readonly isMeasuredWhenReady?: true;
   /** Limit of open files of the server, if the attack depends on it. */
   readonly openFiles?: number;
   /** Attacks until the signal aborts. */
-  run(target: Target, signal: AbortSignal): Promise<void>;
+  run(target: Target, signal: AbortSignal, onReady: () => void): Promise<void>;
 }

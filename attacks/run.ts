@@ -118,7 +118,8 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
   const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) =>
     start([...attackerCommand, name, "127.0.0.1", port, attackerKey, `${seconds + GRACE_SECONDS}`]),
   );
-  await Bun.sleep(attack.leadMs ?? LEAD_MS);
+  if (attack.isMeasuredWhenReady) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
+  else await Bun.sleep(LEAD_MS);
   const client = start([...scriptCommand("good-client-process.ts"), ports.at(-1) ?? "", key, `${seconds}`]);
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(first.pid)];
   const [figures, shared] = await Promise.all([
@@ -127,8 +128,9 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
   ]);
   const cpuWait = (cpuWaitMs(first.pid) - waitedBefore) / (performance.now() - startedAt);
   const isAlive = servers.every(({ pid }) => isRunning(pid));
-  const peakMemoryMb = isAlive ? Math.max(...servers.map(({ pid }) => peakResidentMb(pid))) : Number.NaN;
-  const problems = problemsOf(attack, peakMemoryMb, figures);
+  const memoryField = attack.isMeasuredWhenReady ? "VmRSS" : "VmHWM";
+  const memoryMb = isAlive ? Math.max(...servers.map(({ pid }) => memoryOf(pid, memoryField))) : Number.NaN;
+  const problems = problemsOf(attack, memoryMb, figures);
   if (shared) problems.push(...sharedProblemsOf(attack, shared));
   if (!isAlive) problems.push("a server ended");
   if (attack.logs && !servers.some(({ log }) => log.some(({ details }) => attack.logs?.test(details))))
@@ -137,7 +139,7 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
     if (attacker.hasExited && (await attacker.ended) !== 0)
       problems.push(`the attack ended early: ${attacker.output.trim()}`);
   }
-  return { name, title, peakMemoryMb, cpuWait, client: figures, ...(shared && { shared }), problems };
+  return { name, title, memoryMb, cpuWait, client: figures, ...(shared && { shared }), problems };
 }
 
 /** Undefined for a server on SQLite. */
@@ -175,8 +177,10 @@ function cpuWaitMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
 }
 
-function peakResidentMb(pid: number): number {
-  const kib = /^VmHWM:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+/** Resident, in megabytes: now, or at its peak. */
+function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const kib = new RegExp(`^${field}:\\s*(\\d+) kB`, "m").exec(status)?.[1];
   return (Number(kib) * 1_024) / 1e6;
 }
 

@@ -12,21 +12,19 @@ export const valkeyQueue: Attack = {
   engines: ["shared"],
   firstServerOnly: true,
   openFiles: 16_000,
-  leadMs: 5_000,
+  isMeasuredWhenReady: true,
   logs: /the queue for Valkey is full/,
   bars: { p99Ms: 50 },
-  run: (target, signal) =>
-    holdConnections(
-      target,
-      {
-        count: 13_000,
-        perAddress: 200,
-        reconnects: true,
-        opensAllFirst: true,
-        onOpen: (socket) => sendOneAfterTheOther(socket, target),
-      },
-      signal,
-    ),
+  run(target, signal, onReady) {
+    let hasBegun = false;
+    const onOpen = (socket: Socket) => {
+      if (!hasBegun) onReady();
+      hasBegun = true;
+      sendOneAfterTheOther(socket, target);
+    };
+    const connections = { count: 13_000, perAddress: 200, reconnects: true, opensAllFirst: true, onOpen };
+    return holdConnections(target, connections, signal);
+  },
 };
 
 function sendOneAfterTheOther(socket: Socket, { key }: Target): void {

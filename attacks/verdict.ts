@@ -6,7 +6,8 @@ import type { GoodClientFigures, Latency } from "./good-client.ts";
 export interface AttackResult {
   readonly name: string;
   readonly title: string;
-  readonly peakMemoryMb?: number;
+  /** Resident memory of the server: its peak or, for an attack that is measured when it is ready, at the end. */
+  readonly memoryMb?: number;
   /** Share of the time that the server had work but not its core, because other processes used it. */
   readonly cpuWait?: number;
   readonly client?: GoodClientFigures;
@@ -27,7 +28,7 @@ const FREE_REQUESTS = 60;
 
 export function problemsOf(
   { bars }: Pick<Attack, "bars">,
-  peakMemoryMb: number,
+  memory: number,
   { keptConnection, newConnections, failures }: GoodClientFigures,
 ): string[] {
   const { p99Ms = DEFAULT_P99_MS, memoryMb = Infinity } = bars;
@@ -37,7 +38,7 @@ export function problemsOf(
   };
   requireP99("kept connection", keptConnection);
   requireP99("new connections", newConnections);
-  if (peakMemoryMb > memoryMb) problems.push(`memory ${formatFigure(peakMemoryMb)} MB, bar ${memoryMb} MB`);
+  if (memory > memoryMb) problems.push(`memory ${formatFigure(memory)} MB, bar ${memoryMb} MB`);
   if (failures.length > 0) problems.push(`${failures.length} requests failed: ${failures[0]}`);
   return problems;
 }
@@ -77,9 +78,9 @@ export function attackTable(results: readonly AttackResult[], note: string): Tab
       ...(isShared ? ["Free key", "Valkey entries", "transactions/s"] : []),
       "verdict",
     ],
-    rows: results.map(({ title, peakMemoryMb, cpuWait, client, shared, problems }) => [
+    rows: results.map(({ title, memoryMb, cpuWait, client, shared, problems }) => [
       title,
-      peakMemoryMb === undefined ? "–" : formatFigure(peakMemoryMb),
+      memoryMb === undefined ? "–" : formatFigure(memoryMb),
       cpuWait === undefined ? "–" : `${Math.round(cpuWait * 100)} %`,
       ...latencyCells(client?.keptConnection),
       ...latencyCells(client?.newConnections),
