@@ -29,7 +29,7 @@ export interface Attack {
   readonly engines?: readonly Engines[];
   /** Whether it attacks the first of the servers only, and not each of them. The well-behaved client uses the last. */
   readonly firstServerOnly?: true;
-  /** What a server logs in its details when the attack reaches its aim. */
+  /** What a server logs when the attack reaches its aim. */
   readonly logs?: RegExp;
   readonly bars: Bars;
   /**

@@ -133,7 +133,7 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
   const problems = problemsOf(attack, memoryMb, figures);
   if (shared) problems.push(...sharedProblemsOf(attack, shared));
   if (!isAlive) problems.push("a server ended");
-  if (attack.logs && !servers.some(({ log }) => log.some(({ details }) => attack.logs?.test(details))))
+  if (attack.logs && logLines(deployment, attack.logs) === 0)
     problems.push(`the attack was too weak: no server logged ${attack.logs.source}`);
   for (const attacker of attackers) {
     if (attacker.hasExited && (await attacker.ended) !== 0)
@@ -157,8 +157,13 @@ async function measureShared(
   return {
     freeKey,
     valkeyEntries: await shared.valkeyEntries(),
+    valkeyOutages: logLines(deployment, /Valkey is unavailable/),
     transactionsPerSecond: ((await shared.transactions()) - before) / elapsedSeconds,
   };
+}
+
+function logLines({ servers }: Deployment, pattern: RegExp): number {
+  return servers.flatMap(({ log }) => log).filter((line) => pattern.test(JSON.stringify(line))).length;
 }
 
 async function figuresOf<T>(client: Child, seconds: number): Promise<T> {

@@ -19,6 +19,8 @@ export interface AttackResult {
 export interface SharedFigures {
   readonly freeKey: FreeKeyFigures;
   readonly valkeyEntries: number;
+  /** How often a server took Valkey for unavailable, and counted on its own. */
+  readonly valkeyOutages: number;
   readonly transactionsPerSecond: number;
 }
 
@@ -46,11 +48,12 @@ export function problemsOf(
 /** What two servers on shared engines must hold in addition. */
 export function sharedProblemsOf(
   { bars }: Pick<Attack, "bars">,
-  { freeKey, valkeyEntries, transactionsPerSecond }: SharedFigures,
+  { freeKey, valkeyEntries, valkeyOutages, transactionsPerSecond }: SharedFigures,
 ): string[] {
   const problems: string[] = [];
   if (freeKey.allowed !== FREE_REQUESTS)
     problems.push(`a Free key got ${freeKey.allowed} requests, its limit is ${FREE_REQUESTS}`);
+  if (valkeyOutages > 0) problems.push(`Valkey counted as unavailable ${valkeyOutages} times`);
   if (valkeyEntries > (bars.valkeyEntries ?? Infinity))
     problems.push(`${valkeyEntries} entries in Valkey, bar ${bars.valkeyEntries}`);
   if (transactionsPerSecond > (bars.transactionsPerSecond ?? Infinity)) {

@@ -25,6 +25,7 @@ test("memory beyond the bound of the attack is a problem, and so is a request th
 const SHARED = {
   freeKey: { allowed: 60, rejected: 140, failed: 0 },
   valkeyEntries: 3,
+  valkeyOutages: 0,
   transactionsPerSecond: 100,
 };
 
@@ -36,6 +37,9 @@ test("on shared engines a Free key gets exactly 60 requests, no more and no fewe
       `a Free key got ${allowed} requests, its limit is 60`,
     ]);
   }
+  expect(sharedProblemsOf({ bars }, { ...SHARED, valkeyOutages: 2 })).toEqual([
+    "Valkey counted as unavailable 2 times",
+  ]);
   expect(sharedProblemsOf({ bars }, { ...SHARED, valkeyEntries: 4, transactionsPerSecond: 101 })).toEqual([
     "4 entries in Valkey, bar 3",
     "101 transactions a second in PostgreSQL, bar 100",
