@@ -6,8 +6,8 @@ export interface ConnectionOptions {
   readonly count: number;
   /** Connections from one loopback address; the next ones come from the next address of 127.0.0.0/8. */
   readonly perAddress: number;
-  /** Whether a connection that ends is replaced by a new one. */
-  readonly reconnects: boolean;
+  /** Whether a connection that ends is replaced by a new one: from its address, or from one that was not used yet. */
+  readonly reconnects: boolean | "from a new address";
   /** Whether the attack begins when all connections are open: an attacker who already sends is slow to open more. */
   readonly opensAllFirst?: boolean;
   /** Attacks on one connection. */
@@ -23,6 +23,7 @@ const RECONNECT_MS = 100;
 export async function holdConnections(target: Target, options: ConnectionOptions, signal: AbortSignal) {
   const sockets = new Set<Socket>();
   let isAttacking = options.opensAllFirst !== true;
+  let nextNumber = options.count;
   const open = (number: number) => {
     if (signal.aborted) return;
     const { host, port } = target;
@@ -33,7 +34,8 @@ export async function holdConnections(target: Target, options: ConnectionOptions
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
-      if (options.reconnects) setTimeout(() => open(number), RECONNECT_MS);
+      if (!options.reconnects) return;
+      setTimeout(() => open(options.reconnects === true ? number : nextNumber++), RECONNECT_MS);
     });
   };
   for (let number = 0; number < options.count && !signal.aborted; number++) {
@@ -54,7 +56,7 @@ export async function holdConnections(target: Target, options: ConnectionOptions
 /** 127.0.0.2 and on, so that a client at 127.0.0.1 is nobody's neighbour. */
 export function addressOf(index: number): string {
   const host = index + 2;
-  return `127.0.${host >> 8}.${host & 255}`;
+  return `127.${host >> 16}.${(host >> 8) & 255}.${host & 255}`;
 }
 
 /** Writes the text again and again, as fast as the server reads, and drops every response. */

@@ -6,7 +6,7 @@ const HEADERS = Array.from({ length: 120 }, (_, i) => `X-Header-${i}: ${"x".repe
 
 const COUNT = 10_000;
 
-/** Every connection sends one large request, each with other header fields, gets its response, and then does nothing. */
+/** Every connection sends one large request, each with other header fields, gets its response, and is idle then. */
 export const largeHeads: Attack = {
   name: "large-heads",
   title: "10,000 idle connections after heads of 16 KiB",

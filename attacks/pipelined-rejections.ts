@@ -7,6 +7,7 @@ const REQUESTS = "GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100);
 export const pipelinedRejections: Attack = {
   name: "rejections",
   title: "2,000 connections pipeline rejected requests",
+  engines: ["sqlite", "shared"],
   bars: { p99Ms: 50 },
   run: (target, signal) =>
     holdConnections(

@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createPet } from "../harness/api-client.ts";
 import { Child } from "../harness/child.ts";
-import { temporaryFolder } from "../harness/cleanup.ts";
 import {
   integerIn,
   limitRunTime,
@@ -19,37 +18,53 @@ import {
   machineText,
   pinThisProcessTo,
 } from "../harness/machine.ts";
-import { createKey, startPetstore } from "../harness/petstore.ts";
+import { createKey } from "../harness/petstore.ts";
 import { isRunning } from "../harness/processes.ts";
 import { Progress } from "../harness/progress.ts";
 import { plainTable } from "../harness/table.ts";
-import type { Attack } from "./attack.ts";
-import { ATTACKS } from "./attacks.ts";
+import { type Attack, ENGINES, type Engines } from "./attack.ts";
+import { ATTACKS, attacksOn } from "./attacks.ts";
+import { type Deployment, startDeployment } from "./deployment.ts";
+import type { FreeKeyFigures } from "./free-key-client.ts";
 import type { GoodClientFigures } from "./good-client.ts";
-import { type AttackResult, attackTable, problemsOf } from "./verdict.ts";
+import {
+  type AttackResult,
+  attackTable,
+  problemsOf,
+  type SharedFigures,
+  sharedProblemsOf,
+} from "./verdict.ts";
 
 const PETS = 20;
 /** The attack begins before the measurement. */
 const LEAD_MS = 1_500;
 /** For the responses to the last requests, and for the end of the processes. */
 const GRACE_SECONDS = 15;
+/** For the start of PostgreSQL, Valkey and the servers. */
+const START_SECONDS = 30;
 const MAX_SECONDS = 600;
-const names = ATTACKS.map(({ name }) => name);
-const width = Math.max(...names.map(({ length }) => length));
+const width = Math.max(...ATTACKS.map(({ name }) => name.length));
 
 const HELP = `Usage: npm run attacks [-- OPTIONS]
 
 Attacks servers of its own on the loopback address, and measures what a well-behaved client notices: it sends 50 requests a
 second on one connection and 50 on new connections. Exits with 1 if an attack misses a bar.
 
-  --only LIST   Some of these attacks, with commas between (default: all)
-${ATTACKS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}
-  --seconds N   Length of each measurement, 1 to ${MAX_SECONDS} (default: 8)
-  --json        Print the figures as JSON
-  --help        Show this
+  --engines E    sqlite: one server (default); shared: two servers on a PostgreSQL and a Valkey, where a client with a
+                 Free key also sends more than its limit to both, and must get exactly its limit
+  --only LIST    Some of these attacks, with commas between (default: all)
+${ATTACKS.map(describeAttack).join("\n")}
+  --seconds N    Length of each measurement, 1 to ${MAX_SECONDS} (default: 8)
+  --json         Print the figures as JSON
+  --help         Show this
 `;
 
+function describeAttack({ name, title, engines = ["sqlite"] }: Attack): string {
+  return `                   ${name.padEnd(width)}  ${title} (${engines.join(", ")})`;
+}
+
 const FLAGS = {
+  engines: { type: "string", default: "sqlite" },
   only: { type: "string" },
   seconds: { type: "string", default: "8" },
   json: { type: "boolean", default: false },
@@ -58,51 +73,100 @@ const FLAGS = {
 
 const scriptCommand = (name: string) => [process.execPath, join(import.meta.dir, name)];
 
-async function runAttack(attack: Attack, seconds: number, cores: Cores): Promise<AttackResult> {
-  const { name, title, openFiles } = attack;
-  const storage = ["--data", temporaryFolder("attacks")];
-  const openFilesLimit = openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}`];
-  const server = await startPetstore(
-    ["--port", "0", ...storage],
-    ["taskset", "-c", cores.server, ...openFilesLimit],
-  );
-  const children: Child[] = [];
-  try {
-    const { hostname, port } = new URL(server.url);
-    const { key } = await createKey(storage);
-    const { key: attackerKey } = await createKey(storage);
-    for (let pet = 0; pet < PETS; pet++) await createPet(server.url, key);
+interface RunOptions {
+  readonly engines: Engines;
+  readonly seconds: number;
+  readonly cores: Cores;
+}
 
-    // The well-behaved client shares the core of the attackers: their work must not delay its own.
-    const attackerCommand = ["nice", "-n", "10", ...scriptCommand("attacker-process.ts")];
-    const attacker = new Child(
-      [...attackerCommand, name, hostname, port, attackerKey, `${seconds + GRACE_SECONDS}`],
-      { core: cores.load },
-    );
-    children.push(attacker);
-    if (attack.isMeasuredWhenReady) await attacker.line(/^READY$/);
-    else await Bun.sleep(LEAD_MS);
-    const client = new Child([...scriptCommand("good-client-process.ts"), port, key, `${seconds}`], {
-      core: cores.load,
-    });
-    children.push(client);
-    const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(server.pid)];
-    const figures = await figuresOf(client, seconds);
-    const cpuWait = (cpuWaitMs(server.pid) - waitedBefore) / (performance.now() - startedAt);
-    const memoryField = attack.isMeasuredWhenReady ? "VmRSS" : "VmHWM";
-    const memoryMb = isRunning(server.pid) ? memoryOf(server.pid, memoryField) : Number.NaN;
-    const problems = problemsOf(attack, memoryMb, figures);
-    if (!isRunning(server.pid)) problems.push("the server ended");
-    if (attacker.hasExited && (await attacker.ended) !== 0)
-      problems.push(`the attack ended early: ${attacker.output.trim()}`);
-    return { name, title, memoryMb, cpuWait, client: figures, problems };
+async function runAttack(attack: Attack, options: RunOptions): Promise<AttackResult> {
+  const { engines, cores } = options;
+  const deployment = await startDeployment(engines, { cores, openFiles: attack.openFiles });
+  const children: Child[] = [];
+  const start = (command: readonly string[]) => {
+    const child = new Child(command, { core: cores.load });
+    children.push(child);
+    return child;
+  };
+  try {
+    return await measure(attack, { ...options, deployment, start });
   } finally {
     await Promise.all(children.map((child) => child.stop("SIGKILL")));
-    await server.stop("SIGKILL");
+    await deployment.stop();
   }
 }
 
-async function figuresOf(client: Child, seconds: number): Promise<GoodClientFigures> {
+interface MeasureOptions extends RunOptions {
+  readonly deployment: Deployment;
+  /** Starts a process that ends with the attack. */
+  start(command: readonly string[]): Child;
+}
+
+async function measure(attack: Attack, options: MeasureOptions): Promise<AttackResult> {
+  const { name, title } = attack;
+  const { deployment, seconds, start } = options;
+  const { servers, storage } = deployment;
+  const [first] = servers;
+  if (first === undefined) throw new Error("no server is running");
+  const ports = servers.map(({ url }) => new URL(url).port);
+  const [{ key }, { key: attackerKey }] = [await createKey(storage), await createKey(storage)];
+  const { key: freeKey } = await createKey(storage, "free");
+  for (let pet = 0; pet < PETS; pet++) await createPet(first.url, key);
+
+  // The well-behaved client shares the core of the attackers: their work must not delay its own.
+  const attackerCommand = ["nice", "-n", "10", ...scriptCommand("attacker-process.ts")];
+  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) =>
+    start([...attackerCommand, name, "127.0.0.1", port, attackerKey, `${seconds + GRACE_SECONDS}`]),
+  );
+  if (attack.isMeasuredWhenReady) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
+  else await Bun.sleep(LEAD_MS);
+  const client = start([...scriptCommand("good-client-process.ts"), ports.at(-1) ?? "", key, `${seconds}`]);
+  const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(first.pid)];
+  const [figures, shared] = await Promise.all([
+    figuresOf<GoodClientFigures>(client, seconds),
+    measureShared(options, ports, freeKey),
+  ]);
+  const cpuWait = (cpuWaitMs(first.pid) - waitedBefore) / (performance.now() - startedAt);
+  const isAlive = servers.every(({ pid }) => isRunning(pid));
+  const memoryField = attack.isMeasuredWhenReady ? "VmRSS" : "VmHWM";
+  const memoryMb = isAlive ? Math.max(...servers.map(({ pid }) => memoryOf(pid, memoryField))) : Number.NaN;
+  const problems = problemsOf(attack, memoryMb, figures);
+  if (shared) problems.push(...sharedProblemsOf(attack, shared));
+  if (!isAlive) problems.push("a server ended");
+  if (attack.logs && logLines(deployment, attack.logs) === 0)
+    problems.push(`the attack was too weak: no server logged ${attack.logs.source}`);
+  for (const attacker of attackers) {
+    if (attacker.hasExited && (await attacker.ended) !== 0)
+      problems.push(`the attack ended early: ${attacker.output.trim()}`);
+  }
+  return { name, title, memoryMb, cpuWait, client: figures, ...(shared && { shared }), problems };
+}
+
+/** Undefined for a server on SQLite. */
+async function measureShared(
+  { deployment, seconds, start }: MeasureOptions,
+  ports: readonly string[],
+  key: string,
+): Promise<SharedFigures | undefined> {
+  const { shared } = deployment;
+  if (shared === undefined) return undefined;
+  const [startedAt, before] = [performance.now(), await shared.transactions()];
+  const client = start([...scriptCommand("free-key-process.ts"), ports.join(","), key, `${seconds}`]);
+  const freeKey = await figuresOf<FreeKeyFigures>(client, seconds);
+  const elapsedSeconds = (performance.now() - startedAt) / 1_000;
+  return {
+    freeKey,
+    valkeyEntries: await shared.valkeyEntries(),
+    valkeyOutages: logLines(deployment, /Valkey is unavailable/),
+    transactionsPerSecond: ((await shared.transactions()) - before) / elapsedSeconds,
+  };
+}
+
+function logLines({ servers }: Deployment, pattern: RegExp): number {
+  return servers.flatMap(({ log }) => log).filter((line) => pattern.test(JSON.stringify(line))).length;
+}
+
+async function figuresOf<T>(client: Child, seconds: number): Promise<T> {
   const timer = setTimeout(() => client.kill("SIGKILL"), (seconds + GRACE_SECONDS) * 1_000);
   try {
     const [, figures = ""] = await client.line(/^FIGURES (.+)$/);
@@ -126,25 +190,30 @@ function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number {
 }
 
 await runCommand("attacks", async (args) => {
-  const { only, seconds: length, json, help } = parseFlags(args, FLAGS);
+  const { engines: given, only, seconds: length, json, help } = parseFlags(args, FLAGS);
   if (help) {
     process.stdout.write(HELP);
     return 0;
   }
   const seconds = integerIn("--seconds", length, MAX_SECONDS);
+  const [engines = "sqlite", ...others] = namesIn("--engines", given, ENGINES);
+  if (others.length > 0) throw new UsageError(`--engines takes one of ${ENGINES.join(", ")}`);
+  const available = attacksOn(engines);
+  const names = available.map(({ name }) => name);
   const chosen = only === undefined ? names : namesIn("--only", only, names);
-  const attacks = ATTACKS.filter(({ name }) => chosen.includes(name));
+  const attacks = available.filter(({ name }) => chosen.includes(name));
   const cores = chooseCores();
   if (cores === undefined) throw new UsageError("two cores and taskset are needed");
-  pinThisProcessTo(cores.load);
-  limitRunTime(attacks.length * (seconds + 2 * GRACE_SECONDS) * 1_000);
+  // PostgreSQL and Valkey inherit the cores of this process, and use both.
+  if (engines === "sqlite") pinThisProcessTo(cores.load);
+  limitRunTime(attacks.length * (seconds + START_SECONDS + 2 * GRACE_SECONDS) * 1_000);
 
   const progress = new Progress(attacks.length, process.stderr);
   const results: AttackResult[] = [];
   for (const attack of attacks) {
     progress.step(attack.title);
     const { name, title } = attack;
-    const result = await runAttack(attack, seconds, cores).catch((error: unknown) => {
+    const result = await runAttack(attack, { engines, seconds, cores }).catch((error: unknown) => {
       return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
     });
     results.push(result);
@@ -152,7 +221,7 @@ await runCommand("attacks", async (args) => {
   progress.finish();
 
   const machine = describeMachine();
-  if (json) process.stdout.write(`${JSON.stringify({ machine, seconds, results }, null, 2)}\n`);
+  if (json) process.stdout.write(`${JSON.stringify({ machine, engines, seconds, results }, null, 2)}\n`);
   else {
     const note = `${machineText(machine)}; load average at the end ${machine.load}; ${seconds} s each`;
     process.stdout.write(plainTable(attackTable(results, note)));

@@ -9,7 +9,8 @@ const BATCH = 20;
 export const unknownKeys: Attack = {
   name: "unknown-keys",
   title: "200 connections pipeline plausible unknown keys",
-  bars: { p99Ms: 50 },
+  engines: ["sqlite", "shared"],
+  bars: { p99Ms: 50, transactionsPerSecond: 2_000 },
   run: (target, signal) =>
     holdConnections(
       target,
@@ -27,6 +28,6 @@ function sendUnknownKeys(socket: Socket): void {
   write();
 }
 
-function requestWithUnknownKey(): string {
+export function requestWithUnknownKey(): string {
   return `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${generateSecret("production")}\r\n\r\n`;
 }

@@ -1,5 +1,6 @@
 import { formatFigure, type Table } from "../harness/table.ts";
 import type { Attack } from "./attack.ts";
+import type { FreeKeyFigures } from "./free-key-client.ts";
 import type { GoodClientFigures, Latency } from "./good-client.ts";
 
 export interface AttackResult {
@@ -10,11 +11,22 @@ export interface AttackResult {
   /** Share of the time that the server had work but not its core, because other processes used it. */
   readonly cpuWait?: number;
   readonly client?: GoodClientFigures;
+  readonly shared?: SharedFigures;
   /** Bars that were missed, and faults. Empty: the row passes. */
   readonly problems: readonly string[];
 }
 
+export interface SharedFigures {
+  readonly freeKey: FreeKeyFigures;
+  readonly valkeyEntries: number;
+  /** How often a server took Valkey for unavailable, and counted on its own. */
+  readonly valkeyOutages: number;
+  readonly transactionsPerSecond: number;
+}
+
 const DEFAULT_P99_MS = 50;
+/** What the Free plan allows in a minute. */
+const FREE_REQUESTS = 60;
 
 export function problemsOf(
   { bars }: Pick<Attack, "bars">,
@@ -33,7 +45,26 @@ export function problemsOf(
   return problems;
 }
 
+/** What two servers on shared engines must hold in addition. */
+export function sharedProblemsOf(
+  { bars }: Pick<Attack, "bars">,
+  { freeKey, valkeyEntries, valkeyOutages, transactionsPerSecond }: SharedFigures,
+): string[] {
+  const problems: string[] = [];
+  if (freeKey.allowed !== FREE_REQUESTS)
+    problems.push(`a Free key got ${freeKey.allowed} requests, its limit is ${FREE_REQUESTS}`);
+  if (valkeyOutages > 0) problems.push(`Valkey counted as unavailable ${valkeyOutages} times`);
+  if (valkeyEntries > (bars.valkeyEntries ?? Infinity))
+    problems.push(`${valkeyEntries} entries in Valkey, bar ${bars.valkeyEntries}`);
+  if (transactionsPerSecond > (bars.transactionsPerSecond ?? Infinity)) {
+    const bar = bars.transactionsPerSecond;
+    problems.push(`${Math.round(transactionsPerSecond)} transactions a second in PostgreSQL, bar ${bar}`);
+  }
+  return problems;
+}
+
 export function attackTable(results: readonly AttackResult[], note: string): Table {
+  const isShared = results.some(({ shared }) => shared !== undefined);
   return {
     title: "Attacks",
     note,
@@ -47,17 +78,29 @@ export function attackTable(results: readonly AttackResult[], note: string): Tab
       "new p50",
       "p99",
       "worst ms",
+      ...(isShared ? ["Free key", "Valkey entries", "transactions/s"] : []),
       "verdict",
     ],
-    rows: results.map(({ title, memoryMb, cpuWait, client, problems }) => [
+    rows: results.map(({ title, memoryMb, cpuWait, client, shared, problems }) => [
       title,
       memoryMb === undefined ? "–" : formatFigure(memoryMb),
       cpuWait === undefined ? "–" : `${Math.round(cpuWait * 100)} %`,
       ...latencyCells(client?.keptConnection),
       ...latencyCells(client?.newConnections),
+      ...(isShared ? sharedCells(shared) : []),
       problems.length === 0 ? "pass" : "FAIL",
     ]),
   };
+}
+
+function sharedCells(shared: SharedFigures | undefined): string[] {
+  if (shared === undefined) return ["–", "–", "–"];
+  const { freeKey, valkeyEntries, transactionsPerSecond } = shared;
+  return [
+    `${freeKey.allowed} of ${FREE_REQUESTS}`,
+    String(valkeyEntries),
+    formatFigure(transactionsPerSecond),
+  ];
 }
 
 function latencyCells(latency: Latency | undefined): string[] {
