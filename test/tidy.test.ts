@@ -87,6 +87,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   metrics: ["http", "http1", "auth", "domain", "contract", "bounded-cache"],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory", "metrics"],
   app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files", "metrics"],
+  console: ["admin", "domain", "contract"],
   cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "log-events", "data-directory"],
 };
 
