@@ -7,6 +7,7 @@ import type {
   AuditStore,
   Clock,
   KeyStore,
+  OperatorStore,
   RateLimiter,
   SettingsStore,
   Store,
@@ -26,6 +27,7 @@ export interface Adapters extends Stores {
 
 export interface Stores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;

@@ -1,8 +1,10 @@
 import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
+import type { Setting } from "./admin/operations.ts";
+import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
@@ -17,8 +19,11 @@ export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly operators: OperatorStore;
   readonly settings: SettingsStore;
   readonly metrics: AppMetrics;
+  /** Undefined if it is off. */
+  readonly admin: AdminListener | undefined;
   /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
 }
@@ -27,6 +32,8 @@ export interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly requestTimeoutMs?: number;
+  /** What the console shows of the settings. */
+  readonly shownSettings?: readonly Setting[];
 }
 
 /** On every response. */
@@ -51,19 +58,20 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 export async function serveOn(
   adapters: Adapters,
   config: Config,
-  { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
+  { clock, log, requestTimeoutMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
   const { host, port, drainDelayMs } = config;
+  const tls = config.tls && readTlsFiles(config.tls);
   const server = new HttpServer({
     host,
     port,
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
-    tls: config.tls && readTlsFiles(config.tls),
+    tls,
     maxConnections: config.maxConnections,
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
@@ -113,17 +121,50 @@ export async function serveOn(
     onReadable: () => log.event("key-changes.readable"),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
-  const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
+  const stopPublic = async () => {
+    await server.close(drainDelayMs);
+    metrics.stop();
+    stopPolling();
+  };
+  let admin: AdminListener | undefined;
+  try {
+    admin =
+      config.admin &&
+      startAdmin({
+        config,
+        admin: config.admin,
+        adapters,
+        metrics,
+        facts: {
+          environment,
+          version: packageJson.version,
+          startedAt: clock.now(),
+          publicUrl: baseUrl,
+          address: new URL(listenUrl(host, server.port)).host,
+          settings: shownSettings,
+        },
+        clock,
+        log,
+        isDraining: () => server.isShuttingDown,
+        tls,
+      });
+  } catch (error) {
+    await stopPublic();
+    throw error;
+  }
+  const servers = admin ? [server, admin.server] : [server];
+  const stopFollowingTls = config.tls && followCertificate(config.tls, servers, log);
 
   return {
     url: baseUrl,
     keys,
+    operators,
     settings,
     metrics,
+    admin,
     async close() {
-      await server.close(drainDelayMs);
-      metrics.stop();
-      stopPolling();
+      await stopPublic();
+      await admin?.close();
       stopFollowingTls?.();
       await adapters.close();
     },
@@ -134,10 +175,10 @@ function systemClock(log: Log): Clock {
   return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
 }
 
-function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
+function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {
   return followTlsFiles(files, {
     onChange(contents) {
-      server.setTlsCredentials(contents);
+      for (const server of servers) server.setTlsCredentials(contents);
       log.event("tls.certificate-changed", { file: files.certFile });
     },
     onError: (error) => log.event("tls.certificate-invalid", { error }),

@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, rmSync, type Stats, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { pathsOf, type StorageConfig } from "./config/config.ts";
 import type { Log } from "./log.ts";
@@ -27,6 +37,28 @@ export function writePrivateFile(path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600, flag: "wx" });
 }
 
+/** Replaces the file in one step: whoever reads it gets all of the old text or all of the new. */
+export function replacePrivateFile(path: string, text: string): void {
+  const temporary = `${path}.${process.pid}`;
+  writePrivateFile(temporary, text);
+  renameSync(temporary, path);
+}
+
+/** Returns whether it created the file: of several processes, one does. */
+export function createPrivateFile(path: string, text: string): boolean {
+  const temporary = `${path}.${process.pid}`;
+  writePrivateFile(temporary, text);
+  try {
+    linkSync(temporary, path);
+    return true;
+  } catch (error) {
+    if (existsSync(path)) return false;
+    throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
 /** Names of files are visible to whoever can read the directory, and whoever can write to it can replace them. */
 export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
   const mode = (statOf(dataDir)?.mode ?? 0) & 0o777;
@@ -35,8 +67,8 @@ export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
 }
 
 function databaseFiles(storage: StorageConfig): string[] {
-  const { store, usageStore, lock } = pathsOf(storage);
-  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]).concat(lock);
+  const { store, usageStore, lock, adminToken } = pathsOf(storage);
+  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]).concat(lock, adminToken);
 }
 
 /** A file of another user is left as it is. */

@@ -2,6 +2,7 @@ import { CacheStatistics } from "../bounded-cache.ts";
 import { Unavailable } from "../contract/errors.ts";
 import { copyOf } from "../copy-string.ts";
 import {
+  type Access,
   type ApiKey,
   type Environment,
   hashSecret,
@@ -23,6 +24,7 @@ export interface ApiKeyPrincipal {
   readonly subject: Subject;
   readonly plan: PlanName;
   readonly limits: Limits;
+  readonly access: Access;
 }
 
 /** Why a request has no principal. */
@@ -124,10 +126,11 @@ export class Authenticator {
     return this.#checkValidity(key);
   }
 
-  #checkValidity({ keyId, plan, limits, validUntil }: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+  #checkValidity(key: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+    const { keyId, plan, limits, access, validUntil } = key;
     // Most keys are valid for ever, and reading the clock takes as long as the look-up.
     if (validUntil !== Infinity && this.#options.clock.now() >= validUntil) return "invalid_api_key";
-    return { keyId, subject: { kind: "key", id: keyId }, plan, limits };
+    return { keyId, subject: { kind: "key", id: keyId }, plan, limits, access };
   }
 
   /** A secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones. */
@@ -167,8 +170,8 @@ export class Authenticator {
         return "invalid_api_key";
       }
       const { key } = credential;
-      const { id: keyId, plan } = key;
-      const found = { keyId, plan, limits: limitsOf(key, plans), validUntil: validUntil(credential) };
+      const { id: keyId, plan, access } = key;
+      const found = { keyId, plan, limits: limitsOf(key, plans), access, validUntil: validUntil(credential) };
       if (isCurrent) this.#verified.set(secret, found, revision);
       return this.#checkValidity(found);
     });

@@ -1,7 +1,8 @@
 import { NAME_MAX_LENGTH } from "./constants.ts";
 import { type Infer, int64, object, oneOf, text } from "./schema.ts";
 
-export const PetStatus = oneOf(["available", "pending", "sold"], {
+export const PET_STATUSES = ["available", "pending", "sold"] as const;
+export const PetStatus = oneOf(PET_STATUSES, {
   description: "Availability of the pet",
 });
 export type PetStatus = Infer<typeof PetStatus>;
@@ -33,7 +34,8 @@ export const Pet = object({
 });
 export type Pet = Infer<typeof Pet>;
 
-export const OrderStatus = oneOf(["placed", "completed", "cancelled"], {
+export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
+export const OrderStatus = oneOf(ORDER_STATUSES, {
   description: "Status of the order",
 });
 export type OrderStatus = Infer<typeof OrderStatus>;
@@ -43,8 +45,9 @@ const petId = int64({ description: "Identifier of the pet", examples: [1] });
 export const NewOrder = object({ required: { petId }, json: { description: "An order to place." } });
 export type NewOrder = Infer<typeof NewOrder>;
 
+export const FINAL_ORDER_STATUSES = ["completed", "cancelled"] as const;
 export const OrderUpdate = object({
-  required: { status: oneOf(["completed", "cancelled"], { description: "The final status of the order" }) },
+  required: { status: oneOf(FINAL_ORDER_STATUSES, { description: "The final status of the order" }) },
   json: { description: "The final status of an order." },
 });
 export type OrderUpdate = Infer<typeof OrderUpdate>;

@@ -9,8 +9,8 @@ export interface KeyFilter {
   readonly access?: Access | undefined;
   /** The whole owner, in upper or lower case. */
   readonly owner?: string | undefined;
-  /** A whole label, in upper or lower case. */
-  readonly label?: string | undefined;
+  /** Each of them a whole label, in upper or lower case. */
+  readonly labels?: readonly string[] | undefined;
   /** Last used before this time, in milliseconds since the epoch. A key without any use counts from its creation. */
   readonly unusedSince?: number | undefined;
   /** A part of the name, the owner, a label or the hint of a secret, in upper or lower case; or the identifier. */
@@ -18,13 +18,13 @@ export interface KeyFilter {
 }
 
 export function matchesFilter(key: KeyView, filter: KeyFilter): boolean {
-  const { plan, state, access, owner, label, unusedSince, search } = filter;
+  const { plan, state, access, owner, labels = [], unusedSince, search } = filter;
   return (
     (plan === undefined || key.plan === plan) &&
     (state === undefined || key.state === state) &&
     (access === undefined || key.access === access) &&
     (owner === undefined || (key.owner !== null && isSame(key.owner, owner))) &&
-    (label === undefined || key.labels.some((other) => isSame(other, label))) &&
+    labels.every((label) => key.labels.some((other) => isSame(other, label))) &&
     (unusedSince === undefined || Date.parse(key.lastUsedAt ?? key.createdAt) < unusedSince) &&
     (search === undefined || isFound(key, search.trim()))
   );

@@ -3,6 +3,7 @@ import {
   type ApiKey,
   type Credential,
   type Environment,
+  ENVIRONMENTS,
   generateSecret,
   hashSecret,
   isWellFormedSecret,
@@ -120,12 +121,15 @@ export class KeyManagement {
   /** The key of a secret, also if the secret or the key no longer works. */
   async findBySecret(secret: string): Promise<Credential | KeyFailure> {
     const { keys, environment } = this.options;
-    if (!isWellFormedSecret(secret, environment)) {
-      const message = `this is not an API key of ${environment}: it is mistyped or from another environment`;
-      return { code: "unknown_secret", message };
+    const home = ENVIRONMENTS.find((each) => isWellFormedSecret(secret, each));
+    if (home === undefined) {
+      return { code: "unknown_secret", message: "this is not an API key; it is mistyped or incomplete" };
     }
-    const credential = await keys.findCredential(hashSecret(secret));
-    return credential ?? { code: "unknown_secret", message: `no key in ${environment} has this secret` };
+    const credential = home === environment ? await keys.findCredential(hashSecret(secret)) : undefined;
+    if (credential) return credential;
+    const message =
+      home === environment ? `no key in ${environment} has this secret` : `this is an API key of ${home}`;
+    return { code: "unknown_secret", message };
   }
 
   #attribution(): Attribution {

@@ -1,6 +1,6 @@
 import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
-import { NOT_FOUND, Unavailable } from "../contract/errors.ts";
+import { NOT_FOUND, READ_ONLY_KEY, Unavailable } from "../contract/errors.ts";
 import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
@@ -22,7 +22,7 @@ import {
   unavailableResponse,
   withRequestId,
 } from "./responses.ts";
-import { isApiPath, otherMethodResponse, Router } from "./router.ts";
+import { isApiPath, isSafeMethod, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
 
 export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
@@ -66,11 +66,14 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
             if (!isAuthenticated(principal)) return rejectUnauthenticated(record, principal, decision);
 
             const route = router.find(request.path);
+            const endpoint = route?.endpoints.get(request.method);
+            record.operation = endpoint?.id;
+            if (principal.access === "read" && !isSafeMethod(request.method)) {
+              return errorResponse(READ_ONLY_KEY, rateLimitLines(decision));
+            }
             if (route === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
-            const endpoint = route.endpoints.get(request.method);
             if (endpoint === undefined) return otherMethodResponse(request, route, decision);
 
-            record.operation = endpoint.id;
             const rawInput = rawInputOf(request, route, endpoint);
             return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
           });

@@ -120,9 +120,6 @@ export interface SecretRow {
 /** `issued_at` and not `created_at`: earlier releases read `created_at` of a join with api_keys without its table. */
 export const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
 
-/** Newest first. Secrets of earlier releases have no time, and come last. */
-export const SECRET_ORDER = "issued_at DESC NULLS LAST, valid_until DESC NULLS FIRST, hash";
-
 export function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, readonly KeySecret[]> {
   const secrets = new Map<number, KeySecret[]>();
   for (const { keyId, hint, createdAt, validUntil } of rows) {
@@ -135,5 +132,12 @@ export function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, re
     if (others) others.push(secret);
     else secrets.set(Number(keyId), [secret]);
   }
+  for (const ofKey of secrets.values()) ofKey.sort(newestFirst);
   return secrets;
+}
+
+/** Secrets of earlier releases have no time of creation, and come last. Of two, the one that works longer is newer. */
+function newestFirst(a: KeySecret, b: KeySecret): number {
+  const { createdAt = 0, validUntil = Number.MAX_SAFE_INTEGER } = a;
+  return (b.createdAt ?? 0) - createdAt || (b.validUntil ?? Number.MAX_SAFE_INTEGER) - validUntil;
 }

@@ -1,4 +1,5 @@
 import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
+import type { OrderWithKey } from "../domain/corrections.ts";
 import type { Page } from "../domain/ports.ts";
 
 /*
@@ -35,6 +36,15 @@ export const ORDER_COLUMNS = `id, pet_id AS "petId", status, created_at AS "crea
 
 export function orderOf({ id, petId, status, createdAt }: OrderRow): Order {
   return { id, petId, status, createdAt: new Date(Number(createdAt)).toISOString() };
+}
+
+/** The key is null where an earlier release recorded none. */
+export type OrderWithKeyRow = OrderRow & { readonly keyId: bigint | null };
+
+export const ORDER_WITH_KEY_COLUMNS = `${ORDER_COLUMNS}, key_id AS "keyId"`;
+
+export function orderWithKeyOf(row: OrderWithKeyRow): OrderWithKey {
+  return { ...orderOf(row), keyId: row.keyId === null ? null : Number(row.keyId) };
 }
 
 /** Takes one row more than the limit where there is one: it shows that the page has a successor. */

@@ -27,7 +27,7 @@ describe("Config", () => {
         business: { perMinute: 1_000, perDay: 100_000 },
         anonymous: { perMinute: 300, perDay: 10_000 },
       },
-      ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000 },
+      ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 },
     });
   });
 
@@ -45,6 +45,7 @@ describe("Config", () => {
       "ban-strikes": ["3"],
       "ban-grace": ["0"],
       "ban-length": ["90s"],
+      "ban-max-length": ["1h"],
     });
     expect(plans).toEqual({
       free: { perMinute: 1, perDay: 2 },
@@ -52,7 +53,12 @@ describe("Config", () => {
       business: { perMinute: 5, perDay: 6 },
       anonymous: { perMinute: 7, perDay: 8 },
     });
-    expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000 });
+    expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000, maxLengthMs: 3_600_000 });
+  });
+
+  test("no ban is shorter than --ban-length: a smaller --ban-max-length has no effect", () => {
+    expect(parseConfig({ "ban-length": ["1h"] }).ban).toMatchObject({ maxLengthMs: 3_600_000 });
+    expect(parseConfig({ "ban-max-length": ["1s"] }).ban).toMatchObject({ maxLengthMs: 300_000 });
   });
 
   test.each(["0", "1000001", "1.5", "ten"])("--ban-strikes %s is rejected", (text) => {
@@ -63,9 +69,10 @@ describe("Config", () => {
 
   test.each([
     ["limits-timeout", "4ms", "1001ms", "5ms to 1s"],
-    ["drain-delay", "-1s", "5001ms", "0 to 5s"],
+    ["drain-delay", "-1s", "300001ms", "0 to 5m"],
     ["ban-grace", "-1s", "3601s", "0 to 1h"],
     ["ban-length", "999ms", "31d", "1s to 30d"],
+    ["ban-max-length", "999ms", "31d", "1s to 30d"],
   ])("--%s rejects %s and %s", (flag, low, high, range) => {
     for (const text of [low, high]) {
       expect(usageError({ [flag]: [text] })).toStartWith(

@@ -5,6 +5,7 @@ import {
   type Decision,
   DEFAULT_DECISION_TIMEOUT_MS,
   type Limits,
+  type OnBan,
   type Subject,
   type Usage,
 } from "../../domain/rate-limit.ts";
@@ -12,7 +13,7 @@ import { Batcher, type DecisionRequest } from "./batcher.ts";
 import { Connection, parseServers, type Servers } from "./connection.ts";
 import { type OnStateChange, Reconnector } from "./reconnector.ts";
 import { RejectionCache } from "./rejection-cache.ts";
-import { formatSubject } from "./scripts.ts";
+import { type Decisions, formatSubject } from "./scripts.ts";
 
 export interface ValkeyRateLimiterOptions {
   /** `redis://` or `rediss://`; a list means a cluster, of which some hosts are enough. */
@@ -27,6 +28,8 @@ export interface ValkeyRateLimiterOptions {
   readonly onStateChange?: OnStateChange;
   /** Is called after each batch of decisions. */
   readonly onResponse?: ((ms: number) => void) | undefined;
+  /** Not called for bans by `local`. */
+  readonly onBan?: OnBan | undefined;
   /** How long Valkey may take for a decision before it counts as unavailable. */
   readonly timeoutMs?: number;
   /** Starts the name of every key: environments that share a Valkey need one each. */
@@ -75,7 +78,7 @@ class ValkeyRateLimiter implements RateLimiter {
     const { prefix = "petstore:", ban, testClock, clock, onStateChange } = options;
     this.#servers = servers;
     this.#options = options;
-    this.#rejections = new RejectionCache(clock, ban);
+    this.#rejections = new RejectionCache(clock);
     this.#reconnector = new Reconnector({
       connect: async (subject) => {
         const connection = await Connection.open({ servers, prefix, ban, testClock }, subject);
@@ -155,18 +158,23 @@ class ValkeyRateLimiter implements RateLimiter {
       timeoutMs: this.#options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS,
       send: async (requests) => {
         const startedAt = performance.now();
-        const decisions = await connection.decide(requests);
+        const decided = await connection.decide(requests);
         this.#options.onResponse?.(performance.now() - startedAt);
-        decisions.forEach((decision, i) => this.#cacheRejection(requests[i], decision));
-        return decisions;
+        requests.forEach((request, i) => this.#noteRejection(request, decided, i));
+        return decided.decisions;
       },
       fallback: (request) => this.#decideHere(request),
       onFailure: (cause, request) => this.#reconnector.connectionFailed(connection, cause, request?.subject),
     });
   }
 
-  #cacheRejection(request: DecisionRequest | undefined, decision: Decision): void {
-    if (request && decision.outcome !== "allowed") this.#rejections.add(request, decision);
+  #noteRejection(request: DecisionRequest, { decisions, bans }: Decisions, position: number): void {
+    const decision = decisions[position];
+    if (decision === undefined || decision.outcome === "allowed") return;
+    const ban = bans.get(position);
+    this.#rejections.add(request, decision, ban);
+    if (request.subject.kind !== "key" || ban?.isNew !== true) return;
+    this.#options.onBan?.(request.subject.id, { bannedAt: ban.bannedAt, bannedUntil: ban.bannedUntil });
   }
 
   /** Runs before requests use the connection: no key that was unbanned meanwhile is banned again. */

@@ -13,7 +13,6 @@ import {
   type KeyRow,
   keyValues,
   SECRET_COLUMNS,
-  SECRET_ORDER,
   type SecretRow,
   secretsByKey,
   WRITTEN_KEY_COLUMNS,
@@ -26,6 +25,8 @@ const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 const SELECT_CREDENTIAL = `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
   FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = $1`;
 const SELECT_SECRETS = `SELECT ${SECRET_COLUMNS} FROM key_secrets`;
+/** The parameter is a list with commas. */
+const SELECT_SECRETS_OF = `${SELECT_SECRETS} WHERE key_id = ANY (string_to_array($1, ',')::bigint[])`;
 
 /** `$1, $2, …`, one for each column. */
 const WRITTEN_PARAMETERS = WRITTEN_KEY_COLUMNS.map((_, index) => `$${index + 1}`);
@@ -67,14 +68,10 @@ export class PostgresKeyStore implements KeyStore {
   }
 
   async listSecrets(keyIds?: readonly number[]): Promise<ReadonlyMap<number, readonly KeySecret[]>> {
-    const order = `ORDER BY ${SECRET_ORDER}`;
     const rows =
       keyIds === undefined
-        ? await this.#read<SecretRow>(`${SELECT_SECRETS} ${order}`)
-        : await this.#read<SecretRow>(
-            `${SELECT_SECRETS} WHERE key_id IN (SELECT jsonb_array_elements_text($1::jsonb)::bigint) ${order}`,
-            JSON.stringify(keyIds),
-          );
+        ? await this.#read<SecretRow>(SELECT_SECRETS)
+        : await this.#read<SecretRow>(SELECT_SECRETS_OF, keyIds.join(","));
     return secretsByKey(rows);
   }
 

@@ -170,9 +170,9 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       CREATE INDEX audit_by_target ON audit (target_kind, target_id, at, id) WHERE target_kind IS NOT NULL;
       CREATE INDEX audit_by_action ON audit (action, at, id);
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
-      `,
-    },
-    {
+    `,
+  },
+  {
     version: 8,
     name: "usage history",
     // The free space of a page is for the rows of the current hour and day, which are updated every two seconds.
@@ -211,5 +211,13 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         hour bigint NOT NULL
       );
     `,
+  },
+  {
+    version: 9,
+    name: "orders by pet",
+    statements: [
+      "DROP INDEX CONCURRENTLY IF EXISTS orders_by_pet",
+      "CREATE INDEX CONCURRENTLY orders_by_pet ON orders (pet_id, id)",
+    ],
   },
 ];

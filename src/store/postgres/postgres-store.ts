@@ -4,6 +4,7 @@ import type {
   AuditStore,
   IdempotentRequest,
   KeyStore,
+  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
@@ -17,6 +18,7 @@ import { PostgresKeyStore } from "./api-keys.ts";
 import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
+import { PostgresOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
@@ -26,6 +28,7 @@ import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
@@ -72,6 +75,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const store = new PostgresStore(pools, options.onCommit);
   return {
     store,
+    operators: new PostgresOperatorStore(pools),
     keys: new PostgresKeyStore(pools),
     audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),

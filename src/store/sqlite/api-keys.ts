@@ -14,7 +14,6 @@ import {
   type KeyValues,
   keyValues,
   SECRET_COLUMNS,
-  SECRET_ORDER,
   type SecretRow,
   secretsByKey,
   WRITTEN_KEY_COLUMNS,
@@ -51,9 +50,10 @@ export class SqliteKeyStore implements KeyStore {
       FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ?`);
     this.#selectById = connection.prepare(`${select} WHERE id = ?`);
     this.#selectAll = connection.prepare(`${select} ORDER BY id`);
-    this.#selectSecrets = connection.prepare(`${selectSecrets} ORDER BY ${SECRET_ORDER}`);
-    this.#selectSecretsOf = connection.prepare(`${selectSecrets}
-      WHERE key_id IN (SELECT value FROM json_each(?)) ORDER BY ${SECRET_ORDER}`);
+    this.#selectSecrets = connection.prepare(selectSecrets);
+    this.#selectSecretsOf = connection.prepare(
+      `${selectSecrets} WHERE key_id IN (SELECT value FROM json_each(?))`,
+    );
     this.#selectChanged = connection.prepare(
       `SELECT ${CHANGED_KEY_COLUMNS} FROM api_keys WHERE revision > ? ORDER BY revision`,
     );

@@ -142,9 +142,9 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX audit_by_target ON audit (target_kind, target_id, at, id) WHERE target_kind IS NOT NULL;
       CREATE INDEX audit_by_action ON audit (action, at, id);
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
-      `,
-    },
-    {
+    `,
+  },
+  {
     version: 7,
     name: "usage history",
     sql: `
@@ -182,6 +182,20 @@ export const MIGRATIONS: readonly Migration[] = [
         sequence INTEGER NOT NULL,
         hour INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;
+    `,
+  },
+  {
+    version: 8,
+    name: "orders by pet, revision of pets",
+    sql: `
+      CREATE INDEX orders_by_pet ON orders (pet_id, id);
+
+      -- Counts the changes that operators make, so that a server sees those of other processes.
+      CREATE TABLE pet_revision (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        revision INTEGER NOT NULL
+      ) STRICT;
+      INSERT INTO pet_revision VALUES (1, 0);
     `,
   },
 ];

@@ -112,9 +112,9 @@ export class SqlitePetJson {
   }
 
   #readHighestId(): bigint {
-    if (this.#highestIdReadAt !== this.changes.added) {
+    if (this.#highestIdReadAt !== this.changes.additionsAndDeletions) {
       this.#highestId = this.#selectHighestId.get()?.id ?? 0n;
-      this.#highestIdReadAt = this.changes.added;
+      this.#highestIdReadAt = this.changes.additionsAndDeletions;
     }
     return this.#highestId;
   }

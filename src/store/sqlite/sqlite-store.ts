@@ -1,6 +1,5 @@
 import {
   type ErrorCode,
-  orderClosed,
   orderNotFound,
   petNotAvailable,
   petNotFound,
@@ -16,11 +15,12 @@ import {
   type Pet,
   type PetStatus,
 } from "../../contract/resources.ts";
-import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
+import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
   AuditStore,
   IdempotentRequest,
   KeyStore,
+  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
@@ -37,8 +37,10 @@ import { ChangeCounters } from "./change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { finishOrder, SqliteOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
+import { PetRevision } from "./pet-revision.ts";
 import { Pets } from "./pets.ts";
 import { SqliteSettingsStore } from "./settings.ts";
 import { isBusy } from "./sqlite-errors.ts";
@@ -46,6 +48,7 @@ import { SqliteUsageHistoryStore } from "./usage-history.ts";
 
 export interface SqliteStores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
@@ -77,8 +80,10 @@ export function openSqlite(path: string, options: Pick<SqliteStoreOptions, "onCo
     usageOptions,
     (connection) => new SqliteUsageHistoryStore(connection),
   );
+  const stopFollowing = store.petRevision.follow();
   return {
     store,
+    operators: store.operators,
     keys,
     audit,
     settings,
@@ -86,6 +91,7 @@ export function openSqlite(path: string, options: Pick<SqliteStoreOptions, "onCo
     petJson: store.petJson,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
+      stopFollowing();
       usageHistory.close();
       keys.close();
       await store.close();
@@ -114,6 +120,8 @@ interface Write<Code extends ErrorCode> {
 /** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
 export class SqliteStore implements Store {
   readonly petJson: SqlitePetJson;
+  readonly operators: OperatorStore;
+  readonly petRevision: PetRevision;
   readonly #pets: Pets;
   readonly #orders: Orders;
   readonly #records: IdempotencyRecords;
@@ -130,6 +138,14 @@ export class SqliteStore implements Store {
     this.petJson = new SqlitePetJson(connection, changes);
     this.#orders = new Orders(connection);
     this.#records = new IdempotencyRecords(connection);
+    this.petRevision = new PetRevision(connection, changes);
+    this.operators = new SqliteOperatorStore({
+      connection,
+      pets: this.#pets,
+      orders: this.#orders,
+      petRevision: this.petRevision,
+      submit: (work) => this.#submit(work),
+    });
     this.#writes = new GroupCommit({
       commit: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
@@ -184,10 +200,8 @@ export class SqliteStore implements Store {
     return this.#submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
       const order = this.#orders.get(keyId, id);
       if (order === undefined) return orderNotFound(id);
-      if (order.status !== "placed") return orderClosed(id, order.status);
-      this.#orders.setStatus(id, status);
-      this.#pets.setStatus(order.petId, STATUS_AFTER[status]);
-      return { ...order, status };
+      const closed = finishOrder(order, status, { pets: this.#pets, orders: this.#orders });
+      return closed ?? { ...order, status };
     });
   }
 
