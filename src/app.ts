@@ -4,6 +4,7 @@ import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { Clock, KeyStore, OperatorStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
+import { createConsole } from "./admin/console/assets.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -147,6 +148,7 @@ export async function serveOn(
         log,
         isDraining: () => server.isShuttingDown,
         tls,
+        pages: createConsole(),
       });
   } catch (error) {
     await stopPublic();

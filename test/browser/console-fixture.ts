@@ -37,7 +37,7 @@ export function consoleFixture(flags: readonly string[] = []): ConsoleFixture {
     async open(path = "/") {
       const separator = path.includes("?") ? "&" : "?";
       const opened = await this.browser.open(`${this.server.adminUrl}${path}${separator}token=${TOKEN}`);
-      await opened.page.getByRole("navigation", { name: "Pages" }).first().waitFor();
+      await opened.page.getByRole("navigation", { name: "Main" }).waitFor();
       return opened;
     },
   };

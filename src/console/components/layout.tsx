@@ -38,7 +38,7 @@ export function Layout({ session: { server, isOutdated }, children }: LayoutProp
             · {server?.environment ?? "…"}
           </span>
         </a>
-        <nav class="navigation" aria-label="Pages">
+        <nav class="navigation" aria-label="Main">
           {PAGES.map(([url, name]) => (
             <a key={url} href={url} aria-current={isWithin(path, url) ? "page" : undefined}>
               {name}

@@ -108,7 +108,7 @@ export function Pager({ nextCursor, total }: PagerProps) {
   const isFirst = !place.query.has("cursor");
   if (isFirst && nextCursor === null) return total === undefined ? null : <p class="muted small">{total}</p>;
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label="Pages of the list">
       {!isFirst && <a href={urlWith({}, place)}>First page</a>}
       {nextCursor !== null && <a href={urlWith({ cursor: nextCursor }, place)}>Next page</a>}
       {total !== undefined && <span class="muted small">{total}</span>}

@@ -82,10 +82,8 @@ function Windows({ apiKey: { usage, strikes, bannedUntil, state } }: KeyProps) {
       <h2 id="windows">Windows now</h2>
       <Facts
         facts={{
-          "This minute": <UsageBar window={usage?.minute} isWide />,
-          "": <Resets at={usage?.minute.resetsAt} />,
-          Today: <UsageBar window={usage?.day} isWide />,
-          " ": <Resets at={usage?.day.resetsAt} />,
+          "This minute": <Window window={usage?.minute} />,
+          Today: <Window window={usage?.day} />,
           Strikes: strikes === null ? "unknown" : count(strikes),
           Ban:
             state === "banned" ? (
@@ -104,17 +102,21 @@ function Windows({ apiKey: { usage, strikes, bannedUntil, state } }: KeyProps) {
   );
 }
 
-function Resets({ at }: { readonly at: string | null | undefined }) {
+function Window({ window }: { readonly window: NonNullable<Key["usage"]>["minute"] | undefined }) {
+  const resetsAt = window?.resetsAt ?? null;
   return (
-    <span class="muted small">
-      {at === null || at === undefined ? (
-        "opens with the next request"
-      ) : (
-        <>
-          resets <TimeAgo at={at} />
-        </>
-      )}
-    </span>
+    <>
+      <UsageBar window={window} isWide />
+      <span class="muted small">
+        {resetsAt === null ? (
+          "The window opens with the next request."
+        ) : (
+          <>
+            Resets <TimeAgo at={resetsAt} />.
+          </>
+        )}
+      </span>
+    </>
   );
 }
 

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { BunPlugin } from "bun";
-import type { ConsoleFile, ConsoleFiles } from "./console-assets.ts";
+import type { ConsoleFile, ConsoleFiles } from "./assets.ts";
 
 /** The schemas of the admin API are shared with the server. What they import of Node is never called in a browser. */
 const withoutNode: BunPlugin = {
@@ -20,7 +20,7 @@ const withoutNode: BunPlugin = {
 };
 
 const { outputs } = await Bun.build({
-  entrypoints: [join(import.meta.dir, "../console/main.tsx")],
+  entrypoints: [join(import.meta.dir, "../../console/main.tsx")],
   target: "browser",
   minify: true,
   jsx: { runtime: "automatic", importSource: "preact", development: false },

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { type Infer, Invalid, line, nested, object, text } from "../contract/schema.ts";
-import { etagOf } from "../etag.ts";
-import { matchesEtag } from "../http/conditional-requests.ts";
-import { emptyResponse, headerLinesOf, type Headers } from "../http/responses.ts";
-import { encodingOf } from "../http/static-routes.ts";
-import type { HeaderFields, Response } from "../http1/index.ts";
-import { matchPage } from "./console-pages.ts";
+import { type Infer, Invalid, line, nested, object, text } from "../../contract/schema.ts";
+import { etagOf } from "../../etag.ts";
+import { matchesEtag } from "../../http/conditional-requests.ts";
+import { emptyResponse, headerLinesOf, type Headers } from "../../http/responses.ts";
+import { encodingOf } from "../../http/static-routes.ts";
+import type { HeaderFields, Response } from "../../http1/index.ts";
+import { matchPage } from "./pages.ts";
 
 const base64 = text(4 * 1024 * 1024);
 
@@ -92,7 +92,6 @@ function assetResponse({ headers }: PageRequest, asset: Asset | undefined): Resp
   const encoding = encodingOf(headers.get("accept-encoding"));
   const lines: Headers = {
     "Content-Type": asset.contentType,
-    "X-Content-Type-Options": "nosniff",
     Vary: "Accept-Encoding",
     ...FOREVER,
     ...(encoding !== "identity" && { "Content-Encoding": encoding }),
@@ -105,7 +104,6 @@ function assetResponse({ headers }: PageRequest, asset: Asset | undefined): Resp
 function pageResponse({ headers }: PageRequest, status: 200 | 404, { html, etag }: Assets): Response {
   const lines = headerLinesOf({
     "Content-Type": "text/html; charset=utf-8",
-    "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
     ETag: etag,
   });
@@ -136,13 +134,13 @@ function htmlOf(scriptPath: string, stylePath: string): string {
 `;
 }
 
-const ROOT = join(import.meta.dir, "../..");
+const ROOT = join(import.meta.dir, "../../..");
 const BUILD_TIMEOUT_MS = 60_000;
 
 async function buildInChildProcess(): Promise<ConsoleFiles> {
   // The flags of the launcher: Bun reads no settings of the working directory. The child gets no variable, so no secret.
   const flags = ["--no-env-file", "--config=/dev/null", `--tsconfig-override=${join(ROOT, "tsconfig.json")}`];
-  const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dir, "build-console.ts")], {
+  const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dir, "build.ts")], {
     cwd: ROOT,
     env: {},
     stdin: "ignore",
