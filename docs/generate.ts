@@ -4,6 +4,9 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { ADMIN_ERRORS } from "../src/admin/contract/errors.ts";
+import type { AdminOperation } from "../src/admin/contract/operation.ts";
+import { ADMIN_OPERATIONS } from "../src/admin/operations.ts";
 import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
@@ -32,6 +35,7 @@ import {
 } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
+import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -113,7 +117,10 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   "log-events": table(["Event", "Level", "Meaning", "Fields"], Object.entries(LOG_EVENTS).map(logEventRow)),
+  "admin-operations": table(["Operation", "Request", "Purpose"], Object.entries(ADMIN_OPERATIONS).map(adminRow)),
+  "admin-errors": table(["Status", "Code", "Meaning"], Object.entries(ADMIN_ERRORS).map(adminErrorRow)),
   commands: table(["Command", "Purpose"], commandRows()),
+  metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),
   "key-options": optionTable(KEY_OPTIONS),
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
   "audit-options": optionTable(AUDIT_OPTIONS),
@@ -127,6 +134,14 @@ function operationRow([id, operation]: [string, Operation]): string[] {
     code(`${method} ${path}`),
     deprecated ? `${summary} ([deprecated](deprecation.md))` : summary,
   ];
+}
+
+function adminRow([id, { method, path, summary }]: [string, AdminOperation]): string[] {
+  return [code(id), code(`${method} /api${path}`), summary];
+}
+
+function adminErrorRow([name, { status, meaning }]: [string, { status: number; meaning: string }]): string[] {
+  return [String(status), code(name), meaning];
 }
 
 function fieldTable({ required, optional }: ObjectSchema<unknown>): string {
@@ -212,6 +227,11 @@ function optionRow([flag, option]: [string, Option]): string[] {
 
 function logEventRow([name, { level, message, fields = [] }]: [string, LogEvent]): string[] {
   return [code(name), level, message, fields.map(code).join(", ")];
+}
+
+function metricRow([name, { type, help, labels = {} }]: [string, MetricDefinition]): string[] {
+  const descriptions = Object.entries(labels).map(([label, values]) => `${code(label)}: ${values}`);
+  return [code(name), type, help, descriptions.join("; ")];
 }
 
 function commandRows(): string[][] {

@@ -114,7 +114,7 @@ export async function serveOn(
     },
     isShuttingDown: () => server.isShuttingDown,
   });
-  const stopPolling = followKeyChanges({
+  const keyChanges = followKeyChanges({
     authenticator,
     rateLimiter,
     clock,
@@ -125,7 +125,7 @@ export async function serveOn(
   const stopPublic = async () => {
     await server.close(drainDelayMs);
     metrics.stop();
-    stopPolling();
+    keyChanges.stop();
   };
   let admin: AdminListener | undefined;
   try {
@@ -147,6 +147,7 @@ export async function serveOn(
         clock,
         log,
         isDraining: () => server.isShuttingDown,
+        applyKeyChanges: () => keyChanges.applyNow(),
         tls,
         pages: createConsole(),
       });

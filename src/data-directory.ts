@@ -21,7 +21,7 @@ const OTHER_USERS = 0o077;
  */
 export function prepareDataDirectory(storage: StorageConfig, log?: Log): void {
   createDirectory(storage.dataDir);
-  const open = databaseFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
+  const open = privateFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
   for (const path of open) chmodSync(path, 0o600);
   if (open.length > 0) log?.event("data-directory.made-private", { files: open });
 }
@@ -66,9 +66,9 @@ export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
   log.event("data-directory.open-to-others", { directory: dataDir, mode: mode.toString(8).padStart(4, "0") });
 }
 
-function databaseFiles(storage: StorageConfig): string[] {
-  const { store, usageStore, lock, adminToken } = pathsOf(storage);
-  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]).concat(lock, adminToken);
+function privateFiles(storage: StorageConfig): string[] {
+  const { store, usageStore, lock, adminToken, adminUrl } = pathsOf(storage);
+  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]).concat(lock, adminToken, adminUrl);
 }
 
 /** A file of another user is left as it is. */

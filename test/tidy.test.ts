@@ -85,10 +85,11 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "data-directory": ["config", "log"],
   "tls-files": ["config"],
   metrics: ["http", "http1", "auth", "domain", "contract", "bounded-cache"],
+  admin: ["http1", "http", "domain", "contract", "config", "log", "metrics", "etag", "data-directory"],
   adapters: ["store", "rate-limit", "http", "domain", "config", "log", "data-directory", "metrics"],
-  app: ["adapters", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files", "metrics"],
+  app: ["adapters", "admin", "auth", "http", "http1", "domain", "contract", "config", "clock", "log", "tls-files", "metrics"],
   console: ["admin", "domain", "contract"],
-  cli: ["app", "adapters", "clock", "config", "store", "domain", "contract", "log", "log-events", "data-directory"],
+  cli: ["app", "admin", "adapters", "clock", "config", "store", "domain", "contract", "log", "log-events", "data-directory"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

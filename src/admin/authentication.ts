@@ -17,7 +17,8 @@ export interface BlockedRejection extends AdminRejection<"too_many_attempts"> {
   readonly retryAfterSeconds: number;
 }
 
-export type SignInRejection = AdminRejection<"not_signed_in" | "invalid_token"> | BlockedRejection;
+export type TokenRejection = AdminRejection<"invalid_token"> | BlockedRejection;
+export type SignInRejection = AdminRejection<"not_signed_in"> | TokenRejection;
 
 const BEARER = /^bearer +(\S+)$/i;
 
@@ -38,7 +39,7 @@ export class AdminAuthentication {
   }
 
   /** Undefined if the token is right. */
-  checkToken(token: string, actor: Actor): SignInRejection | undefined {
+  checkToken(token: string, actor: Actor): TokenRejection | undefined {
     const check = this.options.attempts.check(token);
     if (check.outcome === "right") return undefined;
     if (check.outcome === "blocked") return tooManyAttempts(check.retryAfterSeconds);

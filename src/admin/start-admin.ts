@@ -1,13 +1,21 @@
-import type { Adapters } from "../adapters.ts";
 import { type AdminConfig, type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/plain-text.ts";
 import type { Actor, NewAuditEntry } from "../domain/audit.ts";
-import type { Clock } from "../domain/ports.ts";
+import type {
+  AuditStore,
+  Clock,
+  KeyStore,
+  OperatorStore,
+  RateLimiter,
+  Store,
+  UsageHistoryStore,
+} from "../domain/ports.ts";
 import { startupHandler } from "../http/app.ts";
 import { ErrorLog } from "../http/error-log.ts";
 import { headerLine, type HttpServer, type TlsCredentials } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import type { AppMetrics } from "../metrics/app-metrics.ts";
+import type { EngineMonitor } from "../metrics/engine-monitor.ts";
 import { AdminApi } from "./admin-api.ts";
 import { type AdminPages, createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
@@ -34,15 +42,30 @@ export interface AdminListener {
   close(): Promise<void>;
 }
 
+export interface AdminAdapters {
+  readonly store: Store;
+  readonly operators: OperatorStore;
+  readonly keys: KeyStore;
+  readonly audit: AuditStore;
+  readonly usageHistory: UsageHistoryStore;
+  readonly rateLimiter: RateLimiter;
+  /** Of the engine that stores the data. */
+  readonly database: EngineMonitor;
+  /** Of the engine that counts for the rate limits. */
+  readonly limits: EngineMonitor;
+}
+
 export interface StartAdminOptions {
   readonly config: Config;
   readonly admin: AdminConfig;
-  readonly adapters: Adapters;
+  readonly adapters: AdminAdapters;
   readonly metrics: AppMetrics;
   readonly facts: ServerFacts;
   readonly clock: Clock;
   readonly log: Log;
   readonly isDraining: () => boolean;
+  /** Applies the changes of keys on this server, which would see them within a second anyway. */
+  readonly applyKeyChanges: () => Promise<void>;
   readonly tls: TlsCredentials | undefined;
   readonly pages?: AdminPages | undefined;
 }
@@ -81,7 +104,10 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     api: new AdminApi({ authentication, errorLog, handlers: createHandlers(options, sessionOptions) }),
     authentication,
     checks: {
-      database: async () => (await adapters.store.getPet(1n), true),
+      database: async () => {
+        await adapters.store.getPet(1n);
+        return true;
+      },
       // The listeners open after the migrations.
       migrations: () => true,
       "rate-limiter": () => adapters.limits.isAvailable,
@@ -111,7 +137,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
 type SessionOptions = Omit<Parameters<typeof sessionHandlers>[0], "facts" | "clock">;
 
 function createHandlers(options: StartAdminOptions, sessionOptions: SessionOptions): AdminHandlers {
-  const { config, adapters, metrics, facts, clock, isDraining } = options;
+  const { config, adapters, metrics, facts, clock, isDraining, applyKeyChanges } = options;
   const { plans, ban, environment } = config;
   const directory = new KeyDirectory({
     ...adapters,
@@ -125,14 +151,14 @@ function createHandlers(options: StartAdminOptions, sessionOptions: SessionOptio
   return {
     ...sessionHandlers({ ...sessionOptions, facts, clock }),
     ...serverHandlers({ ...adapters, facts, directory, live: metrics.live, isDraining, clock }),
-    ...keyHandlers({ ...adapters, environment, directory, clock }),
+    ...keyHandlers({ ...adapters, environment, directory, clock, applyKeyChanges }),
     ...historyHandlers({ ...adapters, clock }),
     ...petAndOrderHandlers({ ...adapters, clock }),
   };
 }
 
 /** Operators can sign in while the database is unavailable. */
-function auditRecorder({ audit }: Adapters, log: Log): (entry: NewAuditEntry) => Promise<void> {
+function auditRecorder({ audit }: AdminAdapters, log: Log): (entry: NewAuditEntry) => Promise<void> {
   return async (entry) => {
     try {
       await audit.recordAudit(entry);

@@ -2,7 +2,7 @@
  * Durations by microseconds, in buckets of which eight follow each power of two. So a quantile is exact to 6 %, which
  * the few buckets of a Prometheus histogram are not.
  */
-export const LATENCY_BUCKETS = 240;
+export const LATENCY_BUCKETS = 232;
 
 const MAX_MICROSECONDS = 2 ** 31 - 1;
 

@@ -145,7 +145,7 @@ describe("an unban, on two servers with Valkey", () => {
         clock,
       });
       const callbacks = { onUnreadable() {}, onReadable() {}, onUnbanError() {} };
-      const stopFollowing = followKeyChanges({ authenticator, rateLimiter, clock, ...callbacks });
+      const { stop: stopFollowing } = followKeyChanges({ authenticator, rateLimiter, clock, ...callbacks });
       close.push(() => rateLimiter.close(), stopFollowing);
       return server;
     };
@@ -219,7 +219,7 @@ describe("an unban that fails", () => {
       },
     };
     for (const _ of "123") keys.update(keys.create().id, { unbannedAt: clock.now() });
-    const stop = followKeyChanges({
+    const { stop } = followKeyChanges({
       authenticator,
       rateLimiter,
       clock,

@@ -28,8 +28,57 @@ describe("Config", () => {
         anonymous: { perMinute: 300, perDay: 10_000 },
       },
       ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 },
+      admin: {
+        host: "127.0.0.1",
+        port: 8090,
+        isDefault: true,
+        hostnames: [],
+        areMetricsPublic: false,
+      },
     });
   });
+
+  test("the listener for operators has its own address, names and token, or is off", () => {
+    expect(parseConfig({ env: ["staging"] }).admin).toMatchObject({ port: 8091, isDefault: true });
+    expect(
+      parseConfig({
+        "admin-address": ["[::1]:9000"],
+        "admin-hostname": ["Admin.example.com,other.example.com"],
+        "admin-token": ["a-token-of-the-operators"],
+        "metrics-public": ["true"],
+      }).admin,
+    ).toEqual({
+      host: "::1",
+      port: 9000,
+      isDefault: false,
+      hostnames: ["admin.example.com", "other.example.com"],
+      token: "a-token-of-the-operators",
+      areMetricsPublic: true,
+    });
+    expect(parseConfig({ "admin-address": ["off"] }).admin).toBeUndefined();
+  });
+
+  test.each(["8090", "127.0.0.1", "127.0.0.1:65536", "::1:8090", ":8090", "http://127.0.0.1:8090", "on", ""])(
+    "--admin-address %p is rejected",
+    (text) => {
+      expect(usageError({ "admin-address": [text] })).toStartWith(
+        `--admin-address is "${text}"; it must be a host and a port such as 127.0.0.1:8090 or [::1]:8090, or off`,
+      );
+    },
+  );
+
+  test("--admin-address with a port alone suggests an address", () => {
+    expect(usageError({ "admin-address": ["9000"] })).toEndWith("(did you mean 127.0.0.1:9000?)");
+  });
+
+  test.each(["short", "with blanks in it all", "ünïcode-ünïcode-ünïcode", "x".repeat(201)])(
+    "--admin-token %p is rejected and not repeated",
+    (text) => {
+      expect(usageError({ "admin-token": [text] })).toBe(
+        "--admin-token is not valid; it must be 16 to 200 visible ASCII characters",
+      );
+    },
+  );
 
   test("staging has its own default port", () => {
     expect(parseConfig({ env: ["staging"] }).port).toBe(8081);

@@ -1,4 +1,3 @@
-import { OPERATIONS, type OperationId } from "../../contract/operations.ts";
 import {
   array,
   type Infer,
@@ -14,7 +13,7 @@ import {
   type Schema,
 } from "../../contract/schema.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS, AUDIT_TARGET_KINDS, type AuditedValues, type AuditTarget } from "../../domain/audit.ts";
-import type { CountedOperation, UsageInterval } from "../../domain/usage-history.ts";
+import { type CountedOperation, OPERATION_IDS, USAGE_INTERVALS } from "../../domain/usage-history.ts";
 import { count, keyId, KeyState, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
 /** Of the audit trail, of the usage history and of the live series. */
@@ -82,11 +81,9 @@ export const AuditPage = object({
 });
 export type AuditPage = Infer<typeof AuditPage>;
 
-export const Interval = oneOf(["hour", "day"] as const satisfies readonly UsageInterval[], {
+export const Interval = oneOf(USAGE_INTERVALS, {
   description: "Length of the intervals, in UTC",
 });
-
-const operationIds = Object.keys(OPERATIONS) as OperationId[];
 
 const counts = {
   admitted: count("Requests that the rate limits allowed"),
@@ -100,7 +97,7 @@ const period = { since: time("Start of the first interval"), until: time("End of
 const IntervalCounts = object({
   required: {
     start: time("Start of the interval"),
-    operation: oneOf<CountedOperation>([...operationIds, "none"], {
+    operation: oneOf<CountedOperation>([...OPERATION_IDS, "none"], {
       description: "`none`: rejected before it was routed, or an unknown path",
     }),
     ...counts,

@@ -22,6 +22,8 @@ import type { KeyDirectory, KeyList } from "./key-directory.ts";
 export interface KeyHandlerOptions extends Omit<KeyManagementOptions, "actor"> {
   readonly environment: Environment;
   readonly directory: KeyDirectory;
+  /** Applies a change on this server, which would see it within a second anyway. */
+  readonly applyKeyChanges: () => Promise<void>;
 }
 
 type KeyOperation =
@@ -36,14 +38,14 @@ type KeyOperation =
   | "listBans";
 
 export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation> {
-  const { directory, keys } = options;
+  const { directory, keys, applyKeyChanges } = options;
   const managementBy = (actor: Actor) => new KeyManagement({ ...options, actor });
 
   return {
     async listKeys({ query }) {
       const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor, unusedSince, ...filter } = query;
       const list = await directory.list({
-        filter: { ...filter, unusedSince: unusedSince && Date.parse(unusedSince) },
+        filter: { ...filter, unusedSince: unusedSince === undefined ? undefined : Date.parse(unusedSince) },
         sort,
         isDescending: order === "desc",
         after: cursor === undefined ? undefined : Number(cursor),
@@ -90,6 +92,7 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
       if (key === undefined) return keyNotFound(id);
       const rolled = await managementBy(actor).roll(key.id, overlapSeconds * 1_000);
       if (isKeyFailure(rolled)) return rejected(rolled);
+      await applyKeyChanges();
       const { secret, overlapEndsAt } = rolled;
       return { key: await directory.view(rolled.key), secret, overlapEndsAt: formatTime(overlapEndsAt) };
     },
@@ -97,7 +100,9 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
     async revokeKey({ id }, { actor }) {
       const key = await find(id);
       const revoked = key && (await managementBy(actor).revoke(key.id));
-      return revoked === undefined || isKeyFailure(revoked) ? keyNotFound(id) : directory.view(revoked.key);
+      if (revoked === undefined || isKeyFailure(revoked)) return keyNotFound(id);
+      await applyKeyChanges();
+      return directory.view(revoked.key);
     },
 
     async unbanKey({ id }, { actor }) {
@@ -115,7 +120,9 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
   }
 
   async function viewOf(result: ApiKey | KeyFailure): Promise<KeyView | ChangeRejection> {
-    return isKeyFailure(result) ? rejected(result) : directory.view(result);
+    if (isKeyFailure(result)) return rejected(result);
+    await applyKeyChanges();
+    return directory.view(result);
   }
 }
 
