@@ -53,7 +53,11 @@ export async function call<Id extends AdminOperationId>(
 ): Promise<ResponseOf<Id>> {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   const path = operation.path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
-  const init: RequestInit = { method: operation.method, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) };
+  const init: RequestInit = {
+    method: operation.method,
+    cache: "no-store",
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  };
   if (body !== undefined) {
     init.headers = { "Content-Type": "application/json" };
     init.body = toJson(body);
@@ -61,7 +65,8 @@ export async function call<Id extends AdminOperationId>(
   const text = await responseText(ADMIN_BASE_PATH + path + queryText(query ?? {}), init);
   const result = operation.success.body?.read(parseExactJson(text));
   // The console of one release may be open while the server of the next one starts.
-  if (result instanceof Invalid) throw new Error("The server sent something that this page does not know. Reload it.");
+  if (result instanceof Invalid)
+    throw new Error("The server sent something that this page does not know. Reload it.");
   // The schema of the operation has read it.
   return result as ResponseOf<Id>;
 }

@@ -62,7 +62,10 @@ export const utcDay = (at: number): string => UTC_DAY.format(at);
 
 /** `2026-11-15 16:41:52 UTC`. */
 export const utcTime = (at: number): string =>
-  `${new Date(at).toISOString().replace("T", " ").replace(/\.\d+Z$/, "")} UTC`;
+  `${new Date(at)
+    .toISOString()
+    .replace("T", " ")
+    .replace(/\.\d+Z$/, "")} UTC`;
 
 /** For `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
 export function localInput(at: number): string {
@@ -70,6 +73,7 @@ export function localInput(at: number): string {
 }
 
 /** `1 key`, `10,000 keys`. */
-export const plural = (number: number, noun: string): string => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+export const plural = (number: number, noun: string): string =>
+  `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 export const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

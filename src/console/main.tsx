@@ -1,5 +1,3 @@
-import "uplot/dist/uPlot.min.css";
-import "./console.css";
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../admin/console/pages.ts";
@@ -67,7 +65,8 @@ function Console() {
 function useFocusOnNewPage(path: string): void {
   const [first] = useState(path);
   useEffect(() => {
-    if (path !== first) (document.querySelector<HTMLElement>("h1") ?? document.querySelector("main"))?.focus();
+    if (path !== first)
+      (document.querySelector<HTMLElement>("h1") ?? document.querySelector("main"))?.focus();
   }, [path, first]);
 }
 

@@ -18,7 +18,7 @@ export function createObservable<T>(initial: T): Observable<T> {
     set(value) {
       if (Object.is(value, current)) return;
       current = value;
-      for (const listener of [...listeners]) listener();
+      for (const listener of listeners) listener();
     },
     subscribe(listener) {
       listeners.add(listener);

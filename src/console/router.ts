@@ -39,7 +39,8 @@ export function urlWith(changes: Readonly<Record<string, string>>, at: Place = p
 export function startRouter(): void {
   addEventListener("popstate", () => place.set(currentPlace()));
   document.addEventListener("click", (event) => {
-    const isPlainClick = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    const isPlainClick =
+      event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
     if (event.defaultPrevented || !isPlainClick || !(event.target instanceof Element)) return;
     const link = event.target.closest("a");
     if (link === null || link.origin !== location.origin || link.target !== "" || link.hash !== "") return;

@@ -36,9 +36,9 @@ export function totalOf({ items }: KeyUsageHistory): Counts {
 export function byOperation({ items }: KeyUsageHistory): readonly OperationCounts[] {
   const totals = new Map<Row["operation"], Counts>();
   for (const row of items) totals.set(row.operation, added(totals.get(row.operation) ?? NOTHING, row));
-  return [...totals]
-    .map(([operation, counts]) => ({ operation, ...counts }))
-    .toSorted((a, b) => b.admitted + b.limited + b.banned - (a.admitted + a.limited + a.banned));
+  return Array.from(totals, ([operation, counts]) => ({ operation, ...counts })).toSorted(
+    (a, b) => b.admitted + b.limited + b.banned - (a.admitted + a.limited + a.banned),
+  );
 }
 
 export interface UsageSeries {
@@ -65,7 +65,12 @@ export function usageSeries({ by, since, until, items }: KeyUsageHistory, create
   return {
     times: starts.map((start) => start / 1_000),
     series: [
-      { label: "success", tone: "ok", symbol: "●", values: valuesOf(({ admitted, errors }) => admitted - errors) },
+      {
+        label: "success",
+        tone: "ok",
+        symbol: "●",
+        values: valuesOf(({ admitted, errors }) => admitted - errors),
+      },
       { label: "error", tone: "muted", symbol: "◆", values: valuesOf(({ errors }) => errors) },
       { label: "limited", tone: "limited", symbol: "▲", values: valuesOf(({ limited }) => limited) },
       { label: "banned", tone: "error", symbol: "■", values: valuesOf(({ banned }) => banned) },

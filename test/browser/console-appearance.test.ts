@@ -4,7 +4,17 @@ import { isObject } from "./console-server.ts";
 
 const fixture = consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 const LONG = `${"قط كبير جدا 🐈‍⬛ <script>alert(1)</script> ".repeat(40)}`;
-const PAGES = ["/", "/keys", "/keys/new", "/keys/1", "/keys/1/edit", "/pets", "/orders", "/audit", "/settings"];
+const PAGES = [
+  "/",
+  "/keys",
+  "/keys/new",
+  "/keys/1",
+  "/keys/1/edit",
+  "/pets",
+  "/orders",
+  "/audit",
+  "/settings",
+];
 const nameOf = (path: string) => path.replace(/^\//, "").replaceAll(/[/?=&]/g, "-") || "overview";
 
 test(
@@ -29,8 +39,16 @@ test(
   "the same with keys of every kind, long and hostile names, and a ban",
   async () => {
     const { server } = fixture;
-    const { secret } = await server.newKey({ name: "mobile app", owner: "mobile@example.com", labels: ["eu", "mobile"] });
-    await server.newKey({ name: [...LONG].slice(0, 100).join("").trim(), notes: LONG.slice(0, 500), plan: "free" });
+    const { secret } = await server.newKey({
+      name: "mobile app",
+      owner: "mobile@example.com",
+      labels: ["eu", "mobile"],
+    });
+    await server.newKey({
+      name: [...LONG].slice(0, 100).join("").trim(),
+      notes: LONG.slice(0, 500),
+      plan: "free",
+    });
     const limits = { perMinute: 2, perDay: 100 };
     const eager = await server.newKey({ name: "too eager", plan: "enterprise", limits, access: "read" });
     for (let i = 0; i < 8; i++) await server.client(eager.secret, "GET", "/pets");
@@ -39,7 +57,18 @@ test(
     const created = await server.client(secret, "POST", "/pets", pet);
     const petId = isObject(created.json) ? String(created.json.id) : "";
     await server.client(secret, "POST", "/store/orders", `{"petId":${petId}}`);
-    for (const path of ["/", "/keys", "/keys/2", "/keys/3", "/keys/4", `/pets/${petId}`, "/pets", "/orders/1", "/orders", "/audit"]) {
+    for (const path of [
+      "/",
+      "/keys",
+      "/keys/2",
+      "/keys/3",
+      "/keys/4",
+      `/pets/${petId}`,
+      "/pets",
+      "/orders/1",
+      "/orders",
+      "/audit",
+    ]) {
       const opened = await fixture.open(path);
       await opened.page.waitForLoadState("networkidle", { timeout: 1_000 }).catch(() => {});
       expect(await opened.look(`busy-${nameOf(path)}`)).toEqual([]);

@@ -96,7 +96,8 @@ test(
     await page.getByRole("button", { name: "Roll secret" }).last().click();
     const second = await page.getByLabel("Secret", { exact: true }).inputValue();
     expect(second).not.toBe(secret);
-    for (const each of [secret, second]) expect((await fixture.server.client(each, "GET", "/pets")).status).toBe(200);
+    for (const each of [secret, second])
+      expect((await fixture.server.client(each, "GET", "/pets")).status).toBe(200);
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("button", { name: "Close without copying" }).click();
     expect(await page.getByRole("table", { name: "Secrets" }).getByRole("row").count()).toBe(3);

@@ -5,7 +5,12 @@ import { isObject } from "./console-server.ts";
 const fixture = consoleFixture();
 
 async function newPet(secret: string, name: string, rest = '"categoryId":9007199254740993'): Promise<string> {
-  const { json } = await fixture.server.client(secret, "POST", "/pets", `{"name":${JSON.stringify(name)},${rest}}`);
+  const { json } = await fixture.server.client(
+    secret,
+    "POST",
+    "/pets",
+    `{"name":${JSON.stringify(name)},${rest}}`,
+  );
   return isObject(json) ? String(json.id) : "";
 }
 

@@ -92,7 +92,9 @@ test(
     await page.getByRole("heading", { name: "<img src=x" }).waitFor();
     expect(await page.title()).not.toBe("broken");
     expect(opened.takeProblems()).toEqual([]);
-    await page.evaluate(`document.body.append(Object.assign(document.createElement("script"), { text: "document.title='broken'" }))`);
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement("script"), { text: "document.title='broken'" }))`,
+    );
     expect(await page.title()).not.toBe("broken");
     expect(opened.takeProblems().join()).toContain("Content Security Policy");
     await opened.close();

@@ -26,13 +26,9 @@ export class ConsoleServer {
     const data = temporaryFolder("data");
     const tokenFile = join(data, "token");
     writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
-    this.#command = [
-      ...PETSTORE,
-      "serve",
-      ...["--data", data, "--port", `${apiPort}`],
-      ...["--admin-address", `127.0.0.1:${adminPort}`, "--admin-token-file", tokenFile],
-      ...flags,
-    ];
+    const addresses = ["--port", `${apiPort}`, "--admin-address", `127.0.0.1:${adminPort}`];
+    const files = ["--data", data, "--admin-token-file", tokenFile];
+    this.#command = [...PETSTORE, "serve", ...addresses, ...files, ...flags];
   }
 
   static async start(flags: readonly string[] = []): Promise<ConsoleServer> {
@@ -64,7 +60,8 @@ export class ConsoleServer {
   /** A key of the given fields, with its secret. */
   async newKey(fields: Readonly<Record<string, unknown>>): Promise<{ id: number; secret: string }> {
     const { status, json } = await this.admin("POST", "/keys", { plan: "business", ...fields });
-    if (status !== 201 || !isObject(json) || !isObject(json.key)) throw new Error(`createKey: ${status} ${String(json)}`);
+    if (status !== 201 || !isObject(json) || !isObject(json.key))
+      throw new Error(`createKey: ${status} ${String(json)}`);
     return { id: Number(json.key.id), secret: String(json.secret) };
   }
 }
@@ -91,7 +88,10 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 const RETRY_MS = 50;
 
 /** Asks until the response has the status, for at most a second, which changes of keys take to reach every server. */
-export async function statusWithinASecond(expected: number, ask: () => Promise<JsonResponse>): Promise<JsonResponse> {
+export async function statusWithinASecond(
+  expected: number,
+  ask: () => Promise<JsonResponse>,
+): Promise<JsonResponse> {
   const end = performance.now() + 1_000;
   for (;;) {
     const response = await ask();

@@ -9,7 +9,9 @@ test("integers that a double cannot represent are bigints", () => {
 });
 
 test("other numbers are numbers", () => {
-  expect(parseExactJson("[0,-1,2.5,9007199254740991,1e3]")).toEqual([0, -1, 2.5, 9_007_199_254_740_991, 1_000]);
+  expect(parseExactJson("[0,-1,2.5,9007199254740991,1e3]")).toEqual([
+    0, -1, 2.5, 9_007_199_254_740_991, 1_000,
+  ]);
 });
 
 test("text that looks like a number stays text", () => {

@@ -1,5 +1,14 @@
 import { expect, test } from "bun:test";
-import { count, duration, figure, latency, percent, plural, relative, utcTime } from "../../src/console/format.ts";
+import {
+  count,
+  duration,
+  figure,
+  latency,
+  percent,
+  plural,
+  relative,
+  utcTime,
+} from "../../src/console/format.ts";
 
 test("numbers have separators between thousands, also beyond what a double represents", () => {
   expect(count(1_234_567)).toBe("1,234,567");
@@ -9,7 +18,14 @@ test("numbers have separators between thousands, also beyond what a double repre
 });
 
 test("figures have two or three digits that matter", () => {
-  expect([0, 0.0416, 2.149, 61.25, 612.4, 12_345.6].map(figure)).toEqual(["0", "0.042", "2.1", "61.3", "612", "12,346"]);
+  expect([0, 0.0416, 2.149, 61.25, 612.4, 12_345.6].map(figure)).toEqual([
+    "0",
+    "0.042",
+    "2.1",
+    "61.3",
+    "612",
+    "12,346",
+  ]);
 });
 
 test("a part that is not nothing is never 0 %", () => {

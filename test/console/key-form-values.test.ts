@@ -38,7 +38,9 @@ test("only the fields that differ are sent", () => {
 
 test("limits go with the enterprise plan alone", () => {
   const values = valuesOf(KEY);
-  expect(changesOf(values, { ...values, perMinute: "6000" })).toEqual({ limits: { perMinute: 6_000, perDay: 100_000 } });
+  expect(changesOf(values, { ...values, perMinute: "6000" })).toEqual({
+    limits: { perMinute: 6_000, perDay: 100_000 },
+  });
   expect(changesOf(values, { ...values, plan: "pro" })).toEqual({ plan: "pro" });
   expect(newKeyOf({ ...NEW_KEY, name: "a", plan: "free", perMinute: "5" })).toEqual({
     name: "a",

@@ -20,7 +20,7 @@ const withoutNode: BunPlugin = {
 };
 
 const { outputs } = await Bun.build({
-  entrypoints: [join(import.meta.dir, "../../console/main.tsx")],
+  entrypoints: ["main.tsx", "console.css"].map((name) => join(import.meta.dir, "../../console", name)),
   target: "browser",
   minify: true,
   jsx: { runtime: "automatic", importSource: "preact", development: false },
@@ -30,10 +30,12 @@ const { outputs } = await Bun.build({
 async function fileOf(extension: ".js" | ".css"): Promise<ConsoleFile> {
   const output = outputs.find(({ path }) => path.endsWith(extension));
   if (output === undefined) throw new Error(`The bundle has no ${extension} file`);
-  const bytes = await output.bytes();
+  const bytes = new Uint8Array(await output.arrayBuffer());
   return {
     hash: Bun.SHA256.hash(bytes, "hex").slice(0, 16),
-    br: brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }).toBase64(),
+    br: brotliCompressSync(bytes, {
+      params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+    }).toBase64(),
     gzip: gzipSync(bytes, { level: 9 }).toBase64(),
   };
 }

@@ -42,6 +42,8 @@ export function SelectFilter({ label, name, options, all = "All" }: SelectFilter
   );
 }
 
+/** Each is its own type of input in the type declarations. */
+const TYPES = { search: { type: "search" }, text: { type: "text" }, date: { type: "date" } } as const;
 const TYPING_MS = 200;
 
 interface TextFilterProps {
@@ -70,7 +72,8 @@ export function TextFilter(props: TextFilterProps) {
   useEffect(() => {
     if (!hasShortcut) return;
     const onKey = (event: KeyboardEvent) => {
-      const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea, dialog") !== null;
+      const isTyping =
+        event.target instanceof Element && event.target.closest("input, select, textarea, dialog") !== null;
       if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
       input.current?.focus();
@@ -83,7 +86,7 @@ export function TextFilter(props: TextFilterProps) {
       {label}
       <input
         ref={input}
-        type={type}
+        {...TYPES[type]}
         value={text}
         autocomplete="off"
         onInput={(event) => {
@@ -91,7 +94,10 @@ export function TextFilter(props: TextFilterProps) {
           setText(value);
           clearTimeout(timer.current);
           if (intercept?.(value.trim())) return setText("");
-          timer.current = setTimeout(() => navigate(urlWith({ [name]: value.trim() }), { replace: true }), TYPING_MS);
+          timer.current = setTimeout(
+            () => navigate(urlWith({ [name]: value.trim() }), { replace: true }),
+            TYPING_MS,
+          );
         }}
         {...attributes}
       />

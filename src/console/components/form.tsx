@@ -5,7 +5,10 @@ interface FieldProps {
   readonly label: string;
   /** The constraint, before it is broken. */
   readonly hint?: ComponentChildren;
-  readonly children: (attributes: { readonly id: string; readonly "aria-describedby"?: string }) => ComponentChildren;
+  readonly children: (attributes: {
+    readonly id: string;
+    readonly "aria-describedby"?: string;
+  }) => ComponentChildren;
 }
 
 /** A label, a control and what the control accepts. */
@@ -87,9 +90,5 @@ export function useAction(): {
 
 /** What went wrong, in words. */
 export function Problem({ text }: { readonly text: string | undefined }) {
-  return (
-    <div role="alert">
-      {text !== undefined && <p class="problem">{text}</p>}
-    </div>
-  );
+  return <div role="alert">{text !== undefined && <p class="problem">{text}</p>}</div>;
 }

@@ -48,8 +48,8 @@ function RevokeDialog({ apiKey, onClose }: KeyDialogProps) {
   return (
     <ConfirmDialog action="Revoke" {...namesOf(apiKey)} onConfirm={revoke} onClose={onClose}>
       <p>
-        Requests with this key fail with 401 within one second, on every server. A revoked key never works again: clients
-        need a new one.
+        Requests with this key fail with 401 within one second, on every server. A revoked key never works
+        again: clients need a new one.
       </p>
       {apiKey.lastUsedAt !== null && (
         <p>
@@ -77,8 +77,8 @@ function UnbanDialog({ apiKey, onClose }: KeyDialogProps) {
     <Dialog title={title} onClose={onClose}>
       <div class="form">
         <p>
-          The ban ends within one second instead of <TimeAgo at={apiKey.bannedUntil} />. Strikes are cleared, and the next
-          ban has the shortest length again. Used requests stay counted.
+          The ban ends within one second instead of <TimeAgo at={apiKey.bannedUntil} />. Strikes are cleared,
+          and the next ban has the shortest length again. Used requests stay counted.
         </p>
         <Problem text={problem} />
         <div class="actions">
@@ -134,8 +134,16 @@ function RollDialog({ apiKey, publicUrl, onClose }: KeyDialogProps & { readonly 
           if (isConfirmed) void run(roll);
         }}
       >
-        <p>You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the overlap.</p>
-        <Choices label="Earlier secrets still work for" value={overlap} options={OVERLAPS} onChange={setOverlap} />
+        <p>
+          You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the
+          overlap.
+        </p>
+        <Choices
+          label="Earlier secrets still work for"
+          value={overlap}
+          options={OVERLAPS}
+          onChange={setOverlap}
+        />
         {overlap === "0" && <TypedName expected={expected} typed={typed} onInput={setTyped} />}
         <Problem text={problem} />
         <div class="actions">

@@ -1,12 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import {
-  KEY_NAME_MAX_LENGTH,
-  MAX_LABELS,
-  MAX_REQUEST_LIMIT,
-  NOTES_MAX_LENGTH,
-  OWNER_MAX_LENGTH,
-} from "../../admin/contract/key-resources.ts";
+import { KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
 import { call } from "../admin-api.ts";
 import { count } from "../format.ts";
 import type { KeyFormValues } from "../key-form-values.ts";
@@ -39,9 +33,16 @@ export function KeyForm({ initial, submitText, onSubmit, children }: KeyFormProp
         void run(() => onSubmit(values));
       }}
     >
-      <Field label="Name" hint={`What the key is for, up to ${KEY_NAME_MAX_LENGTH} characters`}>
+      <Field label="Name" hint={`What the key is for, up to ${KEY_NAME.maxLength} characters`}>
         {(attributes) => (
-          <input {...attributes} {...textOf("name")} type="text" dir="auto" required maxLength={KEY_NAME_MAX_LENGTH * 2} />
+          <input
+            {...attributes}
+            {...textOf("name")}
+            type="text"
+            dir="auto"
+            required
+            maxLength={KEY_NAME.maxLength * 2}
+          />
         )}
       </Field>
       <PlanChoices plan={values.plan} onChange={(plan) => set({ plan })} />
@@ -49,12 +50,12 @@ export function KeyForm({ initial, submitText, onSubmit, children }: KeyFormProp
         <div class="field-row">
           <Field label="Requests per minute">
             {(attributes) => (
-              <input {...attributes} {...textOf("perMinute")} type="number" required min={1} max={MAX_REQUEST_LIMIT} />
+              <input {...attributes} {...textOf("perMinute")} type="number" required min={1} step={1} />
             )}
           </Field>
           <Field label="Requests per day">
             {(attributes) => (
-              <input {...attributes} {...textOf("perDay")} type="number" required min={1} max={MAX_REQUEST_LIMIT} />
+              <input {...attributes} {...textOf("perDay")} type="number" required min={1} step={1} />
             )}
           </Field>
         </div>
@@ -70,7 +71,13 @@ export function KeyForm({ initial, submitText, onSubmit, children }: KeyFormProp
       />
       <Field label="Owner" hint="Optional: an email address or a reference">
         {(attributes) => (
-          <input {...attributes} {...textOf("owner")} type="text" dir="auto" maxLength={OWNER_MAX_LENGTH} />
+          <input
+            {...attributes}
+            {...textOf("owner")}
+            type="text"
+            dir="auto"
+            maxLength={KEY_OWNER.maxLength}
+          />
         )}
       </Field>
       <Field label="Labels" hint={`Optional: up to ${MAX_LABELS}, separated by commas`}>
@@ -79,8 +86,10 @@ export function KeyForm({ initial, submitText, onSubmit, children }: KeyFormProp
       <Field label="Expires" hint="Optional, in your local time. From then on requests fail with 401.">
         {(attributes) => <input {...attributes} {...textOf("expiresAt")} type="datetime-local" />}
       </Field>
-      <Field label="Notes" hint={`Optional, for operators, up to ${count(NOTES_MAX_LENGTH)} characters`}>
-        {(attributes) => <textarea {...attributes} {...textOf("notes")} dir="auto" maxLength={NOTES_MAX_LENGTH * 2} />}
+      <Field label="Notes" hint={`Optional, for operators, up to ${count(KEY_NOTES.maxLength)} characters`}>
+        {(attributes) => (
+          <textarea {...attributes} {...textOf("notes")} dir="auto" maxLength={KEY_NOTES.maxLength * 2} />
+        )}
       </Field>
       <Problem text={problem} />
       <div class="actions">

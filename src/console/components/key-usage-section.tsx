@@ -40,7 +40,9 @@ export function KeyUsageSection({ apiKey }: { readonly apiKey: Key }) {
         <select
           aria-label="Period"
           value={period}
-          onChange={({ currentTarget: { value } }) => navigate(urlWith({ usage: value === "30d" ? "" : value }))}
+          onChange={({ currentTarget: { value } }) =>
+            navigate(urlWith({ usage: value === "30d" ? "" : value }))
+          }
         >
           {Object.entries(PERIODS).map(([value, { text }]) => (
             <option key={value} value={value}>
@@ -97,7 +99,11 @@ function Usage({ history, createdAt }: UsageProps) {
             heading: "Operation",
             isLead: true,
             cell: ({ operation }) =>
-              operation === "none" ? <span class="muted">rejected, or unknown path</span> : <code>{operation}</code>,
+              operation === "none" ? (
+                <span class="muted">rejected, or unknown path</span>
+              ) : (
+                <code>{operation}</code>
+              ),
           },
           { heading: "Admitted", isNumber: true, cell: (row) => count(row.admitted) },
           { heading: "Limited", isNumber: true, cell: (row) => count(row.limited) },

@@ -74,7 +74,9 @@ function RangeSelect() {
     <select
       aria-label="Time range"
       value={query.get("range") ?? DEFAULT_RANGE}
-      onChange={({ currentTarget: { value } }) => navigate(urlWith({ range: value === DEFAULT_RANGE ? "" : value }))}
+      onChange={({ currentTarget: { value } }) =>
+        navigate(urlWith({ range: value === DEFAULT_RANGE ? "" : value }))
+      }
     >
       {Object.entries(RANGES).map(([value, text]) => (
         <option key={value} value={value}>

@@ -32,7 +32,8 @@ export function Menu({ label, children }: MenuProps) {
         details.current?.querySelector("summary")?.focus();
       }}
       onFocusOut={(event) => {
-        if (event.relatedTarget instanceof Node && details.current?.contains(event.relatedTarget) !== true) close();
+        if (event.relatedTarget instanceof Node && details.current?.contains(event.relatedTarget) !== true)
+          close();
       }}
     >
       <summary aria-label={label}>⋯</summary>

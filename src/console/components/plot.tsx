@@ -44,8 +44,7 @@ export function Plot(props: PlotProps) {
             <span class={`symbol tone-${tone}`} aria-hidden="true">
               {symbol}
             </span>
-            {label}{" "}
-            <span class="number">{shown === undefined ? "" : text(values[shown], value)}</span>
+            {label} <span class="number">{shown === undefined ? "" : text(values[shown], value)}</span>
           </li>
         ))}
       </ul>
@@ -88,9 +87,15 @@ function Canvas(props: CanvasProps) {
     const element = area.current;
     if (element === null) return;
     const { times, series, kind } = latest.current;
-    const created = new uPlot(optionsOf(element, () => latest.current), dataOf(times, series, kind), element);
+    const created = new uPlot(
+      optionsOf(element, () => latest.current),
+      dataOf(times, series, kind),
+      element,
+    );
     plot.current = created;
-    const resize = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height: HEIGHT_PX }));
+    const resize = new ResizeObserver(() =>
+      created.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
+    );
     resize.observe(element);
     return () => {
       resize.disconnect();
@@ -104,7 +109,11 @@ function Canvas(props: CanvasProps) {
 }
 
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
-function dataOf(times: readonly number[], series: readonly Series[], kind: PlotProps["kind"]): uPlot.AlignedData {
+function dataOf(
+  times: readonly number[],
+  series: readonly Series[],
+  kind: PlotProps["kind"],
+): uPlot.AlignedData {
   if (kind === "lines") return [[...times], ...series.map(({ values }) => [...values])];
   const sums: (number | null)[][] = [];
   let below: readonly (number | null)[] = times.map(() => 0);
@@ -132,7 +141,12 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     width: element.clientWidth,
     height: HEIGHT_PX,
     legend: { show: false },
-    cursor: { sync: { key: group }, points: { show: kind === "lines" }, drag: { x: false, y: false }, y: false },
+    cursor: {
+      sync: { key: group },
+      points: { show: kind === "lines" },
+      drag: { x: false, y: false },
+      y: false,
+    },
     ...(isInUtc && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC") }),
     scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
@@ -144,7 +158,11 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
   };
 }
 
-function seriesOptions({ label, tone, isDashed }: Series, kind: PlotProps["kind"], colour: (name: string) => string) {
+function seriesOptions(
+  { label, tone, isDashed }: Series,
+  kind: PlotProps["kind"],
+  colour: (name: string) => string,
+) {
   const stroke = colour(tone === "muted" ? "text-muted" : tone);
   const line: uPlot.Series = { label, stroke, width: 1.5, points: { show: false }, spanGaps: false };
   if (isDashed) line.dash = [4, 3];

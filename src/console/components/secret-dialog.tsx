@@ -38,8 +38,8 @@ export function SecretDialog({ name, secret, publicUrl, overlapEndsAt, onClose }
     >
       <div class="form">
         <p class="notice">
-          <strong>It is shown only now.</strong> Only its hash is stored, so nobody can show it again. Copy it to where the
-          client reads it.
+          <strong>It is shown only now.</strong> Only its hash is stored, so nobody can show it again. Copy it
+          to where the client reads it.
         </p>
         <div class="copy">
           <input
@@ -65,7 +65,8 @@ export function SecretDialog({ name, secret, publicUrl, overlapEndsAt, onClose }
         </div>
         {overlapEndsAt !== undefined && (
           <p>
-            The earlier secrets work until <LocalTime at={overlapEndsAt} />. From then on requests with them fail with 401.
+            The earlier secrets work until <LocalTime at={overlapEndsAt} />. From then on requests with them
+            fail with 401.
           </p>
         )}
         {isAsking && !isCopied && (

@@ -28,7 +28,14 @@ interface TableProps<Row> {
  * A table that becomes stacked rows on a narrow screen. The roles are written out because browsers forget that a table
  * is one when its display changes.
  */
-export function Table<Row>({ caption, columns, rows, keyOf, hasLinks = false, defaultSort = "" }: TableProps<Row>) {
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  hasLinks = false,
+  defaultSort = "",
+}: TableProps<Row>) {
   return (
     <table class="stacks" role="table">
       <caption class="visually-hidden">{caption}</caption>

@@ -18,7 +18,9 @@ export function UsageBar({ window, isWide = false }: UsageBarProps) {
   const used = resetsAt !== null && Date.parse(resetsAt) <= now ? 0 : window.used;
   const isFull = used >= limit;
   const hint =
-    resetsAt === null || used === 0 ? "The window opens with the next request" : `Resets in ${duration(Date.parse(resetsAt) - now)}`;
+    resetsAt === null || used === 0
+      ? "The window opens with the next request"
+      : `Resets in ${duration(Date.parse(resetsAt) - now)}`;
   return (
     <span class={isWide ? "usage wide" : "usage"} data-full={isFull ? "" : undefined} title={hint}>
       <span class="bar" aria-hidden="true">

@@ -1,4 +1,4 @@
-import { AUDIT_ACTIONS } from "../../domain/audit.ts";
+import { ACTOR_KINDS, AUDIT_ACTIONS } from "../../domain/audit.ts";
 import { call } from "../admin-api.ts";
 import { AuditList } from "../components/audit-list.tsx";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
@@ -6,8 +6,6 @@ import { Empty, Loaded } from "../components/loading.tsx";
 import { Pager } from "../components/table.tsx";
 import { usePolled } from "../polling.ts";
 import { usePlace } from "../router.ts";
-
-const ACTORS = ["console", "command line", "admin API", "server"] as const;
 
 /** Midnight of the given day in the time zone of the browser, some days later. */
 function dayOf(text: string | undefined, daysLater: number): string | undefined {
@@ -28,8 +26,16 @@ export function Audit() {
     <section>
       <h1 tabIndex={-1}>Audit</h1>
       <Filters>
-        <SelectFilter label="Action" name="action" options={AUDIT_ACTIONS.map((action) => [action, action] as const)} />
-        <SelectFilter label="Who" name="actor" options={ACTORS.map((actor) => [actor, actor] as const)} />
+        <SelectFilter
+          label="Action"
+          name="action"
+          options={AUDIT_ACTIONS.map((action) => [action, action] as const)}
+        />
+        <SelectFilter
+          label="Who"
+          name="actor"
+          options={ACTOR_KINDS.map((actor) => [actor, actor] as const)}
+        />
         <TextFilter label="Target" name="target" placeholder="key:7, pet:12, order:3" maxLength={30} />
         <TextFilter label="From" name="since" type="date" />
         <TextFilter label="To" name="until" type="date" />
@@ -55,7 +61,9 @@ function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
     </Empty>
   ) : (
     <Empty title="Nothing was changed yet">
-      <p>Every change of a key, pet or order, every ban and every sign-in appears here: who, when, and what.</p>
+      <p>
+        Every change of a key, pet or order, every ban and every sign-in appears here: who, when, and what.
+      </p>
     </Empty>
   );
 }

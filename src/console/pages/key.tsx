@@ -30,7 +30,12 @@ export function KeyPage({ id, session }: PageProps) {
           <Secrets apiKey={data} />
           <AuditSection target={`key:${data.id}`} />
           {action && (
-            <KeyActionDialog action={action} apiKey={data} session={session} onClose={() => setAction(undefined)} />
+            <KeyActionDialog
+              action={action}
+              apiKey={data}
+              session={session}
+              onClose={() => setAction(undefined)}
+            />
           )}
         </div>
       )}
@@ -92,8 +97,8 @@ function Windows({ apiKey: { usage, strikes, bannedUntil, state } }: KeyProps) {
               </span>
             ) : (
               <span class="muted">
-                Not banned. Ten strikes in a window ban a key; a strike is a request that is rejected more than a second
-                after the first 429.
+                Not banned. Ten strikes in a window ban a key; a strike is a request that is rejected more
+                than a second after the first 429.
               </span>
             ),
         }}
@@ -152,7 +157,11 @@ function Secrets({ apiKey: { secrets } }: KeyProps) {
         rows={secrets}
         keyOf={({ hint, createdAt, validUntil }) => `${hint} ${createdAt} ${validUntil}`}
         columns={[
-          { heading: "Secret", isLead: true, cell: ({ hint }) => <code>{hint ?? "of an earlier release"}</code> },
+          {
+            heading: "Secret",
+            isLead: true,
+            cell: ({ hint }) => <code>{hint ?? "of an earlier release"}</code>,
+          },
           { heading: "Created", cell: ({ createdAt }) => <LocalTime at={createdAt} none="unknown" /> },
           {
             heading: "Works until",

@@ -1,4 +1,6 @@
 import { useState } from "preact/hooks";
+import { KEY_STATES } from "../../domain/key-view.ts";
+import { PLANS } from "../../domain/plans.ts";
 import { call, type Key } from "../admin-api.ts";
 import { Dialog } from "../components/dialog.tsx";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
@@ -24,8 +26,6 @@ import { navigate, urlWith, usePlace } from "../router.ts";
 import type { Session } from "../session.ts";
 import type { PageProps } from "./page.ts";
 
-const PLANS = ["free", "pro", "business", "enterprise"] as const;
-const STATES = ["active", "banned", "expired", "revoked"] as const;
 const DAY_MS = 86_400_000;
 const UNUSED = [
   ["7", "7 days"],
@@ -109,8 +109,16 @@ function KeyListSection({ list, session }: KeyListProps) {
           hasShortcut
           intercept={openKeyOfSecret}
         />
-        <SelectFilter label="Plan" name="plan" options={PLANS.map((plan) => [plan, capitalized(plan)] as const)} />
-        <SelectFilter label="State" name="state" options={STATES.map((state) => [state, state] as const)} />
+        <SelectFilter
+          label="Plan"
+          name="plan"
+          options={PLANS.map((plan) => [plan, capitalized(plan)] as const)}
+        />
+        <SelectFilter
+          label="State"
+          name="state"
+          options={KEY_STATES.map((state) => [state, state] as const)}
+        />
         <SelectFilter
           label="Access"
           name="access"
@@ -148,9 +156,9 @@ function NoMatch({ state }: { readonly state: string | null }) {
   return state === "banned" ? (
     <Empty title="No key is banned">
       <p>
-        A key is banned when it keeps sending requests after its limit: each one that is rejected more than a second after
-        the first 429 is a strike, and ten strikes in a window ban the key for five minutes, unless{" "}
-        <a href="/settings?search=ban">the settings</a> say otherwise.
+        A key is banned when it keeps sending requests after its limit: each one that is rejected more than a
+        second after the first 429 is a strike, and ten strikes in a window ban the key for five minutes,
+        unless <a href="/settings?search=ban">the settings</a> say otherwise.
       </p>
     </Empty>
   ) : (
@@ -164,7 +172,10 @@ function NoMatch({ state }: { readonly state: string | null }) {
 
 const COLUMNS: readonly Column<Key>[] = [
   { heading: "Key", sort: "name", isLead: true, cell: (key) => <KeyCell apiKey={key} /> },
-  { heading: "Owner", cell: ({ owner }) => (owner === null ? <span class="muted">–</span> : <bdi class="name">{owner}</bdi>) },
+  {
+    heading: "Owner",
+    cell: ({ owner }) => (owner === null ? <span class="muted">–</span> : <bdi class="name">{owner}</bdi>),
+  },
   PLAN_COLUMN,
   MINUTE_COLUMN,
   DAY_COLUMN,

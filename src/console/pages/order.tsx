@@ -75,8 +75,8 @@ function CloseDialog({ order: { id, petId }, status, onClose }: CloseDialogProps
       onClose={onClose}
     >
       <p>
-        Pet {String(petId)} becomes {status === "completed" ? "sold" : "available again"} at once. An order that is
-        completed or cancelled stays so.
+        Pet {String(petId)} becomes {status === "completed" ? "sold" : "available again"} at once. An order
+        that is completed or cancelled stays so.
       </p>
     </ConfirmDialog>
   );

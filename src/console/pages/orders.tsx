@@ -51,7 +51,11 @@ export function Orders() {
     <section>
       <h1 tabIndex={-1}>Orders</h1>
       <Filters>
-        <SelectFilter label="Status" name="status" options={STATUSES.map((status) => [status, status] as const)} />
+        <SelectFilter
+          label="Status"
+          name="status"
+          options={STATUSES.map((status) => [status, status] as const)}
+        />
         <TextFilter label="Key" name="keyId" placeholder="Identifier" maxLength={20} />
         <TextFilter label="Pet" name="petId" placeholder="Identifier" maxLength={20} />
       </Filters>
@@ -61,7 +65,13 @@ export function Orders() {
             {items.length === 0 ? (
               <NoOrders isFiltered={query.size > 0} />
             ) : (
-              <Table caption="Orders" columns={ORDER_COLUMNS} rows={items} keyOf={({ id }) => `${id}`} hasLinks />
+              <Table
+                caption="Orders"
+                columns={ORDER_COLUMNS}
+                rows={items}
+                keyOf={({ id }) => `${id}`}
+                hasLinks
+              />
             )}
             <Pager nextCursor={nextCursor} />
           </>
@@ -81,8 +91,8 @@ function NoOrders({ isFiltered }: { readonly isFiltered: boolean }) {
   ) : (
     <Empty title="There are no orders yet">
       <p>
-        A client places one with <code>POST /v1/store/orders</code>. It makes the pet pending until the order is completed
-        or cancelled, by the client or here.
+        A client places one with <code>POST /v1/store/orders</code>. It makes the pet pending until the order
+        is completed or cancelled, by the client or here.
       </p>
     </Empty>
   );

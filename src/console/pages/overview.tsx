@@ -93,7 +93,11 @@ function Stats({ data, server }: ContentProps) {
 
 function ServerState({ server }: Pick<ContentProps, "server">) {
   if (server === undefined) return null;
-  return server.draining ? <Badge meaning="limited" text="about to stop" /> : <>on {server.instance.address}</>;
+  return server.draining ? (
+    <Badge meaning="limited" text="about to stop" />
+  ) : (
+    <>on {server.instance.address}</>
+  );
 }
 
 function RateLimiterState({ server }: Pick<ContentProps, "server">) {
@@ -153,7 +157,6 @@ const OUTCOMES = [
 ] as const;
 
 const GROUP = "overview";
-const NOTHING_YET = "No data yet. The first point appears within 10 seconds.";
 const perSecond = (value: number) => `${figure(value)}/s`;
 
 function Plots({ data }: Pick<ContentProps, "data">) {
@@ -180,7 +183,11 @@ function Plots({ data }: Pick<ContentProps, "data">) {
     () => [{ label: "open", tone: "text", symbol: "—", values: connections }],
     [connections],
   );
-  const shared = { times, group: GROUP, empty: NOTHING_YET } as const;
+  const shared = {
+    times,
+    group: GROUP,
+    empty: `No data yet. The first point appears within ${step} seconds.`,
+  } as const;
   return (
     <div class="plots">
       <Plot
@@ -218,7 +225,8 @@ function NoTopKeys() {
   return (
     <Empty title="No key was used in the last 24 hours">
       <p>
-        <a href="/keys/new">Create a key</a>, and send a request with it: its usage appears here within 5 seconds.
+        <a href="/keys/new">Create a key</a>, and send a request with it: its usage appears here within 5
+        seconds.
       </p>
     </Empty>
   );

@@ -72,7 +72,8 @@ function PetForm({ pet }: { readonly pet: Pet }) {
   const before = pet.status ?? "none";
   const body: BodyOf<"updatePet"> = {
     ...(name !== pet.name && { name }),
-    ...(categoryId !== undefined && BigInt(categoryId) !== BigInt(pet.categoryId) && { categoryId: BigInt(categoryId) }),
+    ...(categoryId !== undefined &&
+      BigInt(categoryId) !== BigInt(pet.categoryId) && { categoryId: BigInt(categoryId) }),
     ...(status !== before && { status: status === "none" ? null : status }),
   };
   const isChanged = Object.keys(body).length > 0;
@@ -125,7 +126,9 @@ function PetForm({ pet }: { readonly pet: Pet }) {
 }
 
 function PetOrders({ id }: { readonly id: string }) {
-  const orders = usePolled(`orders of pet ${id}`, () => call("listOrders", { query: { petId: id, limit: 10 } }));
+  const orders = usePolled(`orders of pet ${id}`, () =>
+    call("listOrders", { query: { petId: id, limit: 10 } }),
+  );
   return (
     <section aria-labelledby="orders">
       <h2 id="orders">Orders</h2>
@@ -161,7 +164,8 @@ function DeleteDialog({ pet, onClose }: { readonly pet: Pet; readonly onClose: (
   return (
     <ConfirmDialog action="Delete" {...names} onConfirm={deletePet} onClose={onClose}>
       <p>
-        Clients get 404 for it at once, and its identifier is never used again. A pet with orders cannot be deleted.
+        Clients get 404 for it at once, and its identifier is never used again. A pet with orders cannot be
+        deleted.
       </p>
     </ConfirmDialog>
   );

@@ -37,7 +37,11 @@ export function Pets() {
     <section>
       <h1 tabIndex={-1}>Pets</h1>
       <Filters>
-        <SelectFilter label="Status" name="status" options={STATUSES.map((status) => [status, status] as const)} />
+        <SelectFilter
+          label="Status"
+          name="status"
+          options={STATUSES.map((status) => [status, status] as const)}
+        />
         <OpenById />
       </Filters>
       <Loaded of={pets}>
@@ -92,7 +96,8 @@ function NoPets({ isFiltered }: { readonly isFiltered: boolean }) {
   ) : (
     <Empty title="There are no pets yet">
       <p>
-        A client adds one with <code>POST /v1/pets</code>. Its name, category and status can be corrected here.
+        A client adds one with <code>POST /v1/pets</code>. Its name, category and status can be corrected
+        here.
       </p>
     </Empty>
   );

@@ -33,7 +33,8 @@ export function Settings({ session: { server } }: PageProps) {
       <section aria-labelledby="values">
         <h2 id="values">Effective settings</h2>
         <p class="muted">
-          They are read when the server starts. Change a flag, its variable or the env file, and restart the server.
+          They are read when the server starts. Change a flag, its variable or the env file, and restart the
+          server.
         </p>
         <Filters>
           <TextFilter label="Search" name="search" type="search" hasShortcut />
@@ -81,9 +82,11 @@ function Value({ text }: { readonly text: string | null }) {
   return text === null ? <span class="muted">not set</span> : <code class="wrap">{text}</code>;
 }
 
+function engineText({ kind, state, latencyMs }: Server["database"] | Server["rateLimiter"]): string {
+  return `${kind}, ${state}${latencyMs === null ? "" : `, ${latency(latencyMs)}`}`;
+}
+
 function ServerSection({ server }: { readonly server: Server }) {
-  const engine = ({ kind, state, latencyMs }: Server["database"] | Server["rateLimiter"]) =>
-    `${kind}, ${state}${latencyMs === null ? "" : `, ${latency(latencyMs)}`}`;
   return (
     <section aria-labelledby="server">
       <h2 id="server">This server</h2>
@@ -101,8 +104,8 @@ function ServerSection({ server }: { readonly server: Server }) {
               </span>
             </>
           ),
-          Database: engine(server.database),
-          "Rate limits": engine(server.rateLimiter),
+          Database: engineText(server.database),
+          "Rate limits": engineText(server.rateLimiter),
           State: server.draining ? "About to stop" : "Serving",
         }}
       />
