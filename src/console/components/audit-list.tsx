@@ -76,13 +76,20 @@ function Change({ name, before, after }: ChangeProps) {
       {old !== undefined && (
         <>
           <del class="before">
-            <bdi>{textOf(old)}</bdi>
+            <Value value={old} />
           </del>{" "}
         </>
       )}
-      {current !== undefined && <bdi>{textOf(current)}</bdi>}
+      {current !== undefined && <Value value={current} />}
     </>
   );
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+function Value({ value }: { readonly value: Values[string] }) {
+  if (typeof value === "string" && TIME.test(value)) return <LocalTime at={value} />;
+  return <bdi>{textOf(value)}</bdi>;
 }
 
 function textOf(value: Values[string] | undefined): string {

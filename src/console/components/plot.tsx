@@ -21,7 +21,7 @@ export interface PlotProps {
   readonly empty: string;
 }
 
-const HEIGHT_PX = 200;
+const HEIGHT_PX = 220;
 
 /** A plot of series over time, with the same data as a table below. */
 export function Plot(props: PlotProps) {
@@ -148,7 +148,12 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       y: false,
     },
     ...(isInUtc && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC") }),
-    scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: {
+      x: {
+        range: (_plot, min, max) => (kind === "bars" ? withHalfBars(min, max, current().times) : [min, max]),
+      },
+      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
       { ...axis, space: 70, values: TIME_FORMATS },
       { ...axis, size: 56, values: (_plot, splits) => splits.map((split) => current().axisValue(split)) },
@@ -168,9 +173,15 @@ function seriesOptions(
   if (isDashed) line.dash = [4, 3];
   if (kind === "lines") return line;
   // Opaque, because what lies below it is a sum that contains it.
-  const fill = blend(stroke, colour("background"), kind === "bars" ? 0.75 : 0.35);
+  const fill = blend(stroke, colour("background"), 0.75);
   const paths = kind === "bars" ? uPlot.paths.bars?.({ size: [0.7, 32] }) : undefined;
-  return { ...line, fill, ...(paths && { paths, width: 0 }) };
+  return { ...line, fill, width: 0, ...(paths && { paths }) };
+}
+
+/** The first and the last bar have as much room as the others. */
+function withHalfBars(min: number, max: number, times: readonly number[]): [number, number] {
+  const half = ((times[1] ?? 0) - (times[0] ?? 0)) / 2;
+  return [min - half, max + half];
 }
 
 /** From the length of a step on: the text, and what is added below when the year, month, day … begins. */

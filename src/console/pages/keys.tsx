@@ -174,7 +174,14 @@ const COLUMNS: readonly Column<Key>[] = [
   { heading: "Key", sort: "name", isLead: true, cell: (key) => <KeyCell apiKey={key} /> },
   {
     heading: "Owner",
-    cell: ({ owner }) => (owner === null ? <span class="muted">–</span> : <bdi class="name">{owner}</bdi>),
+    cell: ({ owner }) =>
+      owner === null ? (
+        <span class="muted">–</span>
+      ) : (
+        <bdi class="one-line" title={owner}>
+          {owner}
+        </bdi>
+      ),
   },
   PLAN_COLUMN,
   MINUTE_COLUMN,

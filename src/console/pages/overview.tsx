@@ -69,7 +69,7 @@ function Stats({ data, server }: ContentProps) {
         {now === undefined ? "–" : figure(now / step)}
         <span class="unit">/s</span>
       </Stat>
-      <Stat name={`limited, ${range}`} note={plural(totals.limited + totals.banned, "request")}>
+      <Stat name={`limited or banned, ${range}`} note={plural(totals.limited + totals.banned, "request")}>
         {percent(totals.limited + totals.banned, totals.requests)}
       </Stat>
       <Stat name="keys banned now" note={<a href="/keys?state=banned">Show</a>}>
