@@ -1,7 +1,7 @@
 import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, OperatorStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
 import { createConsole } from "./admin/console/assets.ts";
@@ -15,6 +15,7 @@ import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
+import { UsageRecorder } from "./usage-history/usage-recorder.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -22,10 +23,11 @@ export interface App {
   readonly keys: KeyStore;
   readonly operators: OperatorStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly metrics: AppMetrics;
   /** Undefined if it is off. */
   readonly admin: AdminListener | undefined;
-  /** Finishes the requests in progress, saves usage and closes the databases. */
+  /** Finishes the requests in progress, saves usage and its history, and closes the databases. */
   close(): Promise<void>;
 }
 
@@ -48,9 +50,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close().catch((closeError: unknown) =>
-      log.event("server.close-failed", { error: closeError }),
-    );
+    await adapters
+      .close()
+      .catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
   }
 }
@@ -61,7 +63,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, operators, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -91,6 +93,7 @@ export async function serveOn(
     clock,
   });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
+  const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -102,7 +105,10 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
-    observe: metrics.requests.observe,
+    observe(record, response) {
+      metrics.requests.observe(record, response);
+      usageRecorder.observe(record, response);
+    },
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
     docsSettings: {
@@ -122,8 +128,8 @@ export async function serveOn(
     onReadable: () => log.event("key-changes.readable"),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
-  const stopPublic = async () => {
-    await server.close(drainDelayMs);
+  const stopPublic = async (delayMs: number) => {
+    await server.close(delayMs);
     metrics.stop();
     keyChanges.stop();
   };
@@ -152,7 +158,7 @@ export async function serveOn(
         pages: createConsole(),
       });
   } catch (error) {
-    await stopPublic();
+    await stopPublic(0);
     throw error;
   }
   const servers = admin ? [server, admin.server] : [server];
@@ -165,10 +171,12 @@ export async function serveOn(
     settings,
     metrics,
     admin,
+    usageHistory,
     async close() {
-      await stopPublic();
+      await stopPublic(drainDelayMs);
       await admin?.close();
       stopFollowingTls?.();
+      await usageRecorder.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
       await adapters.close();
     },
   };
@@ -176,6 +184,15 @@ export async function serveOn(
 
 function systemClock(log: Log): Clock {
   return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
+}
+
+function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRecorder {
+  return new UsageRecorder({
+    store,
+    clock,
+    onFailure: (error) => log.event("usage-history.save-failed", { error }),
+    onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
+  });
 }
 
 function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {

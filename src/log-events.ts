@@ -127,7 +127,8 @@ export const LOG_EVENTS = {
   },
   "valkey.rejects-commands": {
     level: "warn",
-    message: "Valkey rejects commands, so its configuration is wrong; each server applies the rate limits on its own",
+    message:
+      "Valkey rejects commands, so its configuration is wrong; each server applies the rate limits on its own",
     fields: ["cause"],
   },
   "valkey.available": { level: "info", message: "Valkey is available again; rate limits are shared" },
@@ -150,6 +151,21 @@ export const LOG_EVENTS = {
     fields: ["error"],
   },
   "usage.saved-again": { level: "info", message: "usage of the rate limits can be saved again" },
+  "usage-history.save-failed": {
+    level: "warn",
+    message: "the usage history cannot be saved; trying again",
+    fields: ["error"],
+  },
+  "usage-history.saved-again": {
+    level: "info",
+    message: "the usage history can be saved again",
+    fields: ["lostRequests"],
+  },
+  "usage-history.incomplete": {
+    level: "error",
+    message: "the last requests are missing in the usage history",
+    fields: ["error"],
+  },
 
   "key.first-created": { level: "info", message: "created the first API key", fields: ["file"] },
   "key.changed": {
@@ -262,7 +278,9 @@ export const LOG_EVENTS = {
 export type LogEventName = keyof typeof LOG_EVENTS;
 
 type Events = typeof LOG_EVENTS;
-type FieldOf<N extends LogEventName> = Events[N] extends { fields: readonly (infer F extends string)[] } ? F : never;
+type FieldOf<N extends LogEventName> = Events[N] extends { fields: readonly (infer F extends string)[] }
+  ? F
+  : never;
 
 /** The details of an event: all of its fields. */
 export type LogDetails<N extends LogEventName> = Readonly<Record<FieldOf<N>, unknown>>;

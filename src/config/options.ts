@@ -5,7 +5,8 @@ import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../dom
 import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import { ADMIN_OPTIONS } from "./admin-options.ts";
-import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
+import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
 import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
 import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
@@ -13,7 +14,6 @@ import { choice, directory, duration, file, integer, limitPair, list } from "./v
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 /** Both environments run on one machine side by side. */
 export const DEFAULT_PORT: Readonly<Record<Environment, number>> = { production: 8080, staging: 8081 };
@@ -198,5 +198,6 @@ export const OPTIONS = {
   ...SETTINGS,
   ...KEY_OPTIONS,
   ...KEY_FILTER_OPTIONS,
+  ...USAGE_OPTIONS,
   ...AUDIT_OPTIONS,
 } as const;
