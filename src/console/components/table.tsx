@@ -51,7 +51,7 @@ export function Table<Row>({
           <tr key={keyOf(row)} role="row" class={hasLinks ? "row" : undefined}>
             {columns.map((column) => (
               <td key={column.heading} role="cell" data-label={column.heading} class={classOf(column)}>
-                {column.cell(row)}
+                <div>{column.cell(row)}</div>
               </td>
             ))}
           </tr>

@@ -15,7 +15,7 @@ import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
 import { Empty, Loaded } from "../components/loading.tsx";
 import { Plot } from "../components/plot.tsx";
 import { type Column, Table } from "../components/table.tsx";
-import { compact, count, figure, latency, percent, plural } from "../format.ts";
+import { compact, count, figure, latency, percent } from "../format.ts";
 import { usePolled } from "../polling.ts";
 import { usePlace } from "../router.ts";
 import type { Series } from "../series.ts";
@@ -55,30 +55,29 @@ function Content({ data, server }: ContentProps) {
   );
 }
 
-function rangeText(range: OverviewData["range"]): string {
-  return `last ${RANGES[range]}`;
-}
-
 function Stats({ data, server }: ContentProps) {
   const { totals, step, requests, connections, bannedKeys } = data;
-  const range = rangeText(data.range);
+  const range = RANGES[data.range];
   const now = lastSum(requests);
   return (
     <dl class="stats">
-      <Stat name="requests now" note={`${count(totals.requests)} in the ${range}`}>
+      <Stat name="requests now" note={`${count(totals.requests)} in ${range}`}>
         {now === undefined ? "–" : figure(now / step)}
         <span class="unit">/s</span>
       </Stat>
-      <Stat name={`limited or banned, ${range}`} note={plural(totals.limited + totals.banned, "request")}>
+      <Stat name="limited or banned" note={`${count(totals.limited + totals.banned)} in ${range}`}>
         {percent(totals.limited + totals.banned, totals.requests)}
       </Stat>
       <Stat name="keys banned now" note={<a href="/keys?state=banned">Show</a>}>
         {bannedKeys === null ? "–" : count(bannedKeys)}
       </Stat>
-      <Stat name={`p99, ${range}`} note={totals.p50 === null ? "no requests" : `p50 ${latency(totals.p50)}`}>
+      <Stat
+        name={`p99 of ${range}`}
+        note={totals.p50 === null ? "no requests" : `p50 ${latency(totals.p50)}`}
+      >
         {totals.p99 === null ? "–" : latency(totals.p99)}
       </Stat>
-      <Stat name={`server errors, ${range}`} note={`${count(totals.clientError)} client errors`}>
+      <Stat name={`server errors in ${range}`} note={`${count(totals.clientError)} client errors`}>
         {totals.serverError > 0 ? <span class="tone-error">■ {count(totals.serverError)}</span> : "0"}
       </Stat>
       <Stat name="connections now" note={<ServerState server={server} />}>

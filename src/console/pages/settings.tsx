@@ -70,7 +70,17 @@ const COLUMNS: readonly Column<Setting>[] = [
       </>
     ),
   },
-  { heading: "Value", cell: ({ value }) => <Value text={value} /> },
+  {
+    heading: "Value",
+    cell: ({ value, source }) =>
+      source === "default" ? (
+        <Value text={value} />
+      ) : (
+        <strong>
+          <Value text={value} />
+        </strong>
+      ),
+  },
   {
     heading: "Source",
     cell: ({ source, variable }) => (source === "variable" ? <code>{variable}</code> : capitalized(source)),
