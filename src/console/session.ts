@@ -1,5 +1,6 @@
 import { call, isSignedIn, type Server } from "./admin-api.ts";
 import { usePolled } from "./polling.ts";
+import { navigate } from "./router.ts";
 
 /** What every page knows of the server. */
 export interface Session {
@@ -23,7 +24,7 @@ export function takeTokenFromUrl(): string | undefined {
   const token = url.searchParams.get("token");
   if (token === null) return undefined;
   url.searchParams.delete("token");
-  history.replaceState(null, "", url.pathname + url.search);
+  navigate(url.pathname + url.search, { replace: true });
   return token;
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { consoleFixture, TEST_TIMEOUT_MS } from "./console-fixture.ts";
-import { isObject } from "./console-server.ts";
+import { isObject, untilAt } from "./console-server.ts";
 
 const fixture = consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 const LONG = `${"قط كبير جدا 🐈‍⬛ <script>alert(1)</script> ".repeat(40)}`;
@@ -114,7 +114,7 @@ test(
     for (let i = 0; i < 3; i++) await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Keys");
     await page.keyboard.press("Enter");
-    await page.waitForURL("**/keys");
+    await untilAt(page, "/keys");
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H1");
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Find by secret");

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { consoleFixture, TEST_TIMEOUT_MS } from "./console-fixture.ts";
-import { isObject, statusWithinASecond } from "./console-server.ts";
+import { isObject, statusWithinASecond, untilAt } from "./console-server.ts";
 
 /** Three requests after the limit ban a key, at once. */
 const fixture = consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
@@ -131,7 +131,7 @@ test(
     expect(await revoke.isDisabled()).toBe(true);
     await page.keyboard.type("e");
     await page.keyboard.press("Enter");
-    await page.getByText("revoked", { exact: true }).waitFor();
+    await page.locator(".badge", { hasText: "revoked" }).waitFor();
     const rejected = await statusWithinASecond(401, () => fixture.server.client(secret, "GET", "/pets"));
     expect(rejected.status).toBe(401);
     expect(await page.getByRole("button", { name: "Revoke" }).count()).toBe(0);
@@ -171,6 +171,7 @@ test(
     const { id, secret } = await fixture.server.newKey({ name: "to find" });
     const opened = await fixture.open("/keys");
     const { page } = opened;
+    await page.getByLabel("Search").waitFor();
     await page.keyboard.press("/");
     await page.keyboard.insertText(secret);
     await page.getByRole("heading", { name: "to find" }).waitFor();
@@ -179,7 +180,7 @@ test(
     await page.getByRole("heading", { name: "Keys" }).waitFor();
     expect(page.url()).not.toContain(secret);
     await page.getByRole("button", { name: "Find by secret" }).click();
-    await page.getByLabel("Secret").fill(`${secret.slice(0, -1)}0`);
+    await page.getByLabel("Secret", { exact: true }).fill(`${secret.slice(0, -1)}0`);
     await page.getByRole("button", { name: "Find", exact: true }).click();
     await page.getByRole("alert").filter({ hasText: /./ }).waitFor();
     await opened.close();
@@ -194,18 +195,18 @@ test(
     const opened = await fixture.open("/keys");
     const { page } = opened;
     await page.getByLabel("Plan").selectOption("pro");
-    await page.waitForURL("**/keys?plan=pro");
+    await untilAt(page, "/keys?plan=pro");
     await page.getByRole("link", { name: /^Last used/ }).click();
-    await page.waitForURL("**/keys?plan=pro&sort=lastUsedAt");
+    await untilAt(page, "/keys?plan=pro&sort=lastUsedAt");
     await page.getByLabel("Search").fill("searched");
-    await page.waitForURL("**/keys?plan=pro&sort=lastUsedAt&search=searched");
+    await untilAt(page, "/keys?plan=pro&sort=lastUsedAt&search=searched");
     await page.reload();
     await page.getByText("1 key", { exact: true }).waitFor();
     expect(await page.getByLabel("Search").inputValue()).toBe("searched");
     await page.getByRole("link", { name: "searched one" }).click();
     await page.getByRole("heading", { name: "searched one" }).waitFor();
     await page.goBack();
-    await page.waitForURL("**/keys?plan=pro&sort=lastUsedAt&search=searched");
+    await untilAt(page, "/keys?plan=pro&sort=lastUsedAt&search=searched");
     expect(opened.takeProblems()).toEqual([]);
     await opened.close();
   },

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { consoleFixture, TEST_TIMEOUT_MS } from "./console-fixture.ts";
-import { isObject } from "./console-server.ts";
+import { isObject, untilAt } from "./console-server.ts";
 
 const fixture = consoleFixture();
 
@@ -48,7 +48,7 @@ test(
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByLabel("Confirm").fill("Bello");
     await page.getByRole("button", { name: "Delete Bello" }).click();
-    await page.waitForURL("**/pets");
+    await untilAt(page, "/pets");
     expect((await fixture.server.client(secret, "GET", `/pets/${id}`)).status).toBe(404);
     await opened.close();
   },
@@ -69,7 +69,7 @@ test(
     await page.getByText("becomes sold").waitFor();
     await page.getByLabel("Confirm").fill(`order ${orderId}`);
     await page.getByRole("button", { name: `Complete order ${orderId}` }).click();
-    await page.getByText("completed", { exact: true }).first().waitFor();
+    await page.locator(".badge", { hasText: "completed" }).first().waitFor();
     const pet = await fixture.server.client(secret, "GET", `/pets/${petId}`);
     expect(pet.json).toMatchObject({ status: "sold" });
 
@@ -93,7 +93,7 @@ test(
     await page.getByLabel("Action").selectOption("key.updated");
     await page.getByLabel("Who").selectOption("admin API");
     await page.getByLabel("Target").fill(`key:${id}`);
-    await page.waitForURL(`**/audit?action=key.updated&actor=admin+API&target=key%3A${id}`);
+    await untilAt(page, `/audit?action=key.updated&actor=admin+API&target=key%3A${id}`);
     const table = page.getByRole("table", { name: "Audit trail" });
     await table.getByText("business").waitFor();
     expect(await table.getByRole("row").count()).toBe(2);

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
 import { Child } from "../../harness/child.ts";
 import { temporaryFolder } from "../../harness/cleanup.ts";
 import { PETSTORE } from "../../harness/petstore.ts";
@@ -98,4 +99,9 @@ export async function statusWithinASecond(
     if (response.status === expected || performance.now() > end) return response;
     await Bun.sleep(RETRY_MS);
   }
+}
+
+/** Waits until the address bar has the path and query. */
+export async function untilAt(page: Page, expected: string): Promise<void> {
+  await page.waitForURL(({ pathname, search }) => pathname + search === expected);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { consoleFixture, TEST_TIMEOUT_MS } from "./console-fixture.ts";
-import { TOKEN } from "./console-server.ts";
+import { TOKEN, untilAt } from "./console-server.ts";
 
 const fixture = consoleFixture();
 
@@ -10,6 +10,8 @@ test(
     const opened = await fixture.open("/keys?plan=pro");
     const { page } = opened;
     expect(page.url()).toBe(`${fixture.server.adminUrl}/keys?plan=pro`);
+    await page.getByLabel("State").selectOption("active");
+    await untilAt(page, "/keys?plan=pro&state=active");
     await page.reload();
     await page.getByRole("heading", { name: "Keys" }).waitFor();
     expect(await page.evaluate("document.cookie")).toBe("");
