@@ -1,20 +1,17 @@
 import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { consoleFixture, TEST_TIMEOUT_MS } from "./console-fixture.ts";
 import { isObject, untilAt } from "./console-server.ts";
 
 const fixture = consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 const LONG = `${"قط كبير جدا 🐈‍⬛ <script>alert(1)</script> ".repeat(40)}`;
-const PAGES = [
-  "/",
-  "/keys",
-  "/keys/new",
-  "/keys/1",
-  "/keys/1/edit",
-  "/pets",
-  "/orders",
-  "/audit",
-  "/settings",
-];
+const PAGES = ["/", "/keys", "/keys/new", "/keys/1", "/pets", "/orders", "/audit", "/settings"];
+/** Everything that the page asks for has a response. */
+async function loaded(page: Page): Promise<void> {
+  await page.locator("h1").waitFor({ state: "attached" });
+  await page.getByText("Loading …").first().waitFor({ state: "detached" });
+}
+
 const nameOf = (path: string) => path.replace(/^\//, "").replaceAll(/[/?=&]/g, "-") || "overview";
 
 test(
@@ -26,7 +23,7 @@ test(
     await signIn.close();
     for (const path of PAGES) {
       const opened = await fixture.open(path);
-      await opened.page.waitForLoadState("networkidle", { timeout: 1_000 }).catch(() => {});
+      await loaded(opened.page);
       expect(await opened.look(`new-${nameOf(path)}`)).toEqual([]);
       expect(opened.takeProblems()).toEqual([]);
       await opened.close();
@@ -61,16 +58,14 @@ test(
       "/",
       "/keys",
       "/keys/2",
-      "/keys/3",
+      "/keys/3/edit",
       "/keys/4",
       `/pets/${petId}`,
-      "/pets",
       "/orders/1",
-      "/orders",
       "/audit",
     ]) {
       const opened = await fixture.open(path);
-      await opened.page.waitForLoadState("networkidle", { timeout: 1_000 }).catch(() => {});
+      await loaded(opened.page);
       expect(await opened.look(`busy-${nameOf(path)}`)).toEqual([]);
       expect(opened.takeProblems()).toEqual([]);
       await opened.close();

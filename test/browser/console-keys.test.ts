@@ -156,8 +156,8 @@ test(
     await page.getByRole("button", { name: "Unban" }).last().click();
     await page.getByText("No key is banned").waitFor();
     await page.goto(`${fixture.server.adminUrl}/keys/${id}`);
-    await page.getByText("key.unbanned").waitFor();
-    await page.getByText("key.banned", { exact: true }).waitFor();
+    await page.getByRole("cell", { name: "key.unbanned" }).waitFor();
+    await page.getByRole("cell", { name: "key.banned" }).waitFor();
     const after = await fixture.server.client(secret, "GET", "/pets");
     expect(isObject(after.json) && after.json.code).toBe("rate_limited");
     await opened.close();
@@ -171,7 +171,7 @@ test(
     const { id, secret } = await fixture.server.newKey({ name: "to find" });
     const opened = await fixture.open("/keys");
     const { page } = opened;
-    await page.getByLabel("Search").waitFor();
+    await page.getByRole("searchbox").waitFor();
     await page.keyboard.press("/");
     await page.keyboard.insertText(secret);
     await page.getByRole("heading", { name: "to find" }).waitFor();
@@ -198,11 +198,11 @@ test(
     await untilAt(page, "/keys?plan=pro");
     await page.getByRole("link", { name: /^Last used/ }).click();
     await untilAt(page, "/keys?plan=pro&sort=lastUsedAt");
-    await page.getByLabel("Search").fill("searched");
+    await page.getByRole("searchbox").fill("searched");
     await untilAt(page, "/keys?plan=pro&sort=lastUsedAt&search=searched");
     await page.reload();
     await page.getByText("1 key", { exact: true }).waitFor();
-    expect(await page.getByLabel("Search").inputValue()).toBe("searched");
+    expect(await page.getByRole("searchbox").inputValue()).toBe("searched");
     await page.getByRole("link", { name: "searched one" }).click();
     await page.getByRole("heading", { name: "searched one" }).waitFor();
     await page.goBack();

@@ -34,7 +34,7 @@ test(
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Audit" }).waitFor();
     expect(page.url()).toBe(`${fixture.server.adminUrl}/audit`);
-    await page.getByText("admin.sign-in-failed").first().waitFor();
+    await page.getByRole("cell", { name: "admin.sign-in-failed" }).first().waitFor();
     await opened.close();
   },
   TEST_TIMEOUT_MS,
