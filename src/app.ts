@@ -4,6 +4,7 @@ import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
+import { createConsole } from "./admin/console/assets.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
@@ -164,6 +165,7 @@ export async function serveOn(
         isDraining: () => server.isShuttingDown,
         applyKeyChanges: () => keyChanges.applyNow(),
         tls,
+        pages: createConsole(),
       });
   } catch (error) {
     await stopPublic(0);

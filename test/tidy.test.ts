@@ -119,6 +119,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "tls-files",
     "metrics",
   ],
+  console: ["admin", "domain", "contract"],
   cli: [
     "app",
     "admin",

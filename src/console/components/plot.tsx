@@ -1,0 +1,250 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import { localTime, utcTime } from "../format.ts";
+import type { Series } from "../series.ts";
+
+export interface PlotProps {
+  readonly title: string;
+  /** Unix seconds. */
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  /** `stacked` adds the series up, the first at the bottom. */
+  readonly kind: "lines" | "stacked" | "bars";
+  readonly axisValue: (value: number) => string;
+  readonly value: (value: number) => string;
+  readonly timeText?: (ms: number) => string;
+  /** Whether the axis shows UTC: days of the usage history are days in UTC. */
+  readonly isInUtc?: boolean;
+  /** Plots with the same name share their cursor. */
+  readonly group: string;
+  /** What to say while there is nothing to show. */
+  readonly empty: string;
+}
+
+const HEIGHT_PX = 220;
+
+/** A plot of series over time, with the same data as a table below. */
+export function Plot(props: PlotProps) {
+  const { title, times, series, value, timeText = localTime, empty } = props;
+  const [hovered, setHovered] = useState<number>();
+  const hasData = series.some(({ values }) => values.some((each) => each !== null));
+  const shown = hovered !== undefined && hovered < times.length ? hovered : undefined;
+  const time = shown === undefined ? undefined : times[shown];
+  return (
+    <figure class="plot">
+      <div class="plot-head">
+        <h2>{title}</h2>
+        <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
+          {time === undefined ? "" : timeText(time * 1_000)}
+        </span>
+      </div>
+      <ul class="legend">
+        {series.map(({ label, tone, symbol, values }) => (
+          <li key={label}>
+            <span class={`symbol tone-${tone}`} aria-hidden="true">
+              {symbol}
+            </span>
+            {label} <span class="number">{shown === undefined ? "" : text(values[shown], value)}</span>
+          </li>
+        ))}
+      </ul>
+      {hasData ? <Canvas {...props} onHover={setHovered} /> : <div class="no-data">{empty}</div>}
+      {hasData && <DataTable {...props} />}
+    </figure>
+  );
+}
+
+function text(value: number | null | undefined, format: (value: number) => string): string {
+  return value === null || value === undefined ? "no data" : format(value);
+}
+
+interface CanvasProps extends PlotProps {
+  readonly onHover: (index: number | undefined) => void;
+}
+
+function Canvas(props: CanvasProps) {
+  const { times, series, kind } = props;
+  const area = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const latest = useRef(props);
+  latest.current = props;
+  const [theme, setTheme] = useState(0);
+
+  useEffect(() => {
+    const repaint = () => setTheme((count) => count + 1);
+    const media = matchMedia("(prefers-color-scheme: dark)");
+    const observer = new MutationObserver(repaint);
+    media.addEventListener("change", repaint);
+    observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => {
+      media.removeEventListener("change", repaint);
+      observer.disconnect();
+    };
+  }, []);
+
+  const shape = `${kind} ${series.map(({ label }) => label).join()} ${theme}`;
+  useEffect(() => {
+    const element = area.current;
+    if (element === null) return;
+    const { times, series, kind } = latest.current;
+    const created = new uPlot(
+      optionsOf(element, () => latest.current),
+      dataOf(times, series, kind),
+      element,
+    );
+    plot.current = created;
+    const resize = new ResizeObserver(() =>
+      created.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
+    );
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      created.destroy();
+    };
+  }, [shape]);
+
+  useEffect(() => plot.current?.setData(dataOf(times, series, kind)), [times, series, kind]);
+
+  return <div class="plot-area" ref={area} aria-hidden="true" />;
+}
+
+/** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
+function dataOf(
+  times: readonly number[],
+  series: readonly Series[],
+  kind: PlotProps["kind"],
+): uPlot.AlignedData {
+  if (kind === "lines") return [[...times], ...series.map(({ values }) => [...values])];
+  const sums: (number | null)[][] = [];
+  let below: readonly (number | null)[] = times.map(() => 0);
+  for (const { values } of series) {
+    const sum = values.map((value, i) => (value === null ? null : value + (below[i] ?? 0)));
+    sums.unshift(sum);
+    below = sum;
+  }
+  return [[...times], ...sums];
+}
+
+function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
+  const { series, kind, group, isInUtc = false } = current();
+  const style = getComputedStyle(element);
+  const colour = (name: string) => resolved(element, `var(--${name})`);
+  const font = `12px ${style.fontFamily}`;
+  const axis = {
+    stroke: colour("text-muted"),
+    font,
+    grid: { stroke: colour("hairline"), width: 1 },
+    ticks: { stroke: colour("hairline"), width: 1, size: 4 },
+  };
+  const drawn = kind === "lines" ? series : series.toReversed();
+  return {
+    width: element.clientWidth,
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: {
+      sync: { key: group },
+      points: { show: kind === "lines" },
+      drag: { x: false, y: false },
+      y: false,
+    },
+    ...(isInUtc && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC") }),
+    scales: {
+      x: {
+        range: (_plot, min, max) => (kind === "bars" ? withHalfBars(min, max, current().times) : [min, max]),
+      },
+      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
+    axes: [
+      { ...axis, space: 70, values: TIME_FORMATS },
+      { ...axis, size: 56, values: (_plot, splits) => splits.map((split) => current().axisValue(split)) },
+    ],
+    series: [{}, ...drawn.map((each) => seriesOptions(each, kind, colour))],
+    hooks: { setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)] },
+  };
+}
+
+function seriesOptions(
+  { label, tone, isDashed }: Series,
+  kind: PlotProps["kind"],
+  colour: (name: string) => string,
+) {
+  const stroke = colour(tone === "muted" ? "text-muted" : tone);
+  const line: uPlot.Series = { label, stroke, width: 1.5, points: { show: false }, spanGaps: false };
+  if (isDashed) line.dash = [4, 3];
+  if (kind === "lines") return line;
+  // Opaque, because what lies below it is a sum that contains it.
+  const fill = blend(stroke, colour("background"), 0.75);
+  const paths = kind === "bars" ? uPlot.paths.bars?.({ size: [0.7, 32] }) : undefined;
+  return { ...line, fill, width: 0, ...(paths && { paths }) };
+}
+
+/** The first and the last bar have as much room as the others. */
+function withHalfBars(min: number, max: number, times: readonly number[]): [number, number] {
+  const half = ((times[1] ?? 0) - (times[0] ?? 0)) / 2;
+  return [min - half, max + half];
+}
+
+/** From the length of a step on: the text, and what is added below when the year, month, day … begins. */
+const TIME_FORMATS: uPlot.Axis.Values = [
+  [365 * 86_400, "{YYYY}", null, null, null, null, null, null, 1],
+  [86_400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+  [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+];
+
+/** A canvas does not know CSS variables: what the browser makes of one, as `rgb(…)`. */
+function resolved(element: HTMLElement, value: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = value;
+  element.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+function blend(over: string, under: string, part: number): string {
+  const [top, bottom] = [over, under].map((colour) => [...colour.matchAll(/[\d.]+/g)].map(Number));
+  const mixed = [0, 1, 2].map((i) => Math.round((top?.[i] ?? 0) * part + (bottom?.[i] ?? 0) * (1 - part)));
+  return `rgb(${mixed.join(" ")})`;
+}
+
+/** The same data for those who do not see the plot, and for exact values. The rows exist while it is open. */
+function DataTable({ title, times, series, value, timeText = localTime }: PlotProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title} as a table</summary>
+      {isOpen && (
+        <div class="data-table" tabIndex={0} role="region" aria-label={`${title}: data`}>
+          <table>
+            <caption class="visually-hidden">{title}</caption>
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                {series.map(({ label }) => (
+                  <th key={label} scope="col" class="end">
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {times.map((time, i) => (
+                <tr key={time}>
+                  <th scope="row" title={utcTime(time * 1_000)}>
+                    {timeText(time * 1_000)}
+                  </th>
+                  {series.map(({ label, values }) => (
+                    <td key={label} class="end number">
+                      {text(values[i], value)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,79 @@
+/** Numbers, times and durations as the pages write them. */
+
+const GROUPED = new Intl.NumberFormat("en");
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+/** `1,000`. */
+export const count = (value: number | bigint): string => GROUPED.format(value);
+
+/** `1.2K`, for axes. */
+export const compact = (value: number): string => COMPACT.format(value);
+
+/** `612`, `2.1`, `0.04`: three digits that matter. */
+export function figure(value: number): string {
+  if (value === 0 || value >= 100) return count(Math.round(value));
+  return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
+}
+
+/** `0.4 %`; a part that is not nothing is never 0. */
+export function percent(part: number, whole: number): string {
+  if (whole === 0 || part === 0) return "0 %";
+  const value = (part / whole) * 100;
+  return value < 0.1 ? "< 0.1 %" : `${figure(value)} %`;
+}
+
+/** `2.1 ms`, `340 µs`, `1.2 s`. */
+export function latency(ms: number): string {
+  if (ms >= 1_000) return `${figure(ms / 1_000)} s`;
+  return ms >= 1 || ms === 0 ? `${figure(ms)} ms` : `${figure(ms * 1_000)} µs`;
+}
+
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["min", 60],
+  ["s", 1],
+] as const;
+
+/** `2 s`, `4 min`, `3 h`, `12 d`: in the largest unit that fits. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["s", 1];
+  return `${Math.floor(seconds / length)} ${unit}`;
+}
+
+/** `in 4 min`, `2 s ago`. */
+export function relative(at: number, now: number): string {
+  if (Math.abs(now - at) < 1_000) return "now";
+  return at > now ? `in ${duration(at - now)}` : `${duration(now - at)} ago`;
+}
+
+const LOCAL = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const LOCAL_DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+const UTC_DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
+
+/** `15 Nov 2026, 16:41:52`, in the time zone of the browser. */
+export const localTime = (at: number): string => LOCAL.format(at);
+
+export const localDay = (at: number): string => LOCAL_DAY.format(at);
+
+/** Days of the usage history are days in UTC. */
+export const utcDay = (at: number): string => UTC_DAY.format(at);
+
+/** `2026-11-15 16:41:52 UTC`. */
+export const utcTime = (at: number): string =>
+  `${new Date(at)
+    .toISOString()
+    .replace("T", " ")
+    .replace(/\.\d+Z$/, "")} UTC`;
+
+/** For `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
+export function localInput(at: number): string {
+  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** `1 key`, `10,000 keys`. */
+export const plural = (number: number, noun: string): string =>
+  `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+export const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

@@ -1,0 +1,283 @@
+import { useState } from "preact/hooks";
+import { KEY_STATES } from "../../domain/key-view.ts";
+import { PLANS } from "../../domain/plans.ts";
+import { call, type Key } from "../admin-api.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
+import { Field, Problem, useAction } from "../components/form.tsx";
+import { canDo, type KeyAction, KeyActionDialog } from "../components/key-actions.tsx";
+import {
+  AccessBadge,
+  DAY_COLUMN,
+  KeyLink,
+  Labels,
+  LAST_USED_COLUMN,
+  MINUTE_COLUMN,
+  PLAN_COLUMN,
+  STATE_COLUMN,
+} from "../components/key-columns.tsx";
+import { KeyCreation } from "../components/key-creation.tsx";
+import { Empty, Loaded } from "../components/loading.tsx";
+import { Menu } from "../components/menu.tsx";
+import { type Column, Pager, Table } from "../components/table.tsx";
+import { capitalized, plural } from "../format.ts";
+import { type Polled, usePolled } from "../polling.ts";
+import { navigate, urlWith, usePlace } from "../router.ts";
+import type { Session } from "../session.ts";
+import type { PageProps } from "./page.ts";
+
+const DAY_MS = 86_400_000;
+const UNUSED = [
+  ["7", "7 days"],
+  ["30", "30 days"],
+  ["90", "90 days"],
+] as const;
+const FILTERS = ["search", "plan", "state", "access", "label", "owner", "unused"] as const;
+/** Never in the URL: a secret belongs into no history. */
+const WHOLE_SECRET = /^pet_(?:live|test)_[0-9A-Za-z]{36}$/;
+
+type KeyList = Awaited<ReturnType<typeof call<"listKeys">>>;
+
+function useKeys(): Polled<KeyList> & { readonly isFiltered: boolean } {
+  const { query } = usePlace();
+  const text = (name: string) => query.get(name) ?? undefined;
+  const keys = usePolled(`keys ${query}`, () => {
+    const days = Number(text("unused") ?? 0);
+    const unusedSince = days > 0 ? new Date(Date.now() - days * DAY_MS).toISOString() : undefined;
+    const { search, plan, state, access, label, owner, sort, order, cursor } = Object.fromEntries(query);
+    return call("listKeys", {
+      query: { search, plan, state, access, label, owner, unusedSince, sort, order, cursor, limit: 50 },
+    });
+  });
+  return { ...keys, isFiltered: FILTERS.some((name) => query.has(name)) };
+}
+
+export function Keys({ session }: PageProps) {
+  const keys = useKeys();
+  const [isFinding, setFinding] = useState(false);
+  return (
+    <>
+      <div class="page-head">
+        <h1 tabIndex={-1}>Keys</h1>
+        <div class="actions">
+          <button type="button" onClick={() => setFinding(true)}>
+            Find by secret
+          </button>
+          <a class="button primary" href="/keys/new">
+            Create key
+          </a>
+        </div>
+      </div>
+      <Loaded of={keys}>
+        {(list) =>
+          list.total === 0 && !keys.isFiltered ? (
+            <section>
+              <Empty title="There are no keys yet">
+                <p>A client needs a key for every request. Create the first one here.</p>
+              </Empty>
+              <KeyCreation session={session} />
+            </section>
+          ) : (
+            <KeyListSection list={list} session={session} />
+          )
+        }
+      </Loaded>
+      {isFinding && <FindDialog onClose={() => setFinding(false)} />}
+    </>
+  );
+}
+
+interface KeyListProps {
+  readonly list: KeyList;
+  readonly session: Session;
+}
+
+function KeyListSection({ list, session }: KeyListProps) {
+  const { query } = usePlace();
+  const [chosen, setChosen] = useState<{ readonly action: KeyAction; readonly apiKey: Key }>();
+  const columns = [...COLUMNS, menuColumn((action, apiKey) => setChosen({ action, apiKey }))];
+  const label = query.get("label");
+  return (
+    <section>
+      <Filters>
+        <TextFilter
+          label="Search"
+          name="search"
+          type="search"
+          placeholder="Name, owner, label, hint or id"
+          maxLength={200}
+          hasShortcut
+          intercept={openKeyOfSecret}
+        />
+        <SelectFilter
+          label="Plan"
+          name="plan"
+          options={PLANS.map((plan) => [plan, capitalized(plan)] as const)}
+        />
+        <SelectFilter
+          label="State"
+          name="state"
+          options={KEY_STATES.map((state) => [state, state] as const)}
+        />
+        <SelectFilter
+          label="Access"
+          name="access"
+          options={[
+            ["write", "read and write"],
+            ["read", "read only"],
+          ]}
+        />
+        <SelectFilter label="Not used for" name="unused" all="–" options={UNUSED} />
+        {label !== null && (
+          <a href={urlWith({ label: "" })} title="Remove this filter">
+            Label: <bdi>{label}</bdi> ✕
+          </a>
+        )}
+      </Filters>
+      {list.items.length === 0 ? (
+        <NoMatch state={query.get("state")} />
+      ) : (
+        <Table
+          caption="API keys"
+          columns={columns}
+          rows={list.items}
+          keyOf={({ id }) => `${id}`}
+          hasLinks
+          defaultSort="id"
+        />
+      )}
+      <Pager nextCursor={list.nextCursor} total={plural(list.total, "key")} />
+      {chosen && <KeyActionDialog {...chosen} session={session} onClose={() => setChosen(undefined)} />}
+    </section>
+  );
+}
+
+function NoMatch({ state }: { readonly state: string | null }) {
+  return state === "banned" ? (
+    <Empty title="No key is banned">
+      <p>
+        A key is banned when it keeps sending requests after its limit: each one that is rejected more than a
+        second after the first 429 is a strike, and ten strikes in a window ban the key for five minutes,
+        unless <a href="/settings?search=ban">the settings</a> say otherwise.
+      </p>
+    </Empty>
+  ) : (
+    <Empty title="No key matches">
+      <p>
+        <a href="/keys">Clear the filters</a> to see all keys.
+      </p>
+    </Empty>
+  );
+}
+
+const COLUMNS: readonly Column<Key>[] = [
+  { heading: "Key", sort: "name", isLead: true, cell: (key) => <KeyCell apiKey={key} /> },
+  {
+    heading: "Owner",
+    cell: ({ owner }) =>
+      owner === null ? (
+        <span class="muted">–</span>
+      ) : (
+        <bdi class="one-line" title={owner}>
+          {owner}
+        </bdi>
+      ),
+  },
+  PLAN_COLUMN,
+  MINUTE_COLUMN,
+  DAY_COLUMN,
+  STATE_COLUMN,
+  LAST_USED_COLUMN,
+];
+
+function KeyCell({ apiKey }: { readonly apiKey: Key }) {
+  const hint = apiKey.secrets[0]?.hint;
+  return (
+    <>
+      <KeyLink {...apiKey} />
+      <span class="sub mono">
+        {hint ?? `key ${apiKey.id}`} <AccessBadge {...apiKey} />
+      </span>
+      <Labels {...apiKey} />
+    </>
+  );
+}
+
+function menuColumn(choose: (action: KeyAction, key: Key) => void): Column<Key> {
+  return {
+    heading: "Actions",
+    isMenu: true,
+    cell: (key) => (
+      <Menu label={`Actions for ${key.name}`}>
+        <a href={`/keys/${key.id}/edit`}>Edit</a>
+        {canDo("unban", key) && (
+          <button type="button" onClick={() => choose("unban", key)}>
+            Unban
+          </button>
+        )}
+        {canDo("roll", key) && (
+          <button type="button" onClick={() => choose("roll", key)}>
+            Roll secret
+          </button>
+        )}
+        {canDo("revoke", key) && (
+          <button type="button" class="danger" onClick={() => choose("revoke", key)}>
+            Revoke
+          </button>
+        )}
+      </Menu>
+    ),
+  };
+}
+
+/** Somebody who pastes a secret into the search wants its key. */
+function openKeyOfSecret(text: string): boolean {
+  if (!WHOLE_SECRET.test(text)) return false;
+  call("findKey", { body: { secret: text } }).then(
+    ({ id }) => navigate(`/keys/${id}`),
+    () => navigate("/keys?search=no%20key%20has%20this%20secret"),
+  );
+  return true;
+}
+
+function FindDialog({ onClose }: { readonly onClose: () => void }) {
+  const [secret, setSecret] = useState("");
+  const { isRunning, problem, run } = useAction();
+  async function find() {
+    const { id } = await call("findKey", { body: { secret: secret.trim() } });
+    onClose();
+    navigate(`/keys/${id}`);
+  }
+  return (
+    <Dialog title="Find a key by its secret" onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(find);
+        }}
+      >
+        <Field label="Secret" hint="It is compared with the stored hashes. It is neither stored nor logged.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="password"
+              autocomplete="off"
+              value={secret}
+              onInput={(event) => setSecret(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Problem text={problem} />
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={secret.trim() === "" || isRunning}>
+            Find
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,99 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ServerUnreachable } from "./admin-api.ts";
+import { createObservable } from "./observable.ts";
+
+/** All that is on the screen is loaded again so often. */
+const INTERVAL_MS = 2_000;
+const MAX_RETRY_MS = 16_000;
+
+export interface Connection {
+  /** Undefined while the server responds. */
+  readonly lost?: { readonly since: number; readonly retryAt: number };
+}
+
+export const connection = createObservable<Connection>({});
+
+type Poll = () => Promise<void>;
+
+/** One timer for all of them, so that there is one countdown when the server is gone. */
+const polls = new Set<Poll>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+let retryMs = INTERVAL_MS;
+
+/** Loads everything on the screen again: after a change, and when the person asks for it. */
+export async function refresh(): Promise<void> {
+  clearTimeout(timer);
+  const results = await Promise.allSettled([...polls].map((poll) => poll()));
+  const isLost = results.some((result) => result.status === "rejected");
+  const now = Date.now();
+  if (isLost) {
+    connection.set({ lost: { since: connection.value.lost?.since ?? now, retryAt: now + retryMs } });
+    schedule(retryMs);
+    retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
+  } else {
+    if (connection.value.lost !== undefined) connection.set({});
+    retryMs = INTERVAL_MS;
+    schedule(INTERVAL_MS);
+  }
+}
+
+function schedule(delayMs: number): void {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    // A page that nobody looks at asks for nothing; it continues when it is shown.
+    if (!document.hidden) void refresh();
+  }, delayMs);
+}
+
+export function startPolling(): void {
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) void refresh();
+  });
+  schedule(INTERVAL_MS);
+}
+
+export interface Polled<T> {
+  /** The last that was loaded; that of other parameters until the new ones have a response. */
+  readonly data?: T;
+  /** What went wrong, if the server responded with an error. */
+  readonly error?: Error;
+  /** Whether `data` belongs to earlier parameters. */
+  readonly isStale: boolean;
+}
+
+interface Loaded<T> {
+  readonly key: string;
+  readonly data?: T;
+  readonly error?: Error;
+}
+
+/** `key` names what `load` loads: with another key it is loaded at once, otherwise every two seconds. */
+export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
+  const [loaded, setLoaded] = useState<Loaded<T>>({ key });
+  const latest = useRef({ key, load });
+  latest.current = { key, load };
+
+  useEffect(() => {
+    const poll = async () => {
+      const { load } = latest.current;
+      try {
+        const data = await load();
+        if (latest.current.key === key) setLoaded({ key, data });
+      } catch (error) {
+        if (error instanceof ServerUnreachable) throw error;
+        const problem = error instanceof Error ? error : new Error(String(error));
+        if (latest.current.key === key) setLoaded((last) => withError(last, key, problem));
+      }
+    };
+    polls.add(poll);
+    poll().catch(() => refresh());
+    return () => void polls.delete(poll);
+  }, [key]);
+
+  return { ...loaded, isStale: loaded.key !== key };
+}
+
+/** An error keeps the data of the same parameters on the screen. */
+function withError<T>(last: Loaded<T>, key: string, error: Error): Loaded<T> {
+  return last.key === key && last.data !== undefined ? { key, data: last.data, error } : { key, error };
+}

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import {
+  count,
+  duration,
+  figure,
+  latency,
+  percent,
+  plural,
+  relative,
+  utcTime,
+} from "../../src/console/format.ts";
+
+test("numbers have separators between thousands, also beyond what a double represents", () => {
+  expect(count(1_234_567)).toBe("1,234,567");
+  expect(count(9_007_199_254_740_993n)).toBe("9,007,199,254,740,993");
+  expect(plural(1, "key")).toBe("1 key");
+  expect(plural(10_000, "key")).toBe("10,000 keys");
+});
+
+test("figures have two or three digits that matter", () => {
+  expect([0, 0.0416, 2.149, 61.25, 612.4, 12_345.6].map(figure)).toEqual([
+    "0",
+    "0.042",
+    "2.1",
+    "61.3",
+    "612",
+    "12,346",
+  ]);
+});
+
+test("a part that is not nothing is never 0 %", () => {
+  expect(percent(0, 1_000)).toBe("0 %");
+  expect(percent(0, 0)).toBe("0 %");
+  expect(percent(4, 1_000)).toBe("0.4 %");
+  expect(percent(1, 1_000_000)).toBe("< 0.1 %");
+  expect(percent(1_000, 1_000)).toBe("100 %");
+});
+
+test("response times are in the unit that fits", () => {
+  expect([0, 0.34, 2.1, 999, 1_240].map(latency)).toEqual(["0 ms", "340 µs", "2.1 ms", "999 ms", "1.2 s"]);
+});
+
+test("durations are in the largest unit that fits", () => {
+  expect([0, 2_000, 59_400, 60_000, 7_200_000, 86_400_000 * 3].map(duration)).toEqual([
+    "0 s",
+    "2 s",
+    "59 s",
+    "1 min",
+    "2 h",
+    "3 d",
+  ]);
+});
+
+test("times are relative to now, on either side", () => {
+  expect(relative(1_000_000, 1_002_000)).toBe("2 s ago");
+  expect(relative(1_300_000, 1_000_000)).toBe("in 5 min");
+  expect(relative(1_000_000, 1_000_400)).toBe("now");
+});
+
+test("the instant in UTC has its zone", () => {
+  expect(utcTime(Date.UTC(2026, 10, 15, 16, 41, 52, 829))).toBe("2026-11-15 16:41:52 UTC");
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { changesOf, NEW_KEY, newKeyOf, valuesOf } from "../../src/console/key-form-values.ts";
+
+const KEY = {
+  id: 7,
+  name: "mobile app",
+  owner: "mobile@example.com",
+  notes: null,
+  labels: ["eu", "mobile"],
+  plan: "enterprise",
+  limits: { perMinute: 5_000, perDay: 100_000 },
+  access: "write",
+  state: "active",
+  secrets: [],
+  usage: null,
+  strikes: null,
+  bannedUntil: null,
+  createdAt: "2026-11-01T00:00:00.000Z",
+  expiresAt: "2027-01-01T12:30:45.000Z",
+  revokedAt: null,
+  lastUsedAt: null,
+} as const;
+
+test("a form that was not touched changes nothing, not even the seconds of the expiry", () => {
+  const values = valuesOf(KEY);
+  expect(changesOf(values, { ...values })).toEqual({});
+});
+
+test("only the fields that differ are sent", () => {
+  const values = valuesOf(KEY);
+  expect(changesOf(values, { ...values, name: " web app ", labels: "eu, web, eu,", owner: "" })).toEqual({
+    name: "web app",
+    labels: ["eu", "web"],
+    owner: null,
+  });
+  expect(changesOf(values, { ...values, expiresAt: "" })).toEqual({ expiresAt: null });
+});
+
+test("limits go with the enterprise plan alone", () => {
+  const values = valuesOf(KEY);
+  expect(changesOf(values, { ...values, perMinute: "6000" })).toEqual({
+    limits: { perMinute: 6_000, perDay: 100_000 },
+  });
+  expect(changesOf(values, { ...values, plan: "pro" })).toEqual({ plan: "pro" });
+  expect(newKeyOf({ ...NEW_KEY, name: "a", plan: "free", perMinute: "5" })).toEqual({
+    name: "a",
+    owner: null,
+    notes: null,
+    labels: [],
+    plan: "free",
+    access: "write",
+    expiresAt: null,
+  });
+});

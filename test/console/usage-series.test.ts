@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { byOperation, type KeyUsageHistory, totalOf, usageSeries } from "../../src/console/usage-series.ts";
+
+const HISTORY: KeyUsageHistory = {
+  by: "day",
+  since: "2026-11-12T00:00:00.000Z",
+  until: "2026-11-16T00:00:00.000Z",
+  items: [
+    {
+      start: "2026-11-13T00:00:00.000Z",
+      operation: "listPets",
+      admitted: 10,
+      limited: 0,
+      banned: 0,
+      errors: 1,
+    },
+    { start: "2026-11-13T00:00:00.000Z", operation: "none", admitted: 0, limited: 4, banned: 2, errors: 0 },
+    {
+      start: "2026-11-15T00:00:00.000Z",
+      operation: "listPets",
+      admitted: 5,
+      limited: 0,
+      banned: 0,
+      errors: 0,
+    },
+  ],
+};
+
+test("a day without requests is zero, and a day before the key existed has no data", () => {
+  const { times, series } = usageSeries(HISTORY, "2026-11-13T09:00:00.000Z");
+  expect(times).toEqual([12, 13, 14, 15].map((day) => Date.UTC(2026, 10, day) / 1_000));
+  expect(series.map(({ label, values }) => [label].concat(values.map(String)))).toEqual([
+    ["success", "null", "9", "0", "5"],
+    ["error", "null", "1", "0", "0"],
+    ["limited", "null", "4", "0", "0"],
+    ["banned", "null", "2", "0", "0"],
+  ]);
+});
+
+test("counts are added up for the period and for each operation", () => {
+  expect(totalOf(HISTORY)).toEqual({ admitted: 15, limited: 4, banned: 2, errors: 1 });
+  expect(byOperation(HISTORY)).toEqual([
+    { operation: "listPets", admitted: 15, limited: 0, banned: 0, errors: 1 },
+    { operation: "none", admitted: 0, limited: 4, banned: 2, errors: 0 },
+  ]);
+});
