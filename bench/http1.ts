@@ -45,6 +45,7 @@ const context: ConnectionContext = {
   commonLines: "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n",
   isShuttingDown: false,
   turns: new Turns(() => 0),
+  traffic: { bytesReceived: 0, bytesSent: 0 },
 };
 
 const socket: Socket = {

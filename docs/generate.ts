@@ -4,10 +4,14 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { ADMIN_ERRORS } from "../src/admin/contract/errors.ts";
+import type { AdminOperation } from "../src/admin/contract/operation.ts";
+import { ADMIN_OPERATIONS } from "../src/admin/operations.ts";
 import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
-import { KEY_OPTIONS, SETTINGS } from "../src/config/options.ts";
-import { describeDefault, flagUsage, type Option, variableOf } from "../src/config/parse-options.ts";
+import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
+import { SETTINGS } from "../src/config/options.ts";
+import { describeDefault, flagUsage, type Option, type Options, variableOf } from "../src/config/parse-options.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_LIFETIME_MS,
@@ -19,6 +23,7 @@ import { type ErrorCode, ERRORS, PROTOCOL_ERRORS, type ProtocolErrorCode } from 
 import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
 import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
+import type { AuditAction } from "../src/domain/audit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
@@ -30,6 +35,7 @@ import {
 } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
+import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -59,6 +65,7 @@ const ACTIONS: Readonly<Record<ErrorCode, string>> = {
   invalid_parameter: "Correct the parameter that `message` names.",
   missing_api_key: "Send your key.",
   invalid_api_key: "Check the key and the environment.",
+  read_only_key: "Use a key with write access.",
   not_found: "Check the path.",
   pet_not_found: "Check the identifier.",
   order_not_found: "Check the identifier.",
@@ -74,6 +81,22 @@ const ACTIONS: Readonly<Record<ErrorCode, string>> = {
   key_banned: "Wait `Retry-After` seconds.",
   internal_error: "Repeat a `POST` with its `Idempotency-Key`.",
   unavailable: "Repeat after `Retry-After` seconds.",
+};
+
+const AUDIT_MEANINGS: Readonly<Record<AuditAction, string>> = {
+  "key.created": "A key was created.",
+  "key.updated": "Fields of a key were changed.",
+  "key.rolled": "A key got a new secret.",
+  "key.revoked": "A key was revoked.",
+  "key.banned": "A server banned a key.",
+  "key.unbanned": "An operator ended the ban of a key.",
+  "pet.updated": "An operator corrected a pet.",
+  "pet.deleted": "An operator deleted a pet.",
+  "order.updated": "An operator completed or cancelled an order.",
+  "admin.signed-in": "Somebody signed in to the console.",
+  "admin.sign-in-failed": "Somebody tried to sign in with a wrong token.",
+  "admin.signed-out": "Somebody signed out of the console.",
+  "admin.token-rolled": "The admin token was replaced.",
 };
 
 export const DEFAULT_SETTINGS: DocsSettings = {
@@ -94,8 +117,14 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   "log-events": table(["Event", "Level", "Meaning", "Fields"], Object.entries(LOG_EVENTS).map(logEventRow)),
+  "admin-operations": table(["Operation", "Request", "Purpose"], Object.entries(ADMIN_OPERATIONS).map(adminRow)),
+  "admin-errors": table(["Status", "Code", "Meaning"], Object.entries(ADMIN_ERRORS).map(adminErrorRow)),
   commands: table(["Command", "Purpose"], commandRows()),
-  "key-options": table(["Option", "Default", "Meaning"], Object.entries(KEY_OPTIONS).map(keyOptionRow)),
+  metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),
+  "key-options": optionTable(KEY_OPTIONS),
+  "key-filters": optionTable(KEY_FILTER_OPTIONS),
+  "audit-options": optionTable(AUDIT_OPTIONS),
+  "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
 
 function operationRow([id, operation]: [string, Operation]): string[] {
@@ -105,6 +134,14 @@ function operationRow([id, operation]: [string, Operation]): string[] {
     code(`${method} ${path}`),
     deprecated ? `${summary} ([deprecated](deprecation.md))` : summary,
   ];
+}
+
+function adminRow([id, { method, path, summary }]: [string, AdminOperation]): string[] {
+  return [code(id), code(`${method} /api${path}`), summary];
+}
+
+function adminErrorRow([name, { status, meaning }]: [string, { status: number; meaning: string }]): string[] {
+  return [String(status), code(name), meaning];
 }
 
 function fieldTable({ required, optional }: ObjectSchema<unknown>): string {
@@ -166,12 +203,20 @@ function malformedRows(): string[][] {
   ]);
 }
 
+function optionTable(options: Options): string {
+  return table(["Option", "Default", "Meaning"], Object.entries(options).map(optionRow));
+}
+
+function actionRow([action, meaning]: [string, string]): string[] {
+  return [code(action), meaning];
+}
+
 function settingRow([flag, option]: [string, Option]): string[] {
-  const [usage, ...rest] = keyOptionRow([flag, option]);
+  const [usage, ...rest] = optionRow([flag, option]);
   return [usage ?? "", code(variableOf(flag)), ...rest];
 }
 
-function keyOptionRow([flag, option]: [string, Option]): string[] {
+function optionRow([flag, option]: [string, Option]): string[] {
   const { range } = option.type;
   return [
     code(flagUsage(flag, option)),
@@ -182,6 +227,11 @@ function keyOptionRow([flag, option]: [string, Option]): string[] {
 
 function logEventRow([name, { level, message, fields = [] }]: [string, LogEvent]): string[] {
   return [code(name), level, message, fields.map(code).join(", ")];
+}
+
+function metricRow([name, { type, help, labels = {} }]: [string, MetricDefinition]): string[] {
+  const descriptions = Object.entries(labels).map(([label, values]) => `${code(label)}: ${values}`);
+  return [code(name), type, help, descriptions.join("; ")];
 }
 
 function commandRows(): string[][] {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "../src/app.ts";
-import { hashSecret, generateSecret } from "../src/domain/api-keys.ts";
+import { toNewSecret, generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { silentLog } from "../src/log.ts";
@@ -44,7 +44,8 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
 
   async function newClient(): Promise<() => Promise<Observation>> {
     const secret = generateSecret("production");
-    await app.keys.createKey({ name: "client", plan: "free", createdAt: now }, hashSecret(secret));
+    const newKey = { name: "client", plan: "free", createdAt: now } as const;
+    await app.keys.createKey(newKey, toNewSecret(secret), { actor: { kind: "server" }, at: now });
     return async () => {
       const response = await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
       const body: unknown = await response.json();

@@ -31,10 +31,13 @@ export async function startPetstore(flags: readonly string[], under: readonly st
   const [, url = ""] = await child.line(/^ .* (http\S+\/v1)$/);
   // A disk that is mounted for the server alone is visible through /proc.
   const root = under.length === 0 ? "" : `/proc/${child.pid}/root`;
+  const [, adminUrl = ""] = /^ {2}Admin +(http\S+)/m.exec(child.output) ?? [];
   const [, keyFile] = /^ {2}(\/.*-first-key)$/m.exec(child.output) ?? [];
   return {
     /** Base address, `/v1` included. */
     url,
+    /** Of the listener for operators; empty if it is off. */
+    adminUrl,
     /** The first API key, if this server created it. Its file is printed together with the address. */
     key: keyFile && readFileSync(root + keyFile, "utf8").trim(),
     pid: child.pid,

@@ -34,6 +34,12 @@ export const NGINX: Program = {
 
 export const HAPROXY: Program = { name: "HAProxy", packages: ["haproxy"], find: () => folderOf("haproxy") };
 
+export const PROMETHEUS: Program = {
+  name: "Prometheus",
+  packages: ["prometheus"],
+  find: () => (folderOf("promtool") === undefined ? undefined : folderOf("prometheus")),
+};
+
 export const IPROUTE: Program = { name: "iproute2", packages: ["iproute2"], find: () => folderOf("ss") };
 
 export const OPENSSL: Program = { name: "OpenSSL", packages: ["openssl"], find: () => folderOf("openssl") };
@@ -106,7 +112,8 @@ function installPackage({ name, packages }: Program): string | undefined {
 }
 
 function run(...command: string[]) {
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  // In run level 1, Debian's packages do not start their servers.
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
   return Bun.spawnSync(command, { env, stdout: "pipe", stderr: "pipe" });
 }
 

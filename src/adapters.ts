@@ -3,21 +3,40 @@ import { readTextFile } from "./config/text-file.ts";
 import { UsageError } from "./config/usage-error.ts";
 import { prepareDataDirectory, warnIfOpenToOthers } from "./data-directory.ts";
 import type { BanRules } from "./domain/rate-limit.ts";
-import type { Clock, KeyStore, RateLimiter, SettingsStore, Store } from "./domain/ports.ts";
+import type {
+  AuditStore,
+  Clock,
+  KeyStore,
+  OperatorStore,
+  RateLimiter,
+  SettingsStore,
+  Store,
+  UsageHistoryStore,
+} from "./domain/ports.ts";
 import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
 import type { Log } from "./log.ts";
+import { CommitMonitor, EngineMonitor } from "./metrics/engine-monitor.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
+import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import type { StateChange } from "./store/state-change.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
+  /** Of the engine that counts for the rate limits. */
+  readonly limits: EngineMonitor;
 }
 
 export interface Stores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly petJson: PetJsonSource;
+  /** Of the engine that stores the data. */
+  readonly database: EngineMonitor;
+  readonly commits: CommitMonitor;
   close(): Promise<void>;
 }
 
@@ -42,11 +61,12 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     }
     const stores = await openStores(config, log);
     opened.push(stores);
+    const limits = new EngineMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
-      ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log })
+      ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log, monitor: limits })
       : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
     opened.push(rateLimiter);
-    return { ...stores, rateLimiter, close };
+    return { ...stores, rateLimiter, limits, close };
   } catch (error) {
     await close().catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
@@ -66,14 +86,36 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
   if (storage.databaseUrl === undefined) {
     prepareDataDirectory(storage, log);
     const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
-    return openSqlite(pathsOf(storage).store, { onStateChange: (change) => logDatabase(log, "SQLite", change) });
+    const database = new EngineMonitor("SQLite");
+    const commits = new CommitMonitor();
+    const opened = openSqlite(pathsOf(storage).store, {
+      onCommit(writes, ms) {
+        commits.committed(writes, ms);
+        database.responded(ms);
+      },
+      onStateChange(change) {
+        database.isAvailable = change.state === "up";
+        logDatabase(log, "SQLite", change);
+      },
+    });
+    commits.queueLength = opened.commitQueueLength;
+    return { ...opened, database, commits };
   }
   const { openPostgres } = await import("./store/postgres/postgres-store.ts");
+  const database = new EngineMonitor("PostgreSQL");
+  const commits = new CommitMonitor();
   const opened = await openPostgres(storage.databaseUrl, {
     schema: storage.environment,
-    onStateChange: (change) => logDatabase(log, "PostgreSQL", change),
+    onCommit: (writes, ms) => commits.committed(writes, ms),
+    onResponse: (ms) => database.responded(ms),
+    onStateChange(change) {
+      database.isAvailable = change.state === "up";
+      logDatabase(log, "PostgreSQL", change);
+    },
   });
-  return { ...opened, petJson: petJsonOf(opened.store) };
+  commits.queueLength = opened.commitQueueLength;
+  database.queueLength = opened.queueLength;
+  return { ...opened, petJson: petJsonOf(opened.store), database, commits };
 }
 
 function logDatabase(log: Log | undefined, database: "PostgreSQL" | "SQLite", change: StateChange): void {
@@ -132,17 +174,22 @@ async function applyMissedUnbans(
   }
 }
 
-function valkeyRateLimiter(
+async function valkeyRateLimiter(
   config: Config,
   urls: readonly string[],
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, monitor }: { clock: Clock; log: Log; monitor: EngineMonitor },
 ) {
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
-  return openValkey({ environment, urls, caFile, ban, clock, timeoutMs }, (state, reason) => {
+  const onResponse = (ms: number) => monitor.responded(ms);
+  const options = { environment, urls, caFile, ban, clock, timeoutMs, onResponse };
+  const rateLimiter = await openValkey(options, (state, reason) => {
+    monitor.isAvailable = state === "available";
     const cause = messageOf(reason);
     if (state === "available") log.event("valkey.available");
     else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
   });
+  monitor.queueLength = () => rateLimiter.queueLength;
+  return rateLimiter;
 }
 
 /** Errors that only an operator can fix. */
@@ -159,13 +206,15 @@ export interface ValkeyOptions {
   readonly ban: BanRules;
   readonly clock: Clock;
   readonly timeoutMs: number;
+  /** Is called after each batch of decisions. */
+  readonly onResponse?: (ms: number) => void;
 }
 
 /** One URL is a single server, several are nodes of a cluster. */
 export async function openValkey(
   options: ValkeyOptions,
   onStateChange: (state: "available" | "unavailable", cause?: unknown) => void,
-): Promise<RateLimiter> {
+): Promise<ValkeyRateLimiter> {
   const { environment, urls, caFile, ...rest } = options;
   const [only] = urls;
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");

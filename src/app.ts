@@ -1,8 +1,11 @@
+import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
+import type { Setting } from "./admin/operations.ts";
+import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
@@ -13,13 +16,18 @@ import { observeFloods } from "./http/authentication-flood.ts";
 import { observeAll } from "./http/request-record.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
+import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly keys: KeyStore;
+  readonly operators: OperatorStore;
   readonly settings: SettingsStore;
+  readonly metrics: AppMetrics;
+  /** Undefined if it is off. */
+  readonly admin: AdminListener | undefined;
   /** Finishes the requests in progress, saves usage and closes the databases. */
   close(): Promise<void>;
 }
@@ -28,6 +36,8 @@ export interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly requestTimeoutMs?: number;
+  /** What the console shows of the settings. */
+  readonly shownSettings?: readonly Setting[];
 }
 
 /** On every response. */
@@ -52,20 +62,21 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 export async function serveOn(
   adapters: Adapters,
   config: Config,
-  { clock, log, requestTimeoutMs }: AppOptions & { clock: Clock; log: Log },
+  { clock, log, requestTimeoutMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
   const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
   const { host, port, drainDelayMs } = config;
+  const tls = config.tls && readTlsFiles(config.tls);
   const server = new HttpServer({
     host,
     port,
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
-    tls: config.tls && readTlsFiles(config.tls),
+    tls,
     maxConnections: config.maxConnections,
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
@@ -75,6 +86,14 @@ export async function serveOn(
   if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
     log.event("connections.limit-lowered", { maxConnections: server.maxConnections });
   }
+  const metrics = startMetrics({
+    version: packageJson.version,
+    environment,
+    server,
+    authenticator,
+    adapters,
+    clock,
+  });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   server.handler = createHttpApp({
     authenticator,
@@ -87,6 +106,13 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
+    observe: observeAll([
+      metrics.requests.observe,
+      observeFloods({ addresses, log }),
+      ...(accessLog ? [accessLog.observe] : []),
+    ]),
+    onProtocolError: metrics.requests.countProtocolError,
+    responseCacheStatistics: metrics.responseCache,
     docsSettings: {
       environment,
       servers: serversOf(config, baseUrl),
@@ -95,9 +121,8 @@ export async function serveOn(
       maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     },
     isShuttingDown: () => server.isShuttingDown,
-    observe: observeAll([observeFloods({ addresses, log }), ...(accessLog ? [accessLog.observe] : [])]),
   });
-  const stopPolling = followKeyChanges({
+  const keyChanges = followKeyChanges({
     authenticator,
     rateLimiter,
     clock,
@@ -106,15 +131,51 @@ export async function serveOn(
     onReadable: () => log.event("key-changes.readable"),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
-  const stopFollowingTls = config.tls && followCertificate(config.tls, server, log);
+  const stopPublic = async () => {
+    await server.close(drainDelayMs);
+    metrics.stop();
+    keyChanges.stop();
+  };
+  let admin: AdminListener | undefined;
+  try {
+    admin =
+      config.admin &&
+      startAdmin({
+        config,
+        admin: config.admin,
+        adapters,
+        metrics,
+        facts: {
+          environment,
+          version: packageJson.version,
+          startedAt: clock.now(),
+          publicUrl: baseUrl,
+          address: new URL(listenUrl(host, server.port)).host,
+          settings: shownSettings,
+        },
+        clock,
+        log,
+        isDraining: () => server.isShuttingDown,
+        applyKeyChanges: () => keyChanges.applyNow(),
+        tls,
+      });
+  } catch (error) {
+    await stopPublic();
+    throw error;
+  }
+  const servers = admin ? [server, admin.server] : [server];
+  const stopFollowingTls = config.tls && followCertificate(config.tls, servers, log);
 
   return {
     url: baseUrl,
     keys,
+    operators,
     settings,
+    metrics,
+    admin,
     async close() {
-      await server.close(drainDelayMs);
-      stopPolling();
+      await stopPublic();
+      await admin?.close();
       stopFollowingTls?.();
       await accessLog?.close();
       await adapters.close();
@@ -126,10 +187,10 @@ function systemClock(log: Log): Clock {
   return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
 }
 
-function followCertificate(files: TlsFiles, server: HttpServer, log: Log): () => void {
+function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {
   return followTlsFiles(files, {
     onChange(contents) {
-      server.setTlsCredentials(contents);
+      for (const server of servers) server.setTlsCredentials(contents);
       log.event("tls.certificate-changed", { file: files.certFile });
     },
     onError: (error) => log.event("tls.certificate-invalid", { error }),

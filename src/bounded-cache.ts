@@ -3,6 +3,12 @@ export interface Sized {
   readonly bytes: number;
 }
 
+/** Requests to a cache since the start. */
+export class CacheStatistics {
+  hits = 0;
+  misses = 0;
+}
+
 /** The memory of a string: one byte a character, or two if any character is outside ASCII. */
 export function bytesOf(text: string): number {
   return NON_ASCII.test(text) ? 2 * text.length : text.length;

@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, rmSync, type Stats, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { pathsOf, type StorageConfig } from "./config/config.ts";
 import type { Log } from "./log.ts";
@@ -11,7 +21,7 @@ const OTHER_USERS = 0o077;
  */
 export function prepareDataDirectory(storage: StorageConfig, log?: Log): void {
   createDirectory(storage.dataDir);
-  const open = databaseFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
+  const open = privateFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
   for (const path of open) chmodSync(path, 0o600);
   if (open.length > 0) log?.event("data-directory.made-private", { files: open });
 }
@@ -27,6 +37,28 @@ export function writePrivateFile(path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600, flag: "wx" });
 }
 
+/** Replaces the file in one step: whoever reads it gets all of the old text or all of the new. */
+export function replacePrivateFile(path: string, text: string): void {
+  const temporary = `${path}.${process.pid}`;
+  writePrivateFile(temporary, text);
+  renameSync(temporary, path);
+}
+
+/** Returns whether it created the file: of several processes, one does. */
+export function createPrivateFile(path: string, text: string): boolean {
+  const temporary = `${path}.${process.pid}`;
+  writePrivateFile(temporary, text);
+  try {
+    linkSync(temporary, path);
+    return true;
+  } catch (error) {
+    if (existsSync(path)) return false;
+    throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
 /** Names of files are visible to whoever can read the directory, and whoever can write to it can replace them. */
 export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
   const mode = (statOf(dataDir)?.mode ?? 0) & 0o777;
@@ -34,9 +66,9 @@ export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
   log.event("data-directory.open-to-others", { directory: dataDir, mode: mode.toString(8).padStart(4, "0") });
 }
 
-function databaseFiles(storage: StorageConfig): string[] {
-  const { store, usageStore, lock } = pathsOf(storage);
-  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]).concat(lock);
+function privateFiles(storage: StorageConfig): string[] {
+  const { store, usageStore, lock, adminToken, adminUrl } = pathsOf(storage);
+  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]).concat(lock, adminToken, adminUrl);
 }
 
 /** A file of another user is left as it is. */

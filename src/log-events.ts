@@ -184,6 +184,43 @@ export const LOG_EVENTS = {
   },
   "key-changes.readable": { level: "info", message: "changes of API keys can be read again" },
 
+  "admin.started": {
+    level: "info",
+    message: "the listener for operators accepts requests",
+    fields: ["url", "tokenFile"],
+  },
+  "admin.plain-text": {
+    level: "warn",
+    message:
+      "operators send the admin token in plain text; serve HTTPS with --tls-cert and --tls-key, or listen on a loopback address",
+    fields: ["host"],
+  },
+  "admin.sign-in-failed": {
+    level: "warn",
+    message: "an operator or a program sent a wrong admin token",
+    fields: ["address"],
+  },
+  "admin.token-replaced": {
+    level: "info",
+    message: "the admin token was replaced, and all sessions have ended",
+  },
+  "admin.token-unreadable": {
+    level: "warn",
+    message: "the file of the admin token cannot be used; the token before stays",
+    fields: ["file", "error"],
+  },
+  "admin.token-not-saved": {
+    level: "warn",
+    message:
+      "the admin token cannot be kept in the data directory, so it is lost when the server stops; set PETSTORE_ADMIN_TOKEN",
+    fields: ["error"],
+  },
+  "audit.write-failed": {
+    level: "error",
+    message: "an entry of the audit trail cannot be written",
+    fields: ["action", "error"],
+  },
+
   "clock.changed": {
     level: "warn",
     message: "the system clock was changed; windows and bans keep their length",

@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
 import { parseJson } from "./exact-json.ts";
-import { hashSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
+import { toNewSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { silentLog } from "../src/log.ts";
 import { expectConforms } from "./conforms.ts";
 import { TestClock } from "./test-clock.ts";
+import { BY } from "./key-store-arguments.ts";
 
 export { TestClock };
 
@@ -79,7 +80,7 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
       createdAt: clock.now(),
       ...key,
     } as const;
-    const { id } = await app.keys.createKey(draft, hashSecret(secret));
+    const { id } = await app.keys.createKey(draft, toNewSecret(secret), BY);
     return { id, secret };
   }
   const { secret: key } = await newKey();

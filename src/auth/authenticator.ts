@@ -1,6 +1,8 @@
+import { CacheStatistics } from "../bounded-cache.ts";
 import { Unavailable } from "../contract/errors.ts";
 import { copyOf } from "../copy-string.ts";
 import {
+  type Access,
   type Environment,
   hashSecret,
   isWellFormedSecret,
@@ -21,6 +23,7 @@ export interface ApiKeyPrincipal {
   readonly subject: Subject;
   readonly plan: PlanName;
   readonly limits: Limits;
+  readonly access: Access;
 }
 
 /** Why a request has no principal. */
@@ -76,6 +79,7 @@ export class Authenticator {
   /** By secret. Requests with the same secret wait for one look-up. */
   readonly #lookUps = new Map<string, Promise<ApiKeyPrincipal | AuthFailure>>();
   readonly #queue = new LookUpQueue();
+  readonly cacheStatistics = new CacheStatistics();
   readonly #budget: LookUpBudget;
   #revision: number;
   /** When the key store was last asked for that revision, by the steady clock. */
@@ -104,20 +108,33 @@ export class Authenticator {
     if (authorization === null) return "missing_api_key";
     if (authorization.length === this.#usualLength && authorization.startsWith(this.#usualStart)) {
       const key = this.#verified.get(authorization);
-      if (key) return this.#checkValidity(key);
+      if (key) return this.#found(key);
     }
     if (this.#rejected.has(authorization)) return "invalid_api_key";
     const secret = BEARER.exec(authorization)?.[1];
     if (secret === undefined || secret === "") return "missing_api_key";
     if (!isWellFormedSecret(secret, this.#options.environment)) return "invalid_api_key";
     const key = this.#verified.get(secret);
-    return key ? this.#checkValidity(key) : this.#lookUp({ secret, authorization, client });
+    if (key) return this.#found(key);
+    this.cacheStatistics.misses++;
+    return this.#lookUp({ secret, authorization, client });
   }
 
-  #checkValidity({ keyId, plan, limits, validUntil }: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+  /** Look-ups of unknown keys that wait. */
+  get lookUpQueueLength(): number {
+    return this.#queue.length;
+  }
+
+  #found(key: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+    this.cacheStatistics.hits++;
+    return this.#checkValidity(key);
+  }
+
+  #checkValidity(key: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+    const { keyId, plan, limits, access, validUntil } = key;
     // Most keys are valid for ever, and reading the clock takes as long as the look-up.
     if (validUntil !== Infinity && this.#options.clock.now() >= validUntil) return "invalid_api_key";
-    return { keyId, subject: { kind: "key", id: keyId }, plan, limits };
+    return { keyId, subject: { kind: "key", id: keyId }, plan, limits, access };
   }
 
   /** A secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones. */
@@ -157,8 +174,8 @@ export class Authenticator {
         return "invalid_api_key";
       }
       const { key } = credential;
-      const { id: keyId, plan } = key;
-      const found = { keyId, plan, limits: limitsOf(key, plans), validUntil: validUntil(credential) };
+      const { id: keyId, plan, access } = key;
+      const found = { keyId, plan, limits: limitsOf(key, plans), access, validUntil: validUntil(credential) };
       if (isCurrent) this.#verified.set(secret, found, revision);
       return this.#checkValidity(found);
     });

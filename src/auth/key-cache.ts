@@ -1,3 +1,4 @@
+import type { Access } from "../domain/api-keys.ts";
 import { PLANS, type PlanName } from "../domain/plans.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { HashIndex, hashInt32, NONE } from "../hash-index.ts";
@@ -7,6 +8,7 @@ export interface VerifiedKey {
   readonly keyId: number;
   readonly plan: PlanName;
   readonly limits: Limits;
+  readonly access: Access;
   /** The secret is invalid from this time of the wall clock on, which may be in the past. */
   readonly validUntil: number;
 }
@@ -20,7 +22,7 @@ export const SECRET_LENGTH = 36;
  *      0  the secret without its prefix   (a byte a character)
  *     36  keyId, validUntil   (f64)
  *     52  perMinute   (30 bits of u32), plan   (2 bits)
- *     56  perDay   (u32)
+ *     56  perDay   (30 bits of u32), access   (1 bit: may write)
  *     60  revision   (u32)
  */
 const KEY_ID = 36;
@@ -31,6 +33,7 @@ const REVISION = 60;
 /** Limits are at most 1,000,000,000, which takes 30 bits. */
 const LIMIT_BITS = 30;
 const LIMIT_MASK = 2 ** LIMIT_BITS - 1;
+const MAY_WRITE = 2 ** LIMIT_BITS;
 const RECORD_BYTES = 64;
 
 const PAGE_SHIFT = 12;
@@ -68,13 +71,15 @@ export class KeyCache {
     const keyId = page.getFloat64(at + KEY_ID, true);
     if (page.getUint32(at + REVISION, true) < (this.#changedAt.get(keyId) ?? 0)) return undefined;
     const perMinuteAndPlan = page.getUint32(at + PER_MINUTE, true);
+    const perDayAndAccess = page.getUint32(at + PER_DAY, true);
     return {
       keyId,
       plan: PLANS[perMinuteAndPlan >>> LIMIT_BITS] ?? "free",
       limits: {
         perMinute: perMinuteAndPlan & LIMIT_MASK,
-        perDay: page.getUint32(at + PER_DAY, true),
+        perDay: perDayAndAccess & LIMIT_MASK,
       },
+      access: (perDayAndAccess & MAY_WRITE) === 0 ? "read" : "write",
       validUntil: page.getFloat64(at + VALID_UNTIL, true),
     };
   }
@@ -85,7 +90,8 @@ export class KeyCache {
   }
 
   /** `revision` is the key store's at the time of the look-up. */
-  set(text: string, { keyId, plan, limits, validUntil }: VerifiedKey, revision: number): void {
+  set(text: string, key: VerifiedKey, revision: number): void {
+    const { keyId, plan, limits, access, validUntil } = key;
     const found = this.#index.find(hashOf(text), text);
     const record = found === NONE ? this.#addRecord(text) : found;
     const page = this.#page(record);
@@ -93,7 +99,7 @@ export class KeyCache {
     page.setFloat64(at + KEY_ID, keyId, true);
     page.setFloat64(at + VALID_UNTIL, validUntil, true);
     page.setUint32(at + PER_MINUTE, limits.perMinute + PLANS.indexOf(plan) * 2 ** LIMIT_BITS, true);
-    page.setUint32(at + PER_DAY, limits.perDay, true);
+    page.setUint32(at + PER_DAY, limits.perDay + (access === "write" ? MAY_WRITE : 0), true);
     page.setUint32(at + REVISION, revision, true);
   }
 

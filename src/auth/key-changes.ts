@@ -22,12 +22,18 @@ interface Unban {
   isFailing: boolean;
 }
 
+export interface KeyChangeFollower {
+  /** Applies all changes up to now. After one that this process made, it takes effect here at once. */
+  applyNow(): Promise<void>;
+  stop(): void;
+}
+
 /** A server knows of a change within a second, also when one poll is slow. */
 const POLL_EVERY_MS = 250;
 
 /**
  * Applies what other processes change in the key store: plans, secrets, revocations, unbans. Polls never overlap:
- * a slow result would undo a later one. Returns a function that stops it.
+ * a slow result would undo a later one.
  *
  * An unban ends the bans that began before it, and no later one. It is applied once in each process: the revision in
  * the key store shows that it is new, so no other change of the key repeats it. Two times are known to lie before it,
@@ -38,12 +44,23 @@ const POLL_EVERY_MS = 250;
  * - `unbannedAt`, by the operator's clock. If that clock is ahead, a ban may end that began in the time between the
  *   unban and the poll that shows it, a quarter of a second.
  */
-export function followKeyChanges(options: FollowOptions): () => void {
+export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   const { authenticator, rateLimiter, clock } = options;
   const unbans = new Map<number, Unban>();
   let isFailing = false;
   let isStopped = false;
-  let timer = setTimeout(poll, POLL_EVERY_MS);
+  let lastPoll = Promise.resolve();
+  let timer = setTimeout(pollAgain, POLL_EVERY_MS);
+
+  async function pollAgain(): Promise<void> {
+    await applyNow();
+    if (!isStopped) timer = setTimeout(pollAgain, POLL_EVERY_MS);
+  }
+
+  function applyNow(): Promise<void> {
+    lastPoll = lastPoll.then(poll);
+    return lastPoll;
+  }
 
   async function poll(): Promise<void> {
     try {
@@ -55,7 +72,6 @@ export function followKeyChanges(options: FollowOptions): () => void {
       isFailing = true;
     }
     for (const unban of unbans.values()) await apply(unban);
-    if (!isStopped) timer = setTimeout(poll, POLL_EVERY_MS);
   }
 
   async function readChanges(): Promise<void> {
@@ -79,8 +95,11 @@ export function followKeyChanges(options: FollowOptions): () => void {
     }
   }
 
-  return () => {
-    isStopped = true;
-    clearTimeout(timer);
+  return {
+    applyNow,
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
   };
 }

@@ -15,6 +15,11 @@ export class LookUpQueue {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
+  /** Look-ups that wait. */
+  get length(): number {
+    return this.#waiting.length;
+  }
+
   /** `mayRun` is asked at once, and again after a wait: the client may have reached its limit meanwhile. */
   run<T>(work: () => Awaitable<T>, mayRun: () => boolean): Awaitable<T | Unavailable> {
     if (!mayRun()) return tooMany();

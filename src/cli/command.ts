@@ -21,6 +21,8 @@ import type { StopSignal } from "./signals.ts";
 /** What a command uses of its process. */
 export interface Context {
   readonly variables: Variables;
+  /** The names of the variables that --env-file sets. */
+  readonly envFileVariables?: ReadonlySet<string>;
   readonly clock: Clock;
   /** Writes to standard output. Resolves when the text has left the process. */
   print(text: string): Promise<void>;
@@ -30,8 +32,12 @@ export interface Context {
   readonly isTerminal: boolean;
   /** A log on standard error. An error that nothing catches is logged in the same format. */
   openLog(options: LogOptions): Log;
+  /** The user of the operating system; undefined if it has no name. */
+  readonly user: string | undefined;
+  /** Asks for a secret without showing it, or reads it from standard input if that is not a terminal. */
+  readSecret(prompt: string): Promise<string>;
   /** Resolves with the first signal that stops the process. */
-  stopSignal(): Promise<StopSignal>;
+  stopSignal(drainDelayMs: number): Promise<StopSignal>;
 }
 
 /** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */

@@ -1,8 +1,9 @@
 import { rmSync } from "node:fs";
+import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { type Config, pathsOf } from "../config/config.ts";
 import { writePrivateFile } from "../data-directory.ts";
-import { generateSecret, hashSecret } from "../domain/api-keys.ts";
+import { generateSecret, toNewSecret } from "../domain/api-keys.ts";
 import { limitsOf } from "../domain/plans.ts";
 import type { KeyStore } from "../domain/ports.ts";
 import type { Context } from "./command.ts";
@@ -27,11 +28,16 @@ export async function createFirstKey(
   { clock, isTerminal }: Pick<Context, "clock" | "isTerminal">,
 ): Promise<FirstKey | undefined> {
   const secret = generateSecret(config.environment);
-  const newKey = { name: "first key", plan: "free", createdAt: clock.now() } as const;
-  const key = await keys.createFirstKey(newKey, hashSecret(secret));
+  const actor = { kind: "server", name: hostname() } as const;
+  const at = clock.now();
+  const newKey = { name: "first key", plan: "free", createdAt: at } as const;
+  const key = await keys.createFirstKey(newKey, toNewSecret(secret), { actor, at });
   if (key === undefined) return undefined;
   const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key, config.plans))})`;
-  const revoke = () => keys.updateKey(key.id, { revokedAt: clock.now() });
+  const revoke = async () => {
+    const revokedAt = clock.now();
+    await keys.updateKey(key.id, { revokedAt }, { actor, at: revokedAt });
+  };
   if (isTerminal) return { deliver: () => `${summary}:\n${formatSecret(secret, url)}`, revoke };
 
   const file = resolve(pathsOf(config).firstKey);

@@ -4,17 +4,10 @@ import { describeStorage, pathsOf, type StorageConfig } from "../config/config.t
 import { SETTINGS } from "../config/options.ts";
 import { Unavailable } from "../contract/errors.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
+import type { KeyUsage, UsageUnavailable } from "../domain/key-view.ts";
 import type { Clock, RateLimiter, UsageStore } from "../domain/ports.ts";
-import { DEFAULT_BAN, unban, type Usage } from "../domain/rate-limit.ts";
+import { DEFAULT_BAN, LONGEST_BAN_MS, unban, type Usage } from "../domain/rate-limit.ts";
 import { errorMessage } from "./error-message.ts";
-
-/** By key ID. A key that is not in the map has not been used. */
-export type KeyUsage = ReadonlyMap<number, Usage>;
-
-/** The usage cannot be read. */
-export interface UsageUnavailable {
-  readonly reason: string;
-}
 
 export function usageWarning({ reason }: UsageUnavailable): string {
   return `${reason} (usage, strikes and bans are unknown)`;
@@ -104,6 +97,9 @@ async function withUsageStore(storage: StorageConfig, work: (usageStore: UsageSt
   }
 }
 
+/** The rules of the servers may be others; these make no ban shorter. */
+const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
+
 /** While Valkey is unavailable the rate limiter counts in this process, so what it returned is worthless. */
 async function withValkey(
   storage: StorageConfig,
@@ -114,7 +110,7 @@ async function withValkey(
   const { environment, limitsUrls: urls = [], limitsCaFile: caFile } = storage;
   const timeoutMs = SETTINGS["limits-timeout"].default;
   const rateLimiter = await openValkey(
-    { environment, urls, caFile, ban: DEFAULT_BAN, clock, timeoutMs },
+    { environment, urls, caFile, ban: BAN_RULES, clock, timeoutMs },
     (state, cause) => {
       if (state === "unavailable") {
         failures.push({

@@ -1,8 +1,11 @@
 import { storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import { formatOptionalTime } from "../contract/formatting.ts";
+import { isKeyFailure } from "../domain/key-management.ts";
 import { defineCommand } from "./command.ts";
-import { keyId, withKey } from "./keys.ts";
-import { formatTime, json } from "./output.ts";
+import { failureOf, keyManagement, withKey } from "./keys.ts";
+import { json } from "./output.ts";
 
 export const keysRevoke = defineCommand({
   name: "keys revoke",
@@ -12,15 +15,15 @@ export const keysRevoke = defineCommand({
   positionals: { ID: keyId },
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore keys revoke 3"],
-  async run({ positionals: { ID: id }, values }, { clock, print }) {
-    return withKey({ storage: storageOf(values), id }, async (key, { keys }) => {
-      const revokedAt = key.revokedAt ?? clock.now();
-      if (key.revokedAt === undefined) await keys.updateKey(id, { revokedAt });
-      const line =
-        key.revokedAt === undefined
-          ? `Key ${id} is revoked.`
-          : `Key ${id} was already revoked at ${formatTime(revokedAt)}.`;
-      await print(values.json ? json({ id, revokedAt: formatTime(revokedAt) }) : `${line}\n`);
+  async run({ positionals: { ID: id }, values }, context) {
+    return withKey({ storage: storageOf(values), id }, async (_key, stores) => {
+      const revoked = await keyManagement(stores, values.env, context).revoke(id);
+      if (isKeyFailure(revoked)) return failureOf(revoked);
+      const revokedAt = formatOptionalTime(revoked.key.revokedAt);
+      const line = revoked.wasRevoked
+        ? `Key ${id} was already revoked at ${revokedAt}.`
+        : `Key ${id} is revoked.`;
+      await context.print(values.json ? json({ id, revokedAt }) : `${line}\n`);
       return undefined;
     });
   },

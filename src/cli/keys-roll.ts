@@ -1,10 +1,12 @@
 import { storageOf } from "../config/config.ts";
-import { ADDRESS_OPTIONS, KEY_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
+import { ADDRESS_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { quoted } from "../config/usage-error.ts";
-import { generateSecret, hashSecret } from "../domain/api-keys.ts";
+import { formatTime } from "../contract/formatting.ts";
+import { isKeyFailure } from "../domain/key-management.ts";
 import { defineCommand } from "./command.ts";
-import { keyId, rejectInactive, urlOf, withKey } from "./keys.ts";
-import { formatSecret, formatTime, json } from "./output.ts";
+import { failureOf, keyManagement, urlOf, withKey } from "./keys.ts";
+import { formatSecret, json } from "./output.ts";
 
 export const keysRoll = defineCommand({
   name: "keys roll",
@@ -18,26 +20,23 @@ export const keysRoll = defineCommand({
     "petstore keys roll 3",
     "petstore keys roll 3 --overlap 0   # the previous secrets stop working at once",
   ],
-  async run(input, { clock, print }) {
+  async run(input, context) {
     const { positionals, values } = input;
     const { ID: id } = positionals;
-    return withKey({ storage: storageOf(values), id }, async (key, { keys, settings }) => {
-      const now = clock.now();
-      const inactive = rejectInactive(key, now, "rolled");
-      if (inactive) return inactive;
-      const secret = generateSecret(values.env);
-      // 0 is in the past on every machine, also where the clock is behind.
-      const overlapEndsAt = values.overlap === 0 ? 0 : now + values.overlap;
-      await keys.addSecret(id, hashSecret(secret), overlapEndsAt);
-
-      const previousSecretsValidUntil = formatTime(now + values.overlap);
+    return withKey({ storage: storageOf(values), id }, async (_key, stores) => {
+      const rolled = await keyManagement(stores, values.env, context).roll(id, values.overlap);
+      if (isKeyFailure(rolled)) return failureOf(rolled);
+      const { key, secret } = rolled;
+      const previousSecretsValidUntil = formatTime(rolled.overlapEndsAt);
       if (values.json) {
-        await print(json({ id, key: secret, name: key.name, plan: key.plan, previousSecretsValidUntil }));
+        const { name, plan } = key;
+        await context.print(json({ id, key: secret, name, plan, previousSecretsValidUntil }));
       } else {
         const previous =
           values.overlap === 0 ? "are no longer valid" : `stay valid until ${previousSecretsValidUntil}`;
         const summary = `Key ${id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.`;
-        await print(`${summary}\n${formatSecret(secret, urlOf(input, await settings.readSettings()))}`);
+        const url = urlOf(input, await stores.settings.readSettings());
+        await context.print(`${summary}\n${formatSecret(secret, url)}`);
       }
       return undefined;
     });

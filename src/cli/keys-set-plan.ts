@@ -1,9 +1,11 @@
 import { plansOf, storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
+import { PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
+import { isKeyFailure } from "../domain/key-management.ts";
 import { limitsOf } from "../domain/plans.ts";
 import { defineCommand } from "./command.ts";
-import { enterpriseLimits, keyId, rejectInactive, withKey } from "./keys.ts";
+import { enterpriseLimits, failureOf, keyManagement, withKey } from "./keys.ts";
 import { formatLimits, json } from "./output.ts";
 
 export const keysSetPlan = defineCommand({
@@ -24,19 +26,19 @@ export const keysSetPlan = defineCommand({
     "petstore keys set-plan 3 business",
     "petstore keys set-plan 3 enterprise --per-minute 5000 --per-day 2000000",
   ],
-  async run(input, { clock, print }) {
+  async run(input, context) {
     const { positionals, values } = input;
     const { ID: id, PLAN: plan } = positionals;
     const enterprise = enterpriseLimits(plan, input);
     if (enterprise instanceof UsageError) return enterprise;
-    return withKey({ storage: storageOf(values), id }, async (key, { keys, settings }) => {
-      const inactive = rejectInactive(key, clock.now(), "moved to another plan");
-      if (inactive) return inactive;
-      await keys.updateKey(id, { plan, ...enterprise });
-      const plans = plansOf(input.valuesWith(await settings.readSettings()));
-      const limits = limitsOf({ plan, ...enterprise }, plans);
+    return withKey({ storage: storageOf(values), id }, async (_key, stores) => {
+      const management = keyManagement(stores, values.env, context);
+      const updated = await management.update(id, { plan, ...enterprise }, "moved to another plan");
+      if (isKeyFailure(updated)) return failureOf(updated);
+      const plans = plansOf(input.valuesWith(await stores.settings.readSettings()));
+      const limits = limitsOf(updated, plans);
       const line = `Key ${id} is now on the ${plan} plan: ${formatLimits(limits)}.`;
-      await print(values.json ? json({ id, name: key.name, plan, limits }) : `${line}\n`);
+      await context.print(values.json ? json({ id, name: updated.name, plan, limits }) : `${line}\n`);
       return undefined;
     });
   },

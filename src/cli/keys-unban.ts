@@ -1,9 +1,12 @@
 import { storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import { formatOptionalTime } from "../contract/formatting.ts";
+import { isKeyFailure } from "../domain/key-management.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { unbanKey } from "./key-usage.ts";
-import { keyId, rejectInactive, withKey } from "./keys.ts";
-import { formatTime, json } from "./output.ts";
+import { failureOf, keyManagement, withKey } from "./keys.ts";
+import { json } from "./output.ts";
 
 const WITHOUT_VALKEY =
   "running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then";
@@ -12,21 +15,20 @@ export const keysUnban = defineCommand({
   name: "keys unban",
   summary: "End the ban of an API key",
   description:
-    "Ends the ban of a key and resets its strikes. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
+    "Ends the ban of a key and resets its strikes; its next ban is a first one again. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
   positionals: { ID: keyId },
   options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore keys unban 3"],
-  async run({ positionals: { ID: id }, values }, { clock, print }) {
+  async run({ positionals: { ID: id }, values }, context) {
     const storage = storageOf(values);
-    return withKey({ storage, id }, async (key, { keys }) => {
-      const now = clock.now();
-      const inactive = rejectInactive(key, now, "unbanned");
-      if (inactive) return inactive;
-      await keys.updateKey(id, { unbannedAt: now });
-      const unavailable = await unbanKey(storage, id, clock);
+    return withKey({ storage, id }, async (_key, stores) => {
+      const unbanned = await keyManagement(stores, values.env, context).unban(id);
+      if (isKeyFailure(unbanned)) return failureOf(unbanned);
+      const unavailable = await unbanKey(storage, id, context.clock);
       if (unavailable) return new Failure(`${unavailable.reason}; ${WITHOUT_VALKEY}`);
       const line = `Key ${id} is not banned and has no strikes.`;
-      await print(values.json ? json({ id, unbannedAt: formatTime(now) }) : `${line}\n`);
+      const unbannedAt = formatOptionalTime(unbanned.unbannedAt);
+      await context.print(values.json ? json({ id, unbannedAt }) : `${line}\n`);
       return undefined;
     });
   },

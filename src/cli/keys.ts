@@ -5,26 +5,17 @@ import { describeStorage, expectedUrl, pathsOf, type StorageConfig } from "../co
 import type { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Source, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import type { ValueType } from "../config/value-types.ts";
 import type { ApiKey, Environment } from "../domain/api-keys.ts";
+import { type KeyFailure, KeyManagement } from "../domain/key-management.ts";
+import type { ViewOptions } from "../domain/key-view.ts";
 import type { PlanName } from "../domain/plans.ts";
-import type { KeyStore, SettingsStore } from "../domain/ports.ts";
+import type { AuditStore, KeyStore, SettingsStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { Failure, type Outcome, type SavedSettings } from "./command.ts";
-import { formatTime } from "./output.ts";
-
-const KEY_ID = /^[1-9]\d{0,15}$/;
-
-/** A key's ID, never its secret: other users of the machine can read the arguments of a process. */
-export const keyId: ValueType<number> = {
-  placeholder: "ID",
-  expected: "the ID of a key, as petstore keys list shows it",
-  parse: (text) => (KEY_ID.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
-  format: String,
-};
+import { type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
 
 interface KeyStores {
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
 }
 
@@ -33,9 +24,9 @@ export async function withKeyStore<T>(
   storage: StorageConfig,
   work: (stores: KeyStores) => Promise<T>,
 ): Promise<T> {
-  const { keys, settings, close } = await openStores(storage);
+  const { close, ...stores } = await openStores(storage);
   try {
-    return await work({ keys, settings });
+    return await work(stores);
   } finally {
     await close();
   }
@@ -65,18 +56,26 @@ function noSuchKey(storage: StorageConfig, id: number): Failure {
   );
 }
 
-/** A revoked or expired key stays as it is. */
-export function rejectInactive(key: ApiKey, now: number, change: string): Failure | undefined {
-  const { id, revokedAt, expiresAt } = key;
-  if (revokedAt !== undefined) {
-    return new Failure(
-      `key ${id} was revoked at ${formatTime(revokedAt)} and cannot be ${change}; create a new key`,
-    );
-  }
-  if (expiresAt === undefined || now < expiresAt) return undefined;
-  return new Failure(
-    `key ${id} expired at ${formatTime(expiresAt)} and cannot be ${change}; create a new key`,
-  );
+/** Changes keys in the name of the user who runs the command. */
+export function keyManagement(
+  { keys }: Pick<KeyStores, "keys">,
+  environment: Environment,
+  { clock, user }: Pick<Context, "clock" | "user">,
+): KeyManagement {
+  const actor = { kind: "command line", ...(user !== undefined && { name: user }) } as const;
+  return new KeyManagement({ keys, clock, environment, actor });
+}
+
+export function failureOf(failure: KeyFailure): Failure | UsageError {
+  return failure.code === "invalid_field" ? new UsageError(failure.message) : new Failure(failure.message);
+}
+
+/** What the view of a key shows beside the key and its usage. */
+export async function keyDetails(
+  { keys }: KeyStores,
+  ids?: readonly number[],
+): Promise<Pick<ViewOptions, "secrets" | "lastUsed">> {
+  return { secrets: await keys.listSecrets(ids), lastUsed: new Map() };
 }
 
 type AddressValues = ValuesOf<typeof ADDRESS_OPTIONS> & { readonly env: Environment };

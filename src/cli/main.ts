@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
@@ -6,7 +7,8 @@ import type { Context, Outcome } from "./command.ts";
 import { createLog, type LogOptions } from "../log.ts";
 import { errorMessage, isBug, systemErrorField } from "./error-message.ts";
 import { runProgram } from "./program.ts";
-import { hangupIsIgnored, stopOnSignals } from "./signals.ts";
+import { Interrupted, readSecret } from "./secret-prompt.ts";
+import { EXIT_CODE, hangupIsIgnored, stopOnSignals } from "./signals.ts";
 
 /** Resolves when the text has left the process: an earlier exit would truncate a pipe at 64 KiB. */
 function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
@@ -28,6 +30,15 @@ function processStatus(): string {
 
 /** Of the log that the command has opened. */
 let logOptions: LogOptions = {};
+/** A container can run as a user that has no name. */
+function userName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    const uid = process.getuid?.();
+    return uid === undefined ? undefined : `user ${uid}`;
+  }
+}
 
 function createContext(): Context {
   return {
@@ -37,14 +48,19 @@ function createContext(): Context {
     warn: (line) => void writeError(line),
     isTerminal: process.stdout.isTTY,
     openLog: (options) => createLog((logOptions = options)),
-    stopSignal: () =>
-      stopOnSignals({
-        on: (signal, listener) => process.on(signal, listener),
-        exit: (code) => process.exit(code),
-        writeError,
-        elapsed: () => performance.now(),
-        ignoresHangup: () => hangupIsIgnored(processStatus()),
-      }),
+    user: userName(),
+    readSecret: (prompt) => readSecret(process.stdin, prompt),
+    stopSignal: (drainDelayMs) =>
+      stopOnSignals(
+        {
+          on: (signal, listener) => process.on(signal, listener),
+          exit: (code) => process.exit(code),
+          writeError,
+          elapsed: () => performance.now(),
+          ignoresHangup: () => hangupIsIgnored(processStatus()),
+        },
+        drainDelayMs,
+      ),
   };
 }
 
@@ -57,6 +73,7 @@ async function exitCode(run: () => Promise<Outcome>): Promise<number> {
   } catch (error) {
     // A reader that closes its end early, as `head` does, is not a failure.
     if (systemErrorField(error, "code") === "EPIPE") return 0;
+    if (error instanceof Interrupted) return EXIT_CODE.SIGINT;
     if (isBug(error)) await logUncaught(error);
     await writeError(errorMessage(error));
     return 1;

@@ -18,11 +18,6 @@ export function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** RFC 3339. */
-export function formatTime(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
 export function formatLimits({ perMinute, perDay }: Limits): string {
   const requests = perMinute === 1 ? "request" : "requests";
   return `${grouped(perMinute)} ${requests} per minute, ${grouped(perDay)} per day`;

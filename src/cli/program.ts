@@ -4,16 +4,28 @@ import { joined, quoted, UsageError } from "../config/usage-error.ts";
 import { checkVariables } from "../config/variables.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Arguments, parseArguments } from "./arguments.ts";
+import { audit } from "./audit.ts";
 import type { Command, Context, Outcome } from "./command.ts";
+import { adminTokenRoll } from "./admin-token-roll.ts";
+import { adminUrl } from "./admin-url.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys-create.ts";
+import { keysFind } from "./keys-find.ts";
 import { keysList } from "./keys-list.ts";
 import { keysRevoke } from "./keys-revoke.ts";
 import { keysRoll } from "./keys-roll.ts";
 import { keysSetPlan } from "./keys-set-plan.ts";
 import { keysShow } from "./keys-show.ts";
 import { keysUnban } from "./keys-unban.ts";
+import { keysUpdate } from "./keys-update.ts";
 import { openapi } from "./openapi.ts";
+import { ordersList } from "./pets-and-orders/orders-list.ts";
+import { ordersShow } from "./pets-and-orders/orders-show.ts";
+import { ordersUpdate } from "./pets-and-orders/orders-update.ts";
+import { petsDelete } from "./pets-and-orders/pets-delete.ts";
+import { petsList } from "./pets-and-orders/pets-list.ts";
+import { petsShow } from "./pets-and-orders/pets-show.ts";
+import { petsUpdate } from "./pets-and-orders/pets-update.ts";
 import { serve } from "./serve.ts";
 
 /** In the order of the overview. */
@@ -22,10 +34,22 @@ export const COMMANDS: readonly Command[] = [
   keysCreate,
   keysList,
   keysShow,
-  keysRevoke,
-  keysRoll,
+  keysFind,
+  keysUpdate,
   keysSetPlan,
+  keysRoll,
+  keysRevoke,
   keysUnban,
+  adminUrl,
+  adminTokenRoll,
+  petsList,
+  petsShow,
+  petsUpdate,
+  petsDelete,
+  ordersList,
+  ordersShow,
+  ordersUpdate,
+  audit,
   openapi,
 ];
 
@@ -45,9 +69,9 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
   const checked = checkVariables(parsed.flags, context.variables);
   if (checked instanceof UsageError) return checked;
   if ("port" in command.options) for (const warning of checked.warnings) context.warn(warning);
-  const { variables } = checked;
+  const { variables, envFileVariables } = checked;
   const words = command.name.split(" ").length;
-  return command.execute(positionals.slice(words), parsed.flags, { ...context, variables });
+  return command.execute(positionals.slice(words), parsed.flags, { ...context, variables, envFileVariables });
 }
 
 function startsWith(texts: readonly string[], start: readonly string[]): boolean {

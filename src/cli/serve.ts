@@ -1,12 +1,15 @@
 import { resolve } from "node:path";
+import { AdminListenError } from "../admin/listen-error.ts";
+import type { AdminListener } from "../admin/start-admin.ts";
+import type { App } from "../app.ts";
 import { type Config, configOf, describeStorage } from "../config/config.ts";
 import { SAVED_OPTIONS, SETTINGS } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
+import { shownSettings } from "../config/shown-settings.ts";
 import { plainTextConnections } from "../config/plain-text.ts";
 import { readTlsCredentials } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { BASE_PATH } from "../contract/operations.ts";
-import type { KeyStore, SettingsStore } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
 import type { LogDetails } from "../log-events.ts";
 import packageJson from "../../package.json" with { type: "json" };
@@ -36,10 +39,16 @@ export const serve = defineCommand({
     const config = configOf(values);
     const credentials = config.tls && readTlsCredentials(config.tls);
     if (credentials instanceof UsageError) return credentials;
-    const stopSignal = context.stopSignal();
+    const stopSignal = context.stopSignal(config.drainDelayMs);
     const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
     const { startApp } = await import("../app.ts");
-    const app = await startApp(config, { log }).catch((error: unknown) => listenFailure(error, config));
+    const shown = shownSettings(SETTINGS, values, {
+      source,
+      envFileVariables: context.envFileVariables ?? new Set(),
+    });
+    const app = await startApp(config, { log, shownSettings: shown }).catch((error: unknown) =>
+      listenFailure(error, config),
+    );
     if (app instanceof Failure) return app;
     let stoppingSince: number;
     try {
@@ -47,6 +56,7 @@ export const serve = defineCommand({
       const failure = await printStart(app, config, { ...context, log });
       if (failure) return failure;
       logPlainText(config, context.variables, log);
+      if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
       log.event("server.started", startDetails(config, app.url));
       log.event("server.stopping", { signal: await stopSignal });
       stoppingSince = performance.now();
@@ -58,11 +68,7 @@ export const serve = defineCommand({
   },
 });
 
-interface Served {
-  readonly url: string;
-  readonly keys: KeyStore;
-  readonly settings: SettingsStore;
-}
+type Served = Pick<App, "url" | "keys" | "settings" | "admin">;
 
 /** For the commands that show limits and URLs, which do without them. */
 async function saveSettings({ settings, url }: Served, saved: SavedSettings, log: Log): Promise<void> {
@@ -80,7 +86,7 @@ async function printStart(
   context: Pick<Context, "clock" | "print" | "isTerminal"> & { log: Log },
 ): Promise<Failure | undefined> {
   const firstKey = await createFirstKey(served, config, context);
-  const message = startMessage(config, served.url);
+  const message = startMessage(config, served, context);
   try {
     await context.print(firstKey ? `${message}${firstKey.deliver()}\n` : message);
   } catch (error) {
@@ -94,22 +100,30 @@ async function printStart(
   return undefined;
 }
 
-function startMessage(config: Config, url: string): string {
+function startMessage(config: Config, { url, admin }: Served, { isTerminal }: Pick<Context, "isTerminal">): string {
   const origin = url.slice(0, -BASE_PATH.length);
   const { data, rateLimits } = describeStorage(config);
   const rows = [
     ["  API", url],
     ["  Docs", `${origin}/docs`],
     ["  OpenAPI", `${origin}/openapi.json`],
+    ["  Admin", admin ? describeAdmin(admin, isTerminal) : "off"],
     ["  Data", data],
     ["  Rate limits", rateLimits],
   ];
   return `Petstore is serving ${config.environment}. Stop it with Ctrl-C.\n\n${columns(rows)}\n`;
 }
 
+/** Standard output that is not a terminal often becomes a log that others read, so it gets no token. */
+function describeAdmin({ url, signInUrl, tokenFile }: AdminListener, isTerminal: boolean): string {
+  if (isTerminal) return signInUrl;
+  return tokenFile === undefined ? url : `${url} (token in ${tokenFile})`;
+}
+
 function logPlainText(config: Config, variables: Variables, log: Log): void {
   for (const connection of plainTextConnections(config, variables)) {
     if (connection === "clients") log.event("connections.plain-text", { host: config.host });
+    else if (connection === "operators") log.event("admin.plain-text", { host: config.admin?.host });
     else log.event(connection === "database" ? "database.plain-text" : "valkey.plain-text");
   }
 }
@@ -129,9 +143,16 @@ function startDetails(config: Config, url: string): LogDetails<"server.started">
 
 /** The runtime's errors name neither the address nor a remedy. Rethrows every other error. */
 function listenFailure(error: unknown, { host, port }: Config): Failure {
+  if (error instanceof AdminListenError) {
+    const reason = listenReason(error.cause).replace(/--(?:port|host)/, "--admin-address");
+    return new Failure(`${error.message}: ${reason}`);
+  }
   if (!isListenError(error)) throw error;
-  const reason = LISTEN_REASONS[systemErrorField(error, "code") ?? "ENOTFOUND"] ?? errorMessage(error);
-  return new Failure(`cannot listen on ${host} port ${port}: ${reason}`);
+  return new Failure(`cannot listen on ${host} port ${port}: ${listenReason(error)}`);
+}
+
+function listenReason(error: unknown): string {
+  return LISTEN_REASONS[systemErrorField(error, "code") ?? "ENOTFOUND"] ?? errorMessage(error);
 }
 
 /** For an unknown host name the runtime reports "Failed to listen" without a code. */

@@ -1,4 +1,4 @@
-const EXIT_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+export const EXIT_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 export type StopSignal = keyof typeof EXIT_CODE;
 
 /** The process, or a fake one in tests. */
@@ -16,8 +16,11 @@ export interface SignalSource {
 const DUPLICATE_MS = 300;
 const STOP_TIMEOUT_MS = 9_500;
 
-/** Resolves with the first signal. A second signal, or the timeout after the first, exits at once. */
-export function stopOnSignals(source: SignalSource): Promise<StopSignal> {
+/**
+ * Resolves with the first signal. A second signal exits at once, and so does the timeout after the server has drained
+ * for `drainDelayMs`.
+ */
+export function stopOnSignals(source: SignalSource, drainDelayMs: number): Promise<StopSignal> {
   return new Promise((resolve) => {
     let firstAt: number | undefined;
     const stop = (signal: StopSignal) => {
@@ -29,7 +32,7 @@ export function stopOnSignals(source: SignalSource): Promise<StopSignal> {
       setTimeout(() => {
         source.writeError("requests in progress did not finish in time; stopping without them");
         source.exit(1);
-      }, STOP_TIMEOUT_MS).unref();
+      }, drainDelayMs + STOP_TIMEOUT_MS).unref();
       resolve(signal);
     };
     source.on("SIGINT", () => stop("SIGINT"));

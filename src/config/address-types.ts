@@ -21,6 +21,38 @@ export const host: ValueType<string> = {
 
 export const port = integer({ min: 0, max: 65_535 });
 
+/** Where a listener listens. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `off` means no listener. */
+export const listenAddress: ValueType<ListenAddress | "off"> = {
+  placeholder: "HOST:PORT",
+  expected: "a host and a port such as 127.0.0.1:8090 or [::1]:8090, or off",
+  parse: (text) => {
+    if (text === "off") return text;
+    const [, hostText = "", portText = ""] = /^(\[.*\]|[^:]*):(\d+)$/.exec(text) ?? [];
+    const address = { host: host.parse(hostText), port: port.parse(portText) };
+    return isComplete(address) ? address : undefined;
+  },
+  format: (value) => (value === "off" ? value : `${isIPv6(value.host) ? `[${value.host}]` : value.host}:${value.port}`),
+  hint: (text) => (port.parse(text) === undefined ? undefined : `127.0.0.1:${text}`),
+};
+
+function isComplete(address: { [F in keyof ListenAddress]: ListenAddress[F] | undefined }): address is ListenAddress {
+  return address.host !== undefined && address.port !== undefined;
+}
+
+/** A name without a port, in lower case. */
+export const hostname: ValueType<string> = {
+  placeholder: "NAME",
+  expected: "a host name without a port, such as admin.example.com",
+  parse: (text) => (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text) ? text.toLowerCase() : undefined),
+  format: (value) => value,
+};
+
 /** The URL of the API as clients see it. It always ends in BASE_PATH. */
 export const baseUrl: ValueType<string> = {
   placeholder: "URL",

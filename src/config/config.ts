@@ -5,6 +5,7 @@ import type { Environment } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, type Plans } from "../domain/plans.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
 import type { IpNetwork } from "../ip-address.ts";
+import { type ADMIN_OPTIONS, DEFAULT_ADMIN_PORT } from "./admin-options.ts";
 import {
   ADDRESS_OPTIONS,
   type BAN_OPTIONS,
@@ -41,6 +42,24 @@ export interface Config extends StorageConfig {
   readonly accessLog?: string;
   readonly plans: Plans;
   readonly ban: BanRules;
+  /** The listener for operators; undefined means none. */
+  readonly admin?: AdminConfig;
+}
+
+export interface AdminConfig {
+  readonly host: string;
+  /** 0 means any free port. */
+  readonly port: number;
+  /** Whether nobody asked for this address: if the port is taken, another one is used. */
+  readonly isDefault: boolean;
+  /** Names by which browsers may address it, in lower case. */
+  readonly hostnames: readonly string[];
+  /** Undefined means that it is made once and kept in `dataDir`. */
+  readonly token?: string;
+  /** A file with the token, which may change. */
+  readonly tokenFile?: string;
+  /** Whether /metrics responds without the token. */
+  readonly areMetricsPublic: boolean;
 }
 
 /** Where an environment stores its data and counts its rate limits. */
@@ -82,7 +101,24 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     ...(accessLog !== undefined && { accessLog }),
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banRulesOf(values),
+    ...adminOf(values),
   };
+}
+
+function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment }): Pick<Config, "admin"> {
+  const address = values["admin-address"];
+  if (address === "off") return {};
+  const token = values["admin-token"];
+  const tokenFile = values["admin-token-file"];
+  const admin: AdminConfig = {
+    ...(address ?? { host: "127.0.0.1", port: DEFAULT_ADMIN_PORT[values.env] }),
+    isDefault: address === undefined,
+    hostnames: values["admin-hostname"],
+    ...(token !== undefined && { token }),
+    ...(tokenFile !== undefined && { tokenFile }),
+    areMetricsPublic: values["metrics-public"],
+  };
+  return { admin };
 }
 
 export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS>): StorageConfig {
@@ -108,7 +144,13 @@ export function plansOf(values: ValuesOf<typeof PLAN_OPTIONS>): Plans {
 }
 
 export function banRulesOf(values: ValuesOf<typeof BAN_OPTIONS>): BanRules {
-  return { strikes: values["ban-strikes"], graceMs: values["ban-grace"], lengthMs: values["ban-length"] };
+  const lengthMs = values["ban-length"];
+  return {
+    strikes: values["ban-strikes"],
+    graceMs: values["ban-grace"],
+    lengthMs,
+    maxLengthMs: Math.max(lengthMs, values["ban-max-length"]),
+  };
 }
 
 /** The files of an environment; one server holds the lock. */
@@ -119,6 +161,8 @@ export function pathsOf({ dataDir, environment }: StorageConfig) {
     usageStore: `${path}-limits.db`,
     lock: `${path}.lock`,
     firstKey: `${path}-first-key`,
+    adminToken: `${path}-admin-token`,
+    adminUrl: `${path}-admin-url`,
   } as const;
 }
 
@@ -139,11 +183,16 @@ function withoutCredentials(url: string): string {
   return host + pathname.replace(/\/$/, "");
 }
 
-/** The URL of the API on a listener. One that listens on all addresses is reached over loopback. */
+/** The URL of the API on a listener. */
 export function listenUrl(host: string, port: number, { isTls = false } = {}): string {
+  return originOf({ host, port, isTls }) + BASE_PATH;
+}
+
+/** The origin of a listener. One that listens on all addresses is reached over loopback. */
+export function originOf({ host, port, isTls }: { host: string; port: number; isTls: boolean }): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   const authority = `${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`;
-  return `${isTls ? "https" : "http"}://${authority}${BASE_PATH}`;
+  return `${isTls ? "https" : "http"}://${authority}`;
 }
 
 export const DEFAULT_URL: Readonly<Record<Environment, string>> = {

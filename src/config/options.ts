@@ -1,25 +1,18 @@
 import { BASE_PATH } from "../contract/operations.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
-import { DEFAULT_PLANS, PLANS } from "../domain/plans.ts";
-import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
+import { DEFAULT_PLANS } from "../domain/plans.ts";
+import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
+import { ADMIN_OPTIONS } from "./admin-options.ts";
+import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
-import {
-  boolean,
-  choice,
-  directory,
-  duration,
-  file,
-  integer,
-  limitPair,
-  list,
-  requestCount,
-  text,
-} from "./value-types.ts";
+import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
+import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
 
 const SECOND = 1_000;
-const HOUR = 3_600 * SECOND;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /** Both environments run on one machine side by side. */
@@ -120,9 +113,14 @@ export const BAN_OPTIONS = {
     help: "Grace period after the first 429",
   },
   "ban-length": {
-    type: duration({ min: SECOND, max: 30 * DAY }),
+    type: duration({ min: SECOND, max: LONGEST_BAN_MS }),
     default: DEFAULT_BAN.lengthMs,
-    help: "Duration of a ban",
+    help: "Duration of a first ban; each further ban within 24 hours of the last one is twice as long as that one",
+  },
+  "ban-max-length": {
+    type: duration({ min: SECOND, max: LONGEST_BAN_MS }),
+    default: DEFAULT_BAN.maxLengthMs,
+    help: "Maximum duration of a ban; a value below --ban-length means --ban-length",
   },
 } as const satisfies Options;
 
@@ -135,6 +133,7 @@ export const SETTINGS = {
     help: "Timeout of a request to Valkey; after it, the server counts in its own process until Valkey responds",
   },
   ...ADDRESS_OPTIONS,
+  ...ADMIN_OPTIONS,
   "twin-url": {
     type: baseUrl,
     defaultText: "its default port on this machine",
@@ -158,7 +157,7 @@ export const SETTINGS = {
     help: "Maximum number of connections from one address (IPv6: one /64 network) that is not in --trust-proxy; 0 for no maximum",
   },
   "drain-delay": {
-    type: duration({ min: 0, max: 5 * SECOND }),
+    type: duration({ min: 0, max: 5 * MINUTE }),
     default: 0,
     help: "Time to keep serving after a stop signal, while /healthz responds 503 to load balancers",
   },
@@ -193,30 +192,16 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
-/** Further options of `petstore keys …`. */
-export const KEY_OPTIONS = {
-  name: { type: text("NAME", 100), help: "Purpose of the key, shown in lists" },
-  plan: { type: choice("PLAN", PLANS), help: "Plan of the key" },
-  "per-minute": {
-    type: requestCount,
-    help: "Requests per minute; only for the Enterprise plan, where it is required",
-  },
-  "per-day": {
-    type: requestCount,
-    help: "Requests per day; only for the Enterprise plan, where it is required",
-  },
-  expires: {
-    type: duration({ min: SECOND, max: 3_650 * DAY }),
-    defaultText: "never",
-    help: "Time from now until the key expires",
-  },
-  overlap: {
-    type: duration({ min: 0, max: 30 * DAY }),
-    default: DAY,
-    help: "Time for which the previous secrets stay valid",
-  },
-  json: { type: boolean, default: false, help: "Print JSON" },
-} as const satisfies Options;
-
-/** Every option. A flag means the same in every command. */
-export const OPTIONS = { ...SETTINGS, ...KEY_OPTIONS } as const;
+/**
+ * Every option. A flag means the same in every command that has it, but for the name and the status, which are those of
+ * a key, a pet or an order.
+ */
+export const OPTIONS = {
+  ...ORDER_LIST_OPTIONS,
+  ...PET_LIST_OPTIONS,
+  ...PET_UPDATE_OPTIONS,
+  ...SETTINGS,
+  ...KEY_OPTIONS,
+  ...KEY_FILTER_OPTIONS,
+  ...AUDIT_OPTIONS,
+} as const;

@@ -2,13 +2,14 @@ import { contains, parseIpAddress, parseIpNetwork } from "../ip-address.ts";
 import type { Config } from "./config.ts";
 import type { Variables } from "./parse-options.ts";
 
-export type PlainTextConnection = "clients" | "database" | "valkey";
+export type PlainTextConnection = "clients" | "operators" | "database" | "valkey";
 
 /** What travels unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
 export function plainTextConnections(config: Config, variables: Variables): PlainTextConnection[] {
-  const { host, tls, trustedProxies, databaseUrl, limitsUrls = [] } = config;
+  const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = config;
   const connections: PlainTextConnection[] = [];
   if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("clients");
+  if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("operators");
   if (databaseUrl !== undefined && isPlainPostgres(new URL(databaseUrl), variables["PGSSLMODE"])) {
     connections.push("database");
   }
@@ -28,7 +29,7 @@ function isPlainValkey({ hostname, protocol }: URL): boolean {
 
 const LOOPBACK = ["127.0.0.0/8", "::1"].flatMap((text) => parseIpNetwork(text) ?? []);
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const address = parseIpAddress(host.replace(/^\[(.*)\]$/, "$1"));
   return address !== undefined && LOOPBACK.some((network) => contains(network, address));

@@ -4,7 +4,7 @@ export class UsageError {
 }
 
 const MAX_QUOTED = 60;
-const API_KEY = /pet_(live|test)_\w+/g;
+const API_KEY = /pet_(live|test|admin)_[\w-]+/g;
 /** Up to the last @, because a password that is not encoded can contain anything. */
 const URL_WITH_USER = /([a-z][a-z\d+.-]*:\/\/)[^]*@/gi;
 const PASSWORD_PARAMETER = /([?&](?:\w*password|\w*secret|sslkey)=)[^&\s]*/gi;

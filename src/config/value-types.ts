@@ -1,3 +1,4 @@
+import type { TextRule } from "../domain/key-fields.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { joined } from "./usage-error.ts";
 
@@ -77,17 +78,25 @@ export const limitPair: ValueType<Limits> = {
   format: ({ perMinute, perDay }) => `${perMinute}/${perDay}`,
 };
 
-const NOT_ON_ONE_LINE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
-
-export function text(placeholder: string, maxLength: number): ValueType<string> {
+export function text(placeholder: string, { expected, isValid }: TextRule): ValueType<string> {
   return {
     placeholder,
-    expected: `1 to ${grouped(maxLength)} characters on one line, not all of them blank`,
-    parse: (text) =>
-      text.trim() !== "" && [...text].length <= maxLength && !NOT_ON_ONE_LINE.test(text) ? text : undefined,
+    expected,
+    parse: (text) => (isValid(text) ? text : undefined),
     format: (value) => value,
   };
 }
+
+const ADMIN_TOKEN = /^[!-~]{16,200}$/;
+
+/** What operators sign in with. */
+export const adminToken: ValueType<string> = {
+  placeholder: "TOKEN",
+  secret: true,
+  expected: "16 to 200 visible ASCII characters",
+  parse: (text) => (ADMIN_TOKEN.test(text) ? text : undefined),
+  format: (value) => value,
+};
 
 export const directory = path("DIR", "the path of a directory");
 export const file = path("FILE", "the path of a file");

@@ -7,6 +7,8 @@ import { quoted, quotedPath, UsageError } from "./usage-error.ts";
 export interface CheckedVariables {
   /** Those of the process, and those of --env-file that the process does not have. */
   readonly variables: Variables;
+  /** The names of those that are from the file. */
+  readonly envFileVariables: ReadonlySet<string>;
   readonly warnings: readonly string[];
 }
 
@@ -18,7 +20,11 @@ export function checkVariables(flags: Flags, variables: Variables): CheckedVaria
   const unknown = unknownVariable(own);
   if (unknown) return unknown;
   const isPortDropped = variables["PETSTORE_PORT"] && own["PETSTORE_PORT"] === undefined;
-  return { variables: { ...fileVariables, ...own }, warnings: isPortDropped ? [PORT_WARNING] : [] };
+  return {
+    variables: { ...fileVariables, ...own },
+    envFileVariables: new Set(Object.keys(fileVariables).filter((name) => own[name] === undefined)),
+    warnings: isPortDropped ? [PORT_WARNING] : [],
+  };
 }
 
 const COMMENT_OR_BLANK = /^\s*(?:#.*)?$/;

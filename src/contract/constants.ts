@@ -18,3 +18,4 @@ export const INVALID_KEY_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
 /** The documentation is not versioned: its path is not below the base path. */
 export const DOCS_PATH = "/docs";
+export const HEALTH_PATH = "/healthz";

@@ -7,7 +7,7 @@ import { Invalid, type Schema } from "./schema.ts";
  * list's name and that identifier. The checksum is not a secret. It rejects cursors of another list and mistyped ones,
  * and it is the same on every server.
  */
-export type ListName = "pets" | "orders";
+export type ListName = "pets" | "orders" | "keys" | "audit";
 
 const CHECKSUM_LENGTH = 7;
 const CURSOR = /^(?:0|[1-9a-z][0-9a-z]{0,12})[0-9a-z]{7}$/;
@@ -33,9 +33,12 @@ function parseBase36(digits: string): bigint {
   return high === "" ? low : BigInt(Number.parseInt(high, 36)) * 36n ** 7n + low;
 }
 
-export function cursorOf(list: ListName): Schema<bigint> {
+export function cursorOf(
+  list: ListName,
+  expected = 'a cursor from the rel="next" link of this list',
+): Schema<bigint> {
   return {
-    expected: 'a cursor from the rel="next" link of this list',
+    expected,
     json: { type: "string", description: "The position after the last item of the previous page; opaque" },
     read(value) {
       const after = typeof value === "string" ? decodeCursor(list, value) : undefined;

@@ -6,6 +6,13 @@ interface RateLimits {
   readonly perDay: number;
 }
 
+interface BanRules {
+  readonly strikes: number;
+  readonly graceMs: number;
+  readonly lengthMs: number;
+  readonly maxLengthMs: number;
+}
+
 /** The settings of a server that its documentation states. */
 export interface DocumentedSettings {
   /** The environment of the server that shows the documentation: examples use its URL and its keys. */
@@ -13,7 +20,7 @@ export interface DocumentedSettings {
   /** Base URLs, including the base path, without a trailing slash. */
   readonly servers: { readonly production: string; readonly staging: string };
   readonly plans: Readonly<Record<"free" | "pro" | "business" | "anonymous", RateLimits>>;
-  readonly ban: { readonly strikes: number; readonly graceMs: number; readonly lengthMs: number };
+  readonly ban: BanRules;
 }
 
 export function baseUrlOf({ servers, environment }: DocumentedSettings): string {

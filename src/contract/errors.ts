@@ -17,6 +17,7 @@ export const ERRORS = {
     status: 401,
     meaning: "The API key is mistyped, revoked, expired or from another environment.",
   },
+  read_only_key: { status: 403, meaning: "The API key may only read: it may use `GET` and `HEAD`." },
   not_found: { status: 404, meaning: "The path does not exist." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "Your API key has no order with this identifier." },
@@ -115,6 +116,11 @@ export const MISSING_API_KEY = rejection(
 export const INVALID_API_KEY = rejection(
   "invalid_api_key",
   "Invalid API key. It is mistyped, revoked, expired or from another environment.",
+);
+
+export const READ_ONLY_KEY = rejection(
+  "read_only_key",
+  "This API key is read-only. Use GET or HEAD, or a key with write access.",
 );
 
 export const NOT_FOUND = rejection(

@@ -35,3 +35,13 @@ export function longDate(date: Date): string {
     timeZone: "UTC",
   });
 }
+
+/** RFC 3339, of milliseconds since the epoch. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Null without a time, for JSON. */
+export function formatOptionalTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : formatTime(ms);
+}

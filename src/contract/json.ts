@@ -42,6 +42,21 @@ function integerOf(literal: string): bigint | undefined {
 /** `rawJSON` is ES2026 and newer than the type library. */
 const modernJson = JSON as JSON & { rawJSON(text: string): unknown };
 
+type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
+/** `context` is ES2026 too. */
+const parseWithSource: (text: string, reviver: Reviver) => unknown = JSON.parse;
+
+/** Any JSON value with exact integers; undefined if the text is not JSON. For bodies of clients that are trusted. */
+export function parseJson(text: string): unknown {
+  try {
+    return parseWithSource(text, (_key, value, context) =>
+      typeof value === "number" && context?.source !== undefined ? parseNumber(context.source) : value,
+    );
+  } catch {
+    return undefined;
+  }
+}
+
 /** JSON in which bigints are integers. For documents; resources that are sent often have their own encoders. */
 export function toJson(value: unknown, indent = 0): string {
   return JSON.stringify(value, rawBigint, indent);

@@ -54,7 +54,13 @@ export const COMMON_ERRORS = [
   "unavailable",
 ] as const satisfies readonly ErrorCode[];
 
-const BODY_ERRORS = ["invalid_json", "invalid_body", "body_too_large", "unsupported_media_type"] as const;
+const WRITE_ERRORS = [
+  "read_only_key",
+  "invalid_json",
+  "invalid_body",
+  "body_too_large",
+  "unsupported_media_type",
+] as const;
 const IDEMPOTENCY_ERRORS = ["invalid_parameter", "idempotency_conflict", "idempotency_key_reused"] as const;
 
 const limit = queryInteger(PAGE_LIMIT);
@@ -105,7 +111,7 @@ export const OPERATIONS = {
       of: Pet,
       headers: ["Location", "Idempotent-Replayed"],
     },
-    errors: [...BODY_ERRORS, ...IDEMPOTENCY_ERRORS],
+    errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
   },
   getPet: {
     method: "GET",
@@ -157,7 +163,7 @@ export const OPERATIONS = {
       of: Order,
       headers: ["Location", "Idempotent-Replayed"],
     },
-    errors: [...BODY_ERRORS, ...IDEMPOTENCY_ERRORS, "pet_not_found", "pet_not_available"],
+    errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS, "pet_not_found", "pet_not_available"],
   },
   getOrder: {
     method: "GET",
@@ -180,7 +186,7 @@ export const OPERATIONS = {
     identifier: ORDER_ID,
     body: OrderUpdate,
     success: { status: 200, description: "The updated order", body: "one", of: Order, headers: [] },
-    errors: [...BODY_ERRORS, "order_not_found", "order_closed"],
+    errors: [...WRITE_ERRORS, "order_not_found", "order_closed"],
   },
 } as const satisfies Record<string, Operation>;
 

@@ -1,12 +1,13 @@
 import { NAME_MAX_LENGTH } from "./constants.ts";
 import { type Infer, int64, object, oneOf, text } from "./schema.ts";
 
-export const PetStatus = oneOf(["available", "pending", "sold"], {
+export const PET_STATUSES = ["available", "pending", "sold"] as const;
+export const PetStatus = oneOf(PET_STATUSES, {
   description: "Availability of the pet",
 });
 export type PetStatus = Infer<typeof PetStatus>;
 
-const newPetFields = {
+export const petFields = {
   name: text(NAME_MAX_LENGTH, { description: "The pet's name", examples: ["Rex"] }),
   categoryId: int64({
     description: "Identifier of the category the pet belongs to; any int64",
@@ -15,7 +16,7 @@ const newPetFields = {
 };
 
 export const NewPet = object({
-  required: newPetFields,
+  required: petFields,
   optional: { status: PetStatus },
   json: { description: "A pet to add. Unknown fields are ignored." },
 });
@@ -24,7 +25,7 @@ export type NewPet = Infer<typeof NewPet>;
 export const Pet = object({
   required: {
     id: int64({ description: "Unique identifier assigned by the service on creation", examples: [1] }),
-    ...newPetFields,
+    ...petFields,
   },
   optional: { status: PetStatus },
   json: {
@@ -33,7 +34,8 @@ export const Pet = object({
 });
 export type Pet = Infer<typeof Pet>;
 
-export const OrderStatus = oneOf(["placed", "completed", "cancelled"], {
+export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
+export const OrderStatus = oneOf(ORDER_STATUSES, {
   description: "Status of the order",
 });
 export type OrderStatus = Infer<typeof OrderStatus>;
@@ -43,23 +45,26 @@ const petId = int64({ description: "Identifier of the pet", examples: [1] });
 export const NewOrder = object({ required: { petId }, json: { description: "An order to place." } });
 export type NewOrder = Infer<typeof NewOrder>;
 
+export const FINAL_ORDER_STATUSES = ["completed", "cancelled"] as const;
 export const OrderUpdate = object({
-  required: { status: oneOf(["completed", "cancelled"], { description: "The final status of the order" }) },
+  required: { status: oneOf(FINAL_ORDER_STATUSES, { description: "The final status of the order" }) },
   json: { description: "The final status of an order." },
 });
 export type OrderUpdate = Infer<typeof OrderUpdate>;
 
+export const orderFields = {
+  id: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
+  petId,
+  status: OrderStatus,
+  createdAt: text(40, {
+    format: "date-time",
+    description: "When the order was placed (RFC 3339, UTC)",
+    examples: ["2026-11-15T09:30:00.000Z"],
+  }),
+};
+
 export const Order = object({
-  required: {
-    id: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
-    petId,
-    status: OrderStatus,
-    createdAt: text(40, {
-      format: "date-time",
-      description: "When the order was placed (RFC 3339, UTC)",
-      examples: ["2026-11-15T09:30:00.000Z"],
-    }),
-  },
+  required: orderFields,
   json: { description: "An order for one pet. It belongs to the API key that placed it." },
 });
 export type Order = Infer<typeof Order>;

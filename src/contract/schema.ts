@@ -1,5 +1,5 @@
 import { grouped } from "./formatting.ts";
-import { INT64_MAX, INT64_MIN, INT64_RANGE, isInt64 } from "./json.ts";
+import { INT64_MAX, INT64_MIN, INT64_RANGE, isInt64, parseIdentifier } from "./json.ts";
 
 /** JSON Schema (2020-12) as OpenAPI 3.1 embeds it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -71,6 +71,114 @@ function hasAtMostCodePoints(value: string, max: number): boolean {
   return value.length <= max * 2 && [...value].length <= max;
 }
 
+const ONE_LINE = "^(?=.*\\S)[^\\p{Cc}\\p{Zl}\\p{Zp}]*$";
+const NOT_ON_ONE_LINE = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+/** As `text`, on one line. */
+export function line(max: number, json: JsonSchema = {}): Schema<string> {
+  const expected = `a string of 1 to ${grouped(max)} characters on one line that is not blank`;
+  const shape = { type: "string", minLength: 1, maxLength: max, pattern: ONE_LINE, ...json };
+  return simple(expected, shape, (value) => {
+    if (typeof value !== "string" || NOT_ON_ONE_LINE.test(value)) return undefined;
+    return isValidText(value) && hasAtMostCodePoints(value, max) ? value : undefined;
+  });
+}
+
+/** RFC 3339 with an offset; the seconds may have a fraction. */
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** A time as RFC 3339 writes it. */
+export function dateTime(json: JsonSchema = {}): Schema<string> {
+  const expected = "a time such as 2026-11-15T09:30:00Z (RFC 3339)";
+  return simple(expected, { type: "string", format: "date-time", ...json }, (value) =>
+    typeof value === "string" && DATE_TIME.test(value) && isOnCalendar(value) ? value : undefined,
+  );
+}
+
+/** `Date` takes 30 February for 2 March. */
+function isOnCalendar(time: string): boolean {
+  const day = time.slice(0, 10);
+  const midnight = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(Date.parse(time)) && midnight.toISOString().startsWith(day);
+}
+
+export function boolean(json: JsonSchema = {}): Schema<boolean> {
+  return simple("true or false", { type: "boolean", ...json }, (value) =>
+    typeof value === "boolean" ? value : undefined,
+  );
+}
+
+/** An integer that a double represents exactly. */
+export function integer({ min, max, ...json }: { min: number; max: number } & JsonSchema): Schema<number> {
+  const shape = { type: "integer", minimum: min, maximum: max, ...json };
+  return simple(`an integer from ${grouped(min)} to ${grouped(max)}`, shape, (value) => {
+    if (typeof value !== "number" || !Number.isSafeInteger(value)) return undefined;
+    return value >= min && value <= max ? value : undefined;
+  });
+}
+
+/** Zero or more, also a fraction. */
+export function quantity(json: JsonSchema = {}): Schema<number> {
+  return simple("a number from 0 on", { type: "number", minimum: 0, ...json }, (value) =>
+    typeof value === "number" && value >= 0 && value < Infinity ? value : undefined,
+  );
+}
+
+export function nullable<T>(schema: Schema<T>, json: JsonSchema = {}): Schema<T | null> {
+  return {
+    json: { anyOf: [schema.json, { type: "null" }], ...json },
+    expected: `${schema.expected}, or null`,
+    read: (value) => (value === null ? null : schema.read(value)),
+  };
+}
+
+interface ArrayOptions {
+  readonly max?: number;
+  readonly areUnique?: true;
+  readonly json?: JsonSchema;
+}
+
+export function array<T>(item: Schema<T>, options: ArrayOptions = {}): Schema<readonly T[]> {
+  const { max = Infinity, areUnique = false, json = {} } = options;
+  const bound = max === Infinity ? "" : ` of at most ${grouped(max)}`;
+  const expected = `an array${bound}${areUnique ? " different items" : " items"}`;
+  const shape = {
+    type: "array",
+    items: item.json,
+    ...(max < Infinity && { maxItems: max }),
+    ...(areUnique && { uniqueItems: true }),
+    ...json,
+  };
+  return {
+    json: shape,
+    expected,
+    read(value) {
+      if (!Array.isArray(value) || value.length > max) return invalid(expected);
+      if (areUnique && new Set(value).size < value.length) return invalid(expected);
+      const items: T[] = [];
+      for (const [index, element] of value.entries()) {
+        const result = item.read(element);
+        if (result instanceof Invalid) return new Invalid(problemsOf(`[${index}]`, result));
+        items.push(result);
+      }
+      return items;
+    },
+  };
+}
+
+/** An object as the value of a field. */
+export function nested<T>(schema: ObjectSchema<T>): Schema<T> {
+  return {
+    json: schema.json,
+    expected: schema.expected,
+    read(value) {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) return invalid(schema.expected);
+      const result = schema.read(value);
+      return result instanceof Invalid ? new Invalid(result.problems.map((problem) => `.${problem}`)) : result;
+    },
+  };
+}
+
 /** A positive decimal integer in a query string: no sign, no leading zero. */
 export function queryInteger(options: { min: number; max: number; default: number }): Schema<number> {
   const { min, max } = options;
@@ -79,6 +187,14 @@ export function queryInteger(options: { min: number; max: number; default: numbe
     if (typeof value !== "string" || !/^[1-9]\d{0,8}$/.test(value)) return undefined;
     const number = Number(value);
     return number >= min && number <= max ? number : undefined;
+  });
+}
+
+/** An identifier in a query string: decimal, within int64. */
+export function queryIdentifier(json: JsonSchema = {}): Schema<bigint> {
+  return simple(`a decimal integer ${INT64_RANGE}`, int64(json).json, (value) => {
+    const identifier = typeof value === "string" ? parseIdentifier(value) : undefined;
+    return identifier === undefined ? undefined : BigInt(identifier);
   });
 }
 
@@ -132,7 +248,10 @@ export function object<R extends Fields, O extends Fields = Record<never, never>
   };
 }
 
+/** A problem of an inner value begins with its path: `.perMinute must be …`, `[2] must be …`. */
+const INNER = /^[.[]/;
+
 /** The problems of a field or parameter, each with its name in front. */
 export function problemsOf(name: string, { problems }: Invalid): string[] {
-  return problems.map((problem) => `${name} ${problem}`);
+  return problems.map((problem) => (INNER.test(problem) ? name + problem : `${name} ${problem}`));
 }

@@ -7,13 +7,22 @@ import type { PlanName } from "./plans.ts";
 export const ENVIRONMENTS = ["production", "staging"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
+/** A key with the access `read` may GET and HEAD, and nothing else. */
+export const ACCESS_LEVELS = ["read", "write"] as const;
+export type Access = (typeof ACCESS_LEVELS)[number];
+
 /** What an operator sees of a key: everything but its secrets. Times are milliseconds since the epoch. */
 export interface ApiKey {
   readonly id: number;
   readonly name: string;
+  /** An email address or a reference. */
+  readonly owner?: string;
+  readonly notes?: string;
+  readonly labels: readonly string[];
   readonly plan: PlanName;
   /** Enterprise only: the key's own numbers. */
   readonly limits?: Limits;
+  readonly access: Access;
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;
@@ -21,7 +30,25 @@ export interface ApiKey {
   readonly unbannedAt?: number;
 }
 
-export type NewKey = Pick<ApiKey, "name" | "plan" | "limits" | "createdAt" | "expiresAt">;
+/** Without `labels` there are none; without `access` it is `write`. */
+export type NewKey = Pick<ApiKey, "name" | "plan" | "limits" | "createdAt" | "expiresAt"> &
+  Partial<Pick<ApiKey, "owner" | "notes" | "labels" | "access">>;
+
+/** What an operator sees of a secret. Secrets of earlier releases have neither hint nor time of creation. */
+export interface KeySecret {
+  /** The prefix, the first four and the last four characters: `pet_live_aB3d…x9Kq`. */
+  readonly hint?: string;
+  readonly createdAt?: number;
+  /** Set on a secret that was rolled: from then on only its successor works. */
+  readonly validUntil?: number;
+}
+
+/** What is stored of a new secret. */
+export interface NewSecret {
+  /** SHA-256, in hexadecimal. */
+  readonly hash: string;
+  readonly hint: string;
+}
 
 /** A secret that was found, and the key it opens. */
 export interface Credential {
@@ -64,6 +91,18 @@ function checksum(text: string): string {
 export function isWellFormedSecret(text: string, environment: Environment): boolean {
   if (!SECRET.test(text) || !text.startsWith(SECRET_PREFIX[environment])) return false;
   return checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
+}
+
+const HINT_LENGTH = 4;
+
+/** Tells the secrets of an operator apart, and leaves 130 of the 178 bits unknown. */
+export function hintOf(secret: string): string {
+  const start = secret.lastIndexOf("_") + 1 + HINT_LENGTH;
+  return `${secret.slice(0, start)}…${secret.slice(-HINT_LENGTH)}`;
+}
+
+export function toNewSecret(secret: string): NewSecret {
+  return { hash: hashSecret(secret), hint: hintOf(secret) };
 }
 
 export function hashSecret(secret: string): string {

@@ -1,8 +1,13 @@
+export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
+
 /** Who made a change. `name` tells more: the user of the machine, the address of the browser, the name of the server. */
 export interface Actor {
-  readonly kind: "console" | "command line" | "admin API" | "server";
+  readonly kind: (typeof ACTOR_KINDS)[number];
   readonly name?: string;
 }
+
+/** Who makes a change, and when (milliseconds since the epoch). */
+export type Attribution = Pick<NewAuditEntry, "actor" | "at">;
 
 export const AUDIT_ACTIONS = [
   "key.created",
@@ -21,12 +26,14 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
+export const AUDIT_TARGET_KINDS = ["key", "pet", "order"] as const;
+
 export interface AuditTarget {
-  readonly kind: "key" | "pet" | "order";
+  readonly kind: (typeof AUDIT_TARGET_KINDS)[number];
   readonly id: bigint;
 }
 
-/** Values of the fields that changed. Never a secret or its hash. */
+/** Values of the fields that changed; null where there is none. Times are RFC 3339. Never a secret or its hash. */
 export type AuditedValues = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
 /** Times are milliseconds since the epoch. */
@@ -52,7 +59,7 @@ export interface AuditQuery {
   readonly since?: number;
   /** Before this time. */
   readonly until?: number;
-  /** Only entries with a smaller identifier: for the next page. */
+  /** Only entries that follow the one with this identifier: for the next page. */
   readonly before?: bigint;
   readonly limit: number;
 }

@@ -1,6 +1,6 @@
 import type { OrderUpdate, PetStatus } from "../contract/resources.ts";
 
-/** A pet changes its status only when it is ordered and when its order is completed or cancelled. */
+/** A pet changes its status when it is ordered, when its order is completed or cancelled, and by corrections. */
 export const STATUS_WHEN_ORDERED: PetStatus = "pending";
 export const STATUS_AFTER: Record<OrderUpdate["status"], PetStatus> = {
   completed: "sold",

@@ -1,10 +1,11 @@
 import type { Rejection } from "../contract/errors.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/resources.ts";
 import type { Awaitable } from "./awaitable.ts";
-import type { AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
-import type { ApiKey, Credential, NewKey } from "./api-keys.ts";
+import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
+import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
+import type { CorrectionRejection, OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
 import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
-import type { HourlyCounts, UsageQuery, UsageRow } from "./usage-history.ts";
+import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
 
 /** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
 export interface Clock {
@@ -90,8 +91,38 @@ export interface Store {
 }
 
 /**
+ * What operators do with pets and orders beyond the API: see the orders of all keys, and correct mistakes. Every write
+ * is one transaction with its audit entry, and its promise resolves after that transaction is durable. A change that
+ * leaves everything as it is has no audit entry. Every method throws Unavailable while the database cannot be used.
+ */
+export interface OperatorStore {
+  /** Newest first. The first page and the last cost the same. */
+  listOrders(query: OrderQuery): Awaitable<Page<OrderWithKey>>;
+  getOrder(id: bigint): Awaitable<OrderWithKey | undefined>;
+  /** Completes or cancels an order of any key and makes its pet sold or available. */
+  updateOrder(
+    id: bigint,
+    status: OrderUpdate["status"],
+    by: Attribution,
+  ): Promise<OrderWithKey | Rejection<"order_not_found" | "order_closed">>;
+
+  /** A pet with a placed order keeps its status. */
+  updatePet(
+    id: bigint,
+    change: PetChange,
+    by: Attribution,
+  ): Promise<Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_ordered">>;
+  /** Returns the pet as it was. A pet that has ever been ordered is not deleted. */
+  deletePet(
+    id: bigint,
+    by: Attribution,
+  ): Promise<Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_has_orders">>;
+}
+
+/**
  * API keys. Every change increments the revision. Revisions become visible in ascending order, so a reader that asks
- * for the changes since the last revision it saw misses none.
+ * for the changes since the last revision it saw misses none. Every change writes its audit entry in its own
+ * transaction.
  */
 export interface KeyStore {
   /** Looks up the SHA-256 (hex) of a secret; secrets are not stored. Expired and revoked keys are returned as well. */
@@ -99,16 +130,21 @@ export interface KeyStore {
   /** What changed after the given revision. Servers poll it several times a second. */
   changesSince(revision: number): Awaitable<KeyChanges>;
 
-  createKey(key: NewKey, secretHash: string): Promise<ApiKey>;
+  createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey>;
   /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
-  createFirstKey(key: NewKey, secretHash: string): Promise<ApiKey | undefined>;
+  createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined>;
   /** Oldest first. */
   listKeys(): Awaitable<readonly ApiKey[]>;
   getKey(id: number): Awaitable<ApiKey | undefined>;
+  /** The secrets of each of the keys, newest first, those that no longer work too; of all keys if none are given. */
+  listSecrets(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>>;
   /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */
-  addSecret(id: number, secretHash: string, overlapEndsAt: number): Promise<void>;
-  /** Changes the given fields. A change to a plan other than Enterprise removes the key's own limits. */
-  updateKey(id: number, change: KeyChange): Promise<void>;
+  addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void>;
+  /**
+   * Changes the given fields and returns the key. A change to a plan other than Enterprise removes the key's own
+   * limits. A change that leaves every field as it is has no audit entry.
+   */
+  updateKey(id: number, change: KeyChange, by: Attribution): Promise<ApiKey>;
 }
 
 export interface KeyChanges {
@@ -119,7 +155,14 @@ export interface KeyChanges {
   readonly unbanned: readonly ApiKey[];
 }
 
-export type KeyChange = Partial<Pick<ApiKey, "plan" | "limits" | "revokedAt" | "unbannedAt">>;
+/** Null removes the value. */
+export type KeyChange = Partial<
+  Pick<ApiKey, "name" | "labels" | "plan" | "limits" | "access" | "revokedAt" | "unbannedAt">
+> & {
+  readonly owner?: string | null;
+  readonly notes?: string | null;
+  readonly expiresAt?: number | null;
+};
 
 /** The settings of the server that started last, as text by name, for the commands that show them. */
 export interface SettingsStore {
@@ -136,16 +179,18 @@ export interface AuditStore {
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>>;
 }
 
-/** Requests by key, operation and hour, of all servers on the database. */
+/** Requests by key, operation and hour or day, of all servers on the database. */
 export interface UsageHistoryStore {
-  /** Adds all of the counts or none. */
-  addUsage(counts: readonly HourlyCounts[]): Promise<void>;
-  /** In order of the interval, the key and the operation. Intervals without requests have no row. */
+  /** Adds all of the counts or none, to the hour and to its day. Adds nothing if the batch was added before. */
+  addUsage(batch: UsageBatch): Promise<void>;
+  /** In order of the interval and the operation. Intervals without requests have no row. */
   readUsage(query: UsageQuery): Awaitable<readonly UsageRow[]>;
+  /** The sums of each key that was used in the period, those with the most requests first. */
+  usageByKey(query: KeyTotalsQuery): Awaitable<readonly KeyTotals[]>;
   /** When each of the keys was last used, in milliseconds since the epoch; all keys if none are given. */
   lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
-  /** Deletes hours before 35 days ago and days before 400 days ago. */
-  deleteOldUsage(now: number): Promise<void>;
+  /** Deletes some of the hours before 35 days ago and of the days before 400 days ago; returns whether there are more. */
+  deleteOldUsage(now: number): Promise<boolean>;
 }
 
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */

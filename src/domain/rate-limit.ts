@@ -22,10 +22,29 @@ export interface BanRules {
   readonly strikes: number;
   /** Requests rejected this soon after the first rejection are no strikes: they may have been in flight already. */
   readonly graceMs: number;
+  /** The length of a first ban. A ban within 24 hours of the end of the last one is twice as long as that one. */
   readonly lengthMs: number;
+  /** No ban is longer; at least `lengthMs`. */
+  readonly maxLengthMs: number;
 }
 
-export const DEFAULT_BAN: BanRules = { strikes: 10, graceMs: 1_000, lengthMs: 300_000 };
+export const DEFAULT_BAN: BanRules = {
+  strikes: 10,
+  graceMs: 1_000,
+  lengthMs: 300_000,
+  maxLengthMs: 2_400_000,
+};
+
+/** The longest that a server can be set to. */
+export const LONGEST_BAN_MS = 30 * DAY_MS;
+
+export interface Ban {
+  readonly bannedAt: number;
+  readonly bannedUntil: number;
+}
+
+/** Called once for each new ban, by the server that decided it. */
+export type OnBan = (keyId: number, ban: Ban) => void;
 
 /** How long a request waits for a decision of a shared rate limiter before its own process decides. */
 export const DEFAULT_DECISION_TIMEOUT_MS = 25;
@@ -45,6 +64,10 @@ export interface Usage {
   /** When the current ban began and ends, or NEVER. */
   bannedAt: number;
   bannedUntil: number;
+  /** When the last ban ended, for 24 hours, or NEVER. A new ban takes its place. */
+  lastBanEndedAt: number;
+  /** How long the last ban was, or 0. */
+  lastBanMs: number;
 }
 
 export const NEVER = -1;
@@ -63,7 +86,14 @@ export interface Decision {
 }
 
 export function newUsage(): Usage {
-  return { minute: newWindow(), day: newWindow(), bannedAt: NEVER, bannedUntil: NEVER };
+  return {
+    minute: newWindow(),
+    day: newWindow(),
+    bannedAt: NEVER,
+    bannedUntil: NEVER,
+    lastBanEndedAt: NEVER,
+    lastBanMs: 0,
+  };
 }
 
 function newWindow(): Window {
@@ -87,7 +117,8 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
   // The strike goes to the exhausted window that closes last.
   if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
     usage.bannedAt = now;
-    usage.bannedUntil = now + rules.lengthMs;
+    usage.bannedUntil = now + nextBanMs(usage, rules);
+    clearLastBan(usage);
     return bannedDecision(usage, limits, now);
   }
   return decision("limited", usage, limits, secondsUntil(Math.max(dayEnds, minuteEnds), now));
@@ -129,8 +160,9 @@ export function expire(usage: Usage, now: number, rules?: BanRules): void {
     usage.bannedUntil -= usage.bannedAt - now;
     usage.bannedAt = now;
   }
-  if (rules) usage.bannedUntil = Math.min(usage.bannedUntil, usage.bannedAt + rules.lengthMs);
-  if (now >= usage.bannedUntil) clearBan(usage);
+  if (rules) usage.bannedUntil = Math.min(usage.bannedUntil, usage.bannedAt + rules.maxLengthMs);
+  if (usage.bannedUntil !== NEVER && now >= usage.bannedUntil) endBan(usage);
+  expireLastBan(usage, now);
 }
 
 function expireWindow(window: Window, lengthMs: number, now: number): void {
@@ -141,9 +173,30 @@ function expireWindow(window: Window, lengthMs: number, now: number): void {
   clearStrikes(window);
 }
 
+function endBan(usage: Usage): void {
+  usage.lastBanEndedAt = usage.bannedUntil;
+  usage.lastBanMs = usage.bannedUntil - usage.bannedAt;
+  clearBan(usage);
+}
+
+function expireLastBan(usage: Usage, now: number): void {
+  if (usage.lastBanEndedAt === NEVER) return;
+  if (usage.lastBanEndedAt > now) usage.lastBanEndedAt = now;
+  if (now >= usage.lastBanEndedAt + DAY_MS) clearLastBan(usage);
+}
+
+function nextBanMs({ lastBanMs }: Usage, { lengthMs, maxLengthMs }: BanRules): number {
+  return Math.max(lengthMs, Math.min(2 * lastBanMs, maxLengthMs));
+}
+
 function clearBan(usage: Usage): void {
   usage.bannedAt = NEVER;
   usage.bannedUntil = NEVER;
+}
+
+function clearLastBan(usage: Usage): void {
+  usage.lastBanEndedAt = NEVER;
+  usage.lastBanMs = 0;
 }
 
 function clearStrikes(window: Window): void {
@@ -205,9 +258,13 @@ function secondsUntil(end: number, now: number): number {
   return Math.max(1, Math.ceil((end - now) / 1000));
 }
 
-/** Ends a ban that began at or before `at`, and clears the strikes of windows that first rejected by then. */
+/**
+ * Ends a ban that began at or before `at`, forgets the last one if it began by then, and clears the strikes of windows
+ * that first rejected by then.
+ */
 export function unban(usage: Usage, at: number): void {
   if (usage.bannedAt <= at) clearBan(usage);
+  if (usage.lastBanEndedAt - usage.lastBanMs <= at) clearLastBan(usage);
   if (usage.minute.firstRejectedAt <= at) clearStrikes(usage.minute);
   if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
 }
@@ -218,14 +275,23 @@ export function shift(usage: Usage, byMs: number): void {
     window.openedAt += byMs;
     if (window.firstRejectedAt !== NEVER) window.firstRejectedAt += byMs;
   }
+  if (usage.lastBanEndedAt !== NEVER) usage.lastBanEndedAt += byMs;
   if (usage.bannedAt === NEVER) return;
   usage.bannedAt += byMs;
   usage.bannedUntil += byMs;
 }
 
-/** Whether both windows and the ban are over: no decision changes when this usage is deleted. */
-export function isExpired({ minute, day, bannedUntil }: Usage, now: number): boolean {
-  return isClosed(minute, MINUTE_MS, now) && isClosed(day, DAY_MS, now) && now >= bannedUntil;
+/**
+ * Whether both windows are closed, and the ban has been over for so long that it makes the next one no longer: no
+ * decision changes when this usage is deleted.
+ */
+export function isExpired(usage: Usage, now: number): boolean {
+  const banEndsAt = Math.max(usage.bannedUntil, usage.lastBanEndedAt);
+  return (
+    isClosed(usage.minute, MINUTE_MS, now) &&
+    isClosed(usage.day, DAY_MS, now) &&
+    (banEndsAt === NEVER || now >= banEndsAt + DAY_MS)
+  );
 }
 
 function isClosed(window: Window, lengthMs: number, now: number): boolean {

@@ -1,4 +1,9 @@
-import type { OperationId } from "../contract/operations.ts";
+import { type OperationId, OPERATIONS } from "../contract/operations.ts";
+import { DAY_MS } from "./rate-limit.ts";
+
+export const HOUR_MS = 3_600_000;
+export const HOURLY_USAGE_DAYS = 35;
+export const DAILY_USAGE_DAYS = 400;
 
 /** Requests of one API key. */
 export interface RequestCounts {
@@ -15,26 +20,54 @@ export interface RequestCounts {
 /** A request that is rejected before it is routed, or whose path is unknown, has no operation. */
 export type CountedOperation = OperationId | "none";
 
-/** Counts of one key in one hour, to be added to those that are stored. */
-export interface HourlyCounts extends RequestCounts {
-  readonly keyId: number;
-  readonly operation: CountedOperation;
-  /** The start of the hour (UTC), in milliseconds since the epoch. */
-  readonly hour: number;
-  /** When the key was last used in that hour, in milliseconds since the epoch. */
-  readonly lastUsedAt: number;
+/** In the order in which they are listed. */
+export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[];
+
+/** The rate limiter decides before a request is routed, so an operation has no limited and no banned requests. */
+export interface OperationCounts extends Pick<RequestCounts, "admitted" | "errors"> {
+  readonly operation: OperationId;
 }
 
-export type UsageInterval = "hour" | "day";
+/** Requests of one key in one hour, to be added to those that are stored. */
+export interface KeyCounts extends RequestCounts {
+  readonly keyId: number;
+  /** In milliseconds since the epoch. */
+  readonly lastUsedAt: number;
+  /** Requests without an operation are in none of them. */
+  readonly byOperation: readonly OperationCounts[];
+}
 
-export interface UsageQuery {
-  /** All keys if undefined. */
-  readonly keyId?: number;
+/** Counts that are added together. After an error it is not known whether they were: they are added again. */
+export interface UsageBatch {
+  /** The process that counted them. */
+  readonly writer: string;
+  /** 1, 2, 3, … of that process: a batch that was added before is not added again. */
+  readonly sequence: number;
+  /** The start of the hour (UTC), in milliseconds since the epoch. */
+  readonly hour: number;
+  /** Each key once. */
+  readonly keys: readonly KeyCounts[];
+}
+
+export const USAGE_INTERVALS = ["hour", "day"] as const;
+export type UsageInterval = (typeof USAGE_INTERVALS)[number];
+
+/** Times are milliseconds since the epoch. */
+export interface UsagePeriod {
   readonly by: UsageInterval;
   /** From the interval that contains this time on. */
   readonly since: number;
   /** Up to the interval that contains this time. */
   readonly until: number;
+}
+
+export interface UsageQuery extends UsagePeriod {
+  readonly keyId: number;
+}
+
+export interface KeyTotalsQuery extends UsagePeriod {
+  /** The number of keys; by default all. */
+  readonly limit?: number;
 }
 
 /** Counts of one key and one operation in one hour or day (UTC). */
@@ -45,5 +78,37 @@ export interface UsageRow extends RequestCounts {
   readonly start: number;
 }
 
-export const HOURLY_USAGE_DAYS = 35;
-export const DAILY_USAGE_DAYS = 400;
+export interface KeyTotals extends RequestCounts {
+  readonly keyId: number;
+}
+
+const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
+
+/** The start of the hour or day (UTC) that contains a time. */
+export function startOf(by: UsageInterval, time: number): number {
+  return time - (((time % LENGTH_MS[by]) + LENGTH_MS[by]) % LENGTH_MS[by]);
+}
+
+/** The starts of the intervals of a period, ascending. `first` and `last` are the starts of those that are stored. */
+export function* startsOf(
+  { by, since, until }: UsagePeriod,
+  { first, last }: { readonly first: number; readonly last: number },
+): Generator<number> {
+  const end = Math.min(startOf(by, until), last);
+  for (let start = Math.max(startOf(by, since), first); start <= end; start += LENGTH_MS[by]) yield start;
+}
+
+/** Intervals that start before this time are deleted. */
+export function retainedSince(by: UsageInterval, now: number): number {
+  return startOf(by, now) - (by === "hour" ? HOURLY_USAGE_DAYS : DAILY_USAGE_DAYS) * DAY_MS;
+}
+
+/** All requests, rejected ones too. */
+export function requestsOf({ admitted, limited, banned }: RequestCounts): number {
+  return admitted + limited + banned;
+}
+
+/** The keys with the most requests come first. */
+export function byRequests(a: KeyTotals, b: KeyTotals): number {
+  return requestsOf(b) - requestsOf(a) || a.keyId - b.keyId;
+}

@@ -1,11 +1,11 @@
 import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
-import { NOT_FOUND, Unavailable } from "../contract/errors.ts";
+import { NOT_FOUND, READ_ONLY_KEY, Unavailable } from "../contract/errors.ts";
 import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
-import type { Request, RequestHandler, Response } from "../http1/index.ts";
+import type { ProtocolErrorStatus, Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
@@ -22,7 +22,7 @@ import {
   unavailableResponse,
   withRequestId,
 } from "./responses.ts";
-import { isApiPath, otherMethodResponse, Router } from "./router.ts";
+import { isApiPath, isSafeMethod, otherMethodResponse, Router } from "./router.ts";
 import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
 
 export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
@@ -33,6 +33,8 @@ export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
   readonly observe?: RequestObserver | undefined;
+  /** Is called for each request that is not valid HTTP/1.1 or arrives too slowly; `observe` is not. */
+  readonly onProtocolError?: ((status: ProtocolErrorStatus) => void) | undefined;
 }
 
 /** Whose limits a request counts against. */
@@ -42,7 +44,8 @@ interface Counted {
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
-  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs, observe } = options;
+  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs } = options;
+  const { observe, onProtocolError } = options;
   const errorLog = new ErrorLog(log);
   const staticRoutes = createStaticRoutes(options);
   const router = new Router(createEndpoints(options));
@@ -63,11 +66,14 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
             if (!isAuthenticated(principal)) return rejectUnauthenticated(record, principal, decision);
 
             const route = router.find(request.path);
+            const endpoint = route?.endpoints.get(request.method);
+            record.operation = endpoint?.id;
+            if (principal.access === "read" && !isSafeMethod(request.method)) {
+              return errorResponse(READ_ONLY_KEY, rateLimitLines(decision));
+            }
             if (route === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
-            const endpoint = route.endpoints.get(request.method);
             if (endpoint === undefined) return otherMethodResponse(request, route, decision);
 
-            record.operation = endpoint.id;
             const rawInput = rawInputOf(request, route, endpoint);
             return dispatch({ endpoint, request, requestId, principal, decision, rawInput });
           });
@@ -141,6 +147,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       return withRequestId(internalErrorResponse(), requestId);
     },
     protocolError(status) {
+      onProtocolError?.(status);
       const requestId = newRequestId();
       errorLog.reportUnsupported(status, requestId);
       return withRequestId(protocolErrorResponse(status), requestId);

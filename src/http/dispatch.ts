@@ -5,7 +5,7 @@ import { andThen, type Awaitable, recover } from "../domain/awaitable.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import { etagOf } from "../etag.ts";
-import { headerLine, type Request, type Response } from "../http1/index.ts";
+import { headerLine, type Request, RequestAborted, type Response } from "../http1/index.ts";
 import { conditionalResponse } from "./conditional-requests.ts";
 import { deprecationHeaders } from "./deprecation-headers.ts";
 import type { ErrorLog } from "./error-log.ts";
@@ -14,6 +14,7 @@ import type { IdRange } from "./pet-json.ts";
 import { withTimeout } from "./request-timeout.ts";
 import { ResponseCache } from "./response-cache.ts";
 import {
+  ABORTED_RESPONSE,
   errorResponse,
   type Headers,
   headerLinesOf,
@@ -57,7 +58,7 @@ interface AnySuccess {
 type AnyHandler = (input: OperationInput, principal: ApiKeyPrincipal) => Awaitable<AnySuccess | Rejection>;
 
 export function createEndpoints(options: HandlerOptions): Endpoint[] {
-  const { petJson, baseUrl } = options;
+  const { petJson, baseUrl, responseCacheStatistics } = options;
   const handlers = createHandlers(options);
   return (Object.entries(OPERATIONS) as [OperationId, Operation][]).map(([id, operation]) => {
     const { deprecated } = operation;
@@ -65,7 +66,10 @@ export function createEndpoints(options: HandlerOptions): Endpoint[] {
       id,
       operation,
       handler: handlers[id] as unknown as AnyHandler,
-      cache: id === "listPets" && petJson.changes ? new ResponseCache(petJson.changes) : undefined,
+      cache:
+        id === "listPets" && petJson.changes
+          ? new ResponseCache(petJson.changes, responseCacheStatistics)
+          : undefined,
       headerLines: deprecated ? headerLinesOf(deprecationHeaders(deprecated, baseUrl)) : "",
       removal: deprecated && { at: deprecated.sunset.getTime(), rejection: operationRemoved(deprecated) },
     };
@@ -108,6 +112,7 @@ export function createDispatch({ clock, errorLog, requestTimeoutMs }: DispatchOp
   }
 
   function failed(error: unknown, { endpoint, decision, requestId }: Context): Response {
+    if (error instanceof RequestAborted) return ABORTED_RESPONSE;
     errorLog.report(endpoint.id, error, requestId);
     const headerLines = endpoint.headerLines + rateLimitLines(decision);
     return error instanceof Unavailable

@@ -63,10 +63,12 @@ function nextLink(url: string): string {
   return `Link: <${url}/pets?limit=${limit}&cursor=${encodeCursor("pets", BigInt(limit))}>; rel="next"`;
 }
 
-function banRules({ strikes, graceMs, lengthMs }: DocumentedSettings["ban"]): string {
-  return `- Requests rejected within ${duration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
+function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocumentedSettings["ban"]): string {
+  const rules = `- Requests rejected within ${duration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
 - Every later rejected request is a strike. Strikes expire when the exhausted window closes.
 - ${strikes} strikes ban the key for ${duration(lengthMs)}. The last of them already gets \`key_banned\`.`;
+  if (maxLengthMs === lengthMs) return rules;
+  return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${duration(maxLengthMs)}.`;
 }
 
 function deprecationLines(url: string): string[] {

@@ -1,4 +1,5 @@
 import type { ApiKeyPrincipal } from "../auth/authenticator.ts";
+import type { CacheStatistics } from "../bounded-cache.ts";
 import { PAGE_LIMIT } from "../contract/constants.ts";
 import { encodeCursor, type ListName } from "../contract/cursor.ts";
 import { isRejection, orderNotFound, petNotFound, type Rejection } from "../contract/errors.ts";
@@ -13,6 +14,7 @@ export interface HandlerOptions {
   readonly store: Store;
   readonly petJson: PetJsonSource;
   readonly clock: Clock;
+  readonly responseCacheStatistics?: CacheStatistics | undefined;
   /** The public URL of the API, including the base path. */
   readonly baseUrl: string;
 }

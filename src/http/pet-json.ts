@@ -1,3 +1,4 @@
+import type { CacheStatistics } from "../bounded-cache.ts";
 import type { Identifier } from "../contract/json.ts";
 import { encodePet, type PetStatus } from "../contract/resources.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
@@ -10,6 +11,8 @@ export interface PetJsonSource {
   get(id: Identifier): Awaitable<TaggedJson | undefined>;
   /** Absent where other processes write too: then no response can be cached. */
   readonly changes?: ChangeTracker;
+  /** Of the cache, if there is one. */
+  readonly cacheStatistics?: CacheStatistics;
 }
 
 export interface PageJson {

@@ -55,13 +55,23 @@ function takeTurn(): void {
   if (waiting.length > 0) setImmediate(takeTurn);
 }
 
-function parseBody({ headers }: Request, bytes: Uint8Array, names: readonly string[]): JsonBody | Rejection {
-  if (bytes.length === 0) return BODY_REQUIRED;
-  if (!isJsonType(headers.get("content-type") ?? "")) return UNSUPPORTED_MEDIA_TYPE;
-  const text = decode(bytes);
-  if (text === undefined) return INVALID_ENCODING;
+function parseBody(request: Request, bytes: Uint8Array, names: readonly string[]): JsonBody | Rejection {
+  const text = jsonTextOf(request, bytes);
+  if (typeof text !== "string") return text;
   const value = parseFields(text, names);
   return value === undefined ? INVALID_JSON : { value, bytes };
+}
+
+type TextRejection = Rejection<"invalid_body" | "unsupported_media_type" | "invalid_json">;
+
+/** The text of a body that is meant to be JSON; it is not parsed. */
+export function jsonTextOf(
+  { headers }: Pick<Request, "headers">,
+  bytes: Uint8Array,
+): string | TextRejection {
+  if (bytes.length === 0) return BODY_REQUIRED;
+  if (!isJsonType(headers.get("content-type") ?? "")) return UNSUPPORTED_MEDIA_TYPE;
+  return decode(bytes) ?? INVALID_ENCODING;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

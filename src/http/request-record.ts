@@ -20,7 +20,10 @@ export class RequestRecord {
   ) {}
 }
 
-/** Is called once for each request, when its response is ready. It must not throw, and keeps no record. */
+/**
+ * Is called once for each request, when its response is ready. If the client disconnected before the body had arrived,
+ * the status is 499 and nothing is sent. It must not throw, and keeps no record.
+ */
 export type RequestObserver = (record: RequestRecord, response: Response) => void;
 
 /** One observer that calls all of them. */

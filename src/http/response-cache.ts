@@ -1,4 +1,4 @@
-import { AdmissionFilter, BoundedCache, bytesOf, type Sized } from "../bounded-cache.ts";
+import { AdmissionFilter, BoundedCache, bytesOf, CacheStatistics, type Sized } from "../bounded-cache.ts";
 import { copyOf } from "../copy-string.ts";
 import type { Representation } from "./conditional-requests.ts";
 import type { ChangeTracker, IdRange } from "./pet-json.ts";
@@ -24,21 +24,22 @@ const FILTER_SIZE = 2_048;
  * never repeated, adding every response takes 69 µs a request instead of 47 µs.
  */
 export class ResponseCache {
-  readonly #entries: BoundedCache<string, Entry>;
+  readonly #entries = new BoundedCache<string, Entry>(MAX_BYTES);
   readonly #admissionFilter = new AdmissionFilter(FILTER_SIZE);
 
   constructor(
     private readonly changes: ChangeTracker,
-    maxBytes = MAX_BYTES,
-  ) {
-    this.#entries = new BoundedCache(maxBytes);
-  }
+    private readonly statistics = new CacheStatistics(),
+  ) {}
 
   find(key: string): Representation | undefined {
     const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    if (entry.isCurrent()) return entry.representation;
-    this.#entries.delete(key);
+    if (entry?.isCurrent() === true) {
+      this.statistics.hits++;
+      return entry.representation;
+    }
+    this.statistics.misses++;
+    if (entry !== undefined) this.#entries.delete(key);
     return undefined;
   }
 

@@ -59,6 +59,9 @@ export function emptyResponse(status: 204 | 304, headerLines: string): Response 
   return { status, headerLines, body: null };
 }
 
+/** Is never sent: the client disconnected, or already has the response to a malformed body. nginx logs this status. */
+export const ABORTED_RESPONSE: Response = { status: 499, headerLines: "", body: null };
+
 type AnyRejection = Rejection<ErrorCode | ProtocolErrorCode>;
 
 const ALL_ERRORS = { ...ERRORS, ...PROTOCOL_ERRORS };

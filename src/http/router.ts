@@ -51,6 +51,11 @@ function byMethod(endpoints: readonly Endpoint[]): ReadonlyMap<string, Endpoint>
   return get ? methods.set("HEAD", get) : methods;
 }
 
+/** A safe method changes nothing (RFC 9110), so a read-only key may use it. */
+export function isSafeMethod(method: string): boolean {
+  return method === "GET" || method === "HEAD" || method === "OPTIONS";
+}
+
 /** The identifier at the end of a path; empty if it cannot be decoded. */
 export function identifierIn(path: string, { prefix }: Route): string {
   const text = path.slice(prefix.length);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { DOCS_PATH } from "../contract/constants.ts";
+import { DOCS_PATH, HEALTH_PATH } from "../contract/constants.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
 import { openApiJson } from "../contract/openapi/document.ts";
 import { ALL_METHODS } from "../contract/operations.ts";
@@ -45,7 +45,7 @@ export function createStaticRoutes({
         () => JSON_LINES,
       ),
     ],
-    ["/healthz", { isRateLimited: false, respond: onlyGet(health) }],
+    [HEALTH_PATH, { isRateLimited: false, respond: onlyGet(health) }],
     // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
     ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
   ]);

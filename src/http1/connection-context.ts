@@ -15,6 +15,12 @@ export interface Socket extends Writable {
   terminate(): void;
 }
 
+/** Bytes of all connections since the start, as HTTP: without those that TLS adds. */
+export interface Traffic {
+  bytesReceived: number;
+  bytesSent: number;
+}
+
 /** What all connections of a server share. */
 export interface ConnectionContext {
   readonly handler: RequestHandler;
@@ -24,4 +30,5 @@ export interface ConnectionContext {
   /** Whether every connection closes after its next response. */
   readonly isShuttingDown: boolean;
   readonly turns: Turns;
+  readonly traffic: Traffic;
 }

@@ -65,6 +65,9 @@ export class ConnectionLimits {
   readonly #peers = new Map<string, PeerConnections>();
   readonly #all: LimitEpisode;
   readonly #peer: LimitEpisode;
+  /** Since the start. */
+  evicted = 0;
+  rejected = 0;
   #second = 0;
   /** When a search found no idle connection: the next one is in another second. */
   #fruitlessSearch = -1;
@@ -87,14 +90,17 @@ export class ConnectionLimits {
     const { maxConnections, maxConnectionsPerPeer } = this.options;
     const count = this.#peers.get(peer.id)?.count ?? 0;
     if (!peer.isTrusted && maxConnectionsPerPeer > 0 && count >= maxConnectionsPerPeer) {
+      this.rejected++;
       this.#peer.reject(peer, this.#second);
       return false;
     }
     if (this.size < maxConnections) return true;
     const evicted = this.#evict(peer);
     const isAccepted = evicted > 0 || (peer.isTrusted && this.size < maxConnections + TRUSTED_RESERVE);
-    if (!isAccepted) this.#all.reject(peer, this.#second);
-    return isAccepted;
+    if (isAccepted) return true;
+    this.rejected++;
+    this.#all.reject(peer, this.#second);
+    return false;
   }
 
   add(connection: Connection, { id, isTrusted }: Peer): void {
@@ -123,6 +129,7 @@ export class ConnectionLimits {
     if (victims.length === 0) victims.push(...this.#oldest((connection) => connection.isEvictable));
     if (victims.length === 0) this.#fruitlessSearch = this.#second;
     else this.#all.evict(peer, victims.length, this.#second);
+    this.evicted += victims.length;
     for (const connection of victims) connection.evict();
     return victims.length;
   }

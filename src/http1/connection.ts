@@ -58,7 +58,7 @@ export class Connection implements RequestConnection, TurnTaker {
     private readonly isTrusted = false,
   ) {
     this.remoteAddress = socket.remoteAddress ?? "";
-    this.#writeBuffer = new WriteBuffer(socket);
+    this.#writeBuffer = new WriteBuffer(socket, context.traffic);
     this.waitingSince = context.uptimeSeconds;
   }
 
@@ -73,6 +73,7 @@ export class Connection implements RequestConnection, TurnTaker {
   }
 
   onData(bytes: Buffer): void {
+    this.context.traffic.bytesReceived += bytes.length;
     if (this.#state !== "open") return this.#lingeringClose?.onData(bytes);
     const wasIdle = this.isIdle;
     this.readBuffer.append(bytes);

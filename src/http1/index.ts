@@ -1,4 +1,4 @@
-export { HttpServer, type HttpServerOptions } from "./server.ts";
+export { HttpServer, type HttpServerOptions, type ServerStatistics } from "./server.ts";
 export { type Awaitable, type Request, RequestAborted, type RequestHandler } from "./request.ts";
 export { headerLine, type ProtocolErrorStatus, type Response, type Status } from "./response.ts";
 export { type HeaderFields, MAX_FIELDS } from "./header-fields.ts";

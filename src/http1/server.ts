@@ -1,6 +1,6 @@
 import type { Socket, SocketHandler, TCPSocketListener } from "bun";
 import { Connection } from "./connection.ts";
-import type { ConnectionContext } from "./connection-context.ts";
+import type { ConnectionContext, Traffic } from "./connection-context.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
 import { tuneListenSocket } from "./listen-socket.ts";
 import { type TlsCredentials, TlsUpgrade } from "./tls-upgrade.ts";
@@ -30,6 +30,18 @@ export interface HttpServerOptions {
   readonly secondMs?: number;
 }
 
+/** Counts since the start, and what is open now. */
+export interface ServerStatistics extends Readonly<Traffic> {
+  readonly connections: number;
+  readonly accepted: number;
+  /** Closed as soon as they were opened, because a maximum was reached. */
+  readonly rejected: number;
+  /** Closed so that newer ones had a place. */
+  readonly evicted: number;
+  /** Connections with requests that wait for a turn. */
+  readonly queueLength: number;
+}
+
 /** Browsers use HTTPS only, for a year (RFC 6797). */
 const HSTS_LINE = "Strict-Transport-Security: max-age=31536000\r\n";
 const CLOSE_TIMEOUT_MS = 8_000;
@@ -44,6 +56,7 @@ export class HttpServer implements ConnectionContext {
   #commonLines = "";
   #commonLinesSecond = 0;
   readonly turns = new Turns();
+  readonly traffic: Traffic = { bytesReceived: 0, bytesSent: 0 };
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;
   readonly #peerOf: (remoteAddress: string) => Peer;
@@ -54,6 +67,7 @@ export class HttpServer implements ConnectionContext {
   readonly #closeTimeoutMs: number;
   readonly #headerLines: string;
   #isListening = true;
+  #accepted = 0;
   #onLastClosed: (() => void) | undefined;
 
   constructor(options: HttpServerOptions) {
@@ -96,6 +110,12 @@ export class HttpServer implements ConnectionContext {
     return this.#listener.port;
   }
 
+  get statistics(): ServerStatistics {
+    const { size: connections, rejected, evicted } = this.#connections;
+    const { queueLength } = this.turns;
+    return { connections, accepted: this.#accepted, rejected, evicted, queueLength, ...this.traffic };
+  }
+
   /** `Date` follows the clock to the second. */
   get commonLines(): string {
     const second = Math.floor(Date.now() / 1_000);
@@ -115,14 +135,15 @@ export class HttpServer implements ConnectionContext {
   /**
    * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
    * accepted and idle ones close: until then load balancers notice, and requests already on their way are served. The
-   * rest of a head has a second to arrive. Resolves when the last connection is closed.
+   * rest of a head has a second to arrive. Resolves when the last connection is closed, which `closeTimeoutMs` after the
+   * delay it is in any case.
    */
   async close(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
+    await Bun.sleep(delayMs);
     const timeout = setTimeout(() => {
       for (const connection of this.#connections) connection.terminate();
     }, this.#closeTimeoutMs);
-    await Bun.sleep(delayMs);
     this.#listener.stop();
     this.#isListening = false;
     for (const connection of this.#connections) if (connection.isIdle) connection.close();
@@ -144,6 +165,7 @@ export class HttpServer implements ConnectionContext {
     const connection = new Connection(clientSocket, this, peer.isTrusted);
     clientSocket.data = connection;
     this.#connections.add(connection, peer);
+    this.#accepted++;
   }
 
   #onClose(connection: Connection): void {

@@ -35,6 +35,11 @@ export class Turns {
     return this.#newRequests.length > 0 || this.isTimeUp;
   }
 
+  /** Connections that wait for a turn. */
+  get queueLength(): number {
+    return this.#newRequests.length + this.#pipelined.length;
+  }
+
   /** Whether this turn of the event loop has taken long enough. */
   get isTimeUp(): boolean {
     return this.#isTimed && this.now() - this.#startedAt > MAX_MS_PER_LOOP_TURN;

@@ -14,7 +14,11 @@ export class WriteBuffer {
   /** What the socket did not accept. */
   #unsent: Uint8Array | undefined;
 
-  constructor(private readonly socket: Writable) {}
+  constructor(
+    private readonly socket: Writable,
+    /** Counts the bytes of all buffers. */
+    private readonly traffic = { bytesSent: 0 },
+  ) {}
 
   get isBlocked(): boolean {
     return this.#unsent !== undefined;
@@ -29,11 +33,13 @@ export class WriteBuffer {
     this.#text = this.#text === "" ? text : this.#text + text;
     this.#textBytes += byteLength;
     this.#totalBytes += byteLength;
+    this.traffic.bytesSent += byteLength;
     if (this.#textBytes > MAX_BUFFERED_BYTES) this.flush();
   }
 
   appendBytes(bytes: Uint8Array): void {
     this.#totalBytes += bytes.length;
+    this.traffic.bytesSent += bytes.length;
     this.flush();
     if (this.#unsent === undefined) {
       const sent = this.socket.write(bytes);

@@ -8,6 +8,8 @@ export interface GroupCommitOptions<Write, Result> {
   readonly maxQueued: number;
   /** A write that has been in the queue for longer is rejected; by default there is no limit. */
   readonly maxQueueMs?: number;
+  /** Is called after each commit: how many writes it had, and how long they waited for it. */
+  readonly onCommit?: ((writes: number, ms: number) => void) | undefined;
   /** Repeats a commit that failed because another process has locked the database. */
   readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };
 }
@@ -38,6 +40,11 @@ export class GroupCommit<Write, Result> {
 
   constructor(options: GroupCommitOptions<Write, Result>) {
     this.#options = options;
+  }
+
+  /** Writes that wait for the next commit. */
+  get queueLength(): number {
+    return this.#queue.length;
   }
 
   /** Resolves after the commit. A write that fails is rolled back alone; the others of its batch are committed. */
@@ -78,12 +85,13 @@ export class GroupCommit<Write, Result> {
 
   async #commit(batch: readonly QueuedWrite<Write, Result>[]): Promise<void> {
     if (batch.length === 0) return;
-    const { commit, retry } = this.#options;
+    const { commit, onCommit, retry } = this.#options;
     const writes = batch.map(({ write }) => write);
     const startedAt = performance.now();
     for (;;) {
       try {
         const results = await commit(writes);
+        onCommit?.(writes.length, performance.now() - startedAt);
         for (const [i, result] of results.entries()) batch[i]?.resolve(result);
         return;
       } catch (error) {

@@ -2,11 +2,14 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { KeyCache, type VerifiedKey } from "../../src/auth/key-cache.ts";
 import { generateSecret } from "../../src/domain/api-keys.ts";
+import { PLANS } from "../../src/domain/plans.ts";
 
 const newSecret = () => generateSecret("production");
 const verified = (keyId: number): VerifiedKey => ({
   keyId,
-  limits: { perMinute: keyId + 1, perDay: 1_000_000_000 },
+  plan: PLANS[keyId % 4] ?? "free",
+  limits: { perMinute: 1_000_000_000 - keyId, perDay: 1_000_000_000 },
+  access: keyId % 3 ? "write" : "read",
   validUntil: keyId % 2 ? Infinity : 1.8e12 + keyId,
 });
 

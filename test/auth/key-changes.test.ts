@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import { openStores } from "../../src/adapters.ts";
 import { type App, startApp } from "../../src/app.ts";
 import { followKeyChanges } from "../../src/auth/key-changes.ts";
-import { generateSecret, hashSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { KeyChange, RateLimiter } from "../../src/domain/ports.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/log.ts";
@@ -14,6 +14,7 @@ import { key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
+import { BY } from "../key-store-arguments.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -39,7 +40,7 @@ describe("an unban, on one server", () => {
     perMinute = 1;
     await start();
     const limits = { perMinute, perDay: 100 };
-    await app?.keys.createKey({ name: "test", plan: "enterprise", limits, createdAt: 0 }, hashSecret(secret));
+    await app?.keys.createKey({ name: "test", plan: "enterprise", limits, createdAt: 0 }, toNewSecret(secret), BY);
   });
   afterEach(stop);
 
@@ -58,7 +59,7 @@ describe("an unban, on one server", () => {
   /** Changes the key and its limits, and resolves to the first response by the new limits. */
   async function codeAfter(change: KeyChange) {
     const limits = { perMinute: ++perMinute, perDay: 100 };
-    await app?.keys.updateKey(1, { ...change, limits });
+    await app?.keys.updateKey(1, { ...change, limits }, BY);
     for (;;) {
       const { code, limit } = await send();
       if (limit === perMinute) return code;
@@ -69,7 +70,7 @@ describe("an unban, on one server", () => {
   async function changeWhileStopped(change: KeyChange): Promise<void> {
     await stop();
     const stores = await openStores(configIn(dataDir));
-    await stores.keys.updateKey(1, change);
+    await stores.keys.updateKey(1, change, BY);
     await stores.close();
     await start();
   }
@@ -144,7 +145,7 @@ describe("an unban, on two servers with Valkey", () => {
         clock,
       });
       const callbacks = { onChanges() {}, onUnreadable() {}, onReadable() {}, onUnbanError() {} };
-      const stopFollowing = followKeyChanges({ authenticator, rateLimiter, clock, ...callbacks });
+      const { stop: stopFollowing } = followKeyChanges({ authenticator, rateLimiter, clock, ...callbacks });
       close.push(() => rateLimiter.close(), stopFollowing);
       return server;
     };
@@ -218,7 +219,7 @@ describe("an unban that fails", () => {
       },
     };
     for (const _ of "123") keys.update(keys.create().id, { unbannedAt: clock.now() });
-    const stop = followKeyChanges({
+    const { stop } = followKeyChanges({
       authenticator,
       rateLimiter,
       clock,

@@ -38,6 +38,9 @@ export class InProcessCli {
   readonly clock = new TestClock();
   readonly dataDir = join(temporaryDirectory(), "data");
 
+  /** What the user types when a command asks for a secret. */
+  secret = "";
+
   async run(argv: readonly string[], variables: Variables = {}): Promise<Result> {
     let out = "";
     const outcome = await runProgram(argv, {
@@ -45,6 +48,8 @@ export class InProcessCli {
       clock: this.clock,
       print: async (text) => void (out += text),
       isTerminal: false,
+      user: "ann",
+      readSecret: async () => this.secret,
       warn: (line) => void (out += `warning: ${line}\n`),
       openLog: () => silentLog,
       stopSignal: () => Promise.reject(new Error("no server runs in this process")),

@@ -21,6 +21,8 @@ function serveWithoutMask(data: string): Promise<ServerProcess> {
 }
 
 const FILES_OF_A_SERVER = {
+  "production-admin-token": "600",
+  "production-admin-url": "600",
   "production-first-key": "600",
   "production-limits.db": "600",
   "production-limits.db-shm": "600",

@@ -85,7 +85,7 @@ describe("keys unban", () => {
     const usage = newUsage();
     for (let i = 0; i < 4; i++) {
       cli.clock.advance(1);
-      const rules = { strikes: strikesToBan, graceMs: 0, lengthMs: 300_000 };
+      const rules = { strikes: strikesToBan, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
       decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
     }
     saveUsage(cli, id, usage);

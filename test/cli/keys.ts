@@ -1,4 +1,4 @@
-import type { KeyView } from "../../src/cli/key-view.ts";
+import type { KeyView } from "../../src/domain/key-view.ts";
 import { pathsOf } from "../../src/config/config.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import type { Usage } from "../../src/domain/rate-limit.ts";

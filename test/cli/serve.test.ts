@@ -35,6 +35,7 @@ describe("serve", () => {
   API          ${origin}/v1
   Docs         ${origin}/docs
   OpenAPI      ${origin}/openapi.json
+  Admin        ${first.adminUrl} (token in ${data}/production-admin-token)
   Data         ${data}
   Rate limits  in the server process
 
@@ -155,11 +156,17 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     "the log has the start and the stop: %s",
     async (signal) => {
       const data = join(temporaryDirectory(), "data");
-      const { url, child, stop, log } = await serve(data);
+      const { url, adminUrl, child, stop, log } = await serve(data);
       expect(await stop(signal)).toBe(0);
       const lines = (await log()).map((line) => JSON.parse(line));
       expect(lines.map(({ time, message, ...rest }) => rest).filter(isOfProcess)).toEqual([
         { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
+        {
+          level: "info",
+          event: "admin.started",
+          url: adminUrl,
+          tokenFile: join(data, "production-admin-token"),
+        },
         {
           level: "info",
           event: "server.started",
@@ -197,6 +204,7 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     expect(lines.map(({ event }) => event)).toEqual([
       "key.first-created",
       "connections.plain-text",
+      "admin.started",
       "server.started",
       "server.stopping",
       "server.stopped",

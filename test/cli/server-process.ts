@@ -4,6 +4,8 @@ import { spawnPetstore } from "./cli.ts";
 
 export interface ServerProcess {
   readonly url: string;
+  /** Of the listener for operators; empty if it is off. */
+  readonly adminUrl: string;
   /** What the server prints when it starts. */
   readonly startMessage: string;
   /** The first key, from the file that the message names. */
@@ -24,9 +26,11 @@ export function serve(data: string, ...argv: string[]): Promise<ServerProcess> {
 export async function started(child: ServerProcess["child"]): Promise<ServerProcess> {
   const startMessage = await readStartMessage(child);
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(startMessage) ?? [];
+  const [, adminUrl = ""] = /^ {2}Admin +(http\S+)/m.exec(startMessage) ?? [];
   const [, firstKeyFile] = /^ {2}(\/.*-first-key)$/m.exec(startMessage) ?? [];
   return {
     url,
+    adminUrl,
     startMessage,
     secret: firstKeyFile && readFileSync(firstKeyFile, "utf8").trim(),
     child,

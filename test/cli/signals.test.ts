@@ -32,7 +32,7 @@ describe("signals", () => {
     "the first signal starts a clean stop and does not exit: %s",
     async (signal) => {
       const { source, send, exits } = fakeProcess();
-      const stopped = stopOnSignals(source);
+      const stopped = stopOnSignals(source, 0);
       send(signal, 0);
       expect(await stopped).toBe(signal);
       expect(exits).toEqual([]);
@@ -41,7 +41,7 @@ describe("signals", () => {
 
   test("a process started with nohup keeps ignoring SIGHUP", async () => {
     const { source, send, exits } = fakeProcess({ underNohup: true });
-    const stopped = stopOnSignals(source);
+    const stopped = stopOnSignals(source, 0);
     send("SIGHUP", 0);
     send("SIGTERM", 1_000);
     expect(await stopped).toBe("SIGTERM");
@@ -64,7 +64,7 @@ describe("signals", () => {
     ["SIGHUP", 129],
   ] as const)("a second signal exits at once: %s, exit status %d", async (signal, code) => {
     const { source, send, exits } = fakeProcess();
-    const stopped = stopOnSignals(source);
+    const stopped = stopOnSignals(source, 0);
     send("SIGINT", 0);
     await stopped;
     send(signal, 1_000);
@@ -73,7 +73,7 @@ describe("signals", () => {
 
   test("a Ctrl-C that npm forwards is not a second signal", async () => {
     const { source, send, exits } = fakeProcess();
-    const stopped = stopOnSignals(source);
+    const stopped = stopOnSignals(source, 0);
     send("SIGINT", 0);
     send("SIGINT", 20);
     await stopped;
@@ -82,7 +82,7 @@ describe("signals", () => {
 
   test("a stop that takes too long exits after 9 to 10 seconds", async () => {
     const { source, send, exits, errors } = fakeProcess();
-    const stopped = stopOnSignals(source);
+    const stopped = stopOnSignals(source, 0);
     send("SIGTERM", 0);
     await stopped;
     jest.advanceTimersByTime(9_000);
@@ -90,5 +90,18 @@ describe("signals", () => {
     jest.advanceTimersByTime(999);
     expect(exits).toEqual([1]);
     expect(errors).toEqual(["requests in progress did not finish in time; stopping without them"]);
+  });
+
+  test("the time of a stop begins after the drain delay; a second signal still exits at once", async () => {
+    const { source, send, exits } = fakeProcess();
+    const stopped = stopOnSignals(source, 300_000);
+    send("SIGTERM", 0);
+    await stopped;
+    jest.advanceTimersByTime(309_000);
+    expect(exits).toEqual([]);
+    jest.advanceTimersByTime(999);
+    expect(exits).toEqual([1]);
+    send("SIGTERM", 1_000);
+    expect(exits).toEqual([1, 143]);
   });
 });

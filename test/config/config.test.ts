@@ -27,9 +27,58 @@ describe("Config", () => {
         business: { perMinute: 1_000, perDay: 100_000 },
         anonymous: { perMinute: 300, perDay: 10_000 },
       },
-      ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000 },
+      ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 },
+      admin: {
+        host: "127.0.0.1",
+        port: 8090,
+        isDefault: true,
+        hostnames: [],
+        areMetricsPublic: false,
+      },
     });
   });
+
+  test("the listener for operators has its own address, names and token, or is off", () => {
+    expect(parseConfig({ env: ["staging"] }).admin).toMatchObject({ port: 8091, isDefault: true });
+    expect(
+      parseConfig({
+        "admin-address": ["[::1]:9000"],
+        "admin-hostname": ["Admin.example.com,other.example.com"],
+        "admin-token": ["a-token-of-the-operators"],
+        "metrics-public": ["true"],
+      }).admin,
+    ).toEqual({
+      host: "::1",
+      port: 9000,
+      isDefault: false,
+      hostnames: ["admin.example.com", "other.example.com"],
+      token: "a-token-of-the-operators",
+      areMetricsPublic: true,
+    });
+    expect(parseConfig({ "admin-address": ["off"] }).admin).toBeUndefined();
+  });
+
+  test.each(["8090", "127.0.0.1", "127.0.0.1:65536", "::1:8090", ":8090", "http://127.0.0.1:8090", "on", ""])(
+    "--admin-address %p is rejected",
+    (text) => {
+      expect(usageError({ "admin-address": [text] })).toStartWith(
+        `--admin-address is "${text}"; it must be a host and a port such as 127.0.0.1:8090 or [::1]:8090, or off`,
+      );
+    },
+  );
+
+  test("--admin-address with a port alone suggests an address", () => {
+    expect(usageError({ "admin-address": ["9000"] })).toEndWith("(did you mean 127.0.0.1:9000?)");
+  });
+
+  test.each(["short", "with blanks in it all", "ünïcode-ünïcode-ünïcode", "x".repeat(201)])(
+    "--admin-token %p is rejected and not repeated",
+    (text) => {
+      expect(usageError({ "admin-token": [text] })).toBe(
+        "--admin-token is not valid; it must be 16 to 200 visible ASCII characters",
+      );
+    },
+  );
 
   test("staging has its own default port", () => {
     expect(parseConfig({ env: ["staging"] }).port).toBe(8081);
@@ -45,6 +94,7 @@ describe("Config", () => {
       "ban-strikes": ["3"],
       "ban-grace": ["0"],
       "ban-length": ["90s"],
+      "ban-max-length": ["1h"],
     });
     expect(plans).toEqual({
       free: { perMinute: 1, perDay: 2 },
@@ -52,7 +102,12 @@ describe("Config", () => {
       business: { perMinute: 5, perDay: 6 },
       anonymous: { perMinute: 7, perDay: 8 },
     });
-    expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000 });
+    expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000, maxLengthMs: 3_600_000 });
+  });
+
+  test("no ban is shorter than --ban-length: a smaller --ban-max-length has no effect", () => {
+    expect(parseConfig({ "ban-length": ["1h"] }).ban).toMatchObject({ maxLengthMs: 3_600_000 });
+    expect(parseConfig({ "ban-max-length": ["1s"] }).ban).toMatchObject({ maxLengthMs: 300_000 });
   });
 
   test.each(["0", "1000001", "1.5", "ten"])("--ban-strikes %s is rejected", (text) => {
@@ -63,9 +118,10 @@ describe("Config", () => {
 
   test.each([
     ["limits-timeout", "4ms", "1001ms", "5ms to 1s"],
-    ["drain-delay", "-1s", "5001ms", "0 to 5s"],
+    ["drain-delay", "-1s", "300001ms", "0 to 5m"],
     ["ban-grace", "-1s", "3601s", "0 to 1h"],
     ["ban-length", "999ms", "31d", "1s to 30d"],
+    ["ban-max-length", "999ms", "31d", "1s to 30d"],
   ])("--%s rejects %s and %s", (flag, low, high, range) => {
     for (const text of [low, high]) {
       expect(usageError({ [flag]: [text] })).toStartWith(

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { boolean, duration, formatDuration, limitPair, text } from "../../src/config/value-types.ts";
+import { lineOf } from "../../src/domain/key-fields.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 const DAY = 86_400_000;
@@ -87,7 +88,7 @@ describe("durations", () => {
 
 describe("texts and switches", () => {
   test("a text has a length in characters and no line break", () => {
-    const name = text("NAME", 3);
+    const name = text("NAME", lineOf(3));
     for (const valid of ["a", "a b", "日本の", "👍👍👍"]) expect(name.parse(valid)).toBe(valid);
     for (const invalid of ["", "  ", "abcd", "a\nb", "a\u2028b", "\ud800"]) {
       expect(name.parse(invalid)).toBeUndefined();

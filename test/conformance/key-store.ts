@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { NewKey } from "../../src/domain/api-keys.ts";
 import type { KeyStore } from "../../src/domain/ports.ts";
+import { BY, hash, storedSecret } from "../key-store-arguments.ts";
 
 /** An empty key store with data of its own. */
 export interface OpenedKeyStore {
@@ -15,8 +16,8 @@ const AT = Date.UTC(2026, 10, 15, 9, 30);
 const HOUR_MS = 3_600_000;
 const free: NewKey = { name: "shop", plan: "free", createdAt: AT };
 const enterprise: NewKey = { ...free, plan: "enterprise", limits: { perMinute: 7, perDay: 5_000_000 } };
-/** In place of the SHA-256 of a secret. */
-const hash = (n: number) => n.toString(16).padStart(64, "0");
+/** What the store adds to a new key that leaves them out. */
+const DEFAULTS = { labels: [], access: "write" } as const;
 
 /** What every KeyStore does, on whatever database. */
 export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyStore>): void {
@@ -33,11 +34,11 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "createKey: returns the given fields and an identifier that starts at 1, and nothing else",
       withKeys(async (keys) => {
-        expect(await keys.createKey(free, hash(1))).toStrictEqual({ id: 1, ...free });
+        expect(await keys.createKey(free, storedSecret(1), BY)).toStrictEqual({ id: 1, ...DEFAULTS, ...free });
         const expiring = { ...enterprise, expiresAt: AT + HOUR_MS };
-        expect(await keys.createKey(expiring, hash(2))).toStrictEqual({ id: 2, ...expiring });
-        expect(await keys.getKey(1)).toStrictEqual({ id: 1, ...free });
-        expect(await keys.getKey(2)).toStrictEqual({ id: 2, ...expiring });
+        expect(await keys.createKey(expiring, storedSecret(2), BY)).toStrictEqual({ id: 2, ...DEFAULTS, ...expiring });
+        expect(await keys.getKey(1)).toStrictEqual({ id: 1, ...DEFAULTS, ...free });
+        expect(await keys.getKey(2)).toStrictEqual({ id: 2, ...DEFAULTS, ...expiring });
         expect(await keys.getKey(3)).toBeUndefined();
       }),
     );
@@ -45,7 +46,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "createKey: fifty concurrent keys get fifty identifiers, and are listed oldest first",
       withKeys(async (keys) => {
-        const made = await Promise.all(Array.from({ length: 50 }, (_, i) => keys.createKey(free, hash(i))));
+        const made = await Promise.all(Array.from({ length: 50 }, (_, i) => keys.createKey(free, storedSecret(i), BY)));
         const ids = made.map(({ id }) => id).toSorted((a, b) => a - b);
         expect(new Set(ids).size).toBe(50);
         expect((await keys.listKeys()).map(({ id }) => id)).toEqual(ids);
@@ -57,11 +58,11 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
       withKeys(async (keys, { another }) => {
         const other = await another();
         const calls = Array.from({ length: 10 }, (_, i) =>
-          (i % 2 ? keys : other).createFirstKey(free, hash(i)),
+          (i % 2 ? keys : other).createFirstKey(free, storedSecret(i), BY),
         );
         const made = (await Promise.all(calls)).filter((key) => key !== undefined);
         expect(made).toHaveLength(1);
-        expect(await keys.createFirstKey(free, hash(99))).toBeUndefined();
+        expect(await keys.createFirstKey(free, storedSecret(99), BY)).toBeUndefined();
         expect(await keys.listKeys()).toStrictEqual(made);
       }),
     );
@@ -69,9 +70,9 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "createKey: fails for a secret that another key has, and creates no key",
       withKeys(async (keys) => {
-        await keys.createKey(free, hash(1));
+        await keys.createKey(free, storedSecret(1), BY);
         const { revision } = await keys.changesSince(0);
-        await expect(keys.createKey(free, hash(1))).rejects.toThrow();
+        await expect(keys.createKey(free, storedSecret(1), BY)).rejects.toThrow();
         expect(await keys.listKeys()).toHaveLength(1);
         expect((await keys.changesSince(0)).revision).toBe(revision);
       }),
@@ -80,7 +81,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "findCredential: finds a key by the hash of its secret only",
       withKeys(async (keys) => {
-        const key = await keys.createKey(free, hash(1));
+        const key = await keys.createKey(free, storedSecret(1), BY);
         expect(await keys.findCredential(hash(1))).toStrictEqual({ key });
         for (const other of [hash(2), "", "0", hash(1).slice(1), `${hash(1)}0`]) {
           expect(await keys.findCredential(other)).toBeUndefined();
@@ -91,8 +92,8 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "findCredential: finds revoked and expired keys as well",
       withKeys(async (keys) => {
-        const { id } = await keys.createKey({ ...free, expiresAt: 1 }, hash(1));
-        await keys.updateKey(id, { revokedAt: AT });
+        const { id } = await keys.createKey({ ...free, expiresAt: 1 }, storedSecret(1), BY);
+        await keys.updateKey(id, { revokedAt: AT }, BY);
         expect((await keys.findCredential(hash(1)))?.key).toMatchObject({ id, expiresAt: 1, revokedAt: AT });
       }),
     );
@@ -100,8 +101,8 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "addSecret: both secrets find the key, and the earlier one has an end",
       withKeys(async (keys) => {
-        const key = await keys.createKey(free, hash(1));
-        await keys.addSecret(key.id, hash(2), AT + HOUR_MS);
+        const key = await keys.createKey(free, storedSecret(1), BY);
+        await keys.addSecret(key.id, { ...storedSecret(2), overlapEndsAt: AT + HOUR_MS }, BY);
         expect(await keys.findCredential(hash(1))).toStrictEqual({ key, validUntil: AT + HOUR_MS });
         expect(await keys.findCredential(hash(2))).toStrictEqual({ key });
       }),
@@ -110,12 +111,12 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "addSecret: shortens the overlap of earlier secrets, and never extends it",
       withKeys(async (keys) => {
-        const { id } = await keys.createKey(free, hash(1));
-        await keys.addSecret(id, hash(2), AT + HOUR_MS);
-        await keys.addSecret(id, hash(3), AT + 2 * HOUR_MS);
+        const { id } = await keys.createKey(free, storedSecret(1), BY);
+        await keys.addSecret(id, { ...storedSecret(2), overlapEndsAt: AT + HOUR_MS }, BY);
+        await keys.addSecret(id, { ...storedSecret(3), overlapEndsAt: AT + 2 * HOUR_MS }, BY);
         expect((await keys.findCredential(hash(1)))?.validUntil).toBe(AT + HOUR_MS);
         expect((await keys.findCredential(hash(2)))?.validUntil).toBe(AT + 2 * HOUR_MS);
-        await keys.addSecret(id, hash(4), AT);
+        await keys.addSecret(id, { ...storedSecret(4), overlapEndsAt: AT }, BY);
         expect((await keys.findCredential(hash(1)))?.validUntil).toBe(AT);
         expect((await keys.findCredential(hash(3)))?.validUntil).toBe(AT);
         expect((await keys.findCredential(hash(4)))?.validUntil).toBeUndefined();
@@ -125,9 +126,9 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "addSecret: does not change the secrets of other keys",
       withKeys(async (keys) => {
-        const { id } = await keys.createKey(free, hash(1));
-        const other = await keys.createKey(free, hash(2));
-        await keys.addSecret(id, hash(3), AT);
+        const { id } = await keys.createKey(free, storedSecret(1), BY);
+        const other = await keys.createKey(free, storedSecret(2), BY);
+        await keys.addSecret(id, { ...storedSecret(3), overlapEndsAt: AT }, BY);
         expect(await keys.findCredential(hash(2))).toStrictEqual({ key: other });
       }),
     );
@@ -135,8 +136,8 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "addSecret: fails for a secret that exists, and changes nothing",
       withKeys(async (keys) => {
-        const { id } = await keys.createKey(free, hash(1));
-        await expect(keys.addSecret(id, hash(1), AT)).rejects.toThrow();
+        const { id } = await keys.createKey(free, storedSecret(1), BY);
+        await expect(keys.addSecret(id, { ...storedSecret(1), overlapEndsAt: AT }, BY)).rejects.toThrow();
         expect((await keys.findCredential(hash(1)))?.validUntil).toBeUndefined();
       }),
     );
@@ -144,13 +145,14 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "updateKey: changes the given fields only",
       withKeys(async (keys) => {
-        const { id } = await keys.createKey(enterprise, hash(1));
-        await keys.updateKey(id, { unbannedAt: AT + 1 });
-        await keys.updateKey(id, { limits: { perMinute: 8, perDay: 9 } });
-        await keys.updateKey(id, { revokedAt: AT + 2 });
-        await keys.updateKey(id, {});
+        const { id } = await keys.createKey(enterprise, storedSecret(1), BY);
+        await keys.updateKey(id, { unbannedAt: AT + 1 }, BY);
+        await keys.updateKey(id, { limits: { perMinute: 8, perDay: 9 } }, BY);
+        await keys.updateKey(id, { revokedAt: AT + 2 }, BY);
+        await keys.updateKey(id, {}, BY);
         expect(await keys.getKey(id)).toStrictEqual({
           id,
+          ...DEFAULTS,
           ...enterprise,
           limits: { perMinute: 8, perDay: 9 },
           unbannedAt: AT + 1,
@@ -162,24 +164,25 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "updateKey: a change from Enterprise to another plan removes the key's own limits",
       withKeys(async (keys) => {
-        const { id } = await keys.createKey(free, hash(1));
-        await keys.updateKey(id, { plan: "enterprise", limits: { perMinute: 1, perDay: 2 } });
+        const { id } = await keys.createKey(free, storedSecret(1), BY);
+        await keys.updateKey(id, { plan: "enterprise", limits: { perMinute: 1, perDay: 2 } }, BY);
         expect(await keys.getKey(id)).toStrictEqual({
           id,
+          ...DEFAULTS,
           ...free,
           plan: "enterprise",
           limits: { perMinute: 1, perDay: 2 },
         });
-        await keys.updateKey(id, { plan: "pro" });
-        expect(await keys.getKey(id)).toStrictEqual({ id, ...free, plan: "pro" });
+        await keys.updateKey(id, { plan: "pro" }, BY);
+        expect(await keys.getKey(id)).toStrictEqual({ id, ...DEFAULTS, ...free, plan: "pro" });
       }),
     );
 
     test(
       "updateKey and addSecret: fail for a key that does not exist, and do not increment the revision",
       withKeys(async (keys) => {
-        await expect(keys.updateKey(99, { plan: "pro" })).rejects.toThrow();
-        await expect(keys.addSecret(99, hash(1), AT)).rejects.toThrow();
+        await expect(keys.updateKey(99, { plan: "pro" }, BY)).rejects.toThrow();
+        await expect(keys.addSecret(99, { ...storedSecret(1), overlapEndsAt: AT }, BY)).rejects.toThrow();
         expect(await keys.findCredential(hash(1))).toBeUndefined();
         expect((await keys.changesSince(0)).changed).toEqual([]);
       }),
@@ -196,12 +199,12 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
           expect(revision).toBeGreaterThan(since);
           return changes.changed;
         };
-        const { id } = await keys.createKey(free, hash(1));
-        expect(await next()).toStrictEqual([{ id, ...free }]);
-        await keys.updateKey(id, { plan: "pro" });
-        expect(await next()).toStrictEqual([{ id, ...free, plan: "pro" }]);
-        await keys.addSecret(id, hash(2), AT);
-        expect(await next()).toStrictEqual([{ id, ...free, plan: "pro" }]);
+        const { id } = await keys.createKey(free, storedSecret(1), BY);
+        expect(await next()).toStrictEqual([{ id, ...DEFAULTS, ...free }]);
+        await keys.updateKey(id, { plan: "pro" }, BY);
+        expect(await next()).toStrictEqual([{ id, ...DEFAULTS, ...free, plan: "pro" }]);
+        await keys.addSecret(id, { ...storedSecret(2), overlapEndsAt: AT }, BY);
+        expect(await next()).toStrictEqual([{ id, ...DEFAULTS, ...free, plan: "pro" }]);
         expect(await keys.changesSince(revision)).toEqual({ revision, changed: [], unbanned: [] });
       }),
     );
@@ -210,12 +213,12 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
       "changesSince: returns each key that changed after the revision once, in the order of the changes",
       withKeys(async (keys) => {
         const ids: number[] = [];
-        for (let n = 0; n < 4; n++) ids.push((await keys.createKey(free, hash(n))).id);
+        for (let n = 0; n < 4; n++) ids.push((await keys.createKey(free, storedSecret(n), BY)).id);
         const [first = 0, second = 0, third = 0] = ids;
         const { revision } = await keys.changesSince(0);
-        await keys.updateKey(third, { plan: "pro" });
-        await keys.updateKey(first, { plan: "pro" });
-        await keys.updateKey(third, { plan: "business" });
+        await keys.updateKey(third, { plan: "pro" }, BY);
+        await keys.updateKey(first, { plan: "pro" }, BY);
+        await keys.updateKey(third, { plan: "business" }, BY);
         const { changed } = await keys.changesSince(revision);
         expect(changed.map(({ id, plan }) => [id, plan])).toEqual([
           [first, "pro"],
@@ -228,22 +231,22 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "changesSince: returns the keys that were unbanned after the revision, whatever changed since then",
       withKeys(async (keys) => {
-        const { id } = await keys.createKey(free, hash(1));
-        const other = await keys.createKey(free, hash(2));
+        const { id } = await keys.createKey(free, storedSecret(1), BY);
+        const other = await keys.createKey(free, storedSecret(2), BY);
         const unbannedSince = async (revision: number) =>
           (await keys.changesSince(revision)).unbanned.map((key) => [key.id, key.unbannedAt]);
         const created = (await keys.changesSince(0)).revision;
         expect(await unbannedSince(0)).toEqual([]);
 
-        await keys.updateKey(id, { unbannedAt: AT });
+        await keys.updateKey(id, { unbannedAt: AT }, BY);
         const unbanned = (await keys.changesSince(0)).revision;
-        await keys.updateKey(id, { plan: "pro" });
-        await keys.addSecret(id, hash(3), AT);
-        await keys.updateKey(other.id, { revokedAt: AT });
+        await keys.updateKey(id, { plan: "pro" }, BY);
+        await keys.addSecret(id, { ...storedSecret(3), overlapEndsAt: AT }, BY);
+        await keys.updateKey(other.id, { revokedAt: AT }, BY);
         expect(await unbannedSince(created)).toEqual([[id, AT]]);
         expect(await unbannedSince(unbanned)).toEqual([]);
 
-        await keys.updateKey(id, { unbannedAt: AT });
+        await keys.updateKey(id, { unbannedAt: AT }, BY);
         expect(await unbannedSince(unbanned)).toEqual([[id, AT]]);
       }),
     );
@@ -251,7 +254,7 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "changesSince: a revision that is too high returns the current one, without changes",
       withKeys(async (keys) => {
-        await keys.createKey(free, hash(1));
+        await keys.createKey(free, storedSecret(1), BY);
         const { revision } = await keys.changesSince(0);
         expect(await keys.changesSince(Number.MAX_SAFE_INTEGER)).toEqual({
           revision,
@@ -279,9 +282,9 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
           }));
         const write = async (keyStore: KeyStore, base: number) => {
           for (let n = base; n < base + 20; n++) {
-            const { id } = await keyStore.createKey(free, hash(n));
+            const { id } = await keyStore.createKey(free, storedSecret(n), BY);
             await poll();
-            await keyStore.updateKey(id, { plan: n % 2 === 0 ? "pro" : "business" });
+            await keyStore.updateKey(id, { plan: n % 2 === 0 ? "pro" : "business" }, BY);
             await poll();
           }
         };

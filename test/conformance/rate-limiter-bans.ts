@@ -98,6 +98,6 @@ export function testBans(testCase: TestCase): void {
       limiter.advance(1_500);
       expect(await limiter.decide()).toMatchObject({ outcome: "limited" });
     },
-    { strikes: 2, graceMs: 0, lengthMs: 1_500 },
+    { strikes: 2, graceMs: 0, lengthMs: 1_500, maxLengthMs: 1_500 },
   );
 }

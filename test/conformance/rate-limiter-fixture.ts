@@ -1,7 +1,7 @@
 import { test } from "bun:test";
 import type { Awaitable } from "../../src/domain/awaitable.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
-import { type BanRules, DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN, type Limits, type OnBan, type Subject } from "../../src/domain/rate-limit.ts";
 import { address, key } from "../subjects.ts";
 
 /** A rate limiter on a clock that the test moves. */
@@ -20,6 +20,7 @@ export interface RateLimiterUnderTest {
 export type OpenRateLimiter = (options: {
   ban: BanRules;
   startsAt: number;
+  onBan?: OnBan;
 }) => Awaitable<RateLimiterUnderTest>;
 
 /** Not a whole second, so that rounding shows. */
@@ -35,17 +36,26 @@ export type TestCase = (name: string, body: (limiter: TestLimiter) => Promise<vo
 export function createTestCase(open: OpenRateLimiter): TestCase {
   return (name, body, ban = DEFAULT_BAN) =>
     test(name, async () => {
-      const opened = await open({ ban, startsAt: STARTS_AT });
+      const bans: NewBan[] = [];
+      const onBan: OnBan = (keyId, { bannedAt, bannedUntil }) => bans.push([keyId, bannedAt, bannedUntil]);
+      const opened = await open({ ban, startsAt: STARTS_AT, onBan });
       try {
-        await body(new TestLimiter(opened));
+        await body(new TestLimiter(opened, bans));
       } finally {
         await opened.close();
       }
     });
 }
 
+/** Key, beginning and end. */
+type NewBan = readonly [number, number, number];
+
 export class TestLimiter {
-  constructor(private readonly opened: RateLimiterUnderTest) {}
+  constructor(
+    private readonly opened: RateLimiterUnderTest,
+    /** Those that `onBan` was called for. */
+    readonly bans: readonly NewBan[],
+  ) {}
 
   now = () => this.opened.now();
   advance = (ms: number) => this.opened.advance(ms);
@@ -75,6 +85,13 @@ export class TestLimiter {
   async earnBan(limits = FREE, subject = KEY) {
     await this.exhaust(limits, subject);
     await this.decideTimes(10, limits, subject);
+  }
+
+  /** The length of the ban that the key gets next, in seconds. */
+  async earnBanOfSeconds() {
+    await this.earnBan();
+    const { outcome, retryAfter } = await this.decide();
+    return outcome === "banned" ? retryAfter : outcome;
   }
 }
 

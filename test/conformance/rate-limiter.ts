@@ -1,6 +1,7 @@
 import { describe } from "bun:test";
 import { testBans } from "./rate-limiter-bans.ts";
 import { testClockAndRestart } from "./rate-limiter-clock.ts";
+import { testRepeatedBans } from "./rate-limiter-repeated-bans.ts";
 import { createTestCase, type OpenRateLimiter } from "./rate-limiter-fixture.ts";
 import { testHeaders } from "./rate-limiter-headers.ts";
 import { testOperators } from "./rate-limiter-operators.ts";
@@ -14,6 +15,7 @@ export function rateLimiterConformance(name: string, open: OpenRateLimiter): voi
   describe(`${name}: windows`, () => testWindows(testCase));
   describe(`${name}: headers`, () => testHeaders(testCase));
   describe(`${name}: bans`, () => testBans(testCase));
+  describe(`${name}: repeated bans`, () => testRepeatedBans(testCase));
   describe(`${name}: operators`, () => testOperators(testCase));
   describe(`${name}: clock and restart`, () => testClockAndRestart(testCase));
 }

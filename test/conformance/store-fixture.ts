@@ -1,11 +1,12 @@
 import type { Rejection } from "../../src/contract/errors.ts";
 import type { NewPet } from "../../src/contract/resources.ts";
 import type { PetJsonSource } from "../../src/http/pet-json.ts";
-import type { Page, Store, WriteResult } from "../../src/domain/ports.ts";
+import type { OperatorStore, Page, Store, WriteResult } from "../../src/domain/ports.ts";
 
 /** An empty store with data of its own. */
 export interface OpenedStore {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly petJson: PetJsonSource;
   /** Closes the store and opens it again on the same data. */
   reopen(): Promise<Store>;

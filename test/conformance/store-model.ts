@@ -10,8 +10,9 @@ import {
   type Pet,
   type PetStatus,
 } from "../../src/contract/resources.ts";
-import type { IdempotentRequest, Page, PageQuery, Store, WriteResult } from "../../src/domain/ports.ts";
-import { AT, DAY_MS, type OpenStore } from "./store-fixture.ts";
+import type { PetChange } from "../../src/domain/corrections.ts";
+import type { IdempotentRequest, Page, PageQuery, WriteResult } from "../../src/domain/ports.ts";
+import { AT, DAY_MS, type OpenedStore, type OpenStore } from "./store-fixture.ts";
 
 type Command =
   | { call: "createPet"; pet: NewPet; request: IdempotentRequest | undefined }
@@ -20,7 +21,10 @@ type Command =
   | { call: "getOrder"; keyId: number; id: bigint }
   | { call: "getPet"; id: bigint }
   | { call: "listPets"; query: PageQuery<PetStatus> }
-  | { call: "listOrders"; keyId: number; query: PageQuery<OrderStatus> };
+  | { call: "listOrders"; keyId: number; query: PageQuery<OrderStatus> }
+  | { call: "correctPet"; id: bigint; change: PetChange }
+  | { call: "deletePet"; id: bigint }
+  | { call: "finishOrder"; id: bigint; status: OrderUpdate["status"] };
 
 /** Rejections are compared by their code. */
 type Outcome<T> = T | string;
@@ -28,6 +32,8 @@ type Outcome<T> = T | string;
 /** A store made of arrays that are searched from the front. */
 class Model {
   readonly #pets: Pet[] = [];
+  /** Also of pets that were deleted. */
+  #lastPetId = 0n;
   readonly #orders: { readonly keyId: number; order: Order }[] = [];
   readonly #records = new Map<string, { at: number; fingerprint: string; result: WriteResult }>();
 
@@ -37,7 +43,8 @@ class Model {
     id: bigint,
   ): Outcome<WriteResult> {
     return this.#runOnce("createPet", { at, request: command.request }, () => {
-      expect(id).toBeGreaterThan(this.#pets.at(-1)?.id ?? 0n);
+      expect(id).toBeGreaterThan(this.#lastPetId);
+      this.#lastPetId = id;
       const added: Pet = { ...command.pet, id };
       this.#pets.push(added);
       return { id, body: encodePet(added), replayed: false };
@@ -63,12 +70,41 @@ class Model {
   }
 
   updateOrder(keyId: number, id: bigint, status: OrderUpdate["status"]): Outcome<Order> {
-    const owned = this.#orders.find((each) => each.keyId === keyId && each.order.id === id);
-    if (owned === undefined) return "order_not_found";
-    const { order } = owned;
+    const isOwn = this.#orders.some((each) => each.keyId === keyId && each.order.id === id);
+    const finished = isOwn ? this.finishOrder(id, status) : "order_not_found";
+    if (typeof finished === "string") return finished;
+    const { keyId: _, ...order } = finished;
+    return order;
+  }
+
+  finishOrder(id: bigint, status: OrderUpdate["status"]): Outcome<Order & { keyId: number }> {
+    const found = this.#orders.find((each) => each.order.id === id);
+    if (found === undefined) return "order_not_found";
+    const { order, keyId } = found;
     if (order.status !== "placed") return "order_closed";
     this.#setStatus(order.petId, status === "completed" ? "sold" : "available");
-    return (owned.order = { ...order, status });
+    found.order = { ...order, status };
+    return { ...found.order, keyId };
+  }
+
+  correctPet(id: bigint, { status, ...change }: PetChange): Outcome<Pet> {
+    const pet = this.getPet(id);
+    if (pet === undefined) return "pet_not_found";
+    const { status: oldStatus, ...rest } = pet;
+    const newStatus = status === undefined ? oldStatus : (status ?? undefined);
+    const isOrdered = this.#orders.some(({ order }) => order.petId === id && order.status === "placed");
+    if (isOrdered && newStatus !== oldStatus) return "pet_ordered";
+    const changed = { ...rest, ...change, ...(newStatus !== undefined && { status: newStatus }) };
+    this.#pets[this.#pets.indexOf(pet)] = changed;
+    return changed;
+  }
+
+  deletePet(id: bigint): Outcome<Pet> {
+    const pet = this.getPet(id);
+    if (pet === undefined) return "pet_not_found";
+    if (this.#orders.some(({ order }) => order.petId === id)) return "pet_has_orders";
+    this.#pets.splice(this.#pets.indexOf(pet), 1);
+    return pet;
   }
 
   #ordersOf(keyId: number): Order[] {
@@ -96,6 +132,12 @@ class Model {
         return pageOf(this.#pets, command.query);
       case "listOrders":
         return pageOf(this.#ordersOf(command.keyId), command.query);
+      case "correctPet":
+        return this.correctPet(command.id, command.change);
+      case "deletePet":
+        return this.deletePet(command.id);
+      case "finishOrder":
+        return this.finishOrder(command.id, command.status);
     }
   }
 
@@ -131,12 +173,13 @@ function pageOf<T extends { id: bigint; status?: string }>(items: T[], query: Pa
   return { items: matching.slice(0, limit), hasMore: matching.length > limit };
 }
 
-async function runOnStore(store: Store, command: Command, at: number): Promise<unknown> {
-  const outcome = await callStore(store, command, at);
+async function runOnStore(opened: OpenedStore, command: Command, at: number): Promise<unknown> {
+  const outcome = await callStore(opened, command, at);
   return outcome !== undefined && "code" in outcome ? outcome.code : outcome;
 }
 
-function callStore(store: Store, command: Command, at: number) {
+function callStore({ store, operators }: OpenedStore, command: Command, at: number) {
+  const by = { actor: { kind: "console" }, at } as const;
   switch (command.call) {
     case "createPet":
       return store.createPet(command.pet, at, command.request);
@@ -152,6 +195,12 @@ function callStore(store: Store, command: Command, at: number) {
       return store.listPets(command.query);
     case "listOrders":
       return store.listOrders(command.keyId, command.query);
+    case "correctPet":
+      return operators.updatePet(command.id, command.change, by);
+    case "deletePet":
+      return operators.deletePet(command.id, by);
+    case "finishOrder":
+      return operators.updateOrder(command.id, command.status, by);
   }
 }
 
@@ -183,6 +232,16 @@ const pet: fc.Arbitrary<NewPet> = fc.record(
   { requiredKeys: ["name", "categoryId"] },
 );
 
+const finalStatus = fc.constantFrom("completed" as const, "cancelled" as const);
+const change: fc.Arbitrary<PetChange> = fc.record(
+  {
+    name: fc.constantFrom("Rex", "Rover"),
+    categoryId: fc.bigInt({ min: -1n, max: 1n }),
+    status: fc.option(petStatus, { nil: null }),
+  },
+  { requiredKeys: [] },
+);
+
 function queryOf<S>(status: fc.Arbitrary<S>): fc.Arbitrary<PageQuery<S>> {
   const fields = { limit: fc.integer({ min: 1, max: 5 }), after: identifier, status };
   return fc.record(fields, { requiredKeys: ["limit"] });
@@ -195,12 +254,15 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     call: fc.constant("updateOrder" as const),
     keyId,
     id: identifier,
-    status: fc.constantFrom("completed" as const, "cancelled" as const),
+    status: finalStatus,
   }),
   fc.record({ call: fc.constant("getPet" as const), id: identifier }),
   fc.record({ call: fc.constant("getOrder" as const), keyId, id: identifier }),
   fc.record({ call: fc.constant("listPets" as const), query: queryOf(petStatus) }),
   fc.record({ call: fc.constant("listOrders" as const), keyId, query: queryOf(orderStatus) }),
+  fc.record({ call: fc.constant("correctPet" as const), id: identifier, change }),
+  fc.record({ call: fc.constant("deletePet" as const), id: identifier }),
+  fc.record({ call: fc.constant("finishOrder" as const), id: identifier, status: finalStatus }),
 );
 const step = fc.record({ afterMs: fc.constantFrom(0, 0, 0, 1, DAY_MS / 2, DAY_MS), command });
 
@@ -214,7 +276,7 @@ export function modelCases(open: OpenStore): void {
       try {
         for (const { afterMs, command } of steps) {
           at += afterMs;
-          const outcome = await runOnStore(opened.store, command, at);
+          const outcome = await runOnStore(opened, command, at);
           expect(outcome).toStrictEqual(model.run(command, at, idOf(outcome)));
         }
       } finally {

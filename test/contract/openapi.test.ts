@@ -289,7 +289,7 @@ describe("numbers and dates in the document", () => {
     const { info } = openApiDocument({
       ...OPTIONS,
       plans: { ...DEFAULT_PLANS, free: { perMinute: 7, perDay: 7_000 } },
-      ban: { strikes: 3, graceMs: 1_500, lengthMs: 7_200_000 },
+      ban: { strikes: 3, graceMs: 1_500, lengthMs: 7_200_000, maxLengthMs: 7_200_000 },
     }) as { info: { description: string } };
     expect(info.description).toContain("\n| Free | 7 | 7,000 |\n");
     expect(info.description).toContain("rejected within 1.5 seconds of the");

@@ -7,6 +7,7 @@ import {
   hashSecret,
   isWellFormedSecret,
   generateSecret,
+  hintOf,
   validUntil,
 } from "../../src/domain/api-keys.ts";
 
@@ -97,10 +98,17 @@ test("a secret is stored as its SHA-256 in hexadecimal", () => {
 });
 
 test("a credential is valid until the first of rolling and expiry, and not at all once it is revoked", () => {
-  const key: ApiKey = { id: 1, name: "n", plan: "free", createdAt: 0 };
+  const key: ApiKey = { id: 1, name: "n", labels: [], plan: "free", access: "write", createdAt: 0 };
   expect(validUntil({ key })).toBe(Infinity);
   expect(validUntil({ key, validUntil: 5 })).toBe(5);
   expect(validUntil({ key: { ...key, expiresAt: 4 }, validUntil: 5 })).toBe(4);
   // Whenever that was: the machine on which it was done may be ahead of this one.
   expect(validUntil({ key: { ...key, revokedAt: 1e15 }, validUntil: 5 })).toBe(-Infinity);
+});
+
+test.each(ENVIRONMENTS)("the hint of a secret for %s shows its prefix and four characters at each end", (environment) => {
+  const secret = generateSecret(environment);
+  const hint = hintOf(secret);
+  expect(hint).toBe(`${PREFIX[environment]}${secret.slice(9, 13)}…${secret.slice(-4)}`);
+  expect(hint).toHaveLength(18);
 });

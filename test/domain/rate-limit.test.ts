@@ -15,8 +15,8 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const ONE = { perMinute: 1, perDay: 9 };
 
-test("the default ban: 10 strikes, 1 second of grace, 300 seconds long", () => {
-  expect(DEFAULT_BAN).toEqual({ strikes: 10, graceMs: 1_000, lengthMs: 300_000 });
+test("the default ban: 10 strikes, 1 second of grace, 5 minutes long at first and 40 at most", () => {
+  expect(DEFAULT_BAN).toEqual({ strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 });
 });
 
 test("a request waits 25 ms for a shared rate limiter by default", () => {
@@ -32,6 +32,8 @@ describe("decide", () => {
       day: { openedAt: NOW, used: 1, firstRejectedAt: NEVER, strikes: 0 },
       bannedAt: NEVER,
       bannedUntil: NEVER,
+      lastBanEndedAt: NEVER,
+      lastBanMs: 0,
     });
   });
 
@@ -68,10 +70,24 @@ describe("decide", () => {
 describe("expire", () => {
   test("a ban is no longer than the current rules allow", () => {
     const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 300_000 };
-    expire(usage, NOW + 1, { ...DEFAULT_BAN, lengthMs: 2_000 });
+    expire(usage, NOW + 1, { ...DEFAULT_BAN, lengthMs: 1_000, maxLengthMs: 2_000 });
     expect(usage.bannedUntil).toBe(NOW + 2_000);
     expire(usage, NOW + 2_000, DEFAULT_BAN);
     expect([usage.bannedAt, usage.bannedUntil]).toEqual([NEVER, NEVER]);
+  });
+
+  test("a ban that is over is the last ban for 24 hours", () => {
+    const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
+    expire(usage, NOW + 2_000 + DAY_MS - 1, DEFAULT_BAN);
+    expect(usage).toMatchObject({ bannedUntil: NEVER, lastBanEndedAt: NOW + 2_000, lastBanMs: 2_000 });
+    expire(usage, NOW + 2_000 + DAY_MS, DEFAULT_BAN);
+    expect(usage).toEqual(newUsage());
+  });
+
+  test("a last ban from the future ended now", () => {
+    const usage = { ...newUsage(), lastBanEndedAt: NOW, lastBanMs: 2_000 };
+    expire(usage, NOW - DAY_MS, DEFAULT_BAN);
+    expect(usage).toMatchObject({ lastBanEndedAt: NOW - DAY_MS, lastBanMs: 2_000 });
   });
 
   test("a ban that began in the future begins now and keeps its length", () => {
@@ -104,17 +120,41 @@ describe("unban", () => {
   });
 });
 
+describe("the length of the next ban", () => {
+  const lengthAfter = (lastBanMs: number, lengthMs: number, maxLengthMs: number) => {
+    const usage = { ...newUsage(), lastBanEndedAt: NOW, lastBanMs };
+    const rules = { strikes: 1, graceMs: 0, lengthMs, maxLengthMs };
+    for (let ms = 1; ms <= 3; ms++) decide(usage, ONE, NOW + ms, rules);
+    expect([usage.bannedAt, usage.lastBanEndedAt, usage.lastBanMs]).toEqual([NOW + 3, NEVER, 0]);
+    return usage.bannedUntil - usage.bannedAt;
+  };
+
+  test.each([
+    [5_000, 5_000, 20_000, 10_000],
+    [9_000, 5_000, 20_000, 18_000],
+    [15_000, 5_000, 20_000, 20_000],
+    [20_000, 5_000, 20_000, 20_000],
+    [5_000, 60_000, 90_000, 60_000],
+    [5_000, 5_000, 5_000, 5_000],
+  ])("after %d ms, with bans of %d to %d ms: %d ms", (lastBanMs, lengthMs, maxLengthMs, expected) => {
+    expect(lengthAfter(lastBanMs, lengthMs, maxLengthMs)).toBe(expected);
+  });
+});
+
 describe("isExpired", () => {
-  test("usage is expired once both windows and the ban are over", () => {
+  test("usage is expired once both windows are closed and a ban has been over for 24 hours", () => {
     const usage = newUsage();
     expect(isExpired(usage, NOW)).toBe(true);
     decide(usage, ONE, NOW);
     expect(isExpired(usage, NOW + MINUTE_MS)).toBe(false);
     expect(isExpired(usage, NOW + DAY_MS - 1)).toBe(false);
     expect(isExpired(usage, NOW + DAY_MS)).toBe(true);
-    usage.bannedUntil = NOW + DAY_MS + 1;
+    usage.bannedUntil = NOW + 1;
     expect(isExpired(usage, NOW + DAY_MS)).toBe(false);
     expect(isExpired(usage, NOW + DAY_MS + 1)).toBe(true);
+    expect(isExpired({ ...newUsage(), lastBanEndedAt: NOW, lastBanMs: 1 }, NOW + DAY_MS - 1)).toBe(false);
+    expect(isExpired({ ...newUsage(), lastBanEndedAt: NOW, lastBanMs: 1 }, NOW + DAY_MS)).toBe(true);
+    expect(isExpired(newUsage(), 0)).toBe(true);
   });
 
   test("usage from the future is not expired", () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { hashSecret, generateSecret } from "../../src/domain/api-keys.ts";
+import { toNewSecret, generateSecret } from "../../src/domain/api-keys.ts";
 import { type Service, startService } from "../service.ts";
+import { BY } from "../key-store-arguments.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -26,7 +27,7 @@ for (const isSeenBefore of [true, false]) {
   test(`any 401: a rolled secret whose overlap has ended by the machine's clock, ${before}`, async () => {
     const { id, secret } = await service.newKey();
     const successor = generateSecret("production");
-    await service.app.keys.addSecret(id, hashSecret(successor), service.clock.now() + HOUR_MS);
+    await service.app.keys.addSecret(id, { ...toNewSecret(successor), overlapEndsAt: service.clock.now() + HOUR_MS }, BY);
     if (isSeenBefore) expect((await list(secret)).status).toBe(200);
     service.clock.step(DAY_MS);
     expect((await list(secret)).json).toMatchObject({ code: "invalid_api_key" });

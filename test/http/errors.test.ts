@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type App, serveOn } from "../../src/app.ts";
 import { Overloaded, Unavailable } from "../../src/contract/errors.ts";
-import { hashSecret, generateSecret } from "../../src/domain/api-keys.ts";
+import { toNewSecret, generateSecret } from "../../src/domain/api-keys.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import { petJsonOf } from "../../src/http/pet-json.ts";
@@ -9,6 +9,7 @@ import { createLog } from "../../src/log.ts";
 import { temporaryFolder } from "../../harness/cleanup.ts";
 import { expectConforms } from "../conforms.ts";
 import { configIn, NO_LIMITS, TestClock } from "../service.ts";
+import { BY } from "../key-store-arguments.ts";
 import { sendRaw } from "./raw.ts";
 
 const SECRET_CAUSE = "SELECT * FROM hidden WHERE password = 'hunter2'";
@@ -32,7 +33,7 @@ async function start(replace: (adapters: Adapters) => Adapters): Promise<string>
   const adapters = await openAdapters(config, clock, log);
   const secret = generateSecret("production");
   const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: clock.now() } as const;
-  await adapters.keys.createKey(draft, hashSecret(secret));
+  await adapters.keys.createKey(draft, toNewSecret(secret), BY);
   app = await serveOn(replace(adapters), config, { clock, log, requestTimeoutMs: 50 });
   return secret;
 }

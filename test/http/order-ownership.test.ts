@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { generateSecret, hashSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { ApiRequest, ApiResponse, Service } from "../service.ts";
 import { DATABASES, idOf, orderClient, type OrderClient, startServiceOn } from "./order-client.ts";
+import { BY } from "../key-store-arguments.ts";
 
 describe.each(DATABASES)("orders of two keys on %s", (database) => {
   let service: Service;
@@ -121,7 +122,7 @@ describe.each(DATABASES)("orders of two keys on %s", (database) => {
     const key = await service.newKey();
     const { id } = await orderClient(service, key.secret).newOrder();
     const secret = generateSecret("production");
-    await service.app.keys.addSecret(key.id, hashSecret(secret), service.clock.now());
+    await service.app.keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt: service.clock.now() }, BY);
     const rotated = orderClient(service, secret);
     expect((await rotated.onOrder(id)).status).toBe(200);
     expect(await rotated.list()).toEqual([id]);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { PlanName } from "../../src/domain/plans.ts";
 import { type ApiResponse, type Service, startService } from "../service.ts";
+import { BY } from "../key-store-arguments.ts";
 
 let service: Service;
 beforeAll(async () => void (service = await startService()));
@@ -99,7 +100,7 @@ describe("plans", () => {
   test("a new plan keeps the usage and takes effect within a second", async () => {
     const { id, secret } = await service.newKey({ plan: "free", limits: undefined as never });
     for (let i = 0; i < 10; i++) await list(secret);
-    await service.app.keys.updateKey(id, { plan: "pro" });
+    await service.app.keys.updateKey(id, { plan: "pro" }, BY);
     const changed = await eventually(
       () => list(secret),
       (response) => rateLimitOf(response)[0] === 300,
@@ -110,7 +111,7 @@ describe("plans", () => {
   test("a revoked key is rejected within a second", async () => {
     const { id, secret } = await service.newKey();
     expect((await list(secret)).status).toBe(200);
-    await service.app.keys.updateKey(id, { revokedAt: service.clock.now() });
+    await service.app.keys.updateKey(id, { revokedAt: service.clock.now() }, BY);
     const response = await eventually(
       () => list(secret),
       ({ status }) => status === 401,
@@ -198,6 +199,20 @@ describe("the temporary ban", () => {
     expect((await list(service.key)).status).toBe(200);
   });
 
+  test("any 429 key_banned: Retry-After of a repeated ban is twice as long, and waiting that long works", async () => {
+    const { secret: key } = await service.newKey({ limits: { perMinute: 1, perDay: 1_000 } });
+    for (const seconds of [300, 600, 1_200, 2_400, 2_400]) {
+      expect((await list(key)).status).toBe(200);
+      await list(key);
+      service.clock.advance(1_001);
+      for (let strike = 1; strike <= 9; strike++) await list(key);
+      const banned = await list(key);
+      expect([banned.json, waitOf(banned)]).toMatchObject([{ code: "key_banned" }, seconds]);
+      expect(rateLimitOf(banned)[2]).toBe(Math.ceil(service.clock.now() / 1_000 + seconds));
+      service.clock.advance(waitOf(banned) * 1_000);
+    }
+  });
+
   test("a restart keeps bans and usage", async () => {
     const { key } = await exhausted();
     const half = await newKey("free");
@@ -215,7 +230,7 @@ describe("the temporary ban", () => {
     for (let strike = 1; strike <= 10; strike++) await list(key);
     service.clock.advance(60_000);
     expect((await list(key)).json).toMatchObject({ code: "key_banned" });
-    await service.app.keys.updateKey(id, { unbannedAt: service.clock.now() });
+    await service.app.keys.updateKey(id, { unbannedAt: service.clock.now() }, BY);
     await eventually(
       () => list(key),
       ({ status }) => status === 200,

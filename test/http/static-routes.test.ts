@@ -41,7 +41,7 @@ describe("a staging server with its own settings", () => {
         business: { perMinute: 9, perDay: 90 },
         anonymous: { perMinute: 10, perDay: 100 },
       },
-      ban: { strikes: 4, graceMs: 2_000, lengthMs: 90_000 },
+      ban: { strikes: 4, graceMs: 2_000, lengthMs: 90_000, maxLengthMs: 360_000 },
       maxConnectionsPerAddress: 12,
     });
   });
@@ -61,6 +61,7 @@ describe("a staging server with its own settings", () => {
     expect(info.description).toContain("| Free | 7 | 70 |");
     expect(info.description).toContain("| No valid key | 10 | 100 |");
     expect(info.description).toContain("With 4 strikes the key is banned for 90 seconds.");
+    expect(info.description).toContain("twice as long as that one, at most 6 minutes.");
   });
 
   test("GET /docs has its URL, its keys, its plans and its ban rules, and no defaults", async () => {

@@ -1,12 +1,13 @@
 import { SQL } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type App, startApp } from "../../src/app.ts";
-import { generateSecret, hashSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import { silentLog } from "../../src/log.ts";
 import { HttpConnection } from "../../harness/http-connection.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { configIn } from "../service.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
+import { BY } from "../key-store-arguments.ts";
 
 const CONNECTIONS = 50;
 const REQUESTS = 10_000;
@@ -33,7 +34,7 @@ async function transactions(): Promise<number> {
 
 async function createKey(app: App): Promise<string> {
   const secret = generateSecret("production");
-  await app.keys.createKey({ name: "test", plan: "business", createdAt: 0 }, hashSecret(secret));
+  await app.keys.createKey({ name: "test", plan: "business", createdAt: 0 }, toNewSecret(secret), BY);
   return secret;
 }
 

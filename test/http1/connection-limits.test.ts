@@ -90,6 +90,7 @@ describe("the maximum of connections", () => {
     expect(await added.get()).toBe(OK);
     expect([older.isClosed, newer.isClosed]).toEqual([true, false]);
     expect(await kept.get()).toBe(OK);
+    expect(server.statistics).toMatchObject({ connections: 3, accepted: 4, evicted: 1, rejected: 0 });
   });
 
   test("closes a connection with an unfinished head before one that is idle between requests", async () => {
@@ -156,6 +157,7 @@ describe("the maximum of connections of an address", () => {
     expect(await (await Client.open(server)).get()).toBeUndefined();
     expect(await (await Client.open(server, "127.0.0.2")).get()).toBe(OK);
     expect(events).toMatchObject([{ limit: "peer", isOver: false, peer: "127.0.0.1", rejected: 1 }]);
+    expect(server.statistics).toMatchObject({ accepted: 3, rejected: 1 });
     first?.socket.destroy();
     await Bun.sleep(20);
     expect(await (await Client.open(server)).get()).toBe(OK);

@@ -205,15 +205,15 @@ describe("a graceful shutdown", () => {
     servers = [];
   });
 
-  test("terminates connections that are open when its time is up, counted from its start", async () => {
-    for (const delayMs of [0, 20]) {
+  test("terminates connections that are open when its time is up, counted from the end of the delay", async () => {
+    for (const delayMs of [0, 60]) {
       const server = listen(neverRespond, { closeTimeoutMs: 40 });
       const { socket, received } = connectTo(server);
       socket.write(GET);
       await Bun.sleep(5);
       const startedAt = performance.now();
       await server.close(delayMs);
-      expect(performance.now() - startedAt).toBeWithin(35, 1_000);
+      expect(performance.now() - startedAt).toBeWithin(delayMs + 35, 1_000);
       expect((await received.catch((error: NodeJS.ErrnoException) => error.code)) ?? "").toBe("ECONNRESET");
     }
     servers = [];

@@ -30,6 +30,7 @@ export class TestConnection implements Socket, ConnectionContext {
   uptimeSeconds = 0;
   isShuttingDown = false;
   readonly turns: Turns;
+  readonly traffic = { bytesReceived: 0, bytesSent: 0 };
 
   constructor(handle: Handle, options: TestConnectionOptions = {}) {
     const { remoteAddress = "203.0.113.9", turns = new Turns(() => 0), isTrusted = false } = options;

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import * as fc from "fast-check";
-import { type BanRules, type Limits, newUsage, type Subject } from "../../src/domain/rate-limit.ts";
+import { type BanRules, type Limits, NEVER, newUsage, type Subject } from "../../src/domain/rate-limit.ts";
 import { type OpenRateLimiter, type RateLimiterUnderTest, STARTS_AT } from "../conformance/rate-limiter.ts";
 import { textOf } from "../subjects.ts";
 import { ModelRateLimiter, type VisibleUsage } from "./model.ts";
@@ -26,11 +26,14 @@ const limits = fc.record({
   perMinute: fc.integer({ min: 1, max: 5 }),
   perDay: fc.integer({ min: 1, max: 12 }),
 });
-const rules: fc.Arbitrary<BanRules> = fc.record({
-  strikes: fc.integer({ min: 1, max: 4 }),
-  graceMs: fc.constantFrom(0, 1_000, 1_500),
-  lengthMs: fc.constantFrom(1, 5_000, 300_000),
-});
+const rules: fc.Arbitrary<BanRules> = fc
+  .record({
+    strikes: fc.integer({ min: 1, max: 4 }),
+    graceMs: fc.constantFrom(0, 1_000, 1_500),
+    lengthMs: fc.constantFrom(1, 5_000, 300_000),
+    longest: fc.constantFrom(1, 3, 8),
+  })
+  .map(({ longest, ...rest }) => ({ ...rest, maxLengthMs: longest * rest.lengthMs }));
 
 type Step =
   | { readonly burst: Subject; readonly count: number }
@@ -123,12 +126,14 @@ class Comparison {
   }
 
   async #usage(subject: Subject): Promise<VisibleUsage> {
-    const { minute, day, bannedUntil } =
+    const { minute, day, bannedUntil, lastBanEndedAt, lastBanMs } =
       (await this.compared.opened.rateLimiter.usage(subject)) ?? newUsage();
     return {
       used: [minute.used, day.used],
       strikes: [minute.strikes, day.strikes],
       bannedUntil: bannedUntil > this.compared.opened.now() ? bannedUntil : undefined,
+      lastBan:
+        lastBanEndedAt === NEVER ? undefined : { endedAt: lastBanEndedAt, lengthMs: lastBanMs },
     };
   }
 }

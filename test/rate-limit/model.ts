@@ -27,6 +27,17 @@ export interface VisibleUsage {
   readonly used: readonly [number, number];
   readonly strikes: readonly [number, number];
   readonly bannedUntil: number | undefined;
+  readonly lastBan: LastBan | undefined;
+}
+
+interface LastBan {
+  readonly endedAt: number;
+  readonly lengthMs: number;
+}
+
+interface Bans {
+  readonly current?: { readonly began: number; readonly lengthMs: number } | undefined;
+  readonly last?: LastBan | undefined;
 }
 
 export class ModelRateLimiter {
@@ -37,7 +48,7 @@ export class ModelRateLimiter {
   decide(subject: Subject, limits: Limits, now: number): Decision {
     const history = this.#historyOf(subject);
     const [minute, day] = windowsAt(history, limits, now);
-    const bannedUntil = this.#banAt(history, now);
+    const bannedUntil = this.#bannedUntil(history, now);
     if (bannedUntil !== undefined) {
       history.push({ at: now, kind: "rejected without strike" });
       return bannedDecision(shownWindow(minute, day), bannedUntil, now);
@@ -60,7 +71,7 @@ export class ModelRateLimiter {
     const shown = shownWindow(minute, day);
     if (subject.kind !== "key") history.push({ at: now, kind: "rejected without strike" });
     else if (this.#isBannedBy(history, last, now)) {
-      return bannedDecision(shown, now + this.rules.lengthMs, now);
+      return bannedDecision(shown, this.#bannedUntil(history, now) ?? NaN, now);
     }
     return {
       outcome: "limited",
@@ -81,7 +92,8 @@ export class ModelRateLimiter {
     return {
       used: [minute.allowed.length, day.allowed.length],
       strikes: [strikesOf(minute), strikesOf(day)],
-      bannedUntil: this.#banAt(history, now),
+      bannedUntil: this.#bannedUntil(history, now),
+      lastBan: this.#bansAt(history, now).last,
     };
   }
 
@@ -104,17 +116,37 @@ export class ModelRateLimiter {
     return true;
   }
 
-  /** When the current ban ends. */
-  #banAt(history: readonly Event[], now: number): number | undefined {
-    let began: number | undefined;
-    for (const event of upTo(now, history)) {
-      if (began !== undefined) began = Math.min(began, event.at);
-      if (began !== undefined && event.at >= began + this.rules.lengthMs) began = undefined;
-      if (event.kind === "banned") began = event.at;
-      if (event.kind === "unbanned" && began !== undefined && began <= event.upTo) began = undefined;
-    }
-    return began === undefined ? undefined : began + this.rules.lengthMs;
+  #bannedUntil(history: readonly Event[], now: number): number | undefined {
+    const { current } = this.#bansAt(history, now);
+    return current && current.began + current.lengthMs;
   }
+
+  #bansAt(history: readonly Event[], now: number): Bans {
+    return upTo(now, history).reduce<Bans>((bans, event) => this.#after(withTimePassed(bans, event.at), event), {});
+  }
+
+  #after({ current, last }: Bans, event: Event): Bans {
+    if (event.kind === "banned") {
+      const doubled = Math.min(2 * (last?.lengthMs ?? 0), this.rules.maxLengthMs);
+      return { current: { began: event.at, lengthMs: Math.max(this.rules.lengthMs, doubled) } };
+    }
+    if (event.kind !== "unbanned") return { current, last };
+    return {
+      current: current && current.began <= event.upTo ? undefined : current,
+      last: last && last.endedAt - last.lengthMs <= event.upTo ? undefined : last,
+    };
+  }
+}
+
+/** After the clock was set back, what happened in the future counts as if it happened now. */
+function withTimePassed({ current, last }: Bans, at: number): Bans {
+  if (current) {
+    const { began, lengthMs } = { ...current, began: Math.min(current.began, at) };
+    if (at < began + lengthMs) return { current: { began, lengthMs } };
+    return withTimePassed({ last: { endedAt: began + lengthMs, lengthMs } }, at);
+  }
+  if (last === undefined || at >= last.endedAt + LENGTH_MS.day) return {};
+  return { last: { ...last, endedAt: Math.min(last.endedAt, at) } };
 }
 
 function upTo(now: number, history: readonly Event[]): Event[] {

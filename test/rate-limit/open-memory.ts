@@ -9,11 +9,11 @@ const NEVER_MS = 3_600_000;
 
 /** Opens in-process rate limiters, each on a place of its own; a restart opens the store of that place again. */
 export function openOn(newPlace: () => () => UsageStore): OpenRateLimiter {
-  return ({ ban, startsAt }) => {
+  return ({ ban, startsAt, onBan }) => {
     const clock = new TestClock(startsAt);
     const openUsageStore = newPlace();
     const start = () =>
-      createMemoryRateLimiter({ clock, ban, usageStore: openUsageStore(), flushEveryMs: NEVER_MS });
+      createMemoryRateLimiter({ clock, ban, onBan, usageStore: openUsageStore(), flushEveryMs: NEVER_MS });
     let rateLimiter = start();
     return {
       get rateLimiter() {

@@ -38,10 +38,10 @@ let opened = 0;
 
 /** Rate limiters whose scripts use the test's clock, each with keys of its own. */
 export function openOnValkey(url: () => string | readonly string[]): OpenRateLimiter {
-  return async ({ ban, startsAt }) => {
+  return async ({ ban, startsAt, onBan }) => {
     const clock = new TestClock(startsAt);
     const prefix = `test:${opened++}:`;
-    const start = () => openWithoutFallback({ url: url(), clock, testClock: clock, ban, prefix });
+    const start = () => openWithoutFallback({ url: url(), clock, testClock: clock, ban, onBan, prefix });
     let rateLimiter = await start();
     return {
       get rateLimiter() {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { DEFAULT_BAN, type Decision } from "../../src/domain/rate-limit.ts";
+import type { Decision } from "../../src/domain/rate-limit.ts";
 import { RejectionCache } from "../../src/rate-limit/valkey/rejection-cache.ts";
 import { key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
@@ -10,9 +10,12 @@ const BANNED: Decision = { outcome: "banned", limit: 60, remaining: 0, resetAt: 
 
 function setUp() {
   const clock = new TestClock(0);
-  const cache = new RejectionCache(clock, DEFAULT_BAN);
+  const cache = new RejectionCache(clock);
   const find = (id: number, limits = LIMITS) => cache.find({ subject: key(id), limits });
-  const add = (id: number, decision: Decision) => cache.add({ subject: key(id), limits: LIMITS }, decision);
+  const add = (id: number, decision: Decision, agoMs = 0) => {
+    const ban = decision.outcome === "banned" ? { agoMs } : undefined;
+    cache.add({ subject: key(id), limits: LIMITS }, decision, ban);
+  };
   return { clock, cache, find, add };
 }
 
@@ -47,6 +50,16 @@ test("an unban ends a ban that may have begun by then, and no other rejection", 
   cache.unban(key(2), 1_000);
   expect(find(1)).toBeUndefined();
   expect(find(2)).toEqual(LIMITED);
+});
+
+test("when a ban began does not depend on how long it is", () => {
+  const { clock, cache, find, add } = setUp();
+  clock.time = 100_000;
+  add(1, { ...BANNED, resetAt: 2_400, retryAfter: 2_350 }, 50_000);
+  cache.unban(key(1), 51_001);
+  expect(find(1)).toMatchObject({ outcome: "banned", retryAfter: 2_350 });
+  cache.unban(key(1), 51_000);
+  expect(find(1)).toBeUndefined();
 });
 
 test("the last 10,000 rejections are cached", () => {

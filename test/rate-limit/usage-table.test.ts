@@ -67,6 +67,8 @@ describe.each(Object.entries(KINDS))("%s", (_, { subject }) => {
       day: { openedAt: 1.8e12 + 4, used: 1e9 + 1, firstRejectedAt: 1.8e12 + 6, strikes: 1e6 + 1 },
       bannedAt: 1.8e12 + 8,
       bannedUntil: 1.8e12 + 9,
+      lastBanEndedAt: -1,
+      lastBanMs: 0,
     };
     const slot = table.add(subject(7));
     table.add(subject(8));
@@ -76,6 +78,10 @@ describe.each(Object.entries(KINDS))("%s", (_, { subject }) => {
     const loaded = newUsage();
     table.load(slot, loaded);
     expect(loaded).toEqual(usage);
+    const after = { ...usage, bannedAt: -1, bannedUntil: -1, lastBanEndedAt: 1.8e12 + 9, lastBanMs: 1 };
+    table.store(slot, after);
+    table.load(slot, loaded);
+    expect(loaded).toEqual(after);
     expect(table.flags(slot)).toBe(flags);
     expect((flags & IS_KEY) !== 0).toBe(subject(7).kind === "key");
     expect(table.subjectAt(slot)).toEqual(subject(7));

@@ -88,7 +88,7 @@ describe("one server", () => {
 
   test("a ban by Valkey holds while it is unavailable, an unban ends it, and Valkey gets the unban later", async () => {
     const changes = new StateChanges();
-    const ban = { strikes: 2, graceMs: 0, lengthMs: 60_000 };
+    const ban = { strikes: 2, graceMs: 0, lengthMs: 60_000, maxLengthMs: 60_000 };
     const rateLimiter = await openWith(changes, { url: server.url, prefix: "banned:", ban });
     while ((await rateLimiter.decide(key(1), ONCE)).outcome !== "banned");
 

@@ -78,7 +78,7 @@ test("of 2,000 requests at once over four instances exactly 60 are allowed", asy
 });
 
 test("a ban by one instance holds on all, and an unban by another ends it", async () => {
-  const ban = { strikes: 3, graceMs: 0, lengthMs: 60_000 };
+  const ban = { strikes: 3, graceMs: 0, lengthMs: 60_000, maxLengthMs: 60_000 };
   const settings = { url, ban, prefix: "ban:" };
   const [one, other] = await Promise.all([openWithoutFallback(settings), openWithoutFallback(settings)]);
   const limits = { perMinute: 1, perDay: 9 };

@@ -38,6 +38,7 @@ test("the record holds every error code of the API", () => {
     "400 malformed_request",
     "401 invalid_api_key",
     "401 missing_api_key",
+    "403 read_only_key",
     "404 not_found",
     "404 order_not_found",
     "404 pet_not_found",

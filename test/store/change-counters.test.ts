@@ -31,6 +31,17 @@ describe("ChangeCounters", () => {
     expect([short(), long()]).toEqual([true, false]);
   });
 
+  test("a deletion or a change of another process invalidates every range and every block", () => {
+    const counters = new ChangeCounters();
+    const ranges = [{ from: 1n }, { from: 1n, to: 20n }, { from: 262_081n, to: 262_144n }, { from: 1n, to: 9_999n }];
+    const checks = ranges.map((range) => counters.watch(range));
+    const before = counters.additionsAndDeletions;
+    counters.everythingChanged();
+    expect(checks.map((isUnchanged) => isUnchanged())).toEqual([false, false, false, false]);
+    expect([counters.inBlock(0), counters.inBlock(4_095)]).toEqual([1, 1]);
+    expect(counters.additionsAndDeletions).toBe(before + 1);
+  });
+
   test("memory is bounded: block 4,096 shares the counter of block 0", () => {
     const counters = new ChangeCounters();
     counters.petChanged(4_096n * 64n + 1n);

@@ -169,6 +169,7 @@ test("PostgreSQL: a start that was interrupted while it built an index builds it
     "one_placed_order_per_pet",
     "orders_by_key",
     "orders_by_key_and_status",
+    "orders_by_pet",
     "orders_by_status",
     "orders_pkey",
   ]);

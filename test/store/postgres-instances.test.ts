@@ -8,6 +8,7 @@ import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { AT, KEY_ID, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../conformance/store-fixture.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { createDatabase, emptyDatabase } from "./postgres-database.ts";
+import { BY, storedSecret } from "../key-store-arguments.ts";
 
 const request: IdempotentRequest = {
   keyId: 1,
@@ -170,7 +171,7 @@ test("environments in one database are separate: identifiers start at 1 in each,
     id: 1n,
     replayed: false,
   });
-  await production.keys.createKey({ name: "shop", plan: "free", createdAt: AT }, "0".repeat(64));
+  await production.keys.createKey({ name: "shop", plan: "free", createdAt: AT }, storedSecret(0), BY);
   expect(await staging.keys.findCredential("0".repeat(64))).toBeUndefined();
 });
 

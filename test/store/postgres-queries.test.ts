@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { connect } from "../../src/store/postgres/connection.ts";
+import { ALL_ORDER_PAGES } from "../../src/store/postgres/operator-store.ts";
 import { ORDER_PAGES } from "../../src/store/postgres/orders.ts";
 import { PET_PAGES } from "../../src/store/postgres/pets.ts";
 import { AT, rex, resultOf } from "../conformance/store-fixture.ts";
@@ -118,6 +119,29 @@ async function expectIndexes(sql: SQL): Promise<void> {
   );
 }
 
+async function expectIndexesForOperators(sql: SQL): Promise<void> {
+  const { all, byStatus, byKey, byKeyAndStatus, byPet } = ALL_ORDER_PAGES;
+  expect(await plan(sql, all, "25000, 21")).toBe(
+    "Limit; ->  Index Scan Backward using orders_pkey on orders; Index Cond: (id < $1)",
+  );
+  expect(await plan(sql, byStatus, "25000, 21, 'completed'")).toBe(
+    "Limit; ->  Index Scan Backward using orders_by_status on orders; " +
+      "Index Cond: ((ROW(status, id) < ROW($3, $1)) AND (status >= $3))",
+  );
+  expect(await plan(sql, byKey, "25000, 21, 2")).toBe(
+    "Limit; ->  Index Scan Backward using orders_by_key on orders; " +
+      "Index Cond: ((ROW(key_id, id) < ROW($3, $1)) AND (key_id >= $3))",
+  );
+  expect(await plan(sql, byKeyAndStatus, "25000, 21, 2, 'completed'")).toBe(
+    "Limit; ->  Index Scan Backward using orders_by_key_and_status on orders; " +
+      "Index Cond: ((key_id = $3) AND (ROW((status), id) < ROW($4, $1)) AND ((status) >= $4))",
+  );
+  expect(await plan(sql, byPet, "25000, 21, 7, NULL, NULL")).toStartWith(
+    "Limit; ->  Index Scan Backward using orders_by_pet on orders; " +
+      "Index Cond: ((ROW(pet_id, id) < ROW($3, $1)) AND (pet_id >= $3)); Filter: ",
+  );
+}
+
 /** The old pets are sold and the new ones available, few are pending. Key 2 has twenty of the orders. */
 async function fill(sql: SQL): Promise<void> {
   await sql`INSERT INTO pets (name, category_id, status)
@@ -133,14 +157,18 @@ test("pages are read from the indexes, in a small table and a large one, with st
   const sql = connect(database.url, OPTIONS);
   await sql`VACUUM ANALYZE pets, orders`;
   await expectIndexes(sql);
+  await expectIndexesForOperators(sql);
   await fill(sql);
   await expectIndexes(sql);
+  await expectIndexesForOperators(sql);
   await sql`ANALYZE pets, orders`;
   await expectIndexes(sql);
+  await expectIndexesForOperators(sql);
   // Where one key has placed all orders so far, the index on (status, id) looks as good. It is not for the next key.
   await sql`UPDATE orders SET key_id = 1`;
   await sql`ANALYZE orders`;
   await expectIndexes(sql);
+  await expectIndexesForOperators(sql);
   await sql.close();
 }, 30_000);
 
@@ -179,6 +207,32 @@ async function expectFewBlocksForOrders(sql: SQL): Promise<void> {
     }
   }
 }
+
+test("listOrders of operators: every page reads fewer than 30 blocks", async () => {
+  await using database = await emptyDatabase();
+  await fill(database.sql);
+  const sql = connect(database.url, OPTIONS);
+  const { all, byStatus, byKey, byKeyAndStatus, byPet } = ALL_ORDER_PAGES;
+  for (const before of [1, 25_000, 49_000, 60_000]) {
+    const blocks = [
+      await blocksRead(sql, `(bigint, bigint) AS ${all}`, `${before}, 21`),
+      await blocksRead(sql, `(bigint, bigint, text) AS ${byStatus}`, `${before}, 21, 'placed'`),
+      await blocksRead(sql, `(bigint, bigint, bigint) AS ${byKey}`, `${before}, 21, 2`),
+      await blocksRead(
+        sql,
+        `(bigint, bigint, bigint, text) AS ${byKeyAndStatus}`,
+        `${before}, 21, 2, 'completed'`,
+      ),
+      await blocksRead(
+        sql,
+        `(bigint, bigint, bigint, bigint, text) AS ${byPet}`,
+        `${before}, 21, 700, NULL, 'completed'`,
+      ),
+    ];
+    expect(Math.max(...blocks)).toBeLessThan(30);
+  }
+  await sql.close();
+}, 30_000);
 
 async function blocksRead(sql: SQL, query: string, values: string): Promise<number> {
   return sql.begin(async (tx) => {

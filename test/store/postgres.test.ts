@@ -1,5 +1,8 @@
 import { petJsonOf } from "../../src/http/pet-json.ts";
+import { auditStoreConformance } from "../conformance/audit-store.ts";
+import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { emptyDatabase } from "./postgres-database.ts";
@@ -9,6 +12,7 @@ storeConformance("PostgreSQL", async () => {
   const first = await database.open();
   return {
     store: first.store,
+    operators: first.operators,
     petJson: petJsonOf(first.store),
     async reopen() {
       await first.close();
@@ -23,6 +27,30 @@ keyStoreConformance("PostgreSQL", async () => {
   return {
     keys: (await database.open()).keys,
     another: async () => (await database.open()).keys,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+keyDetailsConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  const { keys, audit } = await database.open();
+  return { keys, audit, close: () => database[Symbol.asyncDispose]() };
+});
+
+auditStoreConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    audit: (await database.open()).audit,
+    another: async () => (await database.open()).audit,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+operatorStoreConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    ...(await database.open()),
+    another: () => database.open(),
     close: () => database[Symbol.asyncDispose](),
   };
 });

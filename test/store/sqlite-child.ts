@@ -1,6 +1,7 @@
 import { writeSync } from "node:fs";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { BY, storedSecret } from "../key-store-arguments.ts";
 
 /** A task of the SQLite tests in a process of its own: `bun sqlite-child.ts TASK PATH`. */
 const [task = "", path = ""] = process.argv.slice(2);
@@ -10,10 +11,7 @@ async function open(): Promise<void> {
   print("ready");
   await Bun.stdin.stream().getReader().read();
   const { keys, close } = openSqlite(path);
-  await keys.createKey(
-    { name: "child", plan: "free", createdAt: 0 },
-    process.pid.toString().padStart(64, "0"),
-  );
+  await keys.createKey({ name: "child", plan: "free", createdAt: 0 }, storedSecret(process.pid), BY);
   await close();
 }
 
@@ -33,7 +31,16 @@ async function write(): Promise<void> {
 async function command(): Promise<void> {
   for (let n = 0; n < 20; n++) {
     const { keys, close } = openSqlite(path);
-    await keys.createKey({ name: "child", plan: "free", createdAt: 0 }, `${n}`.padStart(64, "0"));
+    await keys.createKey({ name: "child", plan: "free", createdAt: 0 }, storedSecret(n), BY);
+    await close();
+  }
+}
+
+/** As `command`, with corrections of the first pet. */
+async function correct(): Promise<void> {
+  for (let n = 1; n <= 20; n++) {
+    const { operators, close } = openSqlite(path);
+    await operators.updatePet(1n, { name: `name ${n}` }, { actor: { kind: "command line" }, at: 0 });
     await close();
   }
 }
@@ -43,5 +50,5 @@ async function lock(): Promise<void> {
   await Bun.stdin.stream().getReader().read();
 }
 
-const tasks: Record<string, () => Promise<void>> = { open, write, command, lock };
+const tasks: Record<string, () => Promise<void>> = { open, write, command, correct, lock };
 await tasks[task]?.();

@@ -1,10 +1,13 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import type { IdempotentRequest, WriteResult } from "../../src/domain/ports.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
 import type { StateChange } from "../../src/store/state-change.ts";
-import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite, SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+import { BY, storedSecret } from "../key-store-arguments.ts";
 
 const request: IdempotentRequest = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
 const numbered = (n: number): IdempotentRequest => ({ ...request, idempotencyKey: `k${n}` });
@@ -61,12 +64,24 @@ describe("while another process holds the write lock", () => {
     const keys = new SqliteKeyStore(db.connection);
     const key = { name: "shop", plan: "free", createdAt: 0 } as const;
     await whileLocked(db.path, async () => {
-      await expect(keys.createKey(key, "0".repeat(64))).rejects.toMatchObject({ name: "Unavailable" });
+      await expect(keys.createKey(key, storedSecret(0), BY)).rejects.toMatchObject({ name: "Unavailable" });
     });
     expect(keys.listKeys()).toEqual([]);
-    expect((await keys.createKey(key, "0".repeat(64))).id).toBe(1);
+    expect((await keys.createKey(key, storedSecret(0), BY)).id).toBe(1);
     keys.close();
   });
+});
+
+test("a change of a key waits for another process, and does not block the event loop meanwhile", async () => {
+  using folder = temporaryFolder();
+  const { keys, close } = openSqlite(folder.path("store.db"));
+  using other = new Database(folder.path("store.db"));
+  other.run("BEGIN IMMEDIATE");
+  const created = keys.createKey({ name: "shop", plan: "free", createdAt: 0 }, storedSecret(1), BY);
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
+  other.run("COMMIT");
+  expect((await created).id).toBe(1);
+  await close();
 });
 
 describe("idempotent requests", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { existsSync, writeFileSync } from "node:fs";
+import { newUsage } from "../../src/domain/rate-limit.ts";
 import { isAtLeast, openDatabase } from "../../src/store/sqlite/connection.ts";
 import type { Migration } from "../../src/store/migrations.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
@@ -211,7 +212,7 @@ describe("the usage store", () => {
   test("a save while another process writes fails at once, and succeeds when it is repeated", () => {
     using folder = temporaryFolder();
     const usageStore = openUsageStore(folder.path("limits.db"));
-    const usage = { minute: window(), day: window(), bannedAt: -1, bannedUntil: -1 };
+    const usage = { ...newUsage(), minute: window(), day: window() };
     using other = new Database(folder.path("limits.db"));
     other.run("BEGIN IMMEDIATE");
     const before = performance.now();
@@ -226,7 +227,7 @@ describe("the usage store", () => {
   test("a command reads what a running server has saved", () => {
     using folder = temporaryFolder();
     const server = openUsageStore(folder.path("limits.db"));
-    const usage = { minute: window(), day: window(), bannedAt: 5, bannedUntil: 10 };
+    const usage = { ...newUsage(), minute: window(), day: window(), bannedAt: 5, bannedUntil: 10 };
     server.save([[KEY, usage]]);
     const command = openUsageStore(folder.path("limits.db"));
     expect(command.find(KEY)).toEqual(usage);

@@ -1,10 +1,13 @@
 import { expect, test } from "bun:test";
+import { encodePet } from "../../src/contract/resources.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openDatabase } from "../../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { spawnChild } from "./sqlite-child-process.ts";
+
+const NO_PET = { id: 0n, name: "none", categoryId: 0n };
 
 test("ten processes that open an empty file at once all succeed, and each migration is applied once", async () => {
   using folder = temporaryFolder();
@@ -63,6 +66,33 @@ test("commands can write while a server writes without a pause, and none of its 
   commands.abort();
   await writers;
   expect(await keys.listKeys()).toHaveLength(20);
+  await close();
+}, 60_000);
+
+test("commands can correct pets while a server writes without a pause, and its caches show each change in time", async () => {
+  using folder = temporaryFolder();
+  const { store, petJson, close } = openSqlite(folder.path("store.db"));
+  await store.createPet({ name: "name 0", categoryId: 1n }, 0);
+  const { process } = spawnChild("correct", folder.path("store.db"));
+  const commands = new AbortController();
+  const writer = async () => {
+    while (!commands.signal.aborted)
+      expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toHaveProperty("id");
+  };
+  const reader = async () => {
+    let staleSince: number | undefined;
+    while (!commands.signal.aborted) {
+      const isStale = petJson.get(1)?.json !== encodePet((await store.getPet(1n)) ?? NO_PET);
+      staleSince = isStale ? (staleSince ?? performance.now()) : undefined;
+      if (staleSince !== undefined) expect(performance.now() - staleSince).toBeLessThan(1_000);
+      await Bun.sleep(1);
+    }
+  };
+  const load = Promise.all([reader(), ...Array.from({ length: 32 }, writer)]);
+  expect(await process.exited).toBe(0);
+  commands.abort();
+  await load;
+  expect((await store.getPet(1n))?.name).toBe("name 20");
   await close();
 }, 60_000);
 

@@ -36,10 +36,13 @@ function planOf(connection: Connection, sql: string): string {
   return tables.map(({ detail }) => detail).join("; ");
 }
 
-/** These scan on purpose: all keys, the single revision, the last pet, and the first idempotency records. */
+/** These scan on purpose: all keys, all secrets, a list of identifiers, the single revisions, the last pet, and the first idempotency records. */
 const SCANS = [
   /^SELECT .* FROM api_keys ORDER BY id$/,
+  /^SELECT .* FROM key_secrets$/,
+  /^SELECT .* FROM key_secrets WHERE key_id IN \(SELECT value FROM json_each\(\?\)\)$/,
   /key_revision/,
+  /pet_revision/,
   /^SELECT id FROM pets ORDER BY id DESC LIMIT 1$/,
   /^SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1$/,
   /^DELETE FROM attempts WHERE id IN \(SELECT id FROM attempts ORDER BY id LIMIT \+\?\)/,
@@ -56,7 +59,9 @@ test("no statement scans a table or sorts", () => {
 });
 
 test("pages are read from the indexes on id, (status, id), (key_id, id) and (key_id, status, id)", () => {
-  const pages = [...plans()].filter(([sql]) => /FROM (pets|orders) WHERE (key_id|status|id >)/.test(sql));
+  const pages = [...plans()].filter(([sql]) =>
+    /FROM (pets|orders) WHERE ((key_id|status).* )?id > /.test(sql),
+  );
   expect(pages.map(([, plan]) => plan)).toEqual([
     "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
@@ -65,6 +70,17 @@ test("pages are read from the indexes on id, (status, id), (key_id, id) and (key
     "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
     "SEARCH orders USING INDEX orders_by_key (key_id=? AND id>?)",
     "SEARCH orders USING INDEX orders_by_key_and_status (key_id=? AND status=? AND id>?)",
+  ]);
+});
+
+test("the orders of all keys are read from the indexes on id, status, key and pet, backwards", () => {
+  const pages = [...plans()].filter(([sql]) => /FROM orders WHERE .*id < .* ORDER BY id DESC/.test(sql));
+  expect(pages.map(([, plan]) => plan)).toEqual([
+    "SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)",
+    "SEARCH orders USING INDEX orders_by_status (status=? AND id<?)",
+    "SEARCH orders USING INDEX orders_by_key (key_id=? AND id<?)",
+    "SEARCH orders USING INDEX orders_by_key_and_status (key_id=? AND status=? AND id<?)",
+    "SEARCH orders USING INDEX orders_by_pet (pet_id=? AND id<?)",
   ]);
 });
 

@@ -1,6 +1,9 @@
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { auditStoreConformance } from "../conformance/audit-store.ts";
+import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
+import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { storeConformance } from "../conformance/store.ts";
@@ -11,6 +14,7 @@ storeConformance("SQLite", async () => {
   let opened = openSqlite(folder.path("store.db"));
   return {
     store: opened.store,
+    operators: opened.operators,
     petJson: opened.petJson,
     async reopen() {
       await opened.close();
@@ -34,6 +38,55 @@ keyStoreConformance("SQLite", async () => {
       const other = openSqlite(folder.path("store.db"));
       opened.push(other);
       return other.keys;
+    },
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
+keyDetailsConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const opened = openSqlite(folder.path("store.db"));
+  return {
+    keys: opened.keys,
+    audit: opened.audit,
+    async close() {
+      await opened.close();
+      folder.remove();
+    },
+  };
+});
+
+auditStoreConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const opened: SqliteStores[] = [];
+  const another = async () => {
+    const other = openSqlite(folder.path("store.db"));
+    opened.push(other);
+    return other.audit;
+  };
+  return {
+    audit: await another(),
+    another,
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
+operatorStoreConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const first = openSqlite(folder.path("store.db"));
+  const opened = [first];
+  return {
+    ...first,
+    async another() {
+      const other = openSqlite(folder.path("store.db"));
+      opened.push(other);
+      return other;
     },
     async close() {
       for (const each of opened) await each.close();

@@ -62,6 +62,9 @@ const authentication = lines(
   "first, then applies the rate limits, then looks at the path: a request without a key gets 401 on an unknown path too.",
   "",
   "A key is shown once, when it is created. When a key is rotated, its old and its new secret both work for a time.",
+  "",
+  "A key is read-only if it was created so: it may use `GET`, `HEAD` and `OPTIONS`. Every other method is 403",
+  "`read_only_key`, on an unknown path too, and counts against the rate limit.",
 );
 
 export function planTable({ free, pro, business, anonymous }: DocumentedSettings["plans"]): string {
@@ -103,7 +106,7 @@ function planRow(name: string, { perMinute, perDay }: DocumentedSettings["plans"
   return `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
 }
 
-function bans({ strikes, graceMs, lengthMs }: DocumentedSettings["ban"]): string {
+function bans({ strikes, graceMs, lengthMs, maxLengthMs }: DocumentedSettings["ban"]): string {
   return lines(
     "## Bans",
     "",
@@ -112,6 +115,12 @@ function bans({ strikes, graceMs, lengthMs }: DocumentedSettings["ban"]): string
     `With ${strikes} strikes the key is banned for ${duration(lengthMs)}. A banned key gets 429 with the code \`key_banned\`,`,
     "and `Retry-After` ends with the ban. Requests during a ban do not extend it and do not count. Strikes expire when the",
     "exhausted window closes.",
+    ...(maxLengthMs > lengthMs
+      ? [
+          "",
+          `A ban within 24 hours of the end of the last one is twice as long as that one, at most ${duration(maxLengthMs)}.`,
+        ]
+      : []),
   );
 }
 

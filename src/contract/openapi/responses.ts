@@ -64,6 +64,7 @@ export function responsesOutsideOperations(settings: DocumentedSettings): JsonSc
       description: "The response to OPTIONS. `Allow` lists the methods of the path.",
       headers: { ...headersOf([]), Allow: ALLOW },
     },
+    "403": errorResponse({ status: 403, codes: ["read_only_key"] }, settings),
     "404": errorResponse({ status: 404, codes: ["not_found"] }, settings),
     "405": errorResponse({ status: 405, codes: ["method_not_allowed"], headers: { Allow: ALLOW } }, settings),
   };

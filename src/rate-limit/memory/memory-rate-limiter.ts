@@ -8,6 +8,8 @@ import {
   isExpired,
   type Limits,
   newUsage,
+  NEVER,
+  type OnBan,
   peek,
   shift,
   type Subject,
@@ -29,6 +31,7 @@ export interface MemoryRateLimiterOptions {
   readonly onUsageStoreError?: (error: unknown) => void;
   /** Called once each time that it works again. */
   readonly onUsageStoreRecovery?: () => void;
+  readonly onBan?: OnBan | undefined;
 }
 
 const EXHAUSTED = MINUTE_EXHAUSTED | DAY_EXHAUSTED;
@@ -41,11 +44,12 @@ export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): Memo
 class MemoryRateLimiter implements RateLimiter {
   readonly #clock: Clock;
   readonly #ban: BanRules;
+  readonly #onBan: OnBan | undefined;
   readonly #maxSubjects: number;
   readonly #table = new UsageTable();
   readonly #writeBehind: WriteBehind | undefined;
   readonly #eviction = new Eviction(this.#table, (slot) => this.#remove(slot));
-  /** Keys that were banned when the store was loaded. */
+  /** Keys with a ban when the store was loaded, a current one or one that makes the next one longer. */
   readonly restoredBans: number[] = [];
   readonly #timer: Timer;
   /** One for all requests: each is finished with it before the next begins. */
@@ -58,6 +62,7 @@ class MemoryRateLimiter implements RateLimiter {
     this.#clock = clock;
     this.#stepMs = clock.stepMs;
     this.#ban = ban;
+    this.#onBan = options.onBan;
     this.#maxSubjects = maxSubjects;
     this.#writeBehind =
       usageStore &&
@@ -87,10 +92,16 @@ class MemoryRateLimiter implements RateLimiter {
     const flags = table.flags(slot);
     const newFlags = (flags & ~EXHAUSTED) | exhaustedFlags(usage, limits);
     if (newFlags !== flags) table.setFlags(slot, newFlags);
-    if (decision.outcome === "banned" && usage.bannedAt !== bannedAt)
-      this.#writeBehind?.changedUrgently(slot);
+    // A ban that began in the future begins now: it has another `bannedAt` then and is no new one.
+    const isNewBan = decision.outcome === "banned" && usage.bannedAt !== bannedAt && bannedAt <= now;
+    if (isNewBan) this.#banned(slot, subject, usage);
     else this.#writeBehind?.changed(slot);
     return decision;
+  }
+
+  #banned(slot: number, subject: Subject, { bannedAt, bannedUntil }: Usage): void {
+    this.#writeBehind?.changedUrgently(slot);
+    if (subject.kind === "key") this.#onBan?.(subject.id, { bannedAt, bannedUntil });
   }
 
   peek(subject: Subject, limits: Limits): Decision {
@@ -172,7 +183,8 @@ class MemoryRateLimiter implements RateLimiter {
     const now = this.#now();
     if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
     const slot = this.#add(subject, now);
-    if (subject.kind === "key" && now < usage.bannedUntil) this.restoredBans.push(subject.id);
+    const hasBan = usage.bannedUntil !== NEVER || usage.lastBanEndedAt !== NEVER;
+    if (subject.kind === "key" && hasBan) this.restoredBans.push(subject.id);
     this.#table.store(slot, usage);
     this.#table.setFlags(slot, this.#table.flags(slot) | SAVED | EXHAUSTED);
   }

@@ -58,6 +58,11 @@ export class Batcher {
     this.#options = options;
   }
 
+  /** Requests that wait for the next batch. */
+  get queueLength(): number {
+    return this.#queue.length;
+  }
+
   decide(subject: Subject, limits: Limits): Promise<Decision> {
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));

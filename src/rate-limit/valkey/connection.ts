@@ -1,8 +1,17 @@
 import { Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/ports.ts";
-import type { BanRules, Decision, Subject, Usage } from "../../domain/rate-limit.ts";
+import type { BanRules, Subject, Usage } from "../../domain/rate-limit.ts";
 import type { DecisionRequest } from "./batcher.ts";
-import { DECIDE, formatSubject, parseDecisions, parseUsage, READ_USAGE, run, UNBAN } from "./scripts.ts";
+import {
+  DECIDE,
+  type Decisions,
+  formatSubject,
+  parseDecisions,
+  parseUsage,
+  READ_USAGE,
+  run,
+  UNBAN,
+} from "./scripts.ts";
 
 interface ServerAddress {
   readonly host: string;
@@ -69,7 +78,7 @@ export class Connection {
   }
 
   /** One round trip for all requests. */
-  async decide(requests: readonly DecisionRequest[]): Promise<readonly Decision[]> {
+  async decide(requests: readonly DecisionRequest[]): Promise<Decisions> {
     const keys = requests.map(({ subject }) => this.#keyOf(subject));
     const args = this.#commonArgs();
     for (const { limits } of requests) args.push(`${limits.perMinute}`, `${limits.perDay}`);
@@ -98,7 +107,9 @@ export class Connection {
 
   #commonArgs(): string[] {
     const { testClock, ban } = this.#options;
-    return [testClock ? `${testClock.now()}` : "", `${ban.strikes}`, `${ban.graceMs}`, `${ban.lengthMs}`];
+    const { strikes, graceMs, lengthMs, maxLengthMs } = ban;
+    const now = testClock ? `${testClock.now()}` : "";
+    return [now, `${strikes}`, `${graceMs}`, `${lengthMs}`, `${maxLengthMs}`];
   }
 }
 

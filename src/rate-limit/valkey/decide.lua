@@ -1,7 +1,8 @@
 -- Allows or rejects one request of each of KEYS, in order; a subject may occur more than once.
--- ARGV[5..] are the limits, two for each key: per minute and per day.
+-- ARGV[6..] are the limits, two for each key: per minute and per day.
 -- Replies five numbers for each: outcome, limit, remaining, when the window resets and how long to wait (milliseconds).
-local ALLOWED, LIMITED, BANNED = 0, 1, 2
+-- A banned key has no requests remaining; its third number is when the ban began. NEW_BAN: this request led to the ban.
+local ALLOWED, LIMITED, BANNED, NEW_BAN = 0, 1, 2, 3
 
 local function count(window)
   if window.used == 0 then
@@ -51,16 +52,20 @@ local function reply_decision(outcome, usage, limits, wait_ms)
   return reply(outcome, limits.per_day, day_remaining, closes_at(day), wait_ms)
 end
 
-local function reply_banned(usage, limits)
+local function reply_banned(outcome, usage, limits)
   local minute_is_tighter =
     remaining_in(usage.minute, limits.per_minute) < remaining_in(usage.day, limits.per_day)
   local limit = minute_is_tighter and limits.per_minute or limits.per_day
-  return reply(BANNED, limit, 0, usage.banned_until, usage.banned_until - now)
+  return reply(outcome, limit, usage.banned_at, usage.banned_until, usage.banned_until - now)
+end
+
+local function next_ban_ms(usage)
+  return math.max(rules.length_ms, math.min(2 * usage.last_ban_ms, rules.max_length_ms))
 end
 
 local function decide(usage, limits)
   expire(usage)
-  if now < usage.banned_until then return reply_banned(usage, limits) end
+  if now < usage.banned_until then return reply_banned(BANNED, usage, limits) end
 
   local minute, day = usage.minute, usage.day
   local minute_exhausted, day_exhausted = minute.used >= limits.per_minute, day.used >= limits.per_day
@@ -74,9 +79,10 @@ local function decide(usage, limits)
   local day_ends = day_exhausted and closes_at(day) or NEVER
   if reject(day_ends >= minute_ends and day or minute) then
     usage.banned_at = now
-    usage.banned_until = now + rules.length_ms
+    usage.banned_until = now + next_ban_ms(usage)
+    clear_last_ban(usage)
     changed = true
-    return reply_banned(usage, limits)
+    return reply_banned(NEW_BAN, usage, limits)
   end
   return reply_decision(LIMITED, usage, limits, math.max(minute_ends, day_ends) - now)
 end
@@ -84,7 +90,7 @@ end
 for i, key in ipairs(KEYS) do
   local usage = load(key)
   local used = usage.day.used
-  decide(usage, { per_minute = tonumber(ARGV[3 + 2 * i]), per_day = tonumber(ARGV[4 + 2 * i]) })
+  decide(usage, { per_minute = tonumber(ARGV[4 + 2 * i]), per_day = tonumber(ARGV[5 + 2 * i]) })
   if changed or usage.day.used ~= used then save(key, usage) end
 end
 return replies

@@ -7,5 +7,5 @@ local m, d = usage.minute, usage.day
 return {
   m.opened_at, m.used, m.first_rejected_at, m.strikes,
   d.opened_at, d.used, d.first_rejected_at, d.strikes,
-  usage.banned_at, usage.banned_until,
+  stored_ban(usage)
 }

@@ -1,34 +1,36 @@
 import type { Clock } from "../../domain/ports.ts";
-import type { BanRules, Decision, Limits, Subject } from "../../domain/rate-limit.ts";
+import type { Decision, Limits, Subject } from "../../domain/rate-limit.ts";
 import type { DecisionRequest } from "./batcher.ts";
-import { formatSubject } from "./scripts.ts";
+import { formatSubject, type ScriptBan } from "./scripts.ts";
 
 interface Rejection {
   readonly limits: Limits;
   readonly decision: Decision;
   readonly until: number;
+  /** The earliest time at which the ban may have begun; undefined if it is none. */
+  readonly bannedAt: number | undefined;
 }
 
 const MAX_REJECTIONS = 10_000;
-/** `retryAfter` is in whole seconds, rounded up. */
-const ROUNDING_MS = 1_000;
+/** More than a decision takes to arrive. */
+const MAX_DELAY_MS = 1_000;
 
 /** The server's last rejections: a key that it banned or limited stays so while the server is unavailable. */
 export class RejectionCache {
   readonly #clock: Clock;
-  readonly #ban: BanRules;
   /** In the order of the first rejection; the oldest is dropped when there are too many. */
   readonly #rejections = new Map<string, Rejection>();
 
-  constructor(clock: Clock, ban: BanRules) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#ban = ban;
   }
 
-  add({ subject, limits }: DecisionRequest, decision: Decision): void {
-    // `retryAfter` is a length of time, so the server's clock and ours need not agree.
-    const until = this.#clock.steadyNow() + decision.retryAfter * 1000;
-    this.#rejections.set(formatSubject(subject), { limits, decision, until });
+  add({ subject, limits }: DecisionRequest, decision: Decision, ban?: Pick<ScriptBan, "agoMs">): void {
+    // `retryAfter` and `agoMs` are lengths of time, so the server's clock and ours need not agree.
+    const now = this.#clock.steadyNow();
+    const until = now + decision.retryAfter * 1000;
+    const bannedAt = ban && now - ban.agoMs - MAX_DELAY_MS;
+    this.#rejections.set(formatSubject(subject), { limits, decision, until, bannedAt });
     if (this.#rejections.size <= MAX_REJECTIONS) return;
     for (const oldest of this.#rejections.keys()) {
       this.#rejections.delete(oldest);
@@ -52,10 +54,9 @@ export class RejectionCache {
 
   /** Drops a ban that may have begun at least `agoMs` ago. */
   unban(subject: Subject, agoMs: number): void {
-    const rejection = this.#rejections.get(formatSubject(subject));
-    if (rejection?.decision.outcome !== "banned") return;
-    const bannedAt = rejection.until - this.#ban.lengthMs - ROUNDING_MS;
-    if (bannedAt <= this.#clock.steadyNow() - agoMs) this.#rejections.delete(formatSubject(subject));
+    const bannedAt = this.#rejections.get(formatSubject(subject))?.bannedAt;
+    if (bannedAt === undefined || bannedAt > this.#clock.steadyNow() - agoMs) return;
+    this.#rejections.delete(formatSubject(subject));
   }
 }
 

@@ -1,6 +1,15 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
-import type { Decision, Outcome, Subject, Usage, Window } from "../../domain/rate-limit.ts";
+import {
+  type Ban,
+  type Decision,
+  newUsage,
+  type Outcome,
+  type Subject,
+  type Usage,
+  type Window,
+} from "../../domain/rate-limit.ts";
+import { setBan } from "../../domain/stored-ban.ts";
 import decide from "./decide.lua" with { type: "text" };
 import readUsage from "./read-usage.lua" with { type: "text" };
 import unban from "./unban.lua" with { type: "text" };
@@ -49,13 +58,35 @@ export function formatSubject({ kind, id }: Subject): string {
   return `${kind}:${id}`;
 }
 
-const OUTCOMES: readonly Outcome[] = ["allowed", "limited", "banned"];
+export interface Decisions {
+  /** In the order of the requests. */
+  readonly decisions: readonly Decision[];
+  /** The bans of those requests that were banned, by their position. */
+  readonly bans: ReadonlyMap<number, ScriptBan>;
+}
+
+/** Its times are by the server's clock, which need not agree with ours. */
+export interface ScriptBan extends Ban {
+  /** How long before the decision it began. */
+  readonly agoMs: number;
+  /** Whether the request led to it. */
+  readonly isNew: boolean;
+}
+
+const OUTCOMES: readonly Outcome[] = ["allowed", "limited", "banned", "banned"];
+const NEW_BAN = 3;
 const NUMBERS_PER_DECISION = 5;
 const NUMBERS_PER_USAGE = 10;
 
-export function parseDecisions(reply: unknown, count: number): Decision[] {
+export function parseDecisions(reply: unknown, count: number): Decisions {
   const numbers = parseNumbers(reply, count * NUMBERS_PER_DECISION);
-  return Array.from({ length: count }, (_, i) => decisionAt(numbers, i * NUMBERS_PER_DECISION));
+  const bans = new Map<number, ScriptBan>();
+  const decisions = Array.from({ length: count }, (_, i) => {
+    const decision = decisionAt(numbers, i * NUMBERS_PER_DECISION);
+    if (decision.outcome === "banned") bans.set(i, banAt(numbers, i * NUMBERS_PER_DECISION));
+    return decision;
+  });
+  return { decisions, bans };
 }
 
 function decisionAt(numbers: readonly number[], at: number): Decision {
@@ -65,10 +96,15 @@ function decisionAt(numbers: readonly number[], at: number): Decision {
   return {
     outcome,
     limit: number(1),
-    remaining: number(2),
+    remaining: outcome === "banned" ? 0 : number(2),
     resetAt: Math.ceil(number(3) / 1000),
     retryAfter: outcome === "allowed" ? 0 : Math.max(1, Math.ceil(number(4) / 1000)),
   };
+}
+
+function banAt(numbers: readonly number[], at: number): ScriptBan {
+  const [outcome, , bannedAt = 0, bannedUntil = 0, waitMs = 0] = numbers.slice(at, at + NUMBERS_PER_DECISION);
+  return { bannedAt, bannedUntil, agoMs: bannedUntil - waitMs - bannedAt, isNew: outcome === NEW_BAN };
 }
 
 export function parseUsage(reply: unknown): Usage | undefined {
@@ -81,7 +117,9 @@ export function parseUsage(reply: unknown): Usage | undefined {
     firstRejectedAt: number(at + 2),
     strikes: number(at + 3),
   });
-  return { minute: windowAt(0), day: windowAt(4), bannedAt: number(8), bannedUntil: number(9) };
+  const usage: Usage = { ...newUsage(), minute: windowAt(0), day: windowAt(4) };
+  setBan(usage, number(8), number(9));
+  return usage;
 }
 
 function parseNumbers(reply: unknown, count: number): readonly number[] {

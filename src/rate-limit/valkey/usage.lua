@@ -2,19 +2,24 @@
 -- API key. Tests take both through the same histories.
 --
 -- Fields of a hash: m* is the window of the minute, d* that of the day: opened at, used, first rejected at, strikes;
--- ba and bu are when the ban began and ends. An absent field has its initial value.
+-- ba and bu are the two numbers of a ban, as in src/domain/stored-ban.ts. An absent field has its initial value.
 local NEVER = -1
 local MINUTE_MS, DAY_MS = 60000, 86400000
 -- Expiry only frees memory. It follows a clock of its own, so it comes a little late on purpose.
 local EXPIRY_SLACK_MS = 1000
 
--- ARGV[1] is the clock of a test, or empty; ARGV[2..4] are the ban rules.
+-- ARGV[1] is the clock of a test, or empty; ARGV[2..5] are the ban rules.
 local now = tonumber(ARGV[1])
 if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local rules = { strikes = tonumber(ARGV[2]), grace_ms = tonumber(ARGV[3]), length_ms = tonumber(ARGV[4]) }
+local rules = {
+  strikes = tonumber(ARGV[2]),
+  grace_ms = tonumber(ARGV[3]),
+  length_ms = tonumber(ARGV[4]),
+  max_length_ms = tonumber(ARGV[5]),
+}
 
 -- Whether anything but the two counts has changed since the usage was loaded: counts alone are cheaper to write.
 local changed
@@ -39,16 +44,37 @@ local function clear_ban(usage)
   usage.banned_until = NEVER
 end
 
+local function clear_last_ban(usage)
+  usage.last_ban_ended_at = NEVER
+  usage.last_ban_ms = 0
+end
+
 local function closes_at(window)
   return window.opened_at + window.length_ms
 end
 
--- When both windows and the ban are over.
+-- When both windows are closed, and the ban has been over for so long that it makes the next one no longer.
 local function expires_at(usage)
-  local last = usage.banned_until
+  local last = math.max(usage.banned_until, usage.last_ban_ended_at)
+  if last ~= NEVER then last = last + DAY_MS end
   if usage.minute.used > 0 then last = math.max(last, closes_at(usage.minute)) end
   if usage.day.used > 0 then last = math.max(last, closes_at(usage.day)) end
   return last
+end
+
+local function set_ban(usage, time, until_or_length)
+  local is_last = until_or_length < NEVER
+  usage.banned_at = is_last and NEVER or time
+  usage.banned_until = is_last and NEVER or until_or_length
+  usage.last_ban_ended_at = is_last and time or NEVER
+  usage.last_ban_ms = is_last and NEVER - until_or_length or 0
+end
+
+local function stored_ban(usage)
+  if usage.banned_until == NEVER and usage.last_ban_ended_at ~= NEVER then
+    return usage.last_ban_ended_at, NEVER - usage.last_ban_ms
+  end
+  return usage.banned_at, usage.banned_until
 end
 
 local function load(key)
@@ -56,9 +82,8 @@ local function load(key)
   local usage = {
     minute = window(MINUTE_MS, v[1], v[2], v[3], v[4]),
     day = window(DAY_MS, v[5], v[6], v[7], v[8]),
-    banned_at = tonumber(v[9] or NEVER),
-    banned_until = tonumber(v[10] or NEVER),
   }
+  set_ban(usage, tonumber(v[9] or NEVER), tonumber(v[10] or NEVER))
   -- Nil for a new subject, so that its first save sets an expiry.
   usage.stored_expiry = v[1] and expires_at(usage)
   changed = false
@@ -71,10 +96,11 @@ local function save(key, usage)
     redis.call('HSET', key, 'mu', m.used, 'du', d.used)
     return
   end
+  local ban_time, ban_until_or_length = stored_ban(usage)
   redis.call('HSET', key,
     'mo', m.opened_at, 'mu', m.used, 'mr', m.first_rejected_at, 'ms', m.strikes,
     'do', d.opened_at, 'du', d.used, 'dr', d.first_rejected_at, 'ds', d.strikes,
-    'ba', usage.banned_at, 'bu', usage.banned_until)
+    'ba', ban_time, 'bu', ban_until_or_length)
   local expiry = expires_at(usage)
   if expiry ~= usage.stored_expiry then
     redis.call('PEXPIRE', key, math.max(0, expiry - now) + EXPIRY_SLACK_MS)
@@ -97,16 +123,36 @@ local function expire_window(window)
   changed = true
 end
 
-local function expire(usage)
-  expire_window(usage.minute)
-  expire_window(usage.day)
+local function expire_last_ban(usage)
+  if usage.last_ban_ended_at == NEVER then return end
+  if usage.last_ban_ended_at > now then
+    usage.last_ban_ended_at = now
+    changed = true
+  end
+  if now < usage.last_ban_ended_at + DAY_MS then return end
+  clear_last_ban(usage)
+  changed = true
+end
+
+local function expire_ban(usage)
   if usage.banned_until == NEVER then return end
   local banned_at, banned_until = usage.banned_at, usage.banned_until
   if banned_at > now then
     usage.banned_until = banned_until - (banned_at - now)
     usage.banned_at = now
   end
-  usage.banned_until = math.min(usage.banned_until, usage.banned_at + rules.length_ms)
-  if now >= usage.banned_until then clear_ban(usage) end
+  usage.banned_until = math.min(usage.banned_until, usage.banned_at + rules.max_length_ms)
+  if now >= usage.banned_until then
+    usage.last_ban_ended_at = usage.banned_until
+    usage.last_ban_ms = usage.banned_until - usage.banned_at
+    clear_ban(usage)
+  end
   if usage.banned_until ~= banned_until then changed = true end
+end
+
+local function expire(usage)
+  expire_window(usage.minute)
+  expire_window(usage.day)
+  expire_ban(usage)
+  expire_last_ban(usage)
 end

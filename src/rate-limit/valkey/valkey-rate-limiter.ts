@@ -5,6 +5,7 @@ import {
   type Decision,
   DEFAULT_DECISION_TIMEOUT_MS,
   type Limits,
+  type OnBan,
   type Subject,
   type Usage,
 } from "../../domain/rate-limit.ts";
@@ -12,7 +13,7 @@ import { Batcher, type DecisionRequest } from "./batcher.ts";
 import { Connection, parseServers, type Servers } from "./connection.ts";
 import { type OnStateChange, Reconnector } from "./reconnector.ts";
 import { RejectionCache } from "./rejection-cache.ts";
-import { formatSubject } from "./scripts.ts";
+import { type Decisions, formatSubject } from "./scripts.ts";
 
 export interface ValkeyRateLimiterOptions {
   /** `redis://` or `rediss://`; a list means a cluster, of which some hosts are enough. */
@@ -25,6 +26,10 @@ export interface ValkeyRateLimiterOptions {
   readonly local: RateLimiter;
   /** Called at each change, and at the start when Valkey is unavailable. */
   readonly onStateChange?: OnStateChange;
+  /** Is called after each batch of decisions. */
+  readonly onResponse?: ((ms: number) => void) | undefined;
+  /** Not called for bans by `local`. */
+  readonly onBan?: OnBan | undefined;
   /** How long Valkey may take for a decision before it counts as unavailable. */
   readonly timeoutMs?: number;
   /** Starts the name of every key: environments that share a Valkey need one each. */
@@ -43,7 +48,7 @@ const CLUSTER = { maxBatchSize: 1, maxConcurrentBatches: 1_024 };
 const MAX_PENDING_UNBANS = 1_000;
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
-export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<RateLimiter> {
+export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<ValkeyRateLimiter> {
   const rateLimiter = new ValkeyRateLimiter(parseServers(options.url, options.ca), options);
   await rateLimiter.start();
   return rateLimiter;
@@ -73,7 +78,7 @@ class ValkeyRateLimiter implements RateLimiter {
     const { prefix = "petstore:", ban, testClock, clock, onStateChange } = options;
     this.#servers = servers;
     this.#options = options;
-    this.#rejections = new RejectionCache(clock, ban);
+    this.#rejections = new RejectionCache(clock);
     this.#reconnector = new Reconnector({
       connect: async (subject) => {
         const connection = await Connection.open({ servers, prefix, ban, testClock }, subject);
@@ -87,6 +92,11 @@ class ValkeyRateLimiter implements RateLimiter {
 
   start(): Promise<void> {
     return this.#reconnector.start();
+  }
+
+  /** Requests that wait for the next batch. */
+  get queueLength(): number {
+    return this.#batcher?.queueLength ?? 0;
   }
 
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
@@ -147,17 +157,24 @@ class ValkeyRateLimiter implements RateLimiter {
       ...(this.#servers.isCluster ? CLUSTER : SINGLE_SERVER),
       timeoutMs: this.#options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS,
       send: async (requests) => {
-        const decisions = await connection.decide(requests);
-        decisions.forEach((decision, i) => this.#cacheRejection(requests[i], decision));
-        return decisions;
+        const startedAt = performance.now();
+        const decided = await connection.decide(requests);
+        this.#options.onResponse?.(performance.now() - startedAt);
+        requests.forEach((request, i) => this.#noteRejection(request, decided, i));
+        return decided.decisions;
       },
       fallback: (request) => this.#decideHere(request),
       onFailure: (cause, request) => this.#reconnector.connectionFailed(connection, cause, request?.subject),
     });
   }
 
-  #cacheRejection(request: DecisionRequest | undefined, decision: Decision): void {
-    if (request && decision.outcome !== "allowed") this.#rejections.add(request, decision);
+  #noteRejection(request: DecisionRequest, { decisions, bans }: Decisions, position: number): void {
+    const decision = decisions[position];
+    if (decision === undefined || decision.outcome === "allowed") return;
+    const ban = bans.get(position);
+    this.#rejections.add(request, decision, ban);
+    if (request.subject.kind !== "key" || ban?.isNew !== true) return;
+    this.#options.onBan?.(request.subject.id, { bannedAt: ban.bannedAt, bannedUntil: ban.bannedUntil });
   }
 
   /** Runs before requests use the connection: no key that was unbanned meanwhile is banned again. */
@@ -173,3 +190,5 @@ class ValkeyRateLimiter implements RateLimiter {
     }
   }
 }
+
+export type { ValkeyRateLimiter };

@@ -1,5 +1,7 @@
 import type { SQL } from "bun";
-import type { ApiKey, Credential, NewKey } from "../../domain/api-keys.ts";
+import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
+import type { Attribution } from "../../domain/audit.ts";
+import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
 import {
   applyChange,
@@ -9,13 +11,28 @@ import {
   KEY_COLUMNS,
   keyOf,
   type KeyRow,
-} from "../rows.ts";
+  keyValues,
+  SECRET_COLUMNS,
+  type SecretRow,
+  secretsByKey,
+  WRITTEN_KEY_COLUMNS,
+} from "../key-rows.ts";
+import { insertAudit } from "./audit.ts";
 import type { Pools } from "./pools.ts";
 
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 const SELECT_CREDENTIAL = `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
   FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = $1`;
+const SELECT_SECRETS = `SELECT ${SECRET_COLUMNS} FROM key_secrets`;
+/** The parameter is a list with commas. */
+const SELECT_SECRETS_OF = `${SELECT_SECRETS} WHERE key_id = ANY (string_to_array($1, ',')::bigint[])`;
+
+/** `$1, $2, …`, one for each column. */
+const WRITTEN_PARAMETERS = WRITTEN_KEY_COLUMNS.map((_, index) => `$${index + 1}`);
+const [CREATED_AT, REVISION] = [WRITTEN_KEY_COLUMNS.length + 1, WRITTEN_KEY_COLUMNS.length + 2];
+const INSERT = `INSERT INTO api_keys (${WRITTEN_KEY_COLUMNS.join(", ")}, created_at, revision)
+  VALUES (${WRITTEN_PARAMETERS.join(", ")}, $${CREATED_AT}, $${REVISION}) RETURNING ${KEY_COLUMNS}`;
 
 export class PostgresKeyStore implements KeyStore {
   constructor(private readonly pools: Pools) {}
@@ -50,38 +67,58 @@ export class PostgresKeyStore implements KeyStore {
     return row && keyOf(row);
   }
 
-  createKey(key: NewKey, secretHash: string): Promise<ApiKey> {
-    return this.#change((tx, revision) => insert(tx, { key, secretHash, revision }));
+  async listSecrets(keyIds?: readonly number[]): Promise<ReadonlyMap<number, readonly KeySecret[]>> {
+    const rows =
+      keyIds === undefined
+        ? await this.#read<SecretRow>(SELECT_SECRETS)
+        : await this.#read<SecretRow>(SELECT_SECRETS_OF, keyIds.join(","));
+    return secretsByKey(rows);
   }
 
-  async createFirstKey(key: NewKey, secretHash: string): Promise<ApiKey | undefined> {
+  createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {
+    return this.#change((tx, revision) => insert(tx, { key, secret, revision, by }));
+  }
+
+  async createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined> {
     if ((await this.#read(SELECT_ANY)).length > 0) return undefined;
     // Changes run one after the other, so a concurrent call sees the key of the first.
     return this.#change(async (tx, revision) =>
       (await tx.unsafe<unknown[]>(SELECT_ANY)).length > 0
         ? undefined
-        : insert(tx, { key, secretHash, revision }),
+        : insert(tx, { key, secret, revision, by }),
     );
   }
 
-  addSecret(id: number, secretHash: string, overlapEndsAt: number): Promise<void> {
+  addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void> {
+    const { hash, hint, overlapEndsAt } = secret;
     return this.#change(async (tx, revision) => {
       await requireKey(tx, id);
       // A secret that already has an earlier end keeps it.
       await tx`UPDATE key_secrets SET valid_until = least(valid_until, ${overlapEndsAt}) WHERE key_id = ${id}`;
-      await tx`INSERT INTO key_secrets (hash, key_id) VALUES (${secretHash}, ${id})`;
+      await tx`INSERT INTO key_secrets (hash, key_id, hint, issued_at) VALUES (${hash}, ${id}, ${hint}, ${by.at})`;
       await tx`UPDATE api_keys SET revision = ${revision} WHERE id = ${id}`;
+      await insertAudit(tx, keyRolled(id, secret, by));
     });
   }
 
-  updateKey(id: number, change: KeyChange): Promise<void> {
+  updateKey(id: number, change: KeyChange, by: Attribution): Promise<ApiKey> {
     return this.#change(async (tx, revision) => {
-      const { plan, limits, revokedAt, unbannedAt } = applyChange(await requireKey(tx, id), change);
-      await tx`UPDATE api_keys SET plan = ${plan}, per_minute = ${limits?.perMinute}, per_day = ${limits?.perDay},
-        revoked_at = ${revokedAt}, pardoned_at = ${unbannedAt}, revision = ${revision} WHERE id = ${id}`;
+      const before = await requireKey(tx, id);
+      const after = applyChange(before, change);
+      const { revokedAt = null, unbannedAt = null } = after;
+      const assignments = WRITTEN_KEY_COLUMNS.map((column, index) => `${column} = ${WRITTEN_PARAMETERS[index]}`);
+      await tx.unsafe(`UPDATE api_keys SET ${assignments.join(", ")} WHERE id = $${CREATED_AT}`, [
+        ...keyValues(after),
+        id,
+      ]);
+      await tx`UPDATE api_keys SET revoked_at = ${revokedAt}, pardoned_at = ${unbannedAt}, revision = ${revision}
+        WHERE id = ${id}`;
       if (change.unbannedAt !== undefined) {
         await tx`UPDATE api_keys SET unban_revision = ${revision} WHERE id = ${id}`;
       }
+      const entry = keyUpdated({ before, after, change }, by);
+      if (entry) await insertAudit(tx, entry);
+      return after;
     });
   }
 
@@ -107,18 +144,20 @@ async function requireKey(tx: SQL, id: number): Promise<ApiKey> {
   return keyOf(required(rows[0], `key ${id} does not exist`));
 }
 
-async function insert(
-  tx: SQL,
-  { key, secretHash, revision }: { key: NewKey; secretHash: string; revision: bigint },
-): Promise<ApiKey> {
-  const { name, plan, limits, createdAt, expiresAt } = key;
-  const rows = await tx.unsafe<KeyRow[]>(
-    `INSERT INTO api_keys (name, plan, per_minute, per_day, created_at, expires_at, revision)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${KEY_COLUMNS}`,
-    [name, plan, limits?.perMinute, limits?.perDay, createdAt, expiresAt, revision],
-  );
+interface Insertion {
+  readonly key: NewKey;
+  readonly secret: NewSecret;
+  readonly revision: bigint;
+  readonly by: Attribution;
+}
+
+async function insert(tx: SQL, { key, secret, revision, by }: Insertion): Promise<ApiKey> {
+  const rows = await tx.unsafe<KeyRow[]>(INSERT, [...keyValues(key), key.createdAt, revision]);
   const created = keyOf(required(rows[0], "PostgreSQL returned no key"));
-  await tx`INSERT INTO key_secrets (hash, key_id) VALUES (${secretHash}, ${created.id})`;
+  const { hash, hint } = secret;
+  await tx`INSERT INTO key_secrets (hash, key_id, hint, issued_at)
+    VALUES (${hash}, ${created.id}, ${hint}, ${by.at})`;
+  await insertAudit(tx, keyCreated(created, secret, by));
   return created;
 }
 

@@ -9,6 +9,8 @@ export interface ConnectionPoolOptions extends CircuitBreakerOptions {
   /** Queries that run or wait for a connection; the next one is rejected at once. */
   readonly maxQueued: number;
   readonly timeoutMs: number;
+  /** Is called after each query and each transaction that the server responded to. */
+  readonly onResponse?: ((ms: number) => void) | undefined;
 }
 
 /**
@@ -37,6 +39,11 @@ export class ConnectionPool {
     });
   }
 
+  /** Queries that run or wait for a connection. */
+  get queueLength(): number {
+    return this.#queued;
+  }
+
   query<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
     return this.#run(this.#options.timeoutMs, (sql) => work(sql));
   }
@@ -63,12 +70,13 @@ export class ConnectionPool {
   ): Promise<T> {
     this.#enqueue();
     const timeout = new QueryTimeout(ms);
+    const startedAt = performance.now();
     try {
       const result = await timeout.race(work(this.#sql, timeout));
-      this.#respondedAt = performance.now();
+      this.#responded(startedAt);
       return result;
     } catch (error) {
-      if (isFromServer(error)) this.#respondedAt = performance.now();
+      if (isFromServer(error)) this.#responded(startedAt);
       const isDown = isServerDown(error) && !(error instanceof QueryTimeoutError && isOverloaded());
       if (isDown) this.#breaker.open(error);
       throw toUnavailable(error);
@@ -81,6 +89,11 @@ export class ConnectionPool {
   /** Another pool cannot reach the server. Ignored while this one gets responses. */
   reportUnreachable(cause: unknown): void {
     if (!this.#closed && !this.#hasRespondedRecently()) this.#breaker.open(cause);
+  }
+
+  #responded(startedAt: number): void {
+    this.#respondedAt = performance.now();
+    this.#options.onResponse?.(this.#respondedAt - startedAt);
   }
 
   #hasRespondedRecently(): boolean {

@@ -140,4 +140,84 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         WHERE key_id IS NOT NULL`,
     ],
   },
+  {
+    version: 7,
+    name: "owners, notes, labels and access of keys, hints of secrets, audit trail",
+    // Instances of the release before insert keys and secrets without the new columns.
+    sql: `
+      ALTER TABLE api_keys
+        ADD COLUMN owner text,
+        ADD COLUMN notes text,
+        ADD COLUMN labels text NOT NULL DEFAULT '[]',
+        ADD COLUMN access text NOT NULL DEFAULT 'write' CHECK (access IN ('read', 'write'));
+      -- NULL: an earlier release stored the secret.
+      ALTER TABLE key_secrets ADD COLUMN hint text, ADD COLUMN issued_at bigint;
+
+      CREATE TABLE audit (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        at bigint NOT NULL,
+        actor text NOT NULL CHECK (actor <> ''),
+        actor_name text,
+        action text NOT NULL CHECK (action <> ''),
+        target_kind text,
+        target_id bigint,
+        -- JSON objects with the fields that changed.
+        values_before text,
+        values_after text,
+        CHECK ((target_kind IS NULL) = (target_id IS NULL))
+      );
+      CREATE INDEX audit_by_time ON audit (at, id);
+      CREATE INDEX audit_by_target ON audit (target_kind, target_id, at, id) WHERE target_kind IS NOT NULL;
+      CREATE INDEX audit_by_action ON audit (action, at, id);
+      CREATE INDEX audit_by_actor ON audit (actor, at, id);
+    `,
+  },
+  {
+    version: 8,
+    name: "usage history",
+    // The free space of a page is for the rows of the current hour and day, which are updated every two seconds.
+    sql: `
+      CREATE TABLE usage_hours (
+        start bigint NOT NULL,
+        key_id bigint NOT NULL,
+        admitted bigint NOT NULL,
+        limited bigint NOT NULL,
+        banned bigint NOT NULL,
+        errors bigint NOT NULL,
+        -- Admitted requests and errors by operation.
+        operations jsonb NOT NULL,
+        PRIMARY KEY (start, key_id)
+      ) WITH (fillfactor = 75);
+      CREATE TABLE usage_days (
+        start bigint NOT NULL,
+        key_id bigint NOT NULL,
+        admitted bigint NOT NULL,
+        limited bigint NOT NULL,
+        banned bigint NOT NULL,
+        errors bigint NOT NULL,
+        operations jsonb NOT NULL,
+        PRIMARY KEY (start, key_id)
+      ) WITH (fillfactor = 75);
+
+      CREATE TABLE key_last_used (
+        key_id bigint PRIMARY KEY,
+        last_used_at bigint NOT NULL
+      ) WITH (fillfactor = 75);
+
+      -- The last batch that each server process has added, so that none is added twice.
+      CREATE TABLE usage_batches (
+        writer text PRIMARY KEY,
+        sequence bigint NOT NULL,
+        hour bigint NOT NULL
+      );
+    `,
+  },
+  {
+    version: 9,
+    name: "orders by pet",
+    statements: [
+      "DROP INDEX CONCURRENTLY IF EXISTS orders_by_pet",
+      "CREATE INDEX CONCURRENTLY orders_by_pet ON orders (pet_id, id)",
+    ],
+  },
 ];

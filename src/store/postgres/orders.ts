@@ -23,11 +23,11 @@ import type { Pools } from "./pools.ts";
 
 const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
 /** The collation belongs to orders_by_key_and_status alone, so that orders_by_status does not serve the order. */
-const STATUS = `status COLLATE "C"`;
+export const STATUS_OF_KEY = `status COLLATE "C"`;
 export const ORDER_PAGES: PageQueries = {
   all: `${SELECT} WHERE (key_id, id) > ($3, $1) AND key_id <= $3 ORDER BY key_id, id LIMIT $2`,
-  byStatus: `${SELECT} WHERE key_id = $3 AND (${STATUS}, id) > ($4, $1) AND ${STATUS} <= $4
-    ORDER BY ${STATUS}, id LIMIT $2`,
+  byStatus: `${SELECT} WHERE key_id = $3 AND (${STATUS_OF_KEY}, id) > ($4, $1) AND ${STATUS_OF_KEY} <= $4
+    ORDER BY ${STATUS_OF_KEY}, id LIMIT $2`,
 };
 const SELECT_ONE = `${SELECT} WHERE id = $1 AND key_id = $2`;
 
@@ -94,8 +94,17 @@ async function updateOrder(
 ): Promise<Order | Rejection<"order_not_found" | "order_closed">> {
   const [row] = await tx.unsafe<OrderRow[]>(`${SELECT_ONE} FOR UPDATE`, [id, keyId]);
   if (row === undefined) return orderNotFound(id);
-  if (row.status !== "placed") return orderClosed(id, row.status);
-  await tx`UPDATE orders SET status = ${status} WHERE id = ${id}`;
-  await tx`UPDATE pets SET status = ${STATUS_AFTER[status]} WHERE id = ${row.petId}`;
-  return orderOf({ ...row, status });
+  return (await finishOrder(tx, row, status)) ?? orderOf({ ...row, status });
+}
+
+/** Completes or cancels an order whose row is locked, and makes its pet sold or available. */
+export async function finishOrder(
+  tx: SQL,
+  { id, petId, status }: OrderRow,
+  newStatus: OrderUpdate["status"],
+): Promise<Rejection<"order_closed"> | undefined> {
+  if (status !== "placed") return orderClosed(id, status);
+  await tx`UPDATE orders SET status = ${newStatus} WHERE id = ${id}`;
+  await tx`UPDATE pets SET status = ${STATUS_AFTER[newStatus]} WHERE id = ${petId}`;
+  return undefined;
 }

@@ -12,6 +12,8 @@ export interface PoolsOptions {
   readonly maxQueued?: number;
   readonly probeEveryMs?: number;
   readonly onStateChange?: (change: StateChange) => void;
+  /** Is called after each query and each transaction that the server responded to. */
+  readonly onResponse?: ((ms: number) => void) | undefined;
 }
 
 /** Queries are pipelined, so few connections are fastest. */
@@ -51,6 +53,7 @@ export class Pools {
         probeEveryMs,
         maxQueued,
         timeoutMs,
+        onResponse: options.onResponse,
         onStateChange: (change) => this.#reportStateChange(change),
         onProbeFailure: (cause) => this.#reportUnreachable(cause),
       });
@@ -63,6 +66,11 @@ export class Pools {
 
   get #all(): readonly ConnectionPool[] {
     return [this.reads, this.creates, this.writes, this.lookUps];
+  }
+
+  /** Queries that run or wait for a connection. */
+  get queueLength(): number {
+    return this.#all.reduce((sum, pool) => sum + pool.queueLength, 0);
   }
 
   async close(): Promise<void> {

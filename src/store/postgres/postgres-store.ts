@@ -1,30 +1,47 @@
 import type { SQL } from "bun";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/resources.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
+  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
+import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
+import { PostgresOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
 import { QueryTimeout } from "./query-timeout.ts";
 import { PostgresSettingsStore } from "./settings.ts";
+import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
+  readonly commitQueueLength: () => number;
+  /** Queries that run or wait for a connection. */
+  readonly queueLength: () => number;
   close(): Promise<void>;
+}
+
+export interface PostgresOptions extends PoolsOptions {
+  /** Is called after each transaction that creates pets. */
+  readonly onCommit?: (writes: number, ms: number) => void;
 }
 
 /** The PostgreSQL project no longer maintains earlier versions. */
@@ -39,8 +56,8 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects, migrates the tables, and opens the two stores, which share the connections. */
-export async function openPostgres(url: string, options: PoolsOptions = {}): Promise<PostgresStores> {
+/** Connects, migrates the tables, and opens the stores, which share the connections. */
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
   const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
   let sql: SQL | undefined;
   try {
@@ -55,11 +72,16 @@ export async function openPostgres(url: string, options: PoolsOptions = {}): Pro
     await sql?.close({ timeout: 0 });
   }
   const pools = new Pools(url, options);
-  const store = new PostgresStore(pools);
+  const store = new PostgresStore(pools, options.onCommit);
   return {
     store,
+    operators: new PostgresOperatorStore(pools),
     keys: new PostgresKeyStore(pools),
+    audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
+    usageHistory: new PostgresUsageHistoryStore(pools),
+    commitQueueLength: () => store.commitQueueLength,
+    queueLength: () => pools.queueLength,
     close: () => store.close(),
   };
 }
@@ -89,7 +111,7 @@ export class PostgresStore implements Store {
   /** Rejects a repeated request on this instance before it takes a connection; on another one, PostgreSQL does. */
   readonly #inProgress = new InProgressRequests();
 
-  constructor(pools: Pools) {
+  constructor(pools: Pools, onCommit?: PostgresOptions["onCommit"]) {
     this.#pools = pools;
     this.#pets = new Pets(pools);
     this.#orders = new Orders(pools);
@@ -98,7 +120,12 @@ export class PostgresStore implements Store {
       maxBatch: MAX_PETS_PER_TRANSACTION,
       maxQueued: pools.maxQueued,
       maxQueueMs: pools.timeoutMs,
+      onCommit,
     });
+  }
+
+  get commitQueueLength(): number {
+    return this.#creations.queueLength;
   }
 
   listPets(query: PageQuery<PetStatus>): Promise<Page<Pet>> {

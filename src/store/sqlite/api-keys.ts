@@ -1,5 +1,7 @@
 import type { Statement } from "bun:sqlite";
-import type { ApiKey, Credential, NewKey } from "../../domain/api-keys.ts";
+import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
+import type { Attribution } from "../../domain/audit.ts";
+import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
 import {
   applyChange,
@@ -9,33 +11,49 @@ import {
   KEY_COLUMNS,
   keyOf,
   type KeyRow,
-} from "../rows.ts";
+  type KeyValues,
+  keyValues,
+  SECRET_COLUMNS,
+  type SecretRow,
+  secretsByKey,
+  WRITTEN_KEY_COLUMNS,
+} from "../key-rows.ts";
+import { AuditEntries } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
 
 type CredentialRow = KeyRow & { validUntil: bigint | null };
 type Int = number | null;
 
-/** Has a connection of its own: a command that changes a key waits for the write lock, a server's request does not. */
+/** Has a connection of its own: a change of a key waits for the write lock, a client's request does not. */
 export class SqliteKeyStore implements KeyStore {
   readonly #selectByHash: Statement<CredentialRow, [string]>;
   readonly #selectById: Statement<KeyRow, [number]>;
   readonly #selectAll: Statement<KeyRow, []>;
+  readonly #selectSecrets: Statement<SecretRow, []>;
+  readonly #selectSecretsOf: Statement<SecretRow, [string]>;
   readonly #selectChanged: Statement<ChangedKeyRow, [number]>;
   readonly #selectRevision: Statement<{ revision: bigint }, []>;
   readonly #incrementRevision: Statement<{ revision: bigint }, []>;
-  readonly #insert: Statement<unknown, [string, string, Int, Int, number, Int, bigint]>;
-  readonly #updateKey: Statement<unknown, [string, Int, Int, Int, Int, bigint | null, bigint, number]>;
+  readonly #insert: Statement<unknown, [...KeyValues, number, bigint]>;
+  readonly #updateKey: Statement<unknown, [...KeyValues, Int, Int, bigint | null, bigint, number]>;
   readonly #limitSecrets: Statement<unknown, [number, number]>;
-  readonly #insertSecret: Statement<unknown, [string, number]>;
+  readonly #insertSecret: Statement<unknown, [string, number, string, number]>;
   readonly #updateRevision: Statement<unknown, [bigint, number]>;
+  readonly #audit: AuditEntries;
 
   constructor(private readonly connection: Connection) {
     const select = `SELECT ${KEY_COLUMNS} FROM api_keys`;
+    const selectSecrets = `SELECT ${SECRET_COLUMNS} FROM key_secrets`;
+    const written = WRITTEN_KEY_COLUMNS;
     this.#selectByHash = connection.prepare(`SELECT ${KEY_COLUMNS}, valid_until AS validUntil
       FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ?`);
     this.#selectById = connection.prepare(`${select} WHERE id = ?`);
     this.#selectAll = connection.prepare(`${select} ORDER BY id`);
+    this.#selectSecrets = connection.prepare(selectSecrets);
+    this.#selectSecretsOf = connection.prepare(
+      `${selectSecrets} WHERE key_id IN (SELECT value FROM json_each(?))`,
+    );
     this.#selectChanged = connection.prepare(
       `SELECT ${CHANGED_KEY_COLUMNS} FROM api_keys WHERE revision > ? ORDER BY revision`,
     );
@@ -44,15 +62,18 @@ export class SqliteKeyStore implements KeyStore {
       "UPDATE key_revision SET revision = revision + 1 RETURNING revision",
     );
     this.#insert = connection.prepare(`INSERT INTO api_keys
-      (name, plan, per_minute, per_day, created_at, expires_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)`);
+      (${written.join(", ")}, created_at, revision) VALUES (${written.map(() => "?").join(", ")}, ?, ?)`);
     this.#updateKey = connection.prepare(`UPDATE api_keys
-      SET plan = ?, per_minute = ?, per_day = ?, revoked_at = ?, pardoned_at = ?,
+      SET ${written.map((column) => `${column} = ?`).join(", ")}, revoked_at = ?, pardoned_at = ?,
         unban_revision = coalesce(?, unban_revision), revision = ? WHERE id = ?`);
     // A secret that already has an earlier end keeps it.
     this.#limitSecrets = connection.prepare(`UPDATE key_secrets
       SET valid_until = min(coalesce(valid_until, ?1), ?1) WHERE key_id = ?2`);
-    this.#insertSecret = connection.prepare("INSERT INTO key_secrets (hash, key_id) VALUES (?, ?)");
+    this.#insertSecret = connection.prepare(
+      "INSERT INTO key_secrets (hash, key_id, hint, issued_at) VALUES (?, ?, ?, ?)",
+    );
     this.#updateRevision = connection.prepare("UPDATE api_keys SET revision = ? WHERE id = ?");
+    this.#audit = new AuditEntries(connection);
   }
 
   findCredential(secretHash: string): Credential | undefined {
@@ -79,41 +100,53 @@ export class SqliteKeyStore implements KeyStore {
     return row === null ? undefined : keyOf(row);
   }
 
-  async createKey(key: NewKey, secretHash: string): Promise<ApiKey> {
-    return this.connection.transaction(() => this.#create(key, secretHash));
+  listSecrets(keyIds?: readonly number[]): ReadonlyMap<number, readonly KeySecret[]> {
+    const rows = translateErrors(() =>
+      keyIds === undefined ? this.#selectSecrets.all() : this.#selectSecretsOf.all(JSON.stringify(keyIds)),
+    );
+    return secretsByKey(rows);
   }
 
-  async createFirstKey(key: NewKey, secretHash: string): Promise<ApiKey | undefined> {
-    return this.connection.transaction(() =>
-      this.#selectChanged.get(0) === null ? this.#create(key, secretHash) : undefined,
+  createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {
+    return this.connection.transactionWhenUnlocked(() => this.#create(key, secret, by));
+  }
+
+  createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined> {
+    return this.connection.transactionWhenUnlocked(() =>
+      this.#selectChanged.get(0) === null ? this.#create(key, secret, by) : undefined,
     );
   }
 
-  #create(key: NewKey, secretHash: string): ApiKey {
-    const { name, plan, limits, createdAt, expiresAt = null } = key;
-    const { perMinute = null, perDay = null } = limits ?? {};
-    const row = this.#insert.run(name, plan, perMinute, perDay, createdAt, expiresAt, this.#nextRevision());
+  #create(newKey: NewKey, secret: NewSecret, by: Attribution): ApiKey {
+    const row = this.#insert.run(...keyValues(newKey), newKey.createdAt, this.#nextRevision());
     const id = Number(row.lastInsertRowid);
-    this.#insertSecret.run(secretHash, id);
-    return this.#require(id);
+    this.#insertSecret.run(secret.hash, id, secret.hint, by.at);
+    const key = this.#require(id);
+    this.#audit.insert(keyCreated(key, secret, by));
+    return key;
   }
 
-  async addSecret(id: number, secretHash: string, overlapEndsAt: number): Promise<void> {
-    this.connection.transaction(() => {
+  addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void> {
+    return this.connection.transactionWhenUnlocked(() => {
       this.#require(id);
-      this.#limitSecrets.run(overlapEndsAt, id);
-      this.#insertSecret.run(secretHash, id);
+      this.#limitSecrets.run(secret.overlapEndsAt, id);
+      this.#insertSecret.run(secret.hash, id, secret.hint, by.at);
       this.#updateRevision.run(this.#nextRevision(), id);
+      this.#audit.insert(keyRolled(id, secret, by));
     });
   }
 
-  async updateKey(id: number, change: KeyChange): Promise<void> {
-    this.connection.transaction(() => {
-      const { plan, limits, revokedAt = null, unbannedAt = null } = applyChange(this.#require(id), change);
-      const { perMinute = null, perDay = null } = limits ?? {};
+  updateKey(id: number, change: KeyChange, by: Attribution): Promise<ApiKey> {
+    return this.connection.transactionWhenUnlocked(() => {
+      const before = this.#require(id);
+      const after = applyChange(before, change);
+      const { revokedAt = null, unbannedAt = null } = after;
       const revision = this.#nextRevision();
       const unbanRevision = change.unbannedAt === undefined ? null : revision;
-      this.#updateKey.run(plan, perMinute, perDay, revokedAt, unbannedAt, unbanRevision, revision, id);
+      this.#updateKey.run(...keyValues(after), revokedAt, unbannedAt, unbanRevision, revision, id);
+      const entry = keyUpdated({ before, after, change }, by);
+      if (entry) this.#audit.insert(entry);
+      return after;
     });
   }
 

@@ -15,21 +15,30 @@ const MAX_BLOCKS_PER_RANGE = 16n;
 export class ChangeCounters {
   readonly #changes = new Float64Array(COUNTERS);
   #allChanges = 0;
-  #added = 0;
+  #additionsAndDeletions = 0;
 
-  /** How many pets have been added. */
-  get added(): number {
-    return this.#added;
+  get additionsAndDeletions(): number {
+    return this.#additionsAndDeletions;
   }
 
   petAdded(): void {
-    this.#added++;
+    this.#additionsAndDeletions++;
   }
 
   petChanged(id: bigint): void {
     this.#allChanges++;
     const counter = counterOf(blockOf(id));
     this.#changes[counter] = this.#at(counter) + 1;
+  }
+
+  /**
+   * Invalidates every range. A deletion does, because it may leave the pages before it without a successor, and so does
+   * a change by another process, of which nothing else is known.
+   */
+  everythingChanged(): void {
+    this.#allChanges++;
+    this.#additionsAndDeletions++;
+    for (let counter = 0; counter < COUNTERS; counter++) this.#changes[counter] = this.#at(counter) + 1;
   }
 
   /** How many changes a block has seen. */
@@ -45,7 +54,7 @@ export class ChangeCounters {
   }
 
   #counterFor(from: bigint, to: bigint | undefined): () => number {
-    if (to === undefined) return () => this.#allChanges + this.#added;
+    if (to === undefined) return () => this.#allChanges + this.#additionsAndDeletions;
     const first = blockOf(from);
     const last = blockOf(to);
     if (last - first > MAX_BLOCKS_PER_RANGE) return () => this.#allChanges;

@@ -10,7 +10,7 @@ export class Connection {
   readonly #commit: Statement<unknown, []>;
   readonly #rollback: Statement<unknown, []>;
 
-  /** `writeWaitMs`: how long a transaction waits for the write lock, in addition to the busy timeout. */
+  /** `writeWaitMs`: how long `transactionWhenUnlocked` waits for the write lock, in addition to the busy timeout. */
   constructor(
     private readonly database: Database,
     private readonly writeWaitMs = 0,
@@ -39,7 +39,7 @@ export class Connection {
 
   transaction<T>(work: () => T): T {
     try {
-      this.#beginTransaction();
+      this.#begin.run();
       const result = work();
       this.#commit.run();
       return result;
@@ -51,18 +51,20 @@ export class Connection {
   }
 
   /**
+   * A transaction that waits for other processes, and blocks the event loop for the busy timeout at most. `work` may run
+   * again: it has no effect outside of the transaction.
+   *
    * Retries in short random intervals. SQLite's own busy handler waits up to 100 ms between attempts, and can miss for
    * seconds the gaps of less than a millisecond that a busy server leaves.
    */
-  #beginTransaction(): void {
+  async transactionWhenUnlocked<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + this.writeWaitMs;
     for (;;) {
       try {
-        this.#begin.run();
-        return;
+        return this.transaction(work);
       } catch (error) {
         if (!isBusy(error) || performance.now() >= deadline) throw error;
-        Bun.sleepSync(2 * Math.random());
+        await Bun.sleep(2 * Math.random());
       }
     }
   }
@@ -88,7 +90,7 @@ export interface DatabaseOptions {
   readonly cacheKiB: number;
   /** How long a statement blocks the event loop while another process writes. */
   readonly busyTimeoutMs: number;
-  /** How long a transaction waits in addition. It blocks the event loop as well, so it is for commands. */
+  /** How long a transaction that waits for other processes waits in addition, without blocking the event loop. */
   readonly writeWaitMs?: number;
 }
 

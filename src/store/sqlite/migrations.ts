@@ -112,6 +112,92 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX orders_by_key_and_status ON orders (key_id, status, id) WHERE key_id IS NOT NULL;
     `,
   },
+  {
+    version: 6,
+    name: "owners, notes, labels and access of keys, hints of secrets, audit trail",
+    sql: `
+      ALTER TABLE api_keys ADD COLUMN owner TEXT;
+      ALTER TABLE api_keys ADD COLUMN notes TEXT;
+      -- A JSON array of texts.
+      ALTER TABLE api_keys ADD COLUMN labels TEXT NOT NULL DEFAULT '[]';
+      ALTER TABLE api_keys ADD COLUMN access TEXT NOT NULL DEFAULT 'write' CHECK (access IN ('read', 'write'));
+      -- NULL: an earlier release stored the secret.
+      ALTER TABLE key_secrets ADD COLUMN hint TEXT;
+      ALTER TABLE key_secrets ADD COLUMN issued_at INTEGER;
+
+      CREATE TABLE audit (
+        id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0),
+        at INTEGER NOT NULL,
+        actor TEXT NOT NULL CHECK (length(actor) > 0),
+        actor_name TEXT,
+        action TEXT NOT NULL CHECK (length(action) > 0),
+        target_kind TEXT,
+        target_id INTEGER,
+        -- JSON objects with the fields that changed.
+        values_before TEXT,
+        values_after TEXT,
+        CHECK ((target_kind IS NULL) = (target_id IS NULL))
+      ) STRICT;
+      CREATE INDEX audit_by_time ON audit (at, id);
+      CREATE INDEX audit_by_target ON audit (target_kind, target_id, at, id) WHERE target_kind IS NOT NULL;
+      CREATE INDEX audit_by_action ON audit (action, at, id);
+      CREATE INDEX audit_by_actor ON audit (actor, at, id);
+    `,
+  },
+  {
+    version: 7,
+    name: "usage history",
+    sql: `
+      -- One row per key and interval, in the order of time: counts are added to the rows at the end of the table.
+      CREATE TABLE usage_hours (
+        start INTEGER NOT NULL,
+        key_id INTEGER NOT NULL,
+        admitted INTEGER NOT NULL,
+        limited INTEGER NOT NULL,
+        banned INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        -- Admitted requests and errors by operation, as JSON.
+        operations TEXT NOT NULL,
+        PRIMARY KEY (start, key_id)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE usage_days (
+        start INTEGER NOT NULL,
+        key_id INTEGER NOT NULL,
+        admitted INTEGER NOT NULL,
+        limited INTEGER NOT NULL,
+        banned INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        operations TEXT NOT NULL,
+        PRIMARY KEY (start, key_id)
+      ) STRICT, WITHOUT ROWID;
+
+      CREATE TABLE key_last_used (
+        key_id INTEGER PRIMARY KEY,
+        last_used_at INTEGER NOT NULL
+      ) STRICT;
+
+      -- The last batch that each server process has added, so that none is added twice.
+      CREATE TABLE usage_batches (
+        writer TEXT PRIMARY KEY,
+        sequence INTEGER NOT NULL,
+        hour INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
+  {
+    version: 8,
+    name: "orders by pet, revision of pets",
+    sql: `
+      CREATE INDEX orders_by_pet ON orders (pet_id, id);
+
+      -- Counts the changes that operators make, so that a server sees those of other processes.
+      CREATE TABLE pet_revision (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        revision INTEGER NOT NULL
+      ) STRICT;
+      INSERT INTO pet_revision VALUES (1, 0);
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

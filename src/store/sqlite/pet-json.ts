@@ -3,7 +3,7 @@ import type { Identifier } from "../../contract/json.ts";
 import type { PetStatus } from "../../contract/resources.ts";
 import type { PageQuery } from "../../domain/ports.ts";
 import { type TaggedJson, withEtag } from "../../etag.ts";
-import { AdmissionFilter } from "../../bounded-cache.ts";
+import { AdmissionFilter, type CacheStatistics } from "../../bounded-cache.ts";
 import type { ChangeCounters } from "./change-counters.ts";
 import type { Connection } from "./connection.ts";
 import { PetBlockCache } from "./pet-block-cache.ts";
@@ -69,6 +69,10 @@ export class SqlitePetJson {
     });
   }
 
+  get cacheStatistics(): CacheStatistics {
+    return this.#blocks.statistics;
+  }
+
   get cachedBytes(): number {
     return this.#blocks.bytes;
   }
@@ -108,9 +112,9 @@ export class SqlitePetJson {
   }
 
   #readHighestId(): bigint {
-    if (this.#highestIdReadAt !== this.changes.added) {
+    if (this.#highestIdReadAt !== this.changes.additionsAndDeletions) {
       this.#highestId = this.#selectHighestId.get()?.id ?? 0n;
-      this.#highestIdReadAt = this.changes.added;
+      this.#highestIdReadAt = this.changes.additionsAndDeletions;
     }
     return this.#highestId;
   }

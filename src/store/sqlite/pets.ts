@@ -15,6 +15,8 @@ export class Pets {
   readonly #selectById: Statement<PetRow, [bigint]>;
   readonly #insert: Statement<unknown, [string, bigint, PetStatus | null]>;
   readonly #updateStatus: Statement<unknown, [PetStatus, bigint]>;
+  readonly #update: Statement<unknown, [string, bigint, PetStatus | null, bigint]>;
+  readonly #delete: Statement<unknown, [bigint]>;
 
   constructor(
     connection: Connection,
@@ -24,6 +26,8 @@ export class Pets {
     this.#selectById = connection.prepare(`${SELECT} WHERE id = ?`);
     this.#insert = connection.prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)");
     this.#updateStatus = connection.prepare("UPDATE pets SET status = ? WHERE id = ?");
+    this.#update = connection.prepare("UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?");
+    this.#delete = connection.prepare("DELETE FROM pets WHERE id = ?");
   }
 
   list(query: PageQuery<PetStatus>): Page<Pet> {
@@ -43,5 +47,15 @@ export class Pets {
   setStatus(id: bigint, status: PetStatus): void {
     this.changes.petChanged(id);
     this.#updateStatus.run(status, id);
+  }
+
+  update({ id, name, categoryId, status }: Pet): void {
+    this.changes.petChanged(id);
+    this.#update.run(name, categoryId, status ?? null, id);
+  }
+
+  delete(id: bigint): void {
+    this.changes.everythingChanged();
+    this.#delete.run(id);
   }
 }

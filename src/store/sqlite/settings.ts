@@ -12,8 +12,8 @@ export class SqliteSettingsStore implements SettingsStore {
     this.#put = connection.prepare("INSERT OR REPLACE INTO server_settings (name, value) VALUES (?, ?)");
   }
 
-  async saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
-    this.connection.transaction(() => {
+  saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
+    return this.connection.transactionWhenUnlocked(() => {
       for (const [name, value] of Object.entries(settings)) this.#put.run(name, value);
     });
   }

@@ -1,6 +1,5 @@
 import {
   type ErrorCode,
-  orderClosed,
   orderNotFound,
   petNotAvailable,
   petNotFound,
@@ -16,61 +15,89 @@ import {
   type Pet,
   type PetStatus,
 } from "../../contract/resources.ts";
-import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
+import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
+  AuditStore,
   IdempotentRequest,
   KeyStore,
+  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
   SettingsStore,
   Store,
+  UsageHistoryStore,
   WriteResult,
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
 import type { StateChange } from "../state-change.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
+import { SqliteAuditStore } from "./audit.ts";
 import { ChangeCounters } from "./change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { finishOrder, SqliteOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { Outage } from "./outage.ts";
 import { SqlitePetJson } from "./pet-json.ts";
+import { PetRevision } from "./pet-revision.ts";
 import { Pets } from "./pets.ts";
 import { SqliteSettingsStore } from "./settings.ts";
 import { isBusy } from "./sqlite-errors.ts";
+import { SqliteUsageHistoryStore } from "./usage-history.ts";
 
 export interface SqliteStores {
   readonly store: Store;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly petJson: SqlitePetJson;
+  readonly commitQueueLength: () => number;
   close(): Promise<void>;
 }
 
 /** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
 const BUSY_TIMEOUT_MS = 25;
-/** Keys are changed by commands, which can wait for a busy server. */
+/** Operators who change a key can wait for a busy server. */
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
-export function openSqlite(path: string, options: SqliteStoreOptions = {}): SqliteStores {
+export function openSqlite(
+  path: string,
+  options: Pick<SqliteStoreOptions, "onCommit" | "onStateChange"> = {},
+): SqliteStores {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  const usageOptions = { ...shared, synchronous: "NORMAL", cacheKiB: 2 * 1024 } as const;
   const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection, options));
-  const { keys, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
+  const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
+    audit: new SqliteAuditStore(connection),
     settings: new SqliteSettingsStore(connection),
   }));
+  const usageHistory = openDatabaseFor(
+    path,
+    usageOptions,
+    (connection) => new SqliteUsageHistoryStore(connection),
+  );
+  const stopFollowing = store.petRevision.follow();
   return {
     store,
+    operators: store.operators,
     keys,
+    audit,
     settings,
+    usageHistory,
     petJson: store.petJson,
+    commitQueueLength: () => store.commitQueueLength,
     async close() {
+      stopFollowing();
+      usageHistory.close();
       keys.close();
       await store.close();
     },
@@ -82,6 +109,8 @@ export interface SqliteStoreOptions {
   /** How long a write is tried again while another process has the database locked. */
   readonly maxBusyMs?: number;
   readonly onStateChange?: (change: StateChange) => void;
+  /** Is called after each transaction of writes. */
+  readonly onCommit?: (writes: number, ms: number) => void;
 }
 
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
@@ -97,6 +126,8 @@ interface Write<Code extends ErrorCode> {
 /** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
 export class SqliteStore implements Store {
   readonly petJson: SqlitePetJson;
+  readonly operators: OperatorStore;
+  readonly petRevision: PetRevision;
   readonly #pets: Pets;
   readonly #orders: Orders;
   readonly #records: IdempotencyRecords;
@@ -106,7 +137,7 @@ export class SqliteStore implements Store {
 
   constructor(
     private readonly connection: Connection,
-    { maxQueuedWrites = 10_000, maxBusyMs = 2_000, onStateChange = () => {} }: SqliteStoreOptions = {},
+    { maxQueuedWrites = 10_000, maxBusyMs = 2_000, onCommit, onStateChange = () => {} }: SqliteStoreOptions = {},
   ) {
     const outage = new Outage(onStateChange);
     const changes = new ChangeCounters();
@@ -114,12 +145,25 @@ export class SqliteStore implements Store {
     this.petJson = new SqlitePetJson(connection, changes);
     this.#orders = new Orders(connection);
     this.#records = new IdempotencyRecords(connection);
+    this.petRevision = new PetRevision(connection, changes);
+    this.operators = new SqliteOperatorStore({
+      connection,
+      pets: this.#pets,
+      orders: this.#orders,
+      petRevision: this.petRevision,
+      submit: (work) => this.#submit(work),
+    });
     this.#writes = new GroupCommit({
       commit: (writes) => outage.watch(() => this.#commit(writes)),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
+      onCommit,
       retry: { isBusy, maxMs: maxBusyMs },
     });
+  }
+
+  get commitQueueLength(): number {
+    return this.#writes.queueLength;
   }
 
   listPets(query: PageQuery<PetStatus>): Page<Pet> {
@@ -163,10 +207,8 @@ export class SqliteStore implements Store {
     return this.#submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
       const order = this.#orders.get(keyId, id);
       if (order === undefined) return orderNotFound(id);
-      if (order.status !== "placed") return orderClosed(id, order.status);
-      this.#orders.setStatus(id, status);
-      this.#pets.setStatus(order.petId, STATUS_AFTER[status]);
-      return { ...order, status };
+      const closed = finishOrder(order, status, { pets: this.#pets, orders: this.#orders });
+      return closed ?? { ...order, status };
     });
   }
 

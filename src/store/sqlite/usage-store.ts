@@ -1,6 +1,7 @@
 import type { Statement } from "bun:sqlite";
 import { Unavailable } from "../../contract/errors.ts";
-import type { Subject, Usage, Window } from "../../domain/rate-limit.ts";
+import { newUsage, type Subject, type Usage, type Window } from "../../domain/rate-limit.ts";
+import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
 import type { UsageStore } from "../../domain/ports.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { toUnavailable } from "./sqlite-errors.ts";
@@ -39,6 +40,7 @@ interface Row {
   day_used: number;
   day_refused_at: number;
   day_strikes: number;
+  /** The two numbers of a ban: see domain/stored-ban.ts. */
   banned_at: number;
   banned_until: number;
 }
@@ -140,8 +142,13 @@ function parseSubject(text: string): Subject {
   return { kind: "address", id: text.slice(ADDRESS.length) };
 }
 
-function columnsOf({ minute, day, bannedAt, bannedUntil }: Usage): number[] {
-  return [...windowColumnsOf(minute), ...windowColumnsOf(day), bannedAt, bannedUntil];
+function columnsOf(usage: Usage): number[] {
+  return [
+    ...windowColumnsOf(usage.minute),
+    ...windowColumnsOf(usage.day),
+    storedBanTime(usage),
+    storedBanUntilOrLength(usage),
+  ];
 }
 
 function windowColumnsOf({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
@@ -149,7 +156,8 @@ function windowColumnsOf({ openedAt, used, firstRejectedAt, strikes }: Window): 
 }
 
 function usageOf(row: Row): Usage {
-  return {
+  const usage: Usage = {
+    ...newUsage(),
     minute: {
       openedAt: row.minute_opened_at,
       used: row.minute_used,
@@ -162,7 +170,7 @@ function usageOf(row: Row): Usage {
       firstRejectedAt: row.day_refused_at,
       strikes: row.day_strikes,
     },
-    bannedAt: row.banned_at,
-    bannedUntil: row.banned_until,
   };
+  setBan(usage, row.banned_at, row.banned_until);
+  return usage;
 }

@@ -2,6 +2,7 @@ import { bearer, clientOf, HOST, message, ORIGIN } from "../message.ts";
 import type { Scenario } from "../play.ts";
 
 const { get, post } = clientOf("free");
+const reader = clientOf("reader");
 
 /** A request for pets with these headers and no other than `Host`. */
 const list = (...headers: string[]) => message("GET /v1/pets?limit=1 HTTP/1.1", [HOST, ...headers]);
@@ -18,6 +19,7 @@ export const keys: Scenario = {
     business: ["--plan", "business"],
     enterprise: ENTERPRISE,
     revoked: ["--plan", "free"],
+    reader: ["--plan", "free", "--access", "read"],
     rolled: ["--plan", "free"],
     replaced: ["--plan", "free"],
     staging: ["--plan", "free", "--env", "staging"],
@@ -49,6 +51,15 @@ export const keys: Scenario = {
       "any 200: a key that was rolled without overlap, by its new secret",
       clientOf("replacement").get("/pets"),
     ],
+    ["any 200: a read-only key may GET", reader.get("/pets")],
+    ["any 200: a read-only key may HEAD", reader.head("/pets")],
+    ["any 204: a read-only key may use OPTIONS", reader.options("/pets")],
+    ["any 404: a read-only key on a path that does not exist", reader.get("/nothing")],
+    ["any 403: a read-only key may not POST, and it counts", reader.post("/pets", { name: "Rex", categoryId: 1 })],
+    ["any 403: a read-only key, a body that is not JSON", reader.post("/pets", "{")],
+    ["any 403: a read-only key, a method that is not allowed", reader.bare("DELETE", "/pets")],
+    ["any 403: a read-only key, POST to a path that does not exist", reader.post("/nothing", {})],
+    ["any 200: a read-only key may still GET", reader.get("/pets")],
     ["any 200: bearer in small letters", authorised("bearer {{pro}}")],
     ["any 200: BEARER in capitals", authorised("BEARER {{pro}}")],
     ["any 200: several blanks before the key", authorised("Bearer    {{pro}}")],

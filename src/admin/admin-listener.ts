@@ -1,0 +1,37 @@
+import type { AdminConfig } from "../config/config.ts";
+import { HttpServer, type HttpServerOptions } from "../http1/index.ts";
+import { AdminListenError } from "./listen-error.ts";
+
+/** Operators and their programs need few. */
+const MAX_CONNECTIONS = 200;
+const CLOSE_TIMEOUT_MS = 1_000;
+/** From the default port on. If all of them are taken, any free port is used. */
+const PORTS_TO_TRY = 20;
+
+/** Opens the listener for operators: on the address that was asked for, or on a free port after the default one. */
+export function listenForOperators(
+  { host, port, isDefault }: Pick<AdminConfig, "host" | "port" | "isDefault">,
+  options: Pick<HttpServerOptions, "handler" | "tls" | "headerLines" | "onError">,
+): HttpServer {
+  const ports = isDefault ? [...Array.from({ length: PORTS_TO_TRY }, (_, i) => port + i), 0] : [port];
+  let lastError: unknown;
+  for (const candidate of ports) {
+    try {
+      return new HttpServer({
+        ...options,
+        host,
+        port: candidate,
+        maxConnections: MAX_CONNECTIONS,
+        closeTimeoutMs: CLOSE_TIMEOUT_MS,
+      });
+    } catch (error) {
+      lastError = error;
+      if (!isPortTaken(error)) break;
+    }
+  }
+  throw new AdminListenError(host, port, lastError);
+}
+
+function isPortTaken(error: unknown): boolean {
+  return error instanceof Error && Reflect.get(error, "code") === "EADDRINUSE";
+}

@@ -1,0 +1,57 @@
+import type { Actor } from "../domain/audit.ts";
+import type { Request } from "../http1/index.ts";
+import type { AdminRejection } from "./contract/errors.ts";
+import { INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./rejections.ts";
+import type { Sessions } from "./sessions.ts";
+import type { TokenAttempts } from "./token-attempts.ts";
+
+export interface AuthenticationOptions {
+  readonly sessions: Sessions;
+  readonly attempts: TokenAttempts;
+  readonly cookieName: string;
+  /** Called for each new wrong token. */
+  readonly onWrongToken: (actor: Actor) => void;
+}
+
+export interface BlockedRejection extends AdminRejection<"too_many_attempts"> {
+  readonly retryAfterSeconds: number;
+}
+
+export type TokenRejection = AdminRejection<"invalid_token"> | BlockedRejection;
+export type SignInRejection = AdminRejection<"not_signed_in"> | TokenRejection;
+
+const BEARER = /^bearer +(\S+)$/i;
+
+/** Who sends a request: a browser with a session cookie, or a program with the token. */
+export class AdminAuthentication {
+  constructor(private readonly options: AuthenticationOptions) {}
+
+  authenticate(request: Request): Actor | SignInRejection {
+    const authorization = request.headers.get("authorization");
+    if (authorization !== null) {
+      const actor: Actor = { kind: "admin API", name: request.remoteAddress };
+      const [, token] = BEARER.exec(authorization) ?? [];
+      return token === undefined ? INVALID_TOKEN : (this.checkToken(token, actor) ?? actor);
+    }
+    const session = this.sessionOf(request);
+    if (session === undefined || !this.options.sessions.isValid(session)) return NOT_SIGNED_IN;
+    return { kind: "console", name: request.remoteAddress };
+  }
+
+  /** Undefined if the token is right. */
+  checkToken(token: string, actor: Actor): TokenRejection | undefined {
+    const check = this.options.attempts.check(token);
+    if (check.outcome === "right") return undefined;
+    if (check.outcome === "blocked") return tooManyAttempts(check.retryAfterSeconds);
+    if (check.isNew) this.options.onWrongToken(actor);
+    return INVALID_TOKEN;
+  }
+
+  /** The value of the session cookie. */
+  sessionOf({ headers }: Pick<Request, "headers">): string | undefined {
+    // The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3).
+    const pairs = headers.get("cookie")?.split(/[;,]/) ?? [];
+    const start = `${this.options.cookieName}=`;
+    return pairs.map((pair) => pair.trim()).find((pair) => pair.startsWith(start))?.slice(start.length);
+  }
+}

@@ -1,0 +1,213 @@
+import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
+import { type KeyFilter, matchesFilter } from "../../domain/key-filter.ts";
+import { type KeyUsage, type KeyView, keyView, type UsageUnavailable } from "../../domain/key-view.ts";
+import type { Plans } from "../../domain/plans.ts";
+import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
+import { type BanRules, NEVER, type Usage, type Window } from "../../domain/rate-limit.ts";
+import { requestsOf } from "../../domain/usage-history.ts";
+
+export interface KeyDirectoryOptions {
+  readonly keys: KeyStore;
+  readonly rateLimiter: Pick<RateLimiter, "usage">;
+  readonly usageHistory: Pick<UsageHistoryStore, "lastUsed" | "usageByKey">;
+  readonly audit: Pick<AuditStore, "listAudit">;
+  readonly clock: Clock;
+  readonly plans: Plans;
+  readonly ban: BanRules;
+  /** The longest that a ban can last. */
+  readonly maxBanMs: number;
+  /** Whether the counts are in this process, where reading those of every key takes no time. */
+  readonly countsHere: boolean;
+  /** Whether the counts can be read now. */
+  readonly canReadUsage: () => boolean;
+}
+
+export type KeySort = "id" | "name" | "plan" | "createdAt" | "lastUsedAt" | "usedToday";
+
+export interface KeyListQuery {
+  readonly filter: KeyFilter;
+  readonly sort: KeySort;
+  readonly isDescending: boolean;
+  /** The last key of the page before. */
+  readonly after: number | undefined;
+  readonly limit: number;
+}
+
+export interface KeyList {
+  readonly items: readonly KeyView[];
+  /** Of all pages. */
+  readonly total: number;
+  readonly hasMore: boolean;
+}
+
+/** Valkey decides requests meanwhile: a few reads at a time do not delay them. */
+const READS_AT_A_TIME = 16;
+const UNAVAILABLE: UsageUnavailable = { reason: "the rate limiter is unavailable" };
+
+/** API keys with everything that operators see of them, which comes from four places. */
+export class KeyDirectory {
+  readonly #options: KeyDirectoryOptions;
+
+  constructor(options: KeyDirectoryOptions) {
+    this.#options = options;
+  }
+
+  async view(key: ApiKey): Promise<KeyView> {
+    const [view] = await this.views([key]);
+    if (view === undefined) throw new Error("one key has one view");
+    return view;
+  }
+
+  /** In the order of the keys. */
+  async views(keys: readonly ApiKey[]): Promise<readonly KeyView[]> {
+    const ids = keys.map(({ id }) => id);
+    const [usage, secrets, lastUsed] = await Promise.all([
+      this.#usageOf(keys),
+      this.#options.keys.listSecrets(ids),
+      this.#options.usageHistory.lastUsed(ids),
+    ]);
+    return keys.map((key) => this.#view(key, { usage, secrets, lastUsed }));
+  }
+
+  async list(query: KeyListQuery): Promise<KeyList> {
+    const { filter, sort, isDescending, after, limit } = query;
+    const all = await this.#options.keys.listKeys();
+    const matching = await this.#filter(all, filter);
+    const compare = await this.#comparison(sort);
+    const ordered = matching.toSorted(isDescending ? (a, b) => compare(b, a) : compare);
+    const last = after === undefined ? undefined : all.find(({ id }) => id === after);
+    const start = last === undefined ? 0 : firstAfter(ordered, last, isDescending ? reverse(compare) : compare);
+    const page = ordered.slice(start, start + limit);
+    return {
+      items: await this.views(page),
+      total: ordered.length,
+      hasMore: start + limit < ordered.length,
+    };
+  }
+
+  /** Those whose bans end first come first. */
+  async banned(limit: number): Promise<KeyList> {
+    const all = await this.#options.keys.listKeys();
+    const views = await this.views(await this.#filter(all, { state: "banned" }));
+    const banned = views
+      .filter(({ state }) => state === "banned")
+      .toSorted((a, b) => (a.bannedUntil ?? "").localeCompare(b.bannedUntil ?? "") || a.id - b.id);
+    return { items: banned.slice(0, limit), total: banned.length, hasMore: banned.length > limit };
+  }
+
+  /** Reads from each of the places only what the filter needs. */
+  async #filter(keys: readonly ApiKey[], filter: KeyFilter): Promise<readonly ApiKey[]> {
+    if (Object.values(filter).every((condition) => condition === undefined)) return keys;
+    const { usageHistory } = this.#options;
+    const [usage, secrets, lastUsed] = await Promise.all([
+      filter.state === undefined ? new Map<number, Usage>() : this.#usageOfBanned(keys),
+      filter.search === undefined ? new Map<number, KeySecret[]>() : this.#options.keys.listSecrets(),
+      filter.unusedSince === undefined ? new Map<number, number>() : usageHistory.lastUsed(),
+    ]);
+    return keys.filter((key) => matchesFilter(this.#view(key, { usage, secrets, lastUsed }), filter));
+  }
+
+  /** Ascending. Keys that compare as equal are in the order of their identifiers. */
+  async #comparison(sort: KeySort): Promise<Comparison> {
+    const { usageHistory, clock } = this.#options;
+    if (sort === "lastUsedAt") {
+      const lastUsed = await usageHistory.lastUsed();
+      return byNumber(({ id }) => lastUsed.get(id) ?? 0);
+    }
+    if (sort === "usedToday") {
+      const now = clock.now();
+      const totals = await usageHistory.usageByKey({ by: "day", since: now, until: now });
+      const requests = new Map(totals.map((counts) => [counts.keyId, requestsOf(counts)]));
+      return byNumber(({ id }) => requests.get(id) ?? 0);
+    }
+    return COMPARISONS[sort];
+  }
+
+  #view(
+    key: ApiKey,
+    known: {
+      readonly usage: KeyUsage | UsageUnavailable;
+      readonly secrets: ReadonlyMap<number, readonly KeySecret[]>;
+      readonly lastUsed: ReadonlyMap<number, number>;
+    },
+  ): KeyView {
+    const { plans, ban, clock } = this.#options;
+    return keyView(key, { plans, ban, now: clock.now(), ...known });
+  }
+
+  async #usageOf(keys: readonly ApiKey[]): Promise<KeyUsage | UsageUnavailable> {
+    const usages = new Map<number, Usage>();
+    const { rateLimiter, canReadUsage } = this.#options;
+    for (let start = 0; start < keys.length; start += READS_AT_A_TIME) {
+      if (!canReadUsage()) return UNAVAILABLE;
+      const some = keys.slice(start, start + READS_AT_A_TIME);
+      const read = await Promise.all(some.map(({ id }) => rateLimiter.usage({ kind: "key", id })));
+      some.forEach(({ id }, i) => {
+        const usage = read[i];
+        if (usage) usages.set(id, this.#inWallTime(usage));
+      });
+    }
+    return canReadUsage() ? usages : UNAVAILABLE;
+  }
+
+  /** Enough to tell which keys are banned. Valkey would have to read every key: the audit trail has the bans. */
+  async #usageOfBanned(keys: readonly ApiKey[]): Promise<KeyUsage | UsageUnavailable> {
+    const { countsHere, audit, clock, maxBanMs } = this.#options;
+    if (countsHere) return this.#usageOf(keys);
+    const since = clock.now() - maxBanMs;
+    const { items } = await audit.listAudit({ action: "key.banned", since, limit: MAX_BANS });
+    const ids = new Set(items.flatMap(({ target }) => (target ? Number(target.id) : [])));
+    return this.#usageOf(keys.filter(({ id }) => ids.has(id)));
+  }
+
+  /** A rate limiter in this process counts on the steady clock, which a step of the machine's clock does not move. */
+  #inWallTime(usage: Usage): Usage {
+    const { stepMs } = this.#options.clock;
+    if (!this.#options.countsHere || stepMs === 0) return usage;
+    const shifted = (time: number) => (time === NEVER ? NEVER : time + stepMs);
+    const window = (w: Window): Window => ({ ...w, openedAt: shifted(w.openedAt) });
+    const { minute, day, bannedAt, bannedUntil } = usage;
+    return {
+      ...usage,
+      minute: window(minute),
+      day: window(day),
+      bannedAt: shifted(bannedAt),
+      bannedUntil: shifted(bannedUntil),
+    };
+  }
+}
+
+const MAX_BANS = 10_000;
+
+type Comparison = (a: ApiKey, b: ApiKey) => number;
+
+const byNumber =
+  (of: (key: ApiKey) => number): Comparison =>
+  (a, b) =>
+    of(a) - of(b) || a.id - b.id;
+const byText =
+  (of: (key: ApiKey) => string): Comparison =>
+  (a, b) =>
+    compareText(of(a), of(b)) || a.id - b.id;
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+const COMPARISONS = {
+  id: byNumber(({ id }) => id),
+  name: byText(({ name }) => name.toLowerCase()),
+  plan: byText(({ plan }) => plan),
+  createdAt: byNumber(({ createdAt }) => createdAt),
+} as const satisfies Partial<Record<KeySort, Comparison>>;
+
+const reverse =
+  (compare: Comparison): Comparison =>
+  (a, b) =>
+    compare(b, a);
+
+/** The index of the first key after `last`, which need not be among them any more. */
+function firstAfter(ordered: readonly ApiKey[], last: ApiKey, compare: Comparison): number {
+  const index = ordered.findIndex((key) => compare(key, last) > 0);
+  return index === -1 ? ordered.length : index;
+}

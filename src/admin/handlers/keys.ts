@@ -1,0 +1,158 @@
+import { encodeCursor } from "../../contract/cursor.ts";
+import { formatTime } from "../../contract/formatting.ts";
+import type { Identifier } from "../../contract/json.ts";
+import type { ApiKey, Environment } from "../../domain/api-keys.ts";
+import type { Actor } from "../../domain/audit.ts";
+import {
+  isKeyFailure,
+  type KeyEdit,
+  type KeyFailure,
+  KeyManagement,
+  type KeyManagementOptions,
+} from "../../domain/key-management.ts";
+import type { KeyView } from "../../domain/key-view.ts";
+import type { AdminRejection } from "../contract/errors.ts";
+import { DEFAULT_OVERLAP_SECONDS } from "../contract/key-resources.ts";
+import { ADMIN_PAGE_LIMIT } from "../contract/operation.ts";
+import type { HandlersOf } from "../handler.ts";
+import type { KeyUpdate } from "../operations.ts";
+import { keyNotFound, nothingToChange, sentence } from "../rejections.ts";
+import type { KeyDirectory, KeyList } from "./key-directory.ts";
+
+export interface KeyHandlerOptions extends Omit<KeyManagementOptions, "actor"> {
+  readonly environment: Environment;
+  readonly directory: KeyDirectory;
+  /** Applies a change on this server, which would see it within a second anyway. */
+  readonly applyKeyChanges: () => Promise<void>;
+}
+
+type KeyOperation =
+  | "listKeys"
+  | "createKey"
+  | "findKey"
+  | "getKey"
+  | "updateKey"
+  | "rollKey"
+  | "revokeKey"
+  | "unbanKey"
+  | "listBans";
+
+export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation> {
+  const { directory, keys, applyKeyChanges } = options;
+  const managementBy = (actor: Actor) => new KeyManagement({ ...options, actor });
+
+  return {
+    async listKeys({ query }) {
+      const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor, unusedSince, ...filter } = query;
+      const list = await directory.list({
+        filter: { ...filter, unusedSince: unusedSince === undefined ? undefined : Date.parse(unusedSince) },
+        sort,
+        isDescending: order === "desc",
+        after: cursor === undefined ? undefined : Number(cursor),
+        limit,
+      });
+      return pageOf(list);
+    },
+
+    async listBans({ query: { limit = ADMIN_PAGE_LIMIT.default } }) {
+      return pageOf({ ...(await directory.banned(limit)), hasMore: false });
+    },
+
+    async createKey({ body: { limits, owner, notes, expiresAt, ...draft } }, { actor }) {
+      const created = await managementBy(actor).create({
+        ...draft,
+        ...(limits && { limits }),
+        ...(owner && { owner }),
+        ...(notes && { notes }),
+        ...(expiresAt && { expiresAt: Date.parse(expiresAt) }),
+      });
+      if (isKeyFailure(created)) return invalidField(created);
+      return { key: await directory.view(created.key), secret: created.secret };
+    },
+
+    async findKey({ body: { secret } }, { actor }) {
+      const found = await managementBy(actor).findBySecret(secret);
+      return isKeyFailure(found) ? sentence("key_not_found", found.message) : directory.view(found.key);
+    },
+
+    async getKey({ id }) {
+      const key = await find(id);
+      return key ? directory.view(key) : keyNotFound(id);
+    },
+
+    async updateKey({ id, body }, { actor }) {
+      if (Object.keys(body).length === 0) return nothingToChange(UPDATABLE);
+      const key = await find(id);
+      if (key === undefined) return keyNotFound(id);
+      return viewOf(await managementBy(actor).update(key.id, editOf(body)));
+    },
+
+    async rollKey({ id, body: { overlapSeconds = DEFAULT_OVERLAP_SECONDS } }, { actor }) {
+      const key = await find(id);
+      if (key === undefined) return keyNotFound(id);
+      const rolled = await managementBy(actor).roll(key.id, overlapSeconds * 1_000);
+      if (isKeyFailure(rolled)) return rejected(rolled);
+      await applyKeyChanges();
+      const { secret, overlapEndsAt } = rolled;
+      return { key: await directory.view(rolled.key), secret, overlapEndsAt: formatTime(overlapEndsAt) };
+    },
+
+    async revokeKey({ id }, { actor }) {
+      const key = await find(id);
+      const revoked = key && (await managementBy(actor).revoke(key.id));
+      if (revoked === undefined || isKeyFailure(revoked)) return keyNotFound(id);
+      await applyKeyChanges();
+      return directory.view(revoked.key);
+    },
+
+    async unbanKey({ id }, { actor }) {
+      const key = await find(id);
+      if (key === undefined) return keyNotFound(id);
+      const unbanned = await managementBy(actor).unban(key.id);
+      if (!isKeyFailure(unbanned)) return directory.view(unbanned);
+      return unbanned.code === "key_not_found" ? keyNotFound(id) : sentence("key_not_active", unbanned.message);
+    },
+  };
+
+  /** No key has an identifier that a double cannot represent. */
+  async function find(id: Identifier): Promise<ApiKey | undefined> {
+    return Number.isSafeInteger(Number(id)) ? keys.getKey(Number(id)) : undefined;
+  }
+
+  async function viewOf(result: ApiKey | KeyFailure): Promise<KeyView | ChangeRejection> {
+    if (isKeyFailure(result)) return rejected(result);
+    await applyKeyChanges();
+    return directory.view(result);
+  }
+}
+
+function pageOf({ items, total, hasMore }: KeyList) {
+  const last = items.at(-1);
+  return { items, total, nextCursor: hasMore && last ? encodeCursor("keys", BigInt(last.id)) : null };
+}
+
+const UPDATABLE = ["name", "owner", "notes", "labels", "plan", "limits", "access", "expiresAt"];
+
+/** Limits of null are those of the plan. */
+function editOf({ limits, expiresAt, ...edit }: KeyUpdate): KeyEdit {
+  return {
+    ...edit,
+    ...(limits && { limits }),
+    ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : Date.parse(expiresAt) }),
+  };
+}
+
+type ChangeRejection = AdminRejection<"invalid_body" | "key_not_found" | "key_not_active">;
+
+function rejected(failure: KeyFailure): ChangeRejection {
+  if (failure.code === "invalid_field") return invalidField(failure);
+  if (failure.code === "key_revoked" || failure.code === "key_expired") {
+    return sentence("key_not_active", failure.message);
+  }
+  return sentence("key_not_found", failure.message);
+}
+
+/** The message begins with the name of the field. */
+function invalidField({ message }: KeyFailure): AdminRejection<"invalid_body"> {
+  return { code: "invalid_body", message: `${message}.` };
+}

@@ -1,0 +1,62 @@
+import { existsSync } from "node:fs";
+import { ADMIN_TOKEN_OPTIONS } from "../config/admin-options.ts";
+import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import { readTextFile } from "../config/text-file.ts";
+import { UsageError } from "../config/usage-error.ts";
+import { defineCommand, Failure } from "./command.ts";
+
+const PROBE_TIMEOUT_MS = 2_000;
+
+export const adminUrl = defineCommand({
+  name: "admin-url",
+  summary: "Print the URL of the console, which signs in whoever opens it",
+  description:
+    "Prints the URL of the console of the server that runs on this data, with the admin token. Whoever has the URL is an operator, so treat it like a password.",
+  options: { ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
+  examples: ["petstore admin-url", "petstore admin-url --env staging"],
+  async run({ values }, { print }) {
+    const storage = storageOf(values);
+    const url = savedUrl(storage);
+    if (url === undefined) return notRunning(storage);
+    if (!(await responds(url))) return new Failure(`no server responds at ${url}; start it with petstore serve`);
+    const token = values["admin-token"] ?? savedToken(storage);
+    if (token instanceof UsageError) return token;
+    if (token === undefined) {
+      return new Failure("the server has its admin token from a variable or a file; set --admin-token-file here too");
+    }
+    await print(`${url}/?token=${encodeURIComponent(token)}\n`);
+    return undefined;
+  },
+});
+
+/** A server that is killed leaves the file behind. */
+function savedUrl(storage: StorageConfig): string | undefined {
+  const { adminUrl: path } = pathsOf(storage);
+  const text = existsSync(path) ? readTextFile("the file of the URL", path) : undefined;
+  return typeof text === "string" ? text.trim() : undefined;
+}
+
+function savedToken(storage: StorageConfig): string | UsageError | undefined {
+  const { adminToken: path } = pathsOf(storage);
+  if (!existsSync(path)) return undefined;
+  const text = readTextFile("the file of the admin token", path);
+  return typeof text === "string" ? text.trim() : text;
+}
+
+function notRunning(storage: StorageConfig): Failure {
+  const { data } = describeStorage(storage);
+  return new Failure(
+    `no server with a listener for operators runs in ${storage.environment} (data: ${data}); start it with petstore serve`,
+  );
+}
+
+/** The certificate may be for another name than the address. The request has no token. */
+async function responds(url: string): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    return (await fetch(`${url}/livez`, { signal, tls: { rejectUnauthorized: false } })).ok;
+  } catch {
+    return false;
+  }
+}

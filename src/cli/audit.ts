@@ -1,0 +1,94 @@
+import { describeStorage, storageOf } from "../config/config.ts";
+import { AUDIT_OPTIONS, KEY_OPTIONS } from "../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import { timeOf } from "../config/time-types.ts";
+import { printable } from "../config/usage-error.ts";
+import { formatTime } from "../contract/formatting.ts";
+import { toJson } from "../contract/json.ts";
+import type { Actor, AuditedValues, AuditEntry, AuditTarget } from "../domain/audit.ts";
+import { defineCommand } from "./command.ts";
+import { databaseExists, withKeyStore } from "./keys.ts";
+import { columns } from "./output.ts";
+
+const HEADER = ["TIME", "ACTION", "TARGET", "ACTOR", "CHANGES"] as const;
+
+export const audit = defineCommand({
+  name: "audit",
+  summary: "List who changed what: keys, bans, sign-ins, pets and orders",
+  description:
+    "Lists the audit trail of an environment, newest first: all of it, or what meets every given condition. CHANGES shows each field that changed with its value before and after. The audit trail never contains a secret.",
+  options: { ...AUDIT_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  examples: [
+    "petstore audit",
+    "petstore audit --key 3 --since 30d",
+    "petstore audit --action key.banned --since 2026-11-01 --until 2026-12-01 --limit 1000",
+    "petstore audit --actor command-line --json",
+  ],
+  async run({ values }, { clock, print, warn }) {
+    const storage = storageOf(values);
+    const { action, actor, key, since, until, limit } = values;
+    const now = clock.now();
+    const query = {
+      limit,
+      ...(action !== undefined && { action }),
+      ...(actor !== undefined && { actor }),
+      ...(key !== undefined && { target: { kind: "key", id: BigInt(key) } as const }),
+      ...(since !== undefined && { since: timeOf(since, now) }),
+      ...(until !== undefined && { until: timeOf(until, now) }),
+    };
+    const { items, hasMore } = databaseExists(storage)
+      ? await withKeyStore(storage, async (stores) => stores.audit.listAudit(query))
+      : { items: [], hasMore: false };
+    if (values.json) await print(`${toJson(items.map(entryJson), 2)}\n`);
+    else if (items.length > 0) await print(columns([HEADER, ...items.map(row)]));
+    else {
+      const { data } = describeStorage(storage);
+      await print(`The audit trail of ${values.env} (data: ${data}) has no such entry.\n`);
+    }
+    if (hasMore) warn(`there are more entries than ${limit}; raise --limit, or set --since and --until`);
+    return undefined;
+  },
+});
+
+/** Null where there is no value. */
+function entryJson({ id, at, actor, action, target, before, after }: AuditEntry) {
+  return {
+    id,
+    at: formatTime(at),
+    actor: { kind: actor.kind, name: actor.name ?? null },
+    action,
+    target: target ?? null,
+    before: before ?? null,
+    after: after ?? null,
+  };
+}
+
+function row({ at, action, target, actor, before, after }: AuditEntry): string[] {
+  return [formatTime(at), action, describeTarget(target), describeActor(actor), describeChanges(before, after)];
+}
+
+function describeTarget(target: AuditTarget | undefined): string {
+  return target === undefined ? "-" : `${target.kind} ${target.id}`;
+}
+
+function describeActor({ kind, name }: Actor): string {
+  return name === undefined ? kind : `${kind} (${printable(name)})`;
+}
+
+/** `plan: free → pro, owner: ann`. */
+function describeChanges(before: AuditedValues = {}, after: AuditedValues = {}): string {
+  const fields = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...fields]
+    .map((field) =>
+      field in before
+        ? `${field}: ${describeValue(before[field])} → ${describeValue(after[field])}`
+        : `${field}: ${describeValue(after[field])}`,
+    )
+    .join(", ");
+}
+
+function describeValue(value: AuditedValues[string] | undefined): string {
+  if (value === undefined || value === null) return "none";
+  if (typeof value !== "object") return printable(String(value));
+  return value.length === 0 ? "none" : value.map(printable).join(" ");
+}

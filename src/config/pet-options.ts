@@ -1,0 +1,33 @@
+import { AUDIT_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
+import type { Options } from "./parse-options.ts";
+import { categoryId, newPetStatus, orderId, orderStatus, petId, petName, petStatus } from "./pet-types.ts";
+import { integer } from "./value-types.ts";
+
+const PAGE_OPTIONS = {
+  limit: { type: integer({ min: 1, max: 1_000 }), default: 50, help: "Maximum number of rows" },
+  json: KEY_OPTIONS.json,
+} as const satisfies Options;
+
+/** Options of `petstore pets list`. */
+export const PET_LIST_OPTIONS = {
+  status: { type: petStatus, help: "Only pets with this status" },
+  after: { type: petId, help: "Only pets with a greater ID" },
+  ...PAGE_OPTIONS,
+} as const satisfies Options;
+
+/** Options of `petstore pets update`. */
+export const PET_UPDATE_OPTIONS = {
+  name: { type: petName, help: "New name" },
+  category: { type: categoryId, help: "New category" },
+  status: { type: newPetStatus, help: "New status; none removes it" },
+  json: KEY_OPTIONS.json,
+} as const satisfies Options;
+
+/** Options of `petstore orders list`. */
+export const ORDER_LIST_OPTIONS = {
+  status: { type: orderStatus, help: "Only orders with this status" },
+  key: { type: AUDIT_OPTIONS.key.type, help: "Only orders of this key" },
+  pet: { type: petId, help: "Only orders for this pet" },
+  before: { type: orderId, help: "Only orders with a smaller ID" },
+  ...PAGE_OPTIONS,
+} as const satisfies Options;

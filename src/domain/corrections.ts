@@ -1,0 +1,85 @@
+import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
+import type { Attribution, AuditedValues, NewAuditEntry } from "./audit.ts";
+
+/** The fields of a pet that an operator changes. Null removes the status. */
+export interface PetChange {
+  readonly name?: string;
+  readonly categoryId?: bigint;
+  readonly status?: PetStatus | null;
+}
+
+/** An order as operators see it. Earlier releases recorded no key. */
+export interface OrderWithKey extends Order {
+  readonly keyId: number | null;
+}
+
+/** Every condition that is given has to hold. */
+export interface OrderQuery {
+  readonly status?: OrderStatus;
+  readonly keyId?: number;
+  readonly petId?: bigint;
+  /** Only orders with a smaller identifier: for the next page. */
+  readonly before?: bigint;
+  readonly limit: number;
+}
+
+/** Expected errors that only operators get. */
+export interface CorrectionRejection<C extends "pet_ordered" | "pet_has_orders"> {
+  readonly code: C;
+  readonly message: string;
+}
+
+/** The status of a pet follows its placed order. */
+export function petOrdered(id: bigint, orderId: bigint): CorrectionRejection<"pet_ordered"> {
+  const message = `Pet ${id} has the placed order ${orderId} and keeps its status. Complete or cancel the order first.`;
+  return { code: "pet_ordered", message };
+}
+
+/** Orders are kept, and an order names its pet. */
+export function petHasOrders(id: bigint, orderId: bigint): CorrectionRejection<"pet_has_orders"> {
+  const message = `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`;
+  return { code: "pet_has_orders", message };
+}
+
+export function applyPetChange(pet: Pet, change: PetChange): Pet {
+  const { status, ...changed } = { ...pet, ...change };
+  return status === undefined || status === null ? changed : { ...changed, status };
+}
+
+/** Undefined if nothing changes. */
+export function petUpdated(before: Pet, after: Pet, by: Attribution): NewAuditEntry | undefined {
+  const old = auditedValues(before);
+  const changed = Object.entries(auditedValues(after)).filter(([field, value]) => value !== old[field]);
+  if (changed.length === 0) return undefined;
+  return {
+    ...by,
+    action: "pet.updated",
+    target: { kind: "pet", id: before.id },
+    before: Object.fromEntries(changed.map(([field]) => [field, old[field] ?? null])),
+    after: Object.fromEntries(changed),
+  };
+}
+
+export function petDeleted(pet: Pet, by: Attribution): NewAuditEntry {
+  return {
+    ...by,
+    action: "pet.deleted",
+    target: { kind: "pet", id: pet.id },
+    before: auditedValues(pet),
+  };
+}
+
+export function orderUpdated(id: bigint, status: OrderStatus, by: Attribution): NewAuditEntry {
+  return {
+    ...by,
+    action: "order.updated",
+    target: { kind: "order", id },
+    before: { status: "placed" },
+    after: { status },
+  };
+}
+
+/** The category as text, because not every int64 is a number. */
+function auditedValues({ name, categoryId, status }: Pet): AuditedValues {
+  return { name, categoryId: String(categoryId), status: status ?? null };
+}

@@ -1,0 +1,92 @@
+import { grouped } from "../contract/formatting.ts";
+import type { ApiKey } from "./api-keys.ts";
+import type { PlanName } from "./plans.ts";
+import type { KeyChange } from "./ports.ts";
+
+/** The texts that an operator writes about a key: which are valid, and how messages describe those. */
+export interface TextRule {
+  readonly maxLength: number;
+  /** Completes "it must be …". */
+  readonly expected: string;
+  isValid(text: string): boolean;
+}
+
+/** Control characters, lone surrogates, and the separators of lines and paragraphs. */
+const NOT_ON_ONE_LINE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
+/** Line feeds and tabs are part of a text. */
+const NOT_IN_A_TEXT = /[^\P{Cc}\n\t]|\p{Cs}/u;
+
+/** `maxLength` counts code points. */
+export function lineOf(maxLength: number): TextRule {
+  return {
+    maxLength,
+    expected: `1 to ${grouped(maxLength)} characters on one line, not all of them blank`,
+    isValid: (text) => isWithin(text, maxLength) && !NOT_ON_ONE_LINE.test(text),
+  };
+}
+
+function isWithin(text: string, maxLength: number): boolean {
+  return text.trim() !== "" && text.length <= 2 * maxLength && [...text].length <= maxLength;
+}
+
+export const KEY_NAME = lineOf(100);
+export const KEY_OWNER = lineOf(200);
+export const KEY_NOTES: TextRule = {
+  maxLength: 2_000,
+  expected: "1 to 2,000 characters, not all of them blank, without control characters",
+  isValid: (text) => isWithin(text, 2_000) && !NOT_IN_A_TEXT.test(text),
+};
+const LABEL_LINE = lineOf(50);
+/** The command line separates labels by commas. */
+export const KEY_LABEL: TextRule = {
+  maxLength: LABEL_LINE.maxLength,
+  expected: "1 to 50 characters on one line, not all of them blank, without commas",
+  isValid: (text) => LABEL_LINE.isValid(text) && !text.includes(","),
+};
+export const MAX_LABELS = 20;
+
+/** `field` is one of the fields of a key; the message begins with it. */
+export interface InvalidKeyField {
+  readonly code: "invalid_field";
+  readonly field: "name" | "owner" | "notes" | "labels" | "limits" | "expiresAt";
+  readonly message: string;
+}
+
+/** Checks the fields of a new key, or of an edit of the key. */
+export function invalidKeyField(
+  fields: KeyChange,
+  { now, key }: { now: number; key?: ApiKey },
+): InvalidKeyField | undefined {
+  const { name, owner, notes, labels, expiresAt } = fields;
+  if (isInvalid(name, KEY_NAME)) return invalid("name", KEY_NAME.expected);
+  if (isInvalid(owner, KEY_OWNER)) return invalid("owner", KEY_OWNER.expected);
+  if (isInvalid(notes, KEY_NOTES)) return invalid("notes", KEY_NOTES.expected);
+  if (labels && !areValidLabels(labels)) {
+    return invalid("labels", `at most ${MAX_LABELS} different labels, each ${KEY_LABEL.expected}`);
+  }
+  if (typeof expiresAt === "number" && expiresAt <= now) return invalid("expiresAt", "in the future");
+  return invalidLimits(fields, key);
+}
+
+/** An Enterprise key must have limits of its own; a key of another plan has the limits of its plan. */
+function invalidLimits({ plan, limits }: KeyChange, key: ApiKey | undefined): InvalidKeyField | undefined {
+  const newPlan: PlanName | undefined = plan ?? key?.plan;
+  if (newPlan !== "enterprise") {
+    return limits && invalid("limits", `given for the enterprise plan only; the plan is ${newPlan}`);
+  }
+  const hasLimits = (limits ?? key?.limits) !== undefined;
+  return hasLimits ? undefined : invalid("limits", "given for the enterprise plan: each key has its own limits");
+}
+
+function isInvalid(text: string | null | undefined, rule: TextRule): boolean {
+  return typeof text === "string" && !rule.isValid(text);
+}
+
+function areValidLabels(labels: readonly string[]): boolean {
+  const isUnique = new Set(labels.map((label) => label.toLowerCase())).size === labels.length;
+  return labels.length <= MAX_LABELS && isUnique && labels.every(KEY_LABEL.isValid);
+}
+
+function invalid(field: InvalidKeyField["field"], expected: string): InvalidKeyField {
+  return { code: "invalid_field", field, message: `${field} must be ${expected}` };
+}

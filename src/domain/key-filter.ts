@@ -1,0 +1,42 @@
+import type { Access } from "./api-keys.ts";
+import type { KeyState, KeyView } from "./key-view.ts";
+import type { PlanName } from "./plans.ts";
+
+/** Every condition that is given has to hold. */
+export interface KeyFilter {
+  readonly plan?: PlanName | undefined;
+  readonly state?: KeyState | undefined;
+  readonly access?: Access | undefined;
+  /** The whole owner, in upper or lower case. */
+  readonly owner?: string | undefined;
+  /** Each of them a whole label, in upper or lower case. */
+  readonly labels?: readonly string[] | undefined;
+  /** Last used before this time, in milliseconds since the epoch. A key without any use counts from its creation. */
+  readonly unusedSince?: number | undefined;
+  /** A part of the name, the owner, a label or the hint of a secret, in upper or lower case; or the identifier. */
+  readonly search?: string | undefined;
+}
+
+export function matchesFilter(key: KeyView, filter: KeyFilter): boolean {
+  const { plan, state, access, owner, labels = [], unusedSince, search } = filter;
+  return (
+    (plan === undefined || key.plan === plan) &&
+    (state === undefined || key.state === state) &&
+    (access === undefined || key.access === access) &&
+    (owner === undefined || (key.owner !== null && isSame(key.owner, owner))) &&
+    labels.every((label) => key.labels.some((other) => isSame(other, label))) &&
+    (unusedSince === undefined || Date.parse(key.lastUsedAt ?? key.createdAt) < unusedSince) &&
+    (search === undefined || isFound(key, search.trim()))
+  );
+}
+
+function isSame(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
+function isFound({ id, name, owner, labels, secrets }: KeyView, text: string): boolean {
+  if (String(id) === text) return true;
+  const hints = secrets.flatMap(({ hint }) => hint ?? []);
+  const part = text.toLowerCase();
+  return [name, owner ?? "", ...labels, ...hints].some((field) => field.toLowerCase().includes(part));
+}

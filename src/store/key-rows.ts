@@ -1,0 +1,143 @@
+import type { Access, ApiKey, KeySecret, NewKey } from "../domain/api-keys.ts";
+import type { PlanName } from "../domain/plans.ts";
+import type { KeyChange, KeyChanges } from "../domain/ports.ts";
+
+/*
+ * Rows of keys and secrets as both databases return them, and the domain objects they become.
+ */
+
+/** Every number is far below 2^53. */
+export interface KeyRow {
+  readonly id: bigint;
+  readonly name: string;
+  readonly owner: string | null;
+  readonly notes: string | null;
+  /** A JSON array. */
+  readonly labels: string;
+  readonly plan: PlanName;
+  readonly access: Access;
+  readonly perMinute: bigint | null;
+  readonly perDay: bigint | null;
+  readonly createdAt: bigint;
+  readonly expiresAt: bigint | null;
+  readonly revokedAt: bigint | null;
+  readonly unbannedAt: bigint | null;
+}
+
+export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, access,
+  per_minute AS "perMinute", per_day AS "perDay", created_at AS "createdAt",
+  expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt"`;
+
+/** A row of the keys that changed. */
+export type ChangedKeyRow = KeyRow & { readonly unbanRevision: bigint | null };
+
+export const CHANGED_KEY_COLUMNS = `${KEY_COLUMNS}, unban_revision AS "unbanRevision"`;
+
+export function changesOf(rows: readonly ChangedKeyRow[], since: number): Omit<KeyChanges, "revision"> {
+  const isUnbanned = ({ unbanRevision }: ChangedKeyRow) => unbanRevision !== null && unbanRevision > since;
+  return { changed: rows.map(keyOf), unbanned: rows.filter(isUnbanned).map(keyOf) };
+}
+
+const NO_LABELS: readonly string[] = [];
+
+/** Columns that are null in the row are absent from the key. */
+export function keyOf(row: KeyRow): ApiKey {
+  const { owner, notes, labels, perMinute, perDay, expiresAt, revokedAt, unbannedAt } = row;
+  const hasLimits = perMinute !== null && perDay !== null;
+  return {
+    id: Number(row.id),
+    name: row.name,
+    ...(owner !== null && { owner }),
+    ...(notes !== null && { notes }),
+    labels: labels === "[]" ? NO_LABELS : JSON.parse(labels),
+    plan: row.plan,
+    ...(hasLimits && { limits: { perMinute: Number(perMinute), perDay: Number(perDay) } }),
+    access: row.access,
+    createdAt: Number(row.createdAt),
+    ...(expiresAt !== null && { expiresAt: Number(expiresAt) }),
+    ...(revokedAt !== null && { revokedAt: Number(revokedAt) }),
+    ...(unbannedAt !== null && { unbannedAt: Number(unbannedAt) }),
+  };
+}
+
+/** The values of WRITTEN_KEY_COLUMNS, in their order. */
+export type KeyValues = [
+  name: string,
+  owner: string | null,
+  notes: string | null,
+  labels: string,
+  plan: PlanName,
+  access: Access,
+  perMinute: number | null,
+  perDay: number | null,
+  expiresAt: number | null,
+];
+
+/** The columns that a new key and a change of a key write alike. */
+export const WRITTEN_KEY_COLUMNS = [
+  "name",
+  "owner",
+  "notes",
+  "labels",
+  "plan",
+  "access",
+  "per_minute",
+  "per_day",
+  "expires_at",
+] as const;
+
+export function keyValues(key: NewKey): KeyValues {
+  const { name, owner = null, notes = null, labels = NO_LABELS, plan, access = "write", limits } = key;
+  const { perMinute = null, perDay = null } = limits ?? {};
+  const { expiresAt = null } = key;
+  return [name, owner, notes, JSON.stringify(labels), plan, access, perMinute, perDay, expiresAt];
+}
+
+/** Only Enterprise keys have limits of their own; on another plan the limits of the plan apply. Null removes a value. */
+export function applyChange(key: ApiKey, change: KeyChange): ApiKey {
+  const { limits, owner, notes, expiresAt, ...changed } = { ...key, ...change };
+  const ownLimits = change.limits ?? (changed.plan === "enterprise" ? limits : undefined);
+  return {
+    ...changed,
+    ...(ownLimits !== undefined && { limits: ownLimits }),
+    ...(isPresent(owner) && { owner }),
+    ...(isPresent(notes) && { notes }),
+    ...(isPresent(expiresAt) && { expiresAt }),
+  };
+}
+
+function isPresent<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined;
+}
+
+export interface SecretRow {
+  readonly keyId: bigint;
+  readonly hint: string | null;
+  readonly createdAt: bigint | null;
+  readonly validUntil: bigint | null;
+}
+
+/** `issued_at` and not `created_at`: earlier releases read `created_at` of a join with api_keys without its table. */
+export const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
+
+export function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, readonly KeySecret[]> {
+  const secrets = new Map<number, KeySecret[]>();
+  for (const { keyId, hint, createdAt, validUntil } of rows) {
+    const secret = {
+      ...(hint !== null && { hint }),
+      ...(createdAt !== null && { createdAt: Number(createdAt) }),
+      ...(validUntil !== null && { validUntil: Number(validUntil) }),
+    };
+    const others = secrets.get(Number(keyId));
+    if (others) others.push(secret);
+    else secrets.set(Number(keyId), [secret]);
+  }
+  for (const ofKey of secrets.values()) ofKey.sort(newestFirst);
+  return secrets;
+}
+
+/** Secrets of earlier releases have no time of creation, and come last. Of two, the one that works longer is newer. */
+function newestFirst(a: KeySecret, b: KeySecret): number {
+  const { createdAt = 0, validUntil = Number.MAX_SAFE_INTEGER } = a;
+  return (b.createdAt ?? 0) - createdAt || (b.validUntil ?? Number.MAX_SAFE_INTEGER) - validUntil;
+}

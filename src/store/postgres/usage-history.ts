@@ -1,0 +1,149 @@
+import type { SQL } from "bun";
+import type { UsageHistoryStore } from "../../domain/ports.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
+import {
+  HOUR_MS,
+  type KeyTotals,
+  type KeyTotalsQuery,
+  retainedSince,
+  startOf,
+  type UsageBatch,
+  type UsageInterval,
+  type UsageQuery,
+  type UsageRow,
+} from "../../domain/usage-history.ts";
+import { encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
+import type { Pools } from "./pools.ts";
+
+const TABLES: Readonly<Record<UsageInterval, string>> = { hour: "usage_hours", day: "usage_days" };
+const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
+const DELETED_AT_ONCE = 5_000;
+
+/** A repeated batch waits for the transaction of the first one, and then changes no row. */
+const INSERT_BATCH = `INSERT INTO usage_batches AS stored (writer, sequence, hour) VALUES ($1, $2, $3)
+  ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hour = excluded.hour
+  WHERE stored.sequence < excluded.sequence
+  RETURNING writer`;
+
+/** In the order of the keys, so that instances that add to the same rows do not deadlock. */
+const add = (table: string) => `INSERT INTO ${table} AS stored
+    (start, key_id, admitted, limited, banned, errors, operations)
+  SELECT $1, key_id, admitted, limited, banned, errors, operations::jsonb
+  FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::text[])
+    AS given (key_id, admitted, limited, banned, errors, operations)
+  ORDER BY key_id
+  ON CONFLICT (start, key_id) DO UPDATE SET admitted = stored.admitted + excluded.admitted,
+    limited = stored.limited + excluded.limited, banned = stored.banned + excluded.banned,
+    errors = stored.errors + excluded.errors, operations = (
+      SELECT coalesce(jsonb_object_agg(operation, counts), '{}') FROM (
+        SELECT operation, jsonb_build_array(sum((counts->>0)::int8), sum((counts->>1)::int8)) AS counts
+        FROM (
+          SELECT * FROM jsonb_each(stored.operations) UNION ALL SELECT * FROM jsonb_each(excluded.operations)
+        ) AS both_counts (operation, counts)
+        GROUP BY operation
+      ) AS sums
+    )`;
+
+const SET_LAST_USED = `INSERT INTO key_last_used AS stored (key_id, last_used_at)
+  SELECT key_id, last_used_at FROM unnest($1::int8[], $2::int8[]) AS given (key_id, last_used_at)
+  ORDER BY key_id
+  ON CONFLICT (key_id) DO UPDATE SET last_used_at = greatest(stored.last_used_at, excluded.last_used_at)`;
+
+/** LATERAL, so that each interval is looked up by the primary key, whatever the planner knows of the table. */
+const read = ({ table, length }: { table: string; length: number }) => `
+  SELECT counts.* FROM generate_series(
+    greatest($2::int8, (SELECT min(start) FROM ${table})),
+    least($3::int8, (SELECT max(start) FROM ${table})), ${length}) AS intervals (start)
+  CROSS JOIN LATERAL (
+    SELECT start::float8, admitted::float8, limited::float8, banned::float8, errors::float8,
+      operations::text AS operations
+    FROM ${table} WHERE ${table}.start = intervals.start AND key_id = $1 OFFSET 0
+  ) AS counts
+  ORDER BY counts.start`;
+
+/** float8 is exact below 2^53, and is added faster than int8, whose sum is numeric. */
+const sum = (table: string) => `
+  SELECT key_id::float8 AS "keyId", sum(admitted::float8) AS admitted, sum(limited::float8) AS limited,
+    sum(banned::float8) AS banned, sum(errors::float8) AS errors
+  FROM ${table} WHERE start BETWEEN $1 AND $2
+  GROUP BY key_id
+  ORDER BY sum((admitted + limited + banned)::float8) DESC, key_id
+  LIMIT $3`;
+
+/** Two instances that delete at the same time delete different rows. */
+const deleteBefore = (table: string) => `
+  WITH deleted AS (
+    DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ${table} WHERE start < $1 ORDER BY start, key_id LIMIT $2 FOR UPDATE SKIP LOCKED))
+    RETURNING key_id
+  )
+  SELECT count(*)::int AS count FROM deleted`;
+
+const SELECT_LAST_USED = `SELECT key_id::float8 AS "keyId", last_used_at::float8 AS "lastUsedAt"
+  FROM key_last_used`;
+
+/** The instances add to the same rows. */
+export class PostgresUsageHistoryStore implements UsageHistoryStore {
+  constructor(private readonly pools: Pools) {}
+
+  async addUsage({ writer, sequence, hour, keys }: UsageBatch): Promise<void> {
+    const columns = [
+      keys.map(({ keyId }) => keyId),
+      keys.map(({ admitted }) => admitted),
+      keys.map(({ limited }) => limited),
+      keys.map(({ banned }) => banned),
+      keys.map(({ errors }) => errors),
+      keys.map(({ byOperation }) => encodeOperations(byOperation)),
+    ];
+    await this.pools.writes.transaction(async (tx) => {
+      const isNew = (await tx.unsafe<unknown[]>(INSERT_BATCH, [writer, sequence, hour])).length > 0;
+      if (!isNew || keys.length === 0) return;
+      await tx.unsafe(add(TABLES.hour), [hour, ...columns]);
+      await tx.unsafe(add(TABLES.day), [startOf("day", hour), ...columns]);
+      await tx.unsafe(SET_LAST_USED, [columns[0], keys.map(({ lastUsedAt }) => lastUsedAt)]);
+    });
+  }
+
+  async readUsage({ keyId, by, since, until }: UsageQuery): Promise<readonly UsageRow[]> {
+    const query = read({ table: TABLES[by], length: LENGTH_MS[by] });
+    const rows = await this.#read<StoredCounts>(query, [keyId, startOf(by, since), startOf(by, until)]);
+    return rows.flatMap((row) => usageRowsOf(keyId, row));
+  }
+
+  usageByKey({ by, since, until, limit }: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
+    return this.#read<KeyTotals>(sum(TABLES[by]), [startOf(by, since), startOf(by, until), limit]);
+  }
+
+  async lastUsed(keyIds?: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    const rows = await (keyIds === undefined
+      ? this.#read<LastUsedRow>(`${SELECT_LAST_USED} ORDER BY key_id`, [])
+      : this.#read<LastUsedRow>(`${SELECT_LAST_USED} WHERE key_id = ANY ($1::int8[])`, [keyIds]));
+    return new Map(rows.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]));
+  }
+
+  async deleteOldUsage(now: number): Promise<boolean> {
+    const hours = await this.#delete("hour", now);
+    const days = await this.#delete("day", now);
+    await this.pools.writes.query((sql) =>
+      sql.unsafe("DELETE FROM usage_batches WHERE hour < $1", [now - DAY_MS]),
+    );
+    return Math.max(hours, days) === DELETED_AT_ONCE;
+  }
+
+  async #delete(by: UsageInterval, now: number): Promise<number> {
+    const query = deleteBefore(TABLES[by]);
+    const [row] = await this.pools.writes.query((sql: SQL) =>
+      sql.unsafe<{ count: number }[]>(query, [retainedSince(by, now), DELETED_AT_ONCE]),
+    );
+    return row?.count ?? 0;
+  }
+
+  #read<Row>(query: string, values: unknown[]): Promise<Row[]> {
+    return this.pools.reads.query((sql) => sql.unsafe<Row[]>(query, values));
+  }
+}
+
+interface LastUsedRow {
+  readonly keyId: number;
+  readonly lastUsedAt: number;
+}

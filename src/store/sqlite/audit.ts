@@ -1,0 +1,43 @@
+import type { SQLQueryBindings, Statement } from "bun:sqlite";
+import type { AuditEntry, AuditQuery, NewAuditEntry } from "../../domain/audit.ts";
+import type { AuditStore, Page } from "../../domain/ports.ts";
+import { auditEntryOf, auditPage, type AuditRow, type AuditValues, auditValues, INSERT_AUDIT } from "../audit-rows.ts";
+import { pageOf } from "../rows.ts";
+import type { Connection } from "./connection.ts";
+import { translateErrors } from "./sqlite-errors.ts";
+
+/** Writes audit entries in the transactions of a connection. */
+export class AuditEntries {
+  readonly #insert: Statement<unknown, AuditValues>;
+
+  constructor(connection: Connection) {
+    this.#insert = connection.prepare(`${INSERT_AUDIT} VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
+  }
+
+  insert(entry: NewAuditEntry): void {
+    this.#insert.run(...auditValues(entry));
+  }
+}
+
+export class SqliteAuditStore implements AuditStore {
+  readonly #entries: AuditEntries;
+  /** By their SQL, of which there is one for each combination of filters. */
+  readonly #pages = new Map<string, Statement<AuditRow, SQLQueryBindings[]>>();
+
+  constructor(private readonly connection: Connection) {
+    this.#entries = new AuditEntries(connection);
+  }
+
+  recordAudit(entry: NewAuditEntry): Promise<void> {
+    return this.connection.transactionWhenUnlocked(() => this.#entries.insert(entry));
+  }
+
+  listAudit(query: AuditQuery): Page<AuditEntry> {
+    const { sql, values } = auditPage(query, (n) => `?${n}`);
+    return translateErrors(() => {
+      let select = this.#pages.get(sql);
+      if (!select) this.#pages.set(sql, (select = this.connection.prepare(sql)));
+      return pageOf(select.all(...values), query.limit, auditEntryOf);
+    });
+  }
+}

@@ -1,0 +1,214 @@
+import type { Statement } from "bun:sqlite";
+import type { UsageHistoryStore } from "../../domain/ports.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
+import {
+  byRequests,
+  type KeyCounts,
+  type KeyTotals,
+  type KeyTotalsQuery,
+  retainedSince,
+  startOf,
+  startsOf,
+  type UsageBatch,
+  type UsageInterval,
+  type UsageQuery,
+  type UsageRow,
+} from "../../domain/usage-history.ts";
+import { addOperations, encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
+import type { Connection } from "./connection.ts";
+import { translateErrors } from "./sqlite-errors.ts";
+
+/** Rows that are read, or deleted, in one turn of the event loop: a few milliseconds. */
+const ROWS_PER_TURN = 5_000;
+const DELETED_PER_TURN = 500;
+
+/**
+ * Has a connection of its own, whose `synchronous` is NORMAL: adding counts does not wait for the disk, and so delays
+ * no request. What was added survives a crash of the process; a power failure may lose the last seconds.
+ */
+export class SqliteUsageHistoryStore implements UsageHistoryStore {
+  readonly #tables: Readonly<Record<UsageInterval, UsageTable>>;
+  readonly #insertBatch: Statement<unknown, [string, number, number]>;
+  readonly #deleteBatches: Statement<unknown, [number]>;
+  readonly #setLastUsed: Statement<unknown, [number, number]>;
+  readonly #selectLastUsed: Statement<{ lastUsedAt: number }, [number]>;
+  readonly #selectAllLastUsed: Statement<{ keyId: number; lastUsedAt: number }, []>;
+
+  constructor(private readonly connection: Connection) {
+    this.#tables = {
+      hour: new UsageTable(connection, "usage_hours"),
+      day: new UsageTable(connection, "usage_days"),
+    };
+    this.#insertBatch = connection.prepare(`INSERT INTO usage_batches (writer, sequence, hour) VALUES (?, ?, ?)
+      ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hour = excluded.hour
+      WHERE sequence < excluded.sequence`);
+    this.#deleteBatches = connection.prepare("DELETE FROM usage_batches WHERE hour < ?");
+    this.#setLastUsed = connection.prepare(`INSERT INTO key_last_used (key_id, last_used_at) VALUES (?, ?)
+      ON CONFLICT (key_id) DO UPDATE SET last_used_at = max(last_used_at, excluded.last_used_at)`);
+    this.#selectLastUsed = connection
+      .prepare<{ lastUsedAt: number }, [number]>(
+        "SELECT last_used_at AS lastUsedAt FROM key_last_used WHERE key_id = ?",
+      )
+      .safeIntegers(false);
+    this.#selectAllLastUsed = connection
+      .prepare<{ keyId: number; lastUsedAt: number }, []>(
+        "SELECT key_id AS keyId, last_used_at AS lastUsedAt FROM key_last_used ORDER BY key_id",
+      )
+      .safeIntegers(false);
+  }
+
+  async addUsage({ writer, sequence, hour, keys }: UsageBatch): Promise<void> {
+    const day = startOf("day", hour);
+    this.connection.transaction(() => {
+      if (this.#insertBatch.run(writer, sequence, hour).changes === 0) return;
+      for (const counts of keys) {
+        this.#tables.hour.add(hour, counts);
+        this.#tables.day.add(day, counts);
+        this.#setLastUsed.run(counts.keyId, counts.lastUsedAt);
+      }
+    });
+  }
+
+  readUsage(query: UsageQuery): readonly UsageRow[] {
+    return translateErrors(() => this.#tables[query.by].read(query));
+  }
+
+  async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
+    const totals = await this.#tables[query.by].sum(query);
+    return totals.toSorted(byRequests).slice(0, query.limit);
+  }
+
+  lastUsed(keyIds?: readonly number[]): ReadonlyMap<number, number> {
+    return translateErrors(() => {
+      if (keyIds === undefined) {
+        return new Map(this.#selectAllLastUsed.all().map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]));
+      }
+      const times = keyIds.map((keyId) => [keyId, this.#selectLastUsed.get(keyId)?.lastUsedAt] as const);
+      return new Map(times.flatMap(([keyId, time]) => (time === undefined ? [] : [[keyId, time] as const])));
+    });
+  }
+
+  async deleteOldUsage(now: number): Promise<boolean> {
+    return this.connection.transaction(() => {
+      this.#deleteBatches.run(now - DAY_MS);
+      const { hour, day } = this.#tables;
+      const hours = hour.deleteBefore(retainedSince("hour", now));
+      const days = day.deleteBefore(retainedSince("day", now));
+      return Math.max(hours, days) === DELETED_PER_TURN;
+    });
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+}
+
+type Counts = [admitted: number, limited: number, banned: number, errors: number];
+type CountsRow = [keyId: number, ...counts: Counts];
+
+/** The counts of all hours or of all days, in order of the interval and the key. */
+class UsageTable {
+  readonly #selectOperations: Statement<{ operations: string }, [number, number]>;
+  readonly #add: Statement<unknown, [number, number, ...Counts, string]>;
+  readonly #selectBounds: Statement<{ first: number | null; last: number | null }, []>;
+  readonly #select: Statement<StoredCounts, [number, number]>;
+  readonly #selectAll: Statement<unknown, [number, number, number]>;
+  readonly #delete: Statement<unknown, [number, number]>;
+
+  constructor(connection: Connection, table: "usage_hours" | "usage_days") {
+    this.#selectOperations = connection.prepare(
+      `SELECT operations FROM ${table} WHERE start = ? AND key_id = ?`,
+    );
+    this.#add = connection.prepare(`INSERT INTO ${table}
+      (start, key_id, admitted, limited, banned, errors, operations) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (start, key_id) DO UPDATE SET admitted = admitted + excluded.admitted,
+        limited = limited + excluded.limited, banned = banned + excluded.banned,
+        errors = errors + excluded.errors, operations = excluded.operations`);
+    this.#selectBounds = connection
+      .prepare<{ first: number | null; last: number | null }, []>(
+        `SELECT (SELECT min(start) FROM ${table}) AS first, (SELECT max(start) FROM ${table}) AS last`,
+      )
+      .safeIntegers(false);
+    this.#select = connection
+      .prepare<StoredCounts, [number, number]>(
+        `SELECT start, admitted, limited, banned, errors, operations FROM ${table}
+         WHERE start = ? AND key_id = ?`,
+      )
+      .safeIntegers(false);
+    this.#selectAll = connection
+      .prepare<unknown, [number, number, number]>(
+        `SELECT key_id, admitted, limited, banned, errors FROM ${table}
+         WHERE start = ? AND key_id > ? ORDER BY key_id LIMIT +?`,
+      )
+      .safeIntegers(false);
+    this.#delete = connection.prepare(`DELETE FROM ${table} WHERE (start, key_id) IN
+      (SELECT start, key_id FROM ${table} WHERE start < ? ORDER BY start, key_id LIMIT +?)`);
+  }
+
+  add(start: number, counts: KeyCounts): void {
+    const { keyId, admitted, limited, banned, errors } = counts;
+    const stored = this.#selectOperations.get(start, keyId);
+    const operations =
+      stored === null ? encodeOperations(counts.byOperation) : addOperations(stored.operations, counts);
+    this.#add.run(start, keyId, admitted, limited, banned, errors, operations);
+  }
+
+  read(query: UsageQuery): UsageRow[] {
+    const rows: UsageRow[] = [];
+    for (const start of startsOf(query, this.#bounds())) {
+      const stored = this.#select.get(start, query.keyId);
+      if (stored !== null) rows.push(...usageRowsOf(query.keyId, stored));
+    }
+    return rows;
+  }
+
+  /** The sums of each key. Other work of the event loop goes on between two pages of rows. */
+  async sum(query: KeyTotalsQuery): Promise<KeyTotals[]> {
+    const sums = new Map<number, Counts>();
+    const bounds = translateErrors(() => this.#bounds());
+    for (const start of startsOf(query, bounds)) {
+      let lastKeyId = 0;
+      let rows: CountsRow[];
+      do {
+        rows = translateErrors(() => this.#page(start, lastKeyId));
+        for (const row of rows) addTo(sums, row);
+        lastKeyId = rows.at(-1)?.[0] ?? 0;
+        await new Promise((resolve) => setImmediate(resolve));
+      } while (rows.length === ROWS_PER_TURN);
+    }
+    return Array.from(sums, ([keyId, [admitted, limited, banned, errors]]) => ({
+      keyId,
+      admitted,
+      limited,
+      banned,
+      errors,
+    }));
+  }
+
+  deleteBefore(start: number): number {
+    return this.#delete.run(start, DELETED_PER_TURN).changes;
+  }
+
+  #page(start: number, afterKeyId: number): CountsRow[] {
+    // The columns are INTEGER NOT NULL in a STRICT table.
+    return this.#selectAll.values(start, afterKeyId, ROWS_PER_TURN) as CountsRow[];
+  }
+
+  /** Without rows, no interval is between them. */
+  #bounds(): { first: number; last: number } {
+    const { first, last } = this.#selectBounds.get() ?? { first: null, last: null };
+    return { first: first ?? Infinity, last: last ?? -Infinity };
+  }
+}
+
+function addTo(sums: Map<number, Counts>, [keyId, ...counts]: CountsRow): void {
+  const sum = sums.get(keyId);
+  if (sum === undefined) {
+    sums.set(keyId, counts);
+    return;
+  }
+  sum[0] += counts[0];
+  sum[1] += counts[1];
+  sum[2] += counts[2];
+  sum[3] += counts[3];
+}

@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { AdminOperation } from "../../src/admin/contract/operation.ts";
+import { ADMIN_OPERATIONS } from "../../src/admin/operations.ts";
+import { sendRaw } from "../http/raw.ts";
+import { type AdminService, startAdminService, TOKEN } from "./admin-service.ts";
+
+let service: AdminService;
+beforeAll(async () => void (service = await startAdminService({ hostnames: ["admin.example.com"] })));
+afterAll(() => service.stop());
+
+const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS);
+const pathOf = ({ path }: AdminOperation) => `/api${path.replace(/\{\w+\}/, "1")}`;
+
+/** The value of the cookie that a response sets. */
+const cookieOf = (headers: Headers) => (headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+const signIn = () =>
+  service.admin({ method: "POST", path: "/api/session", token: null, body: { token: TOKEN }, headers: OWN() });
+const OWN = () => ({ Origin: service.adminUrl, "Sec-Fetch-Site": "same-origin" });
+
+describe("without the token", () => {
+  test.each(OPERATIONS.filter(([, { needsNoToken }]) => !needsNoToken))("%s is 401", async (_id, operation) => {
+    const { method } = operation;
+    const { status, headers, json } = await service.admin({ method, path: pathOf(operation), token: null });
+    expect({ status, code: json["code"] }).toEqual({ status: 401, code: "not_signed_in" });
+    expect(headers.get("www-authenticate")).toBe('Bearer realm="petstore admin"');
+  });
+
+  test.each(["/api", "/api/", "/api/nothing", "/api/openapi.json", "/metrics"])("%s is 401", async (path) => {
+    const { status, text } = await service.admin({ path, token: null });
+    expect(status).toBe(401);
+    expect(JSON.parse(text)).toMatchObject({ code: "not_signed_in", status: 401 });
+  });
+
+  test("/livez and /readyz respond", async () => {
+    for (const path of ["/livez", "/readyz", "/readyz?verbose"]) {
+      expect((await service.admin({ path, token: null })).status).toBe(200);
+    }
+  });
+
+  test("getSession tells nothing but that", async () => {
+    expect(await service.ok({ path: "/api/session", token: null })).toEqual({ signedIn: false });
+  });
+
+  test("nothing of the admin API is on the public port", async () => {
+    const origin = new URL(service.url).origin;
+    for (const path of ["/api/keys", "/api/session", "/livez", "/readyz", "/metrics"]) {
+      const response = await fetch(origin + path, { headers: { Authorization: `Bearer ${TOKEN}` } });
+      expect(response.status).toBe(404);
+    }
+  });
+});
+
+describe("with the token", () => {
+  test("the name of the scheme is case-insensitive", async () => {
+    const headers = { Authorization: `bearer ${TOKEN}` };
+    expect((await service.admin({ path: "/api/keys", token: null, headers })).status).toBe(200);
+  });
+
+  test("a wrong token is 401 invalid_token, and is in the audit trail", async () => {
+    const { status, json } = await service.admin({ path: "/api/keys", token: "a wrong token" });
+    expect({ status, code: json["code"] }).toEqual({ status: 401, code: "invalid_token" });
+    const { items } = await service.ok({ path: "/api/audit?action=admin.sign-in-failed" });
+    expect(items).toMatchObject([{ actor: { kind: "admin API", name: "127.0.0.1" }, target: null }]);
+  });
+
+  test("another scheme is 401 invalid_token", async () => {
+    const headers = { Authorization: "Basic dXNlcjpwYXNzd29yZA==" };
+    const { status, json } = await service.admin({ path: "/api/keys", token: null, headers });
+    expect({ status, code: json["code"] }).toEqual({ status: 401, code: "invalid_token" });
+  });
+
+  test("an unknown path is 404, another method 405, OPTIONS lists the methods", async () => {
+    expect(await service.admin({ path: "/api/nothing" })).toMatchObject({ status: 404, json: { code: "not_found" } });
+    const wrong = await service.admin({ method: "PUT", path: "/api/keys" });
+    expect(wrong).toMatchObject({ status: 405, json: { code: "method_not_allowed" } });
+    expect(wrong.headers.get("allow")).toBe("GET, POST, HEAD, OPTIONS");
+    const options = await service.admin({ method: "OPTIONS", path: "/api/keys/7/roll" });
+    expect([options.status, options.headers.get("allow")]).toEqual([204, "POST, OPTIONS"]);
+  });
+
+  test("HEAD is GET without the body", async () => {
+    const { status, text, headers } = await service.admin({ method: "HEAD", path: "/api/keys" });
+    expect({ status, text }).toEqual({ status: 200, text: "" });
+    expect(Number(headers.get("content-length"))).toBeGreaterThan(10);
+  });
+});
+
+describe("a session", () => {
+  test("the token is traded for a cookie that scripts cannot read and other sites do not send", async () => {
+    const { status, headers, json } = await signIn();
+    expect({ status, json }).toEqual({
+      status: 200,
+      json: { signedIn: true, environment: "production", version: "1.0.0" },
+    });
+    const { port } = new URL(service.adminUrl);
+    expect(headers.get("set-cookie")).toMatch(
+      new RegExp(`^petstore-admin-${port}=[\\w.-]+; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict$`),
+    );
+  });
+
+  test("reads and writes with the cookie are the console's in the audit trail", async () => {
+    const Cookie = `other=1; ${cookieOf((await signIn()).headers)}`;
+    const headers = { ...OWN(), Cookie };
+    expect(await service.ok({ path: "/api/session", token: null, headers })).toMatchObject({ signedIn: true });
+    const body = { name: "by the console", plan: "free" };
+    await service.ok({ method: "POST", path: "/api/keys", token: null, headers, body });
+    const { items } = await service.ok({ path: "/api/audit?actor=console&limit=2" });
+    expect(items).toMatchObject([
+      { action: "key.created", actor: { kind: "console", name: "127.0.0.1" } },
+      { action: "admin.signed-in", actor: { kind: "console", name: "127.0.0.1" } },
+    ]);
+  });
+
+  test("signing out ends it and removes the cookie", async () => {
+    const headers = { ...OWN(), Cookie: cookieOf((await signIn()).headers) };
+    const out = await service.admin({ method: "DELETE", path: "/api/session", token: null, headers });
+    expect(out.status).toBe(204);
+    expect(out.headers.get("set-cookie")).toContain("=; Path=/; Max-Age=0;");
+    expect((await service.admin({ path: "/api/keys", token: null, headers })).status).toBe(401);
+    expect(await service.ok({ path: "/api/session", token: null, headers })).toEqual({ signedIn: false });
+  });
+
+  test("lasts 12 hours", async () => {
+    const headers = { ...OWN(), Cookie: cookieOf((await signIn()).headers) };
+    service.clock.advance(12 * 3_600_000 - 1);
+    expect((await service.admin({ path: "/api/server", token: null, headers })).status).toBe(200);
+    service.clock.advance(1);
+    expect((await service.admin({ path: "/api/server", token: null, headers })).status).toBe(401);
+  });
+
+  test("a wrong token gets no cookie", async () => {
+    const body = { token: "another wrong token" };
+    const { status, headers, json } = await service.admin({
+      method: "POST",
+      path: "/api/session",
+      token: null,
+      body,
+    });
+    expect({ status, code: json["code"] }).toEqual({ status: 401, code: "invalid_token" });
+    expect(headers.get("set-cookie")).toBeNull();
+  });
+});
+
+describe("pages elsewhere", () => {
+  const cookie = async () => cookieOf((await signIn()).headers);
+
+  test.each([
+    ["of another site", { "Sec-Fetch-Site": "cross-site", Origin: "http://evil.example" }],
+    ["of another port of this machine, which sends the cookie", { "Sec-Fetch-Site": "same-site" }],
+    ["in a sandbox", { Origin: "null" }],
+  ])("one %s can neither read nor write", async (_, headers) => {
+    const Cookie = await cookie();
+    const sent = { token: null, headers: { ...headers, Cookie } };
+    for (const request of [
+      { path: "/api/keys" },
+      { path: "/api/session" },
+      { path: "/metrics" },
+      { method: "POST", path: "/api/keys", body: { name: "stolen", plan: "free" } },
+      { method: "POST", path: "/api/keys/1/revoke" },
+      { method: "DELETE", path: "/api/session" },
+    ]) {
+      const { status, text, headers: received } = await service.admin({ ...sent, ...request });
+      expect([request.path, status, JSON.parse(text).code]).toEqual([request.path, 403, "forbidden_origin"]);
+      expect(received.get("access-control-allow-origin")).toBeNull();
+    }
+    const { items } = await service.ok({ path: "/api/keys?search=stolen" });
+    expect(items).toEqual([]);
+  });
+
+  test("a preflight allows nothing", async () => {
+    const headers = { Origin: "http://evil.example", "Access-Control-Request-Method": "POST" };
+    const { status, headers: received } = await service.admin({
+      method: "OPTIONS",
+      path: "/api/keys",
+      token: null,
+      headers,
+    });
+    expect(status).toBe(403);
+    expect([...received.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+  });
+
+  test("a name that was pointed to this address is 403, one that the server was given is not", async () => {
+    const get = (path: string, host: string) =>
+      sendRaw(service.adminUrl, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+    for (const path of ["/api/keys", "/", "/metrics"]) {
+      const rejected = await get(path, "evil.example:8090");
+      expect(rejected).toStartWith("HTTP/1.1 403 Forbidden\r\n");
+      expect(rejected).toContain('"code":"forbidden_host"');
+    }
+    expect(await get("/api/keys", "admin.example.com")).toStartWith("HTTP/1.1 200 OK\r\n");
+    expect(await get("/livez", "petstore-0.internal")).toStartWith("HTTP/1.1 200 OK\r\n");
+  });
+});
+
+describe("headers", () => {
+  test.each(["/api/keys", "/api/nothing", "/livez", "/metrics"])("%s has all of them", async (path) => {
+    const { headers } = await service.admin({ path });
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "content-security-policy":
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "cross-origin-resource-policy": "same-origin",
+      "x-request-id": expect.any(String),
+    });
+  });
+});
+
+test("/metrics responds without the token if the server is told so", async () => {
+  await using open = await disposable(startAdminService({ areMetricsPublic: true }));
+  const { status, text } = await open.admin({ path: "/metrics", token: null });
+  expect(status).toBe(200);
+  expect(text).toContain("# TYPE petstore_http_requests_total counter");
+  expect((await open.admin({ path: "/api/keys", token: null })).status).toBe(401);
+});
+
+test("20 wrong tokens block all tokens for the rest of the minute; sessions go on", async () => {
+  await using blocked = await disposable(startAdminService());
+  const signedIn = await blocked.admin({ method: "POST", path: "/api/session", token: null, body: { token: TOKEN } });
+  const Cookie = cookieOf(signedIn.headers);
+  for (let i = 0; i < 20; i++) {
+    expect((await blocked.admin({ path: "/api/keys", token: `guess-${i}` })).status).toBe(401);
+  }
+  const { status, headers, json } = await blocked.admin({ path: "/api/keys" });
+  expect({ status, code: json["code"], wait: headers.get("retry-after") }).toEqual({
+    status: 429,
+    code: "too_many_attempts",
+    wait: "60",
+  });
+  const again = await blocked.admin({ method: "POST", path: "/api/session", token: null, body: { token: TOKEN } });
+  expect(again.status).toBe(429);
+  expect((await blocked.admin({ path: "/api/keys", token: null, headers: { Cookie } })).status).toBe(200);
+  blocked.clock.advance(60_000);
+  expect((await blocked.admin({ path: "/api/keys" })).status).toBe(200);
+});
+
+async function disposable(starting: Promise<AdminService>): Promise<AdminService & AsyncDisposable> {
+  const started = await starting;
+  return Object.defineProperty(started, Symbol.asyncDispose, { value: () => started.stop() }) as AdminService &
+    AsyncDisposable;
+}

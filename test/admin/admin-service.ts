@@ -1,0 +1,88 @@
+import { expect } from "bun:test";
+import type { AdminConfig, Config } from "../../src/config/config.ts";
+import { parseJson } from "../exact-json.ts";
+import { type Service, startService } from "../service.ts";
+import { adminOperationAt, expectAdminConforms } from "./conforms.ts";
+
+export const TOKEN = "test-token-of-the-operators";
+
+export interface AdminRequest {
+  readonly method?: string;
+  /** With `/api`. */
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  /** Another token, or null for none. */
+  readonly token?: string | null;
+}
+
+export interface AdminResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Parsed with exact integers; an empty object if there is no JSON. */
+  readonly json: Record<string, unknown>;
+}
+
+/** The whole service with a listener for operators on a free port. */
+export interface AdminService extends Service {
+  readonly adminUrl: string;
+  /** Sends a request and compares the response with the OpenAPI document of the admin API. */
+  admin(request: AdminRequest): Promise<AdminResponse>;
+  /** As `admin`; fails unless the status is 2xx. */
+  ok(request: AdminRequest): Promise<Record<string, unknown>>;
+}
+
+export const ADMIN_CONFIG: AdminConfig = {
+  host: "127.0.0.1",
+  port: 0,
+  isDefault: false,
+  hostnames: [],
+  token: TOKEN,
+  areMetricsPublic: false,
+};
+
+export async function startAdminService(
+  admin: Partial<AdminConfig> = {},
+  config: Partial<Config> = {},
+): Promise<AdminService> {
+  const service = await startService({ ...config, admin: { ...ADMIN_CONFIG, ...admin } });
+  const send = (request: AdminRequest) => sendAdmin(service.app.admin?.url ?? "", request);
+  return {
+    ...service,
+    get app() {
+      return service.app;
+    },
+    get url() {
+      return service.url;
+    },
+    get adminUrl() {
+      return service.app.admin?.url ?? "";
+    },
+    admin: send,
+    async ok(request) {
+      const { status, text, json } = await send(request);
+      expect(status < 300 ? "" : `${request.method ?? "GET"} ${request.path}: ${status} ${text}`).toBe("");
+      return json;
+    },
+  };
+}
+
+async function sendAdmin(url: string, request: AdminRequest): Promise<AdminResponse> {
+  const { method = "GET", path, body, token = TOKEN } = request;
+  const headers = new Headers(token === null ? {} : { Authorization: `Bearer ${token}` });
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  for (const [name, value] of Object.entries(request.headers ?? {})) headers.set(name, value);
+  const response = await fetch(url + path, {
+    method,
+    headers,
+    redirect: "manual",
+    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const { status } = response;
+  const operation = adminOperationAt(method, path);
+  if (operation && method !== "HEAD") expectAdminConforms(operation, { status, text });
+  const isJson = response.headers.get("content-type") === "application/json" && text !== "";
+  return { status, headers: response.headers, text, json: isJson ? Object(parseJson(text)) : {} };
+}

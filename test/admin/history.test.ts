@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openStores } from "../../src/adapters.ts";
+import { configIn } from "../service.ts";
+import { type AdminService, startAdminService } from "./admin-service.ts";
+
+const HOUR = 3_600_000;
+const NOON = Date.parse("2026-11-15T12:00:00Z");
+
+let service: AdminService;
+beforeAll(async () => {
+  service = await startAdminService();
+  await service.newKey({ name: "busy" });
+  const stores = await openStores(configIn(service.dataDir));
+  const add = (sequence: number, hour: number, keyId: number, admitted: number) =>
+    stores.usageHistory.addUsage({
+      writer: "test",
+      sequence,
+      hour,
+      keys: [
+        {
+          keyId,
+          admitted,
+          limited: 2,
+          banned: 1,
+          errors: 3,
+          lastUsedAt: hour + 1_000,
+          byOperation: [{ operation: "listPets", admitted: admitted - 1, errors: 2 }],
+        },
+      ],
+    });
+  await add(1, NOON - 48 * HOUR, 1, 10);
+  await add(2, NOON, 2, 20);
+  await add(3, NOON - HOUR, 2, 5);
+  await stores.close();
+});
+afterAll(() => service.stop());
+
+describe("getKeyUsage", () => {
+  test("has the rows of a key by day, with the exact period", async () => {
+    const usage = await service.ok({ path: "/api/keys/2/usage?since=2026-11-14T10:00:00Z" });
+    expect(usage).toMatchObject({
+      by: "day",
+      since: "2026-11-14T00:00:00.000Z",
+      until: "2026-11-16T00:00:00.000Z",
+    });
+    const items = usage["items"] as Record<string, unknown>[];
+    expect(items.find(({ operation }) => operation === "listPets")).toMatchObject({
+      start: "2026-11-15T00:00:00.000Z",
+      admitted: 23,
+      errors: 4,
+    });
+    expect(items.reduce((sum, { limited }) => sum + Number(limited), 0)).toBe(4);
+  });
+
+  test("has the rows by hour of the last 24 hours", async () => {
+    const { items, since } = await service.ok({ path: "/api/keys/2/usage?by=hour" });
+    expect(since).toBe("2026-11-14T12:00:00.000Z");
+    const starts = (items as { start: string }[]).map(({ start }) => start);
+    expect([...new Set(starts)]).toEqual(["2026-11-15T11:00:00.000Z", "2026-11-15T12:00:00.000Z"]);
+  });
+
+  test("a key without requests has no rows", async () => {
+    const path = "/api/keys/1/usage?since=2026-11-15T00:00:00Z";
+    expect(await service.ok({ path })).toMatchObject({ items: [] });
+  });
+});
+
+describe("getUsage", () => {
+  test("adds up the requests of each key, most used first, with names", async () => {
+    const { items } = await service.ok({ path: "/api/usage" });
+    expect(items).toMatchObject([
+      { keyId: 2, name: "busy", plan: "enterprise", admitted: 25, limited: 4, banned: 2, errors: 6 },
+      { keyId: 1, name: "test", admitted: 10, lastUsedAt: "2026-11-13T12:00:01.000Z" },
+    ]);
+    expect((await service.ok({ path: "/api/usage?limit=1" }))["items"]).toHaveLength(1);
+  });
+});
+
+describe("getOverview", () => {
+  test.each([
+    ["15m", 5, 180],
+    ["1h", 5, 720],
+    ["6h", 60, 360],
+    ["24h", 60, 1_440],
+  ])("%s has steps of %i seconds, %i of them", async (range, step, points) => {
+    const overview = await service.ok({ path: `/api/overview?range=${range}` });
+    expect(overview).toMatchObject({ range, step, bannedKeys: 0 });
+    const { times, p50, p99, connections } = overview;
+    for (const series of [times, p50, p99, connections]) expect(series).toHaveLength(points);
+  });
+
+  test("has the keys with the most requests in the last 24 hours, with their windows now", async () => {
+    const { topKeys, range } = await service.ok({ path: "/api/overview" });
+    expect(range).toBe("1h");
+    expect(topKeys).toMatchObject([
+      { id: 2, name: "busy", state: "active", admitted: 25, limited: 4, usage: { minute: { used: 0 } } },
+    ]);
+  });
+});
+
+describe("listAudit", () => {
+  test("is newest first, in pages, and has filters", async () => {
+    for (const name of ["one", "two", "three"]) {
+      service.clock.advance(1_000);
+      await service.ok({ method: "POST", path: "/api/keys", body: { name, plan: "free" } });
+    }
+    const created = async (query = "") => {
+      const page = await service.ok({ path: `/api/audit?action=key.created&actor=admin+API${query}` });
+      const items = page["items"] as { at: string; after: { name: string } }[];
+      return { names: items.map(({ after }) => after.name), cursor: page["nextCursor"], items };
+    };
+    const first = await created("&limit=2");
+    expect(first.names).toEqual(["three", "two"]);
+    expect((await created(`&limit=2&cursor=${String(first.cursor)}`)).names).toEqual(["one"]);
+    const at = first.items[1]?.at ?? "";
+    expect((await created(`&since=${at}`)).names).toEqual(["three", "two"]);
+    expect((await created(`&until=${at}`)).names).toEqual(["one"]);
+    expect((await created("&target=key:4")).names).toEqual(["two"]);
+  });
+});

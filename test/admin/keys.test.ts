@@ -1,0 +1,257 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type AdminService, startAdminService } from "./admin-service.ts";
+
+let service: AdminService;
+beforeEach(async () => void (service = await startAdminService()));
+afterEach(() => service.stop());
+
+interface Key {
+  readonly id: number;
+  readonly name: string;
+  readonly [field: string]: unknown;
+}
+
+const create = async (fields: Record<string, unknown> = {}) => {
+  const body = { name: "mobile app", plan: "free", ...fields };
+  return (await service.ok({ method: "POST", path: "/api/keys", body })) as { key: Key; secret: string };
+};
+const list = async (query = "") =>
+  (await service.ok({ path: `/api/keys${query}` })) as { items: Key[]; total: number; nextCursor: string | null };
+const namesOf = async (query: string) => (await list(query)).items.map(({ name }) => name);
+const statusWith = async (secret: string) => (await service.call({ path: "/pets", key: secret })).status;
+
+describe("createKey", () => {
+  test("201 with the secret, which works, and with every field of the key", async () => {
+    const { key, secret } = await create({
+      owner: "mobile@example.com",
+      notes: "two\nlines",
+      labels: ["mobile", "eu"],
+      access: "read",
+      expiresAt: "2027-01-01T01:00:00+01:00",
+    });
+    expect(key).toEqual({
+      id: 2,
+      name: "mobile app",
+      owner: "mobile@example.com",
+      notes: "two\nlines",
+      labels: ["mobile", "eu"],
+      plan: "free",
+      limits: { perMinute: 60, perDay: 1_000 },
+      access: "read",
+      state: "active",
+      secrets: [
+        {
+          hint: `${secret.slice(0, 13)}…${secret.slice(-4)}`,
+          createdAt: "2026-11-15T12:00:00.000Z",
+          validUntil: null,
+        },
+      ],
+      usage: {
+        minute: { used: 0, limit: 60, resetsAt: null },
+        day: { used: 0, limit: 1_000, resetsAt: null },
+      },
+      strikes: 0,
+      bannedUntil: null,
+      createdAt: "2026-11-15T12:00:00.000Z",
+      expiresAt: "2027-01-01T00:00:00.000Z",
+      revokedAt: null,
+      lastUsedAt: null,
+    });
+    expect(await statusWith(secret)).toBe(200);
+  });
+
+  test("null is no value, and an Enterprise key has its own limits", async () => {
+    const limits = { perMinute: 5, perDay: 50 };
+    const { key } = await create({ plan: "enterprise", limits, owner: null, notes: null, expiresAt: null });
+    expect(key).toMatchObject({ plan: "enterprise", limits, owner: null, notes: null, expiresAt: null });
+  });
+});
+
+describe("getKey", () => {
+  test("shows usage as the rate limiter counts it", async () => {
+    const { key, secret } = await create();
+    for (let i = 0; i < 3; i++) await service.call({ path: "/pets", key: secret });
+    const shown = await service.ok({ path: `/api/keys/${key.id}` });
+    expect(shown["usage"]).toEqual({
+      minute: { used: 3, limit: 60, resetsAt: "2026-11-15T12:01:00.000Z" },
+      day: { used: 3, limit: 1_000, resetsAt: "2026-11-16T12:00:00.000Z" },
+    });
+  });
+
+  test("times are those of the machine's clock, also after it was set", async () => {
+    const { key, secret } = await create();
+    await service.call({ path: "/pets", key: secret });
+    service.clock.step(3_600_000);
+    expect(await service.ok({ path: `/api/keys/${key.id}` })).toMatchObject({
+      usage: { minute: { used: 1, resetsAt: "2026-11-15T13:01:00.000Z" } },
+    });
+  });
+});
+
+describe("updateKey", () => {
+  test("changes the given fields and leaves the others", async () => {
+    const { key } = await create({ owner: "a@example.com", notes: "old", labels: ["x"] });
+    const body = { name: "renamed", owner: null, labels: ["y", "z"], plan: "pro", access: "read" };
+    const changed = await service.ok({ method: "PATCH", path: `/api/keys/${key.id}`, body });
+    expect(changed).toMatchObject({ ...body, notes: "old", limits: { perMinute: 300, perDay: 10_000 } });
+    const { items } = await service.ok({ path: `/api/audit?target=key:${key.id}&action=key.updated` });
+    expect(items).toMatchObject([
+      {
+        actor: { kind: "admin API", name: "127.0.0.1" },
+        before: { name: "mobile app", owner: "a@example.com", plan: "free" },
+        after: { name: "renamed", owner: null, plan: "pro" },
+      },
+    ]);
+  });
+
+  test("moves and removes the expiry", async () => {
+    const { key } = await create();
+    const patch = (expiresAt: string | null) =>
+      service.ok({ method: "PATCH", path: `/api/keys/${key.id}`, body: { expiresAt } });
+    expect(await patch("2026-12-01T00:00:00Z")).toMatchObject({ expiresAt: "2026-12-01T00:00:00.000Z" });
+    expect(await patch(null)).toMatchObject({ expiresAt: null });
+  });
+});
+
+describe("rollKey", () => {
+  test("responds with a new secret; the earlier one works until the overlap ends", async () => {
+    const { key, secret } = await create();
+    const rolled = await service.ok({
+      method: "POST",
+      path: `/api/keys/${key.id}/roll`,
+      body: { overlapSeconds: 60 },
+    });
+    expect(rolled["overlapEndsAt"]).toBe("2026-11-15T12:01:00.000Z");
+    expect(Object(rolled["key"])["secrets"]).toMatchObject([
+      { validUntil: null },
+      { validUntil: "2026-11-15T12:01:00.000Z" },
+    ]);
+    expect([await statusWith(secret), await statusWith(String(rolled["secret"]))]).toEqual([200, 200]);
+  });
+
+  test("without a body the overlap is a day", async () => {
+    const { key } = await create();
+    const { overlapEndsAt } = await service.ok({ method: "POST", path: `/api/keys/${key.id}/roll` });
+    expect(overlapEndsAt).toBe("2026-11-16T12:00:00.000Z");
+  });
+});
+
+describe("revokeKey", () => {
+  test("requests with it are 401 at once, and a second time changes nothing", async () => {
+    const { key, secret } = await create();
+    expect(await statusWith(secret)).toBe(200);
+    const path = `/api/keys/${key.id}/revoke`;
+    const revoked = await service.ok({ method: "POST", path });
+    expect(revoked).toMatchObject({ state: "revoked", revokedAt: "2026-11-15T12:00:00.000Z" });
+    expect(await statusWith(secret)).toBe(401);
+    service.clock.advance(60_000);
+    expect(await service.ok({ method: "POST", path })).toMatchObject({ revokedAt: "2026-11-15T12:00:00.000Z" });
+  });
+
+  test.each(["roll", "unban"])("409 key_not_active: a revoked key cannot be changed by %s", async (action) => {
+    const { key } = await create();
+    await service.ok({ method: "POST", path: `/api/keys/${key.id}/revoke` });
+    const { status, json } = await service.admin({ method: "POST", path: `/api/keys/${key.id}/${action}` });
+    expect({ status, code: json["code"] }).toEqual({ status: 409, code: "key_not_active" });
+    expect(json["message"]).toStartWith(`Key ${key.id} was revoked at 2026-11-15T12:00:00.000Z and cannot be`);
+  });
+});
+
+describe("bans", () => {
+  async function ban(): Promise<{ key: Key; secret: string }> {
+    const created = await create({ plan: "enterprise", limits: { perMinute: 1, perDay: 10 } });
+    const request = () => service.call({ path: "/pets", key: created.secret });
+    await request();
+    await request();
+    service.clock.advance(2_000);
+    for (let i = 0; i < 10; i++) await request();
+    return created;
+  }
+
+  test("listBans has the keys that are banned now, and unbanKey ends a ban at once", async () => {
+    await create({ name: "not banned" });
+    const { key, secret } = await ban();
+    const banned = await service.ok({ path: "/api/bans" });
+    expect(banned).toMatchObject({ total: 1, nextCursor: null });
+    expect(banned["items"]).toMatchObject([
+      { id: key.id, state: "banned", bannedUntil: "2026-11-15T12:05:02.000Z" },
+    ]);
+    expect(await namesOf("?state=banned")).toEqual(["mobile app"]);
+
+    const unbanned = await service.ok({ method: "POST", path: `/api/keys/${key.id}/unban` });
+    expect(unbanned).toMatchObject({ state: "active", bannedUntil: null, strikes: 0 });
+    expect(await service.ok({ path: "/api/bans" })).toMatchObject({ items: [], total: 0 });
+    expect((await service.call({ path: "/pets", key: secret })).json).toMatchObject({ code: "rate_limited" });
+  });
+});
+
+describe("findKey", () => {
+  test("finds the key of a secret, also if the key is revoked", async () => {
+    const { key, secret } = await create();
+    const find = () => service.ok({ method: "POST", path: "/api/keys/find", body: { secret } });
+    expect(await find()).toMatchObject({ id: key.id, state: "active" });
+    await service.ok({ method: "POST", path: `/api/keys/${key.id}/revoke` });
+    expect(await find()).toMatchObject({ id: key.id, state: "revoked" });
+  });
+
+  test.each([
+    ["pet_live_mistyped", "This is not an API key of production: it is mistyped or from another environment."],
+    ["pet_live_0000000000000000000000000000004Dsulx", "No key in production has this secret."],
+  ])("404 key_not_found: %s", async (secret, message) => {
+    const { status, json } = await service.admin({ method: "POST", path: "/api/keys/find", body: { secret } });
+    expect(status).toBe(404);
+    if (secret.endsWith("mistyped")) expect(json).toEqual({ code: "key_not_found", message, status: 404 });
+    else expect(json["code"]).toBe("key_not_found");
+  });
+});
+
+describe("listKeys", () => {
+  beforeEach(async () => {
+    await create({ name: "beta", plan: "pro", owner: "Eve@example.com", labels: ["EU"] });
+    await create({ name: "Alpha", plan: "business", access: "read", labels: ["eu", "test"] });
+    const { key } = await create({ name: "gamma" });
+    await service.ok({ method: "POST", path: `/api/keys/${key.id}/revoke` });
+  });
+
+  test.each([
+    ["?plan=pro", ["beta"]],
+    ["?access=read", ["Alpha"]],
+    ["?state=revoked", ["gamma"]],
+    ["?owner=eve@EXAMPLE.com", ["beta"]],
+    ["?label=eu", ["beta", "Alpha"]],
+    ["?label=eu&plan=business", ["Alpha"]],
+    ["?search=ALPH", ["Alpha"]],
+    ["?search=eve", ["beta"]],
+    ["?search=tes", ["test", "Alpha"]],
+    ["?search=3", ["Alpha"]],
+    ["?search=nobody", []],
+    ["?sort=name", ["Alpha", "beta", "gamma", "test"]],
+    ["?sort=name&order=desc", ["test", "gamma", "beta", "Alpha"]],
+    ["?sort=plan", ["Alpha", "test", "gamma", "beta"]],
+    ["?order=desc&limit=2", ["gamma", "Alpha"]],
+  ])("%s", async (query, names) => {
+    expect(await namesOf(query)).toEqual(names);
+  });
+
+  test("search finds the first and last characters of a secret", async () => {
+    const { secret } = await create({ name: "delta" });
+    expect(await namesOf(`?search=${secret.slice(-4)}`)).toContain("delta");
+    expect(await namesOf(`?search=${secret.slice(9, 13)}`)).toContain("delta");
+  });
+
+  test("pages follow each other without gap or repetition, in any order", async () => {
+    for (let i = 0; i < 7; i++) await create({ name: `key ${i % 2}` });
+    for (const sort of ["sort=id", "sort=name", "sort=name&order=desc", "sort=createdAt", "sort=lastUsedAt"]) {
+      const seen: number[] = [];
+      let cursor: string | null = "";
+      while (cursor !== null) {
+        const page = await list(`?${sort}&limit=3${cursor && `&cursor=${cursor}`}`);
+        expect(page.total).toBe(11);
+        seen.push(...page.items.map(({ id }) => id));
+        cursor = page.nextCursor;
+      }
+      expect(seen).toEqual((await list(`?${sort}&limit=500`)).items.map(({ id }) => id));
+      expect(new Set(seen).size).toBe(11);
+    }
+  });
+});

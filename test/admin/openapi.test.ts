@@ -1,0 +1,60 @@
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { describe, expect, test } from "bun:test";
+import { ADMIN_ERRORS } from "../../src/admin/contract/errors.ts";
+import { type AdminOperation, COMMON_ADMIN_ERRORS, OPEN_ERRORS } from "../../src/admin/contract/operation.ts";
+import { adminOpenApiJson } from "../../src/admin/openapi.ts";
+import { ADMIN_OPERATIONS } from "../../src/admin/operations.ts";
+import { parseJson } from "../exact-json.ts";
+import { startAdminService } from "./admin-service.ts";
+
+type Node = { readonly [key: string]: Node };
+
+const text = adminOpenApiJson();
+const document = parseJson(text) as Node;
+const operations = Object.entries<AdminOperation>(ADMIN_OPERATIONS);
+
+describe("the OpenAPI document of the admin API", () => {
+  test("passes the recommended lint without an error or a warning", async () => {
+    const config = await createConfig({ extends: ["recommended"] });
+    const problems = await lintFromString({ source: text, config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+  });
+
+  test("the lint finds problems: an operation without a summary", async () => {
+    const config = await createConfig({ extends: ["recommended"] });
+    const source = text.replace('"summary": "List API keys",', "");
+    const problems = await lintFromString({ source, config });
+    expect(problems.map(({ ruleId }) => ruleId as string)).toEqual(["operation-summary"]);
+  });
+
+  test("has exactly the operations of the table", () => {
+    const found = Object.entries(document["paths"] ?? {}).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, node]) => [String(node["operationId"]), method.toUpperCase(), path]),
+    );
+    const expected = operations.map(([id, { method, path }]) => [id, method as string, path]);
+    expect(found.toSorted()).toEqual(expected.toSorted());
+  });
+
+  test.each(operations)("%s has its statuses and error codes", (_id, operation) => {
+    const node = document["paths"]?.[operation.path]?.[operation.method.toLowerCase()];
+    const common = operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS;
+    const codes = [...operation.errors, ...common];
+    const statuses = [operation.success.status, ...codes.map((code) => ADMIN_ERRORS[code].status)];
+    expect(Object.keys(node?.["responses"] ?? {}).toSorted()).toEqual([...new Set(statuses.map(String))].toSorted());
+    for (const code of codes) {
+      expect(String(node?.["responses"]?.[String(ADMIN_ERRORS[code].status)]?.["description"])).toContain(code);
+    }
+  });
+
+  test("has the exact bounds of int64, and named schemas as references", () => {
+    expect(text).toContain('"minimum": -9223372036854775808');
+    expect(text.match(/"\$ref": "#\/components\/schemas\/Key"/g)?.length).toBeGreaterThan(5);
+  });
+
+  test("is at /api/openapi.json", async () => {
+    const service = await startAdminService();
+    const { status, text: served } = await service.admin({ path: "/api/openapi.json" });
+    expect({ status, served }).toEqual({ status: 200, served: text });
+    await service.stop();
+  });
+});

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type AdminService, startAdminService } from "./admin-service.ts";
+
+let service: AdminService;
+beforeEach(async () => void (service = await startAdminService()));
+afterEach(() => service.stop());
+
+const LARGE = 9_007_199_254_740_993n;
+const createPet = (fields: string) => service.call({ method: "POST", path: "/pets", body: fields });
+const placeOrder = (petId: number) =>
+  service.call({ method: "POST", path: "/store/orders", body: { petId } });
+const publicPage = async () => (await service.call({ path: "/pets" })).json;
+
+beforeEach(async () => {
+  await createPet(`{"name":"Rex","categoryId":${LARGE},"status":"available"}`);
+  await createPet('{"name":"Tom","categoryId":2}');
+});
+
+describe("pets", () => {
+  test("are listed and fetched with exact integers", async () => {
+    const { items } = await service.ok({ path: "/api/pets?limit=1" });
+    expect(items).toEqual([{ id: 1, name: "Rex", categoryId: LARGE, status: "available" }]);
+    expect(await service.ok({ path: "/api/pets/2" })).toEqual({ id: 2, name: "Tom", categoryId: 2 });
+  });
+
+  test("are listed in pages and by status", async () => {
+    const { nextCursor } = await service.ok({ path: "/api/pets?limit=1" });
+    const second = await service.ok({ path: `/api/pets?limit=1&cursor=${String(nextCursor)}` });
+    expect(second).toMatchObject({ items: [{ id: 2 }], nextCursor: null });
+    expect(await service.ok({ path: "/api/pets?status=available" })).toMatchObject({ items: [{ id: 1 }] });
+  });
+
+  test("a correction shows at once on the public API, and is in the audit trail", async () => {
+    await publicPage();
+    await publicPage();
+    const body = `{"name":"Max","categoryId":${LARGE + 2n},"status":null}`;
+    const changed = await service.ok({ method: "PATCH", path: "/api/pets/1", body });
+    expect(changed).toEqual({ id: 1, name: "Max", categoryId: LARGE + 2n });
+    expect(await publicPage()).toMatchObject([{ name: "Max" }, { name: "Tom" }]);
+    const { items } = await service.ok({ path: "/api/audit?target=pet:1" });
+    expect(items).toMatchObject([
+      { action: "pet.updated", before: { name: "Rex", status: "available" }, after: { name: "Max", status: null } },
+    ]);
+  });
+
+  test("one without orders can be deleted, one with orders cannot", async () => {
+    await placeOrder(1);
+    const kept = await service.admin({ method: "DELETE", path: "/api/pets/1" });
+    expect(kept).toMatchObject({ status: 409, json: { code: "pet_has_orders" } });
+    const deleted = await service.admin({ method: "DELETE", path: "/api/pets/2" });
+    expect({ status: deleted.status, text: deleted.text }).toEqual({ status: 204, text: "" });
+    expect(await publicPage()).toMatchObject([{ id: 1 }]);
+  });
+
+  test("409 pet_ordered: a pet with a placed order keeps its status", async () => {
+    await placeOrder(1);
+    const body = { status: "sold" };
+    const { status, json } = await service.admin({ method: "PATCH", path: "/api/pets/1", body });
+    expect({ status, code: json["code"] }).toEqual({ status: 409, code: "pet_ordered" });
+  });
+});
+
+describe("orders", () => {
+  test("of all keys are listed, newest first, with filters", async () => {
+    await placeOrder(1);
+    const { secret, id } = await service.newKey({ name: "other" });
+    await service.call({ method: "POST", path: "/store/orders", body: { petId: 2 }, key: secret });
+    expect(await service.ok({ path: "/api/orders" })).toMatchObject({
+      items: [
+        { id: 2, petId: 2, keyId: id, status: "placed" },
+        { id: 1, petId: 1, keyId: 1, status: "placed" },
+      ],
+      nextCursor: null,
+    });
+    expect(await service.ok({ path: `/api/orders?keyId=${id}` })).toMatchObject({ items: [{ id: 2 }] });
+    expect(await service.ok({ path: "/api/orders?petId=1" })).toMatchObject({ items: [{ id: 1 }] });
+    expect(await service.ok({ path: "/api/orders?status=completed" })).toMatchObject({ items: [] });
+    const { nextCursor } = await service.ok({ path: "/api/orders?limit=1" });
+    expect(await service.ok({ path: `/api/orders?cursor=${String(nextCursor)}` })).toMatchObject({
+      items: [{ id: 1 }],
+    });
+  });
+
+  test("one of any key can be cancelled once, and its pet is available again", async () => {
+    await placeOrder(1);
+    const cancel = () =>
+      service.admin({ method: "PATCH", path: "/api/orders/1", body: { status: "cancelled" } });
+    expect((await cancel()).json).toMatchObject({ id: 1, status: "cancelled", keyId: 1 });
+    expect(await service.ok({ path: "/api/pets/1" })).toMatchObject({ status: "available" });
+    expect(await cancel()).toMatchObject({ status: 409, json: { code: "order_closed" } });
+    expect(await service.ok({ path: "/api/audit?target=order:1" })).toMatchObject({
+      items: [{ action: "order.updated", after: { status: "cancelled" } }],
+    });
+  });
+});

@@ -1,0 +1,89 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { cleanUp, InProcessCli } from "./cli.ts";
+import { createKey, FREE_KEY } from "./keys.ts";
+
+afterAll(cleanUp);
+
+async function changedKeys(): Promise<InProcessCli> {
+  const cli = new InProcessCli();
+  await createKey(cli, ...FREE_KEY, "--owner", "bob");
+  cli.clock.advance(3_600_000);
+  await createKey(cli);
+  await cli.run(["keys", "set-plan", "1", "pro"]);
+  cli.clock.advance(3_600_000);
+  await cli.run(["keys", "update", "1", "--label", "eu", "--label", "web", "--clear", "owner"]);
+  await cli.run(["keys", "revoke", "2"]);
+  return cli;
+}
+
+test("audit: a table, newest first, with the user and each change", async () => {
+  const cli = await changedKeys();
+  const { code, out } = await cli.run(["audit"]);
+  expect(code).toBe(0);
+  expect(out.replaceAll(/pet_live_\w{4}…\w{4}/g, "HINT")).toBe(
+    `TIME                      ACTION       TARGET  ACTOR               CHANGES
+2026-11-15T14:00:00.000Z  key.revoked  key 2   command line (ann)  revokedAt: none → 2026-11-15T14:00:00.000Z
+2026-11-15T14:00:00.000Z  key.updated  key 1   command line (ann)  owner: bob → none, labels: none → eu web
+2026-11-15T13:00:00.000Z  key.updated  key 1   command line (ann)  plan: free → pro
+2026-11-15T13:00:00.000Z  key.created  key 2   command line (ann)  name: app, plan: free, access: write, hint: HINT
+2026-11-15T12:00:00.000Z  key.created  key 1   command line (ann)  name: app, owner: bob, plan: free, access: write, hint: HINT
+`,
+  );
+});
+
+test("audit --json: every field, null where there is no value", async () => {
+  const cli = await changedKeys();
+  const [revoked, updated] = await cli.json<unknown[]>("audit");
+  expect(revoked).toEqual({
+    id: 5,
+    at: "2026-11-15T14:00:00.000Z",
+    actor: { kind: "command line", name: "ann" },
+    action: "key.revoked",
+    target: { kind: "key", id: 2 },
+    before: { revokedAt: null },
+    after: { revokedAt: "2026-11-15T14:00:00.000Z" },
+  });
+  expect(updated).toMatchObject({ before: { owner: "bob", labels: [] }, after: { owner: null, labels: ["eu", "web"] } });
+});
+
+test.each([
+  ["--action key.created", [2, 1]],
+  ["--actor command-line --key 2", [5, 2]],
+  ["--actor server", []],
+  ["--since 2026-11-15T13:00:00Z --until 2026-11-15T14:00:00Z", [3, 2]],
+  ["--since 30m", [5, 4]],
+  ["--until 1h", [1]],
+  ["--limit 5", [5, 4, 3, 2, 1]],
+] as const)("audit %s", async (flags, expected) => {
+  const entries = await (await changedKeys()).json<{ id: number }[]>("audit", ...flags.split(" "));
+  expect(entries.map(({ id }) => id)).toEqual([...expected]);
+});
+
+test("audit --limit: warns that there are more", async () => {
+  const { out } = await (await changedKeys()).run(["audit", "--limit", "2"]);
+  expect(out.split("\n").slice(3)).toEqual([
+    "warning: there are more entries than 2; raise --limit, or set --since and --until",
+    "",
+  ]);
+});
+
+test("audit: without a database a message, an empty array, and no files", async () => {
+  const cli = new InProcessCli();
+  const { out } = await cli.run(["audit"]);
+  expect(out).toBe(`The audit trail of production (data: ${cli.dataDir}) has no such entry.\n`);
+  expect(await cli.json<unknown>("audit")).toEqual([]);
+  expect(existsSync(cli.dataDir)).toBeFalse();
+});
+
+test.each([
+  ["--actor robot", '--actor is "robot"; it must be console, command-line, admin-api or server'],
+  [
+    "--since 2026-02-30",
+    '--since is "2026-02-30"; it must be a date such as 2026-11-15 (UTC), a time such as 2026-11-15T09:30:00Z, or how long ago it was, such as 90s, 24h or 30d',
+  ],
+  ["--limit 0", '--limit is "0"; it must be an integer from 1 to 10000'],
+  ["--key x", '--key is "x"; it must be the ID of a key, as petstore keys list shows it'],
+])("audit %s is wrong usage", async (flags, err) => {
+  expect(await new InProcessCli().run(["audit", ...flags.split(" ")])).toEqual({ code: 2, out: "", err });
+});

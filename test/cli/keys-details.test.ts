@@ -1,0 +1,280 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { generateSecret } from "../../src/domain/api-keys.ts";
+import type { KeyView } from "../../src/domain/key-view.ts";
+import { decide, newUsage } from "../../src/domain/rate-limit.ts";
+import { cleanUp, EXECUTABLE, InProcessCli, petstore, temporaryDirectory } from "./cli.ts";
+import { createKey, FREE_KEY, saveUsage, showKey } from "./keys.ts";
+
+// Processes take long to start on a busy machine.
+setDefaultTimeout(30_000);
+afterAll(cleanUp);
+
+const DETAILS = ["--owner", "ann@example.com", "--notes", "one\ntwo", "--label", "a,b", "--label", "c"];
+
+describe("keys create", () => {
+  test("owner, notes, labels and access", async () => {
+    const cli = new InProcessCli();
+    const created = await createKey(cli, ...FREE_KEY, ...DETAILS, "--access", "read");
+    const details = { owner: "ann@example.com", notes: "one\ntwo", labels: ["a", "b", "c"], access: "read" };
+    expect<object>(created).toMatchObject(details);
+    expect(await showKey(cli, 1)).toMatchObject(details);
+    const { out } = await cli.run(["keys", "show", "1"]);
+    expect(out).toContain("Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n");
+    expect(out).toContain("Access       read\n");
+  });
+
+  test("the summary says that a key is read-only", async () => {
+    const { out } = await new InProcessCli().run(["keys", "create", ...FREE_KEY, "--access", "read"]);
+    expect(out).toContain("free plan, 60 requests per minute, 1,000 per day; read-only\n");
+  });
+
+  test("--expires never is the default", async () => {
+    expect(await createKey(new InProcessCli(), ...FREE_KEY, "--expires", "never")).toMatchObject({ expiresAt: null });
+  });
+
+  test.each([
+    ["--access admin", '--access is "admin"; it must be read or write'],
+    [
+      `--label ${Array.from({ length: 21 }, (_, n) => n).join(",")}`,
+      "labels must be at most 20 different labels, each 1 to 50 characters on one line, not all of them blank, without commas",
+    ],
+    [
+      `--owner ${"x".repeat(201)}`,
+      `--owner is "${"x".repeat(60)}…"; it must be 1 to 200 characters on one line, not all of them blank`,
+    ],
+  ])("%s is wrong usage", async (flags, err) => {
+    expect(await new InProcessCli().run(["keys", "create", ...FREE_KEY, ...flags.split(" ")])).toEqual({
+      code: 2,
+      out: "",
+      err,
+    });
+  });
+});
+
+describe("keys update", () => {
+  test("renames a key and changes what is given, and nothing else", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli, ...FREE_KEY, ...DETAILS);
+    const { out } = await cli.run(["keys", "update", "1", "--name", "shop", "--label", "x", "--expires", "1h"]);
+    expect(out).toBe('Key 1 "shop" is updated.\n');
+    expect(await showKey(cli, 1)).toMatchObject({
+      name: "shop",
+      owner: "ann@example.com",
+      notes: "one\ntwo",
+      labels: ["x"],
+      expiresAt: "2026-11-15T13:00:00.000Z",
+    });
+  });
+
+  test("removes the expiry, the owner, the notes and the labels", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli, ...FREE_KEY, ...DETAILS, "--expires", "1h");
+    const updated = await cli.json("keys", "update", "1", "--expires", "never", "--clear", "owner,notes", "--clear", "labels");
+    const cleared = { owner: null, notes: null, labels: [], expiresAt: null };
+    expect(updated).toEqual({ id: 1, name: "app", access: "write", ...cleared });
+    expect(await showKey(cli, 1)).toMatchObject(cleared);
+  });
+
+  test("a new expiry makes an expired key work again", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli, ...FREE_KEY, "--expires", "1h");
+    cli.clock.advance(3_600_000);
+    expect((await showKey(cli, 1)).state).toBe("expired");
+    await cli.run(["keys", "update", "1", "--expires", "1h"]);
+    expect(await showKey(cli, 1)).toMatchObject({ state: "active", expiresAt: "2026-11-15T14:00:00.000Z" });
+  });
+
+  test("a revoked key keeps its access, and can be renamed", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    await cli.run(["keys", "revoke", "1"]);
+    expect(await cli.run(["keys", "update", "1", "--access", "read"])).toEqual({
+      code: 1,
+      out: "",
+      err: "key 1 was revoked at 2026-11-15T12:00:00.000Z and cannot be changed; create a new key",
+    });
+    expect((await cli.run(["keys", "update", "1", "--name", "old"])).code).toBe(0);
+  });
+
+  test.each([
+    [
+      "update 1",
+      2,
+      "keys update needs a change: --name, --owner, --notes, --label, --access, --expires or --clear",
+    ],
+    ["update 1 --owner x --clear owner", 2, "--owner and --clear owner exclude each other; use one of them"],
+    ["update 1 --label x --clear labels", 2, "--label and --clear labels exclude each other; use one of them"],
+    ["update 1 --clear plan", 2, '--clear is "plan"; it must be owner, notes or labels, or several separated by commas'],
+  ])("keys %s", async (line, code, err) => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    expect(await cli.run(["keys", ...line.split(" ")])).toEqual({ code, out: "", err });
+  });
+});
+
+test("keys show: after a roll, both secrets until the overlap ends", async () => {
+  const cli = new InProcessCli();
+  const { key: first } = await createKey(cli);
+  cli.clock.advance(1_000);
+  const { key: second } = await cli.json<{ key: string }>("keys", "roll", "1", "--overlap", "1h");
+  const hint = (secret: string) => `${secret.slice(0, 13)}…${secret.slice(-4)}`;
+  expect((await showKey(cli, 1)).secrets).toEqual([
+    { hint: hint(second), createdAt: "2026-11-15T12:00:01.000Z", validUntil: null },
+    { hint: hint(first), createdAt: "2026-11-15T12:00:00.000Z", validUntil: "2026-11-15T13:00:01.000Z" },
+  ]);
+  expect((await cli.run(["keys", "show", "1"])).out).toContain(
+    `\nSecret       ${hint(second)}, created at 2026-11-15T12:00:01.000Z
+             ${hint(first)}, created at 2026-11-15T12:00:00.000Z, valid until 2026-11-15T13:00:01.000Z\n`,
+  );
+  cli.clock.advance(3_600_000);
+  expect((await showKey(cli, 1)).secrets).toHaveLength(1);
+});
+
+describe("keys find", () => {
+  test("shows the key of a secret, also if it is pasted with the header", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    const { key } = await createKey(cli);
+    for (const typed of [key, ` ${key}\t`, `Bearer ${key}`, `Authorization: Bearer ${key}`]) {
+      cli.secret = typed;
+      expect(await cli.json("keys", "find")).toMatchObject({ id: 2, secretValidUntil: null });
+    }
+    const { out } = await cli.run(["keys", "find"]);
+    expect(out).toStartWith("Key           2\n");
+    expect(out).toContain("\nGiven secret  the current one\n");
+    expect(out).not.toContain(key.slice(0, 14));
+  });
+
+  test("tells whether the secret still works", async () => {
+    const cli = new InProcessCli();
+    const { key } = await createKey(cli);
+    cli.secret = key;
+    const given = async () => /Given secret +(.*)/.exec((await cli.run(["keys", "find"])).out)?.[1];
+    await cli.run(["keys", "roll", "1", "--overlap", "1h"]);
+    expect(await given()).toBe("replaced, valid until 2026-11-15T13:00:00.000Z");
+    cli.clock.advance(3_600_000);
+    expect(await given()).toBe("replaced, no longer valid since 2026-11-15T13:00:00.000Z");
+    await cli.run(["keys", "roll", "1", "--overlap", "0"]);
+    expect(await given()).toBe("replaced, and no longer valid");
+  });
+
+  test.each([
+    ["", "no API key was given"],
+    ["hunter2", "this is not an API key; it is mistyped or incomplete"],
+    [generateSecret("staging"), "this is an API key of staging"],
+    [generateSecret("production"), "no key in production has this secret"],
+  ])("%p: %s", async (secret, err) => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    cli.secret = secret;
+    expect(await cli.run(["keys", "find"])).toEqual({ code: 1, out: "", err });
+  });
+
+  test("creates no database", async () => {
+    const cli = new InProcessCli();
+    cli.secret = generateSecret("production");
+    expect((await cli.run(["keys", "find"])).code).toBe(1);
+    expect(existsSync(cli.dataDir)).toBeFalse();
+  });
+
+  async function createdIn(data: string): Promise<string> {
+    const { out } = await petstore("keys", "create", ...FREE_KEY, "--json", "--data", data);
+    return JSON.parse(out).key;
+  }
+
+  test("reads the secret from standard input, in a process of its own", async () => {
+    const data = join(temporaryDirectory(), "data");
+    const key = await createdIn(data);
+    const child = Bun.spawn([EXECUTABLE, "keys", "find", "--json", "--data", data], {
+      stdin: Buffer.from(`${key}\nmore\n`),
+      stdout: "pipe",
+    });
+    expect(await child.stdout.json()).toMatchObject({ id: 1 });
+    expect(await child.exited).toBe(0);
+  });
+
+  test("on a terminal it asks, and does not show what is typed; Ctrl-C ends it with status 130", async () => {
+    const data = join(temporaryDirectory(), "data");
+    const key = await createdIn(data);
+    const runOnTerminal = async (typed: string) => {
+      let output = "";
+      const { promise: isAsked, resolve } = Promise.withResolvers<void>();
+      const child = Bun.spawn([EXECUTABLE, "keys", "find", "--data", data], {
+        terminal: {
+          cols: 200,
+          data(_terminal, bytes) {
+            output += new TextDecoder().decode(bytes);
+            if (output.includes("API key: ")) resolve();
+          },
+        },
+      });
+      await isAsked;
+      child.terminal?.write(typed);
+      return { code: await child.exited, output: output.replaceAll("\r\n", "\n") };
+    };
+    const found = await runOnTerminal(`x\u007f${key}\r`);
+    expect(found.code).toBe(0);
+    expect(found.output).toStartWith("API key: \nKey           1\n");
+    expect(found.output).not.toContain(key);
+    expect((await runOnTerminal("pet_live\u0003")).code).toBe(130);
+  });
+});
+
+describe("keys list", () => {
+  const idsWith = async (cli: InProcessCli, ...flags: string[]) =>
+    (await cli.json<KeyView[]>("keys", "list", ...flags)).map(({ id }) => id);
+
+  async function threeKeys(): Promise<InProcessCli> {
+    const cli = new InProcessCli();
+    await createKey(cli, "--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web");
+    cli.clock.advance(86_400_000);
+    await createKey(cli, "--name", "reports", "--plan", "pro", "--owner", "bob", "--label", "eu", "--access", "read");
+    await createKey(cli, "--name", "old", "--plan", "pro");
+    await cli.run(["keys", "revoke", "3"]);
+    return cli;
+  }
+
+  test.each([
+    ["--plan pro", [2, 3]],
+    ["--state revoked", [3]],
+    ["--state active --plan pro", [2]],
+    ["--owner ANN", [1]],
+    ["--label eu", [1, 2]],
+    ["--label eu --label web", [1]],
+    ["--access read", [2]],
+    ["--search REP", [2]],
+    ["--search 3", [3]],
+    ["--unused-since 1h", [1]],
+    ["--unused-since 2026-11-16", [1]],
+    ["--unused-since 2026-11-15T12:00:00Z", []],
+    ["--banned", []],
+  ] as const)("%s", async (flags, expected) => {
+    expect(await idsWith(await threeKeys(), ...flags.split(" "))).toEqual([...expected]);
+  });
+
+  test("--banned: the keys that are banned now", async () => {
+    const cli = await threeKeys();
+    const usage = newUsage();
+    const rules = { strikes: 2, graceMs: 0, lengthMs: 300_000 };
+    for (let i = 0; i < 4; i++) {
+      cli.clock.advance(1);
+      decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
+    }
+    saveUsage(cli, 2, usage);
+    expect(await idsWith(cli, "--banned")).toEqual([2]);
+    expect(await idsWith(cli, "--state", "banned")).toEqual([2]);
+  });
+
+  test("says that none matches", async () => {
+    const cli = await threeKeys();
+    expect((await cli.run(["keys", "list", "--search", "tablet"])).out).toBe(
+      "None of the 3 keys in production matches.\n",
+    );
+    expect(await cli.run(["keys", "list", "--banned", "--state", "active"])).toMatchObject({
+      code: 2,
+      err: "--banned and --state active exclude each other; use one of them",
+    });
+  });
+});

@@ -1,0 +1,260 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { createPet } from "../../harness/api-client.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
+import { cleanUp, InProcessCli, petstore, temporaryDirectory } from "./cli.ts";
+import { createKey, paths } from "./keys.ts";
+import { serve, type ServerProcess } from "./server-process.ts";
+
+afterAll(cleanUp);
+
+/** The stores that the commands work on, opened for the duration of `work`. */
+async function withStores<T>(cli: InProcessCli, work: (stores: SqliteStores) => Promise<T>): Promise<T> {
+  const stores = openSqlite(paths(cli).store);
+  try {
+    return await work(stores);
+  } finally {
+    await stores.close();
+  }
+}
+
+/** Pets 1 to 3, and order 1 of key 1 for pet 2. */
+async function cliWithPets(): Promise<InProcessCli> {
+  const cli = new InProcessCli();
+  await createKey(cli);
+  await withStores(cli, async ({ store }) => {
+    const at = cli.clock.now();
+    await store.createPet({ name: "Rex", categoryId: 9_007_199_254_740_993n }, at);
+    await store.createPet({ name: "日本\n犬", categoryId: 7n, status: "available" }, at);
+    await store.createPet({ name: "x".repeat(100), categoryId: -1n, status: "sold" }, at);
+    await store.placeOrder({ keyId: 1, petId: 2n }, at);
+  });
+  return cli;
+}
+
+const run = (cli: InProcessCli, line: string) => cli.run(line.split(" "));
+
+describe("pets list and pets show", () => {
+  test("without a database: a message, an empty array, and no files", async () => {
+    const cli = new InProcessCli();
+    for (const things of ["pets", "orders"]) {
+      expect(await run(cli, `${things} list`)).toEqual({
+        code: 0,
+        out: `There are no ${things} in production (data: ${cli.dataDir}).\n`,
+        err: "",
+      });
+      expect((await run(cli, `${things} list --json`)).out).toBe("[]\n");
+    }
+    expect((await run(cli, "pets show 1")).err).toBe(
+      `pet 1 does not exist in production (data: ${cli.dataDir}); see petstore pets list`,
+    );
+    expect(existsSync(cli.dataDir)).toBeFalse();
+  });
+
+  test("pets list prints an aligned table with exact categories and short names", async () => {
+    const cli = await cliWithPets();
+    expect((await run(cli, "pets list")).out).toBe(
+      `ID  NAME                                                          CATEGORY          STATUS
+1   Rex                                                           9007199254740993  -
+2   日本\\u{a}犬                                                    7                 pending
+3   ${"x".repeat(59)}…  -1                sold
+`,
+    );
+    expect((await run(cli, "pets list --status sold --json")).out).toBe(
+      `[
+  {
+    "id": 3,
+    "name": "${"x".repeat(100)}",
+    "categoryId": -1,
+    "status": "sold"
+  }
+]
+`,
+    );
+  });
+
+  test("pets list and orders list say how to continue", async () => {
+    const cli = await cliWithPets();
+    const first = (await run(cli, "pets list --limit 2")).out;
+    expect(first).toEndWith("\nMore pets follow: add --after 2\n");
+    expect((await run(cli, "pets list --limit 2 --after 2")).out).toMatch(/^3 +x+… +-1 +sold$/m);
+    expect((await run(cli, "pets list --after 3")).out).toStartWith("There are no such pets in production ");
+    await withStores(cli, ({ store }) => store.placeOrder({ keyId: 2, petId: 1n }, cli.clock.now()));
+    expect((await run(cli, "orders list --limit 1")).out).toBe(
+      `ID  PET  KEY  STATUS  PLACED
+2   1    2    placed  2026-11-15T12:00:00.000Z
+Older orders follow: add --before 2
+`,
+    );
+    expect((await run(cli, "orders list --before 2")).out).toMatch(/^1 +2 +1 +placed /m);
+    expect((await run(cli, "orders list --pet 3")).out).toStartWith("There are no such orders in production ");
+  });
+
+  test("pets show prints the latest orders", async () => {
+    const cli = await cliWithPets();
+    expect((await run(cli, "pets show 1")).out).toBe(
+      "Pet       1\nName      Rex\nCategory  9007199254740993\nStatus    none\nOrders    none\n",
+    );
+    expect((await run(cli, "pets show 2")).out).toBe(`Pet       2
+Name      日本\\u{a}犬
+Category  7
+Status    pending
+Orders    1  placed  key 1  2026-11-15T12:00:00.000Z
+`);
+    expect((await run(cli, "pets show 1 --json")).out).toBe(
+      '{\n  "id": 1,\n  "name": "Rex",\n  "categoryId": 9007199254740993,\n  "status": null,\n  "orders": []\n}\n',
+    );
+  });
+
+  test("orders show prints the key of the order", async () => {
+    const cli = await cliWithPets();
+    expect((await run(cli, "orders show 1")).out).toBe(`Order   1
+Pet     2
+Key     1
+Status  placed
+Placed  2026-11-15T12:00:00.000Z
+`);
+    expect(await cli.json("orders", "show", "1")).toEqual({
+      id: 1,
+      petId: 2,
+      status: "placed",
+      createdAt: "2026-11-15T12:00:00.000Z",
+      keyId: 1,
+    });
+  });
+});
+
+describe("pets update, pets delete and orders update", () => {
+  test("pets update changes the given fields and prints the pet", async () => {
+    const cli = await cliWithPets();
+    const { code, out } = await cli.run(["pets", "update", "1", "--name", "Rex II", "--status", "available"]);
+    expect(code).toBe(0);
+    expect(out).toBe("ID  NAME    CATEGORY          STATUS\n1   Rex II  9007199254740993  available\n");
+    expect(await cli.json("pets", "update", "1", "--category", "5", "--status", "none")).toEqual({
+      id: 1,
+      name: "Rex II",
+      categoryId: 5,
+      status: null,
+    });
+  });
+
+  test("pets delete names the pet that is gone", async () => {
+    const cli = await cliWithPets();
+    expect(await run(cli, "pets delete 1")).toEqual({ code: 0, out: "Pet 1 (Rex) is deleted.\n", err: "" });
+    expect((await run(cli, "pets delete 1")).err).toBe(
+      `pet 1 does not exist in production (data: ${cli.dataDir}); see petstore pets list`,
+    );
+  });
+
+  test("orders update says what became of the pet", async () => {
+    const cli = await cliWithPets();
+    expect((await run(cli, "orders update 1 cancelled")).out).toBe(
+      "Order 1 is cancelled. Pet 2 is available.\n",
+    );
+    expect(await cli.json("pets", "show", "2")).toMatchObject({ status: "available" });
+  });
+
+  test.each([
+    [
+      "pets update 2 --status sold",
+      1,
+      "pet 2 has the placed order 1 and keeps its status; complete or cancel the order first",
+    ],
+    ["pets delete 2", 1, "pet 2 has orders and cannot be deleted; the latest is order 1"],
+    ["pets update 1", 2, "pets update needs --name, --category or --status"],
+    ["pets update 1 --category 1.5", 2, '--category is "1.5"; it must be an integer from -2^63 to 2^63 - 1'],
+    [
+      "pets update 1 --status gone",
+      2,
+      '--status is "gone"; it must be available, pending, sold or none',
+    ],
+    ["pets list --status placed", 2, '--status is "placed"; it must be available, pending or sold'],
+    ["orders list --status sold", 2, '--status is "sold"; it must be placed, completed or cancelled'],
+    ["orders update 1", 2, "orders update needs STATUS: completed or cancelled"],
+    ["orders update 1 placed", 2, 'STATUS is "placed"; it must be completed or cancelled'],
+    ["pets show rex", 2, 'ID is "rex"; it must be the ID of a pet, as petstore pets list shows it'],
+    ["orders show 01", 2, 'ID is "01"; it must be the ID of an order, as petstore orders list shows it'],
+    ["pets list --limit 1001", 2, '--limit is "1001"; it must be an integer from 1 to 1000'],
+  ])("%s", async (line, code, err) => {
+    const cli = await cliWithPets();
+    expect(await run(cli, line)).toEqual({ code, out: "", err });
+  });
+
+  test("a name is what the API accepts as a name", async () => {
+    const cli = await cliWithPets();
+    for (const name of ["x".repeat(1_024), "line\nbreak", "🐕"]) {
+      expect((await cli.run(["pets", "update", "1", "--name", name])).code).toBe(0);
+    }
+    for (const name of ["", " ", "x".repeat(1_025), "\ud800"]) {
+      expect(await cli.run(["pets", "update", "1", "--name", name])).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("it must be 1 to 1,024 characters, not all of them blank"),
+      });
+    }
+  });
+
+  test("an order that is closed stays as it is", async () => {
+    const cli = await cliWithPets();
+    await run(cli, "orders update 1 completed");
+    expect((await run(cli, "orders update 1 cancelled")).err).toBe(
+      "order 1 is already completed; only placed orders can be updated",
+    );
+  });
+
+  test("the audit trail names the user", async () => {
+    const cli = await cliWithPets();
+    await run(cli, "pets update 1 --category 5");
+    const { items } = await withStores(cli, async ({ audit }) => audit.listAudit({ limit: 1 }));
+    expect(items).toMatchObject([
+      {
+        at: cli.clock.now(),
+        actor: { kind: "command line", name: "ann" },
+        action: "pet.updated",
+        target: { kind: "pet", id: 1n },
+        before: { categoryId: "9007199254740993" },
+        after: { categoryId: "5" },
+      },
+    ]);
+  });
+});
+
+describe("beside a running server", () => {
+  const get = async ({ url, secret }: ServerProcess, path: string) => {
+    const response = await fetch(url + path, { headers: { Authorization: `Bearer ${secret}` } });
+    return { status: response.status, body: await response.text(), etag: response.headers.get("etag") };
+  };
+
+  /** Requests the path until `isNew` holds, and returns how long that took. */
+  async function msUntil(server: ServerProcess, path: string, isNew: (body: string) => boolean) {
+    const startedAt = performance.now();
+    while (!isNew((await get(server, path)).body)) {
+      if (performance.now() - startedAt > 5_000) throw new Error(`${path} still shows the old state`);
+    }
+    return performance.now() - startedAt;
+  }
+
+  test("cached pages and pets show the change of a command within a second", async () => {
+    const data = temporaryDirectory();
+    const server = await serve(data, "--free-limits", "1000000/1000000");
+    for (let i = 0; i < 70; i++) await createPet(server.url, server.secret ?? "");
+    const paths = ["/pets?limit=64", "/pets/7", "/pets?status=available&limit=10"];
+    for (const path of paths) for (let i = 0; i < 5; i++) expect((await get(server, path)).status).toBe(200);
+
+    const commands: [string, string, (body: string) => boolean][] = [
+      ["update 7 --name Rover", "/pets/7", (body) => body.includes("Rover")],
+      ["update 7 --name Rover", "/pets?limit=64", (body) => body.includes("Rover")],
+      ["update 7 --status sold", "/pets?status=available&limit=10", (body) => !body.includes("Rover")],
+      ["delete 7", "/pets/7", (body) => body.includes("pet_not_found")],
+      ["delete 7", "/pets?limit=64", (body) => !body.includes('"id":7,')],
+    ];
+    let last = "";
+    for (const [command, path, isNew] of commands) {
+      if (command !== last) {
+        expect((await petstore("pets", ...command.split(" "), "--data", data)).code).toBe(0);
+      }
+      last = command;
+      expect(await msUntil(server, path, isNew)).toBeLessThan(1_000);
+    }
+    expect(await server.stop("SIGTERM")).toBe(0);
+  }, 30_000);
+});

@@ -1,0 +1,125 @@
+import { describe, expect, test } from "bun:test";
+import type { AuditQuery, NewAuditEntry } from "../../src/domain/audit.ts";
+import type { AuditStore } from "../../src/domain/ports.ts";
+
+/** An empty audit trail with data of its own. */
+export interface OpenedAudit {
+  readonly audit: AuditStore;
+  /** The same audit trail, opened once more, as by another process. */
+  another(): Promise<AuditStore>;
+  close(): Promise<void>;
+}
+
+const AT = Date.UTC(2026, 10, 15, 9, 30);
+const signedIn: NewAuditEntry = { at: AT, actor: { kind: "console" }, action: "admin.signed-in" };
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** Six entries, two of them of the same millisecond. The first was recorded by a clock that was ahead. */
+const ENTRIES: readonly NewAuditEntry[] = [
+  { at: AT + 9, actor: { kind: "server" }, action: "key.banned", target: { kind: "key", id: 7n } },
+  { at: AT, actor: { kind: "console" }, action: "admin.signed-in" },
+  { at: AT + 1, actor: { kind: "console" }, action: "key.updated", target: { kind: "key", id: 7n } },
+  { at: AT + 1, actor: { kind: "admin API" }, action: "key.updated", target: { kind: "key", id: 8n } },
+  { at: AT + 2, actor: { kind: "console" }, action: "pet.updated", target: { kind: "pet", id: 7n } },
+  { at: AT + 3, actor: { kind: "command line" }, action: "key.updated", target: { kind: "key", id: 7n } },
+];
+
+/** What every AuditStore does, on whatever database. */
+export function auditStoreConformance(name: string, open: () => Promise<OpenedAudit>): void {
+  const withAudit = (work: (audit: AuditStore, opened: OpenedAudit) => Promise<void>) => async () => {
+    const opened = await open();
+    try {
+      await work(opened.audit, opened);
+    } finally {
+      await opened.close();
+    }
+  };
+  const idsOf = async (audit: AuditStore, query: Partial<AuditQuery> = {}) =>
+    (await audit.listAudit({ limit: 100, ...query })).items.map(({ id }) => Number(id));
+
+  describe(`${name} as an AuditStore`, () => {
+    test(
+      "recordAudit: an entry is listed as it was given, by every process",
+      withAudit(async (audit, { another }) => {
+        expect(await audit.listAudit({ limit: 1 })).toEqual({ items: [], hasMore: false });
+        const full: NewAuditEntry = {
+          at: AT + 1,
+          actor: { kind: "admin API", name: "192.0.2.1" },
+          action: "pet.updated",
+          target: { kind: "pet", id: INT64_MAX },
+          before: { name: 'Rex "the\\dog" 🐈', categoryId: "9223372036854775807", status: null, labels: ["a"] },
+          after: { name: "", status: "sold", isOpen: true, count: 1.5 },
+        };
+        await audit.recordAudit(signedIn);
+        await audit.recordAudit(full);
+        const items = [
+          { id: 2n, ...full },
+          { id: 1n, ...signedIn },
+        ];
+        expect(await audit.listAudit({ limit: 9 })).toStrictEqual({ items, hasMore: false });
+        expect(await (await another()).listAudit({ limit: 9 })).toStrictEqual({ items, hasMore: false });
+      }),
+    );
+
+    test(
+      "listAudit: newest first by time, and of the same millisecond by identifier",
+      withAudit(async (audit) => {
+        for (const entry of ENTRIES) await audit.recordAudit(entry);
+        expect(await idsOf(audit)).toEqual([1, 6, 5, 4, 3, 2]);
+      }),
+    );
+
+    test.each<[string, Partial<AuditQuery>, number[]]>([
+      ["action", { action: "key.updated" }, [6, 4, 3]],
+      ["actor", { actor: "console" }, [5, 3, 2]],
+      ["target", { target: { kind: "key", id: 7n } }, [1, 6, 3]],
+      ["target of another kind with the same identifier", { target: { kind: "pet", id: 7n } }, [5]],
+      ["since, which is included", { since: AT + 2 }, [1, 6, 5]],
+      ["until, which is excluded", { until: AT + 2 }, [4, 3, 2]],
+      ["since and until", { since: AT + 1, until: AT + 2 }, [4, 3]],
+      ["action and target", { action: "key.updated", target: { kind: "key", id: 7n } }, [6, 3]],
+      ["everything", { action: "key.updated", actor: "console", target: { kind: "key", id: 7n }, since: AT, until: AT + 2 }, [3]],
+      ["a target without entries", { target: { kind: "order", id: 7n } }, []],
+    ])("listAudit: filtered by %s", (_name, query, expected) =>
+      withAudit(async (audit) => {
+        for (const entry of ENTRIES) await audit.recordAudit(entry);
+        expect(await idsOf(audit, query)).toEqual(expected);
+      })(),
+    );
+
+    test(
+      "listAudit: pages follow each other without gaps, with filters and without",
+      withAudit(async (audit) => {
+        for (const entry of ENTRIES) await audit.recordAudit(entry);
+        for (const filter of [{}, { action: "key.updated" }, { since: AT + 1 }] as const) {
+          const all = await idsOf(audit, filter);
+          const paged: number[] = [];
+          let before: bigint | undefined;
+          for (;;) {
+            const query = { ...filter, limit: 2, ...(before !== undefined && { before }) };
+            const { items, hasMore } = await audit.listAudit(query);
+            paged.push(...items.map(({ id }) => Number(id)));
+            before = items.at(-1)?.id;
+            if (!hasMore) break;
+            expect(items).toHaveLength(2);
+          }
+          expect(paged).toEqual(all);
+        }
+        expect(await idsOf(audit, { before: 99n })).toEqual([]);
+      }),
+    );
+
+    test(
+      "recordAudit: entries of concurrent writers in two processes are all kept",
+      withAudit(async (audit, { another }) => {
+        const other = await another();
+        const writes = Array.from({ length: 40 }, (_, n) =>
+          (n % 2 ? audit : other).recordAudit({ ...signedIn, at: AT + n }),
+        );
+        await Promise.all(writes);
+        const { items } = await audit.listAudit({ limit: 100 });
+        expect(items.map(({ at }) => at - AT)).toEqual(Array.from({ length: 40 }, (_, n) => 39 - n));
+      }),
+    );
+  });
+}

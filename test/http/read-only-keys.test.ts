@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Service, startService } from "../service.ts";
+import { BY } from "../key-store-arguments.ts";
+
+let service: Service;
+let key: string;
+let id: number;
+beforeAll(async () => {
+  service = await startService();
+  ({ id, secret: key } = await service.newKey({ access: "read" }));
+  await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
+});
+afterAll(() => service.stop());
+
+const READ_ONLY = {
+  code: "read_only_key",
+  message: "This API key is read-only. Use GET or HEAD, or a key with write access.",
+  status: 403,
+};
+
+test.each([
+  ["GET", "/pets", 200],
+  ["HEAD", "/pets", 200],
+  ["GET", "/pets/1", 200],
+  ["GET", "/store/orders", 200],
+  ["OPTIONS", "/pets", 204],
+  ["GET", "/nothing", 404],
+  ["HEAD", "/store/orders/1", 404],
+] as const)("%s %s %i: a read-only key may read", async (method, path, status) => {
+  expect((await service.call({ method, path, key })).status).toBe(status);
+});
+
+test.each([
+  ["POST", "/pets", { name: "Mia", categoryId: 7 }],
+  ["POST", "/pets", "{"],
+  ["POST", "/store/orders", { petId: 1 }],
+  ["PATCH", "/store/orders/1", { status: "completed" }],
+  ["DELETE", "/pets", undefined],
+  ["PUT", "/pets/1", {}],
+  ["POST", "/nothing", {}],
+] as const)("%s %s 403: a read-only key may not write (%#)", async (method, path, body) => {
+  const before = await service.call({ path: "/pets", key });
+  const response = await service.call({ method, path, key, ...(body !== undefined && { body }) });
+  expect(response.json).toEqual(READ_ONLY);
+  const remaining = ({ headers }: { headers: Headers }) => Number(headers.get("x-ratelimit-remaining"));
+  expect(remaining(response)).toBe(remaining(before) - 1);
+  expect((await service.call({ path: "/pets", key })).text).toBe(before.text);
+});
+
+test("any 429: a read-only key that is at its limit is limited before its method is looked at", async () => {
+  const limits = { perMinute: 2, perDay: 100 };
+  const { secret } = await service.newKey({ access: "read", limits });
+  const post = () => service.call({ method: "POST", path: "/pets", body: {}, key: secret });
+  expect([(await post()).status, (await post()).status, (await post()).status]).toEqual([403, 403, 429]);
+});
+
+test("a change of the access holds within a second, in both directions", async () => {
+  const post = async () =>
+    (await service.call({ method: "POST", path: "/pets", body: { name: "Mia", categoryId: 7 }, key })).status;
+  const becomes = async (expected: number) => {
+    const deadline = performance.now() + 1_000;
+    while ((await post()) !== expected) {
+      if (performance.now() > deadline) throw new Error(`it is not ${expected} after a second`);
+      await Bun.sleep(10);
+    }
+  };
+  await service.app.keys.updateKey(id, { access: "write" }, BY);
+  await becomes(201);
+  await service.app.keys.updateKey(id, { access: "read" }, BY);
+  await becomes(403);
+});
