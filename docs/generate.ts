@@ -11,7 +11,13 @@ import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
-import { describeDefault, flagUsage, type Option, type Options, variableOf } from "../src/config/parse-options.ts";
+import {
+  describeDefault,
+  flagUsage,
+  type Option,
+  type Options,
+  variableOf,
+} from "../src/config/parse-options.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_LIFETIME_MS,
@@ -23,7 +29,6 @@ import { type ErrorCode, ERRORS, PROTOCOL_ERRORS, type ProtocolErrorCode } from 
 import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
 import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
-import type { AuditAction } from "../src/domain/audit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
@@ -37,6 +42,7 @@ import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
+import { ACTIONS, AUDIT_MEANINGS } from "./meanings.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -58,47 +64,6 @@ export const VALUES = {
   rotationOverlap: hours(KEY_OPTIONS.overlap.default),
 } as const;
 
-/** What a client does about an error, beyond what its meaning says. */
-const ACTIONS: Readonly<Record<ErrorCode, string>> = {
-  invalid_json: "Send valid JSON.",
-  invalid_body: "Correct the fields that `message` names.",
-  invalid_parameter: "Correct the parameter that `message` names.",
-  missing_api_key: "Send your key.",
-  invalid_api_key: "Check the key and the environment.",
-  read_only_key: "Use a key with write access.",
-  not_found: "Check the path.",
-  pet_not_found: "Check the identifier.",
-  order_not_found: "Check the identifier.",
-  method_not_allowed: "Use a method from `Allow`.",
-  pet_not_available: "Order another pet.",
-  order_closed: "Nothing; the order is final.",
-  idempotency_conflict: "Repeat the request in a moment.",
-  operation_removed: "Use the operation in `Link`.",
-  body_too_large: "Send a smaller body.",
-  unsupported_media_type: "Set `Content-Type`.",
-  idempotency_key_reused: "Use a new key for a new operation.",
-  rate_limited: "Wait `Retry-After` seconds.",
-  key_banned: "Wait `Retry-After` seconds.",
-  internal_error: "Repeat a `POST` with its `Idempotency-Key`.",
-  unavailable: "Repeat after `Retry-After` seconds.",
-};
-
-const AUDIT_MEANINGS: Readonly<Record<AuditAction, string>> = {
-  "key.created": "A key was created.",
-  "key.updated": "Fields of a key were changed.",
-  "key.rolled": "A key got a new secret.",
-  "key.revoked": "A key was revoked.",
-  "key.banned": "A server banned a key.",
-  "key.unbanned": "An operator ended the ban of a key.",
-  "pet.updated": "An operator corrected a pet.",
-  "pet.deleted": "An operator deleted a pet.",
-  "order.updated": "An operator completed or cancelled an order.",
-  "admin.signed-in": "Somebody signed in to the console.",
-  "admin.sign-in-failed": "Somebody tried to sign in with a wrong token.",
-  "admin.signed-out": "Somebody signed out of the console.",
-  "admin.token-rolled": "The admin token was replaced.",
-};
-
 export const DEFAULT_SETTINGS: DocsSettings = {
   environment: "production",
   servers: DEFAULT_URL,
@@ -117,7 +82,10 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
   settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
   "log-events": table(["Event", "Level", "Meaning", "Fields"], Object.entries(LOG_EVENTS).map(logEventRow)),
-  "admin-operations": table(["Operation", "Request", "Purpose"], Object.entries(ADMIN_OPERATIONS).map(adminRow)),
+  "admin-operations": table(
+    ["Operation", "Request", "Purpose"],
+    Object.entries(ADMIN_OPERATIONS).map(adminRow),
+  ),
   "admin-errors": table(["Status", "Code", "Meaning"], Object.entries(ADMIN_ERRORS).map(adminErrorRow)),
   commands: table(["Command", "Purpose"], commandRows()),
   metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),

@@ -51,9 +51,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
-    await adapters.close().catch((closeError: unknown) =>
-      log.event("server.close-failed", { error: closeError }),
-    );
+    await adapters
+      .close()
+      .catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
   }
 }
@@ -131,8 +131,8 @@ export async function serveOn(
     onReadable: () => log.event("key-changes.readable"),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
-  const stopPublic = async () => {
-    await server.close(drainDelayMs);
+  const stopPublic = async (delayMs: number) => {
+    await server.close(delayMs);
     metrics.stop();
     keyChanges.stop();
   };
@@ -160,7 +160,7 @@ export async function serveOn(
         tls,
       });
   } catch (error) {
-    await stopPublic();
+    await stopPublic(0);
     throw error;
   }
   const servers = admin ? [server, admin.server] : [server];
@@ -174,7 +174,7 @@ export async function serveOn(
     metrics,
     admin,
     async close() {
-      await stopPublic();
+      await stopPublic(drainDelayMs);
       await admin?.close();
       stopFollowingTls?.();
       await accessLog?.close();

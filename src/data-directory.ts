@@ -68,7 +68,9 @@ export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
 
 function privateFiles(storage: StorageConfig): string[] {
   const { store, usageStore, lock, adminToken, adminUrl } = pathsOf(storage);
-  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]).concat(lock, adminToken, adminUrl);
+  return [store, usageStore]
+    .flatMap((path) => [path, `${path}-wal`, `${path}-shm`])
+    .concat(lock, adminToken, adminUrl);
 }
 
 /** A file of another user is left as it is. */

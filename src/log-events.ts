@@ -127,7 +127,8 @@ export const LOG_EVENTS = {
   },
   "valkey.rejects-commands": {
     level: "warn",
-    message: "Valkey rejects commands, so its configuration is wrong; each server applies the rate limits on its own",
+    message:
+      "Valkey rejects commands, so its configuration is wrong; each server applies the rate limits on its own",
     fields: ["cause"],
   },
   "valkey.available": { level: "info", message: "Valkey is available again; rate limits are shared" },
@@ -262,7 +263,9 @@ export const LOG_EVENTS = {
 export type LogEventName = keyof typeof LOG_EVENTS;
 
 type Events = typeof LOG_EVENTS;
-type FieldOf<N extends LogEventName> = Events[N] extends { fields: readonly (infer F extends string)[] } ? F : never;
+type FieldOf<N extends LogEventName> = Events[N] extends { fields: readonly (infer F extends string)[] }
+  ? F
+  : never;
 
 /** The details of an event: all of its fields. */
 export type LogDetails<N extends LogEventName> = Readonly<Record<FieldOf<N>, unknown>>;

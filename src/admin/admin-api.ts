@@ -5,7 +5,13 @@ import { withTimeout } from "../http/request-timeout.ts";
 import type { Request, Response } from "../http1/index.ts";
 import type { AdminAuthentication, SignInRejection } from "./authentication.ts";
 import { ADMIN_BASE_PATH, type AdminOperation } from "./contract/operation.ts";
-import { type AdminContext, type AdminHandlers, type AnyHandler, isAdminRejection, WithHeaders } from "./handler.ts";
+import {
+  type AdminContext,
+  type AdminHandlers,
+  type AnyHandler,
+  isAdminRejection,
+  WithHeaders,
+} from "./handler.ts";
 import { ADMIN_OPERATIONS, type AdminOperationId } from "./operations.ts";
 import { adminOpenApiJson } from "./openapi.ts";
 import { ADMIN_PATH_NOT_FOUND, FORBIDDEN_ORIGIN } from "./rejections.ts";

@@ -19,7 +19,10 @@ export interface AdminPages {
 }
 
 /** Renders the metrics in a format that the client accepts. */
-export type MetricsSource = (accept: string | null) => { readonly contentType: string; readonly body: string };
+export type MetricsSource = (accept: string | null) => {
+  readonly contentType: string;
+  readonly body: string;
+};
 
 export interface AdminAppOptions {
   readonly api: AdminApi;
@@ -34,7 +37,7 @@ export interface AdminAppOptions {
   readonly areMetricsPublic: boolean;
 }
 
-const SAFE_METHODS = ["GET", "HEAD"];
+const SAFE_METHODS = new Set(["GET", "HEAD"]);
 const ALLOWED = "GET, HEAD";
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
@@ -48,7 +51,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
         ? api.handle(request, requestId)
         : adminErrorResponse(FORBIDDEN_HOST);
     }
-    if (!SAFE_METHODS.includes(request.method)) {
+    if (!SAFE_METHODS.has(request.method)) {
       return adminErrorResponse(methodNotAllowed(request.method, ALLOWED), { Allow: ALLOWED });
     }
     // Probes reach the listener by whatever name their orchestrator gives it, and learn nothing.

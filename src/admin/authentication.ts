@@ -52,6 +52,9 @@ export class AdminAuthentication {
     // The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3).
     const pairs = headers.get("cookie")?.split(/[;,]/) ?? [];
     const start = `${this.options.cookieName}=`;
-    return pairs.map((pair) => pair.trim()).find((pair) => pair.startsWith(start))?.slice(start.length);
+    return pairs
+      .map((pair) => pair.trim())
+      .find((pair) => pair.startsWith(start))
+      ?.slice(start.length);
   }
 }

@@ -21,9 +21,7 @@ export class WithHeaders<T> {
 }
 
 type Result<Id extends AdminOperationId> =
-  | ResponseOf<Id>
-  | WithHeaders<ResponseOf<Id>>
-  | AdminRejectionOf<Id>;
+  ResponseOf<Id> | WithHeaders<ResponseOf<Id>> | AdminRejectionOf<Id>;
 
 export type AdminHandler<Id extends AdminOperationId> = (
   input: AdminInput<Id>,

@@ -5,7 +5,12 @@ import packageJson from "../../package.json" with { type: "json" };
 import { ADMIN_ERRORS, type AdminErrorCode } from "./contract/errors.ts";
 import * as history from "./contract/history-resources.ts";
 import * as keys from "./contract/key-resources.ts";
-import { ADMIN_BASE_PATH, type AdminOperation, COMMON_ADMIN_ERRORS, OPEN_ERRORS } from "./contract/operation.ts";
+import {
+  ADMIN_BASE_PATH,
+  type AdminOperation,
+  COMMON_ADMIN_ERRORS,
+  OPEN_ERRORS,
+} from "./contract/operation.ts";
 import * as resources from "./contract/resources.ts";
 import { ADMIN_OPERATIONS } from "./operations.ts";
 
@@ -38,7 +43,11 @@ export function adminOpenApiDocument(): JsonSchema {
     components: {
       schemas: SCHEMAS,
       securitySchemes: {
-        adminToken: { type: "http", scheme: "bearer", description: "The admin token; see `petstore admin-url`" },
+        adminToken: {
+          type: "http",
+          scheme: "bearer",
+          description: "The admin token; see `petstore admin-url`",
+        },
         session: {
           type: "apiKey",
           in: "cookie",
@@ -55,15 +64,29 @@ export function adminOpenApiJson(): string {
 }
 
 /** Schemas that have a name are references wherever they are used. */
-const { Key, KeyPage, NewKey, KeyUpdate, KeyRoll, KeySearch, CreatedKey, RolledKey, KeyUsage, Limits } = keys;
-const { NewSession, Session, Server, Settings, PetPage, PetUpdate, AdminOrder, OrderPage } = resources;
-const { AuditPage, KeyUsageHistory, UsageTotals, Overview } = history;
 const NAMED: Readonly<Record<string, Schema<unknown>>> = {
-  ...{ Key, KeyPage, NewKey, KeyUpdate, KeyRoll, KeySearch, CreatedKey, RolledKey, KeyUsage, Limits },
-  ...{ Plan: keys.Plan, Access: keys.Access, KeyState: keys.KeyState },
-  ...{ NewSession, Session, Server, Settings, Overview, AuditPage, KeyUsageHistory, UsageTotals },
-  ...{ Pet, PetStatus, PetPage, PetUpdate, Order: AdminOrder, OrderStatus, OrderPage, OrderUpdate },
+  ...schemasIn(keys),
+  ...schemasIn(resources),
+  ...schemasIn(history),
+  Pet,
+  PetStatus,
+  OrderStatus,
+  OrderUpdate,
 };
+
+/** The exports whose names begin with a capital letter. */
+function schemasIn(module: Readonly<Record<string, unknown>>): Record<string, Schema<unknown>> {
+  const schemas: Record<string, Schema<unknown>> = {};
+  for (const [name, value] of Object.entries(module)) {
+    if (/^[A-Z][a-z]/.test(name) && isSchema(value)) schemas[name] = value;
+  }
+  return schemas;
+}
+
+function isSchema(value: unknown): value is Schema<unknown> {
+  return typeof value === "object" && value !== null && "json" in value && "read" in value;
+}
+
 const NAMES = new Map<unknown, string>(Object.entries(NAMED).map(([name, schema]) => [schema.json, name]));
 
 /** The schema with references to those inside it that have a name. */
@@ -152,7 +175,9 @@ function errorResponses({ errors, needsNoToken }: AdminOperation): JsonSchema {
   return Object.fromEntries([...byStatus].map(([status, group]) => [status, errorResponse(status, group)]));
 }
 
-const RETRY_AFTER = { "Retry-After": { description: "Seconds to wait", schema: { type: "integer", minimum: 1 } } };
+const RETRY_AFTER = {
+  "Retry-After": { description: "Seconds to wait", schema: { type: "integer", minimum: 1 } },
+};
 
 function errorResponse(status: number, codes: readonly AdminErrorCode[]): JsonSchema {
   const restriction = { properties: { code: { enum: codes }, status: { const: status } } };

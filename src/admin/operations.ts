@@ -19,7 +19,9 @@ export type QueryOf<Id extends AdminOperationId> = Operations[Id] extends { quer
   ? { readonly [K in keyof Q]?: Infer<Q[K]> }
   : undefined;
 /** The body of a request. */
-export type BodyOf<Id extends AdminOperationId> = Operations[Id] extends { body: infer B } ? Infer<B> : undefined;
+export type BodyOf<Id extends AdminOperationId> = Operations[Id] extends { body: infer B }
+  ? Infer<B>
+  : undefined;
 /** The body of a success; undefined for 204. */
 export type ResponseOf<Id extends AdminOperationId> = Operations[Id]["success"] extends { body: infer B }
   ? Infer<B>

@@ -17,8 +17,8 @@ export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: read
 }
 
 /** What browsers send for a page of this origin, and for an address that a user typed. */
-const OWN_SITES = ["same-origin", "none"];
-const SAFE_METHODS = ["GET", "HEAD"];
+const OWN_SITES = new Set(["same-origin", "none"]);
+const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
 /**
  * Whether a request can come from a page of another origin. Cookies do not tell ports apart, so pages on other ports of
@@ -26,11 +26,11 @@ const SAFE_METHODS = ["GET", "HEAD"];
  */
 export function isFromOtherOrigin({ method, headers }: Checked): boolean {
   const site = headers.get("sec-fetch-site");
-  if (site !== null && !OWN_SITES.includes(site)) return true;
+  if (site !== null && !OWN_SITES.has(site)) return true;
   const origin = headers.get("origin");
   if (origin !== null) return hostOf(origin) !== headers.get("host")?.toLowerCase();
   const usesCookie = headers.get("cookie") !== null && headers.get("authorization") === null;
-  return usesCookie && site === null && !SAFE_METHODS.includes(method);
+  return usesCookie && site === null && !SAFE_METHODS.has(method);
 }
 
 /** A proxy that terminates TLS changes the scheme, not the host. `null` is the origin of a sandboxed page. */

@@ -33,7 +33,11 @@ export function adminJsonText(body: string): Response {
   return { status: 200, headerLines: JSON_TYPE + API_LINES, body };
 }
 
-export function adminTextResponse(status: Status, body: string, contentType = "text/plain; charset=utf-8"): Response {
+export function adminTextResponse(
+  status: Status,
+  body: string,
+  contentType = "text/plain; charset=utf-8",
+): Response {
   return { status, headerLines: headerLine("Content-Type", contentType) + API_LINES, body };
 }
 

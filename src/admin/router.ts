@@ -26,7 +26,10 @@ export class AdminRouter {
   readonly #templates: Template[] = [];
 
   constructor() {
-    const operations = Object.entries<AdminOperation>(ADMIN_OPERATIONS) as [AdminOperationId, AdminOperation][];
+    const operations = Object.entries<AdminOperation>(ADMIN_OPERATIONS) as [
+      AdminOperationId,
+      AdminOperation,
+    ][];
     for (const [path, group] of Map.groupBy(operations, ([, operation]) => operation.path)) {
       const route = routeOf(group);
       const [before = "", after] = (ADMIN_BASE_PATH + path).split(/\{\w+\}/);

@@ -19,11 +19,14 @@ export const adminUrl = defineCommand({
     const storage = storageOf(values);
     const url = savedUrl(storage);
     if (url === undefined) return notRunning(storage);
-    if (!(await responds(url))) return new Failure(`no server responds at ${url}; start it with petstore serve`);
+    if (!(await responds(url)))
+      return new Failure(`no server responds at ${url}; start it with petstore serve`);
     const token = values["admin-token"] ?? savedToken(storage);
     if (token instanceof UsageError) return token;
     if (token === undefined) {
-      return new Failure("the server has its admin token from a variable or a file; set --admin-token-file here too");
+      return new Failure(
+        "the server has its admin token from a variable or a file; set --admin-token-file here too",
+      );
     }
     await print(`${url}/?token=${encodeURIComponent(token)}\n`);
     return undefined;

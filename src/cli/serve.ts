@@ -100,7 +100,11 @@ async function printStart(
   return undefined;
 }
 
-function startMessage(config: Config, { url, admin }: Served, { isTerminal }: Pick<Context, "isTerminal">): string {
+function startMessage(
+  config: Config,
+  { url, admin }: Served,
+  { isTerminal }: Pick<Context, "isTerminal">,
+): string {
   const origin = url.slice(0, -BASE_PATH.length);
   const { data, rateLimits } = describeStorage(config);
   const rows = [

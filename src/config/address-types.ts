@@ -37,11 +37,14 @@ export const listenAddress: ValueType<ListenAddress | "off"> = {
     const address = { host: host.parse(hostText), port: port.parse(portText) };
     return isComplete(address) ? address : undefined;
   },
-  format: (value) => (value === "off" ? value : `${isIPv6(value.host) ? `[${value.host}]` : value.host}:${value.port}`),
+  format: (value) =>
+    value === "off" ? value : `${isIPv6(value.host) ? `[${value.host}]` : value.host}:${value.port}`,
   hint: (text) => (port.parse(text) === undefined ? undefined : `127.0.0.1:${text}`),
 };
 
-function isComplete(address: { [F in keyof ListenAddress]: ListenAddress[F] | undefined }): address is ListenAddress {
+function isComplete(address: {
+  [F in keyof ListenAddress]: ListenAddress[F] | undefined;
+}): address is ListenAddress {
   return address.host !== undefined && address.port !== undefined;
 }
 

@@ -105,7 +105,9 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   };
 }
 
-function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment }): Pick<Config, "admin"> {
+function adminOf(
+  values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment },
+): Pick<Config, "admin"> {
   const address = values["admin-address"];
   if (address === "off") return {};
   const token = values["admin-token"];

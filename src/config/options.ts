@@ -13,7 +13,6 @@ import { choice, directory, duration, file, integer, limitPair, list } from "./v
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 /** Both environments run on one machine side by side. */
 export const DEFAULT_PORT: Readonly<Record<Environment, number>> = { production: 8080, staging: 8081 };

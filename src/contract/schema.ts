@@ -125,10 +125,17 @@ export function quantity(json: JsonSchema = {}): Schema<number> {
 }
 
 export function nullable<T>(schema: Schema<T>, json: JsonSchema = {}): Schema<T | null> {
+  const expected = `${schema.expected}, or null`;
   return {
     json: { anyOf: [schema.json, { type: "null" }], ...json },
-    expected: `${schema.expected}, or null`,
-    read: (value) => (value === null ? null : schema.read(value)),
+    expected,
+    read(value) {
+      if (value === null) return null;
+      const result = schema.read(value);
+      // A problem of an inner value stays as it is.
+      const isOther = result instanceof Invalid && result.problems[0] === `must be ${schema.expected}`;
+      return isOther ? invalid(expected) : result;
+    },
   };
 }
 
@@ -172,9 +179,12 @@ export function nested<T>(schema: ObjectSchema<T>): Schema<T> {
     json: schema.json,
     expected: schema.expected,
     read(value) {
-      if (typeof value !== "object" || value === null || Array.isArray(value)) return invalid(schema.expected);
+      if (typeof value !== "object" || value === null || Array.isArray(value))
+        return invalid(schema.expected);
       const result = schema.read(value);
-      return result instanceof Invalid ? new Invalid(result.problems.map((problem) => `.${problem}`)) : result;
+      return result instanceof Invalid
+        ? new Invalid(result.problems.map((problem) => `.${problem}`))
+        : result;
     },
   };
 }

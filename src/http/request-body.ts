@@ -65,10 +65,7 @@ function parseBody(request: Request, bytes: Uint8Array, names: readonly string[]
 type TextRejection = Rejection<"invalid_body" | "unsupported_media_type" | "invalid_json">;
 
 /** The text of a body that is meant to be JSON; it is not parsed. */
-export function jsonTextOf(
-  { headers }: Pick<Request, "headers">,
-  bytes: Uint8Array,
-): string | TextRejection {
+export function jsonTextOf({ headers }: Pick<Request, "headers">, bytes: Uint8Array): string | TextRejection {
   if (bytes.length === 0) return BODY_REQUIRED;
   if (!isJsonType(headers.get("content-type") ?? "")) return UNSUPPORTED_MEDIA_TYPE;
   return decode(bytes) ?? INVALID_ENCODING;

@@ -14,7 +14,8 @@ ajv.addSchema(closed(DOCUMENT), "admin");
 /** Clients must ignore unknown fields; the service must not send any. */
 function closed(node: unknown): Json {
   return JSON.parse(JSON.stringify(node), (_key, value: unknown) => {
-    const isObject = typeof value === "object" && value !== null && "properties" in value && "required" in value;
+    const isObject =
+      typeof value === "object" && value !== null && "properties" in value && "required" in value;
     return isObject ? { additionalProperties: false, ...value } : value;
   });
 }
@@ -46,7 +47,9 @@ export function expectAdminConforms(
   const validate = validatorOf(id, status);
   if (validate === undefined) return expect(text).toBe("");
   const isValid = validate(JSON.parse(text));
-  expect(isValid ? [] : [ajv.errorsText(validate.errors)], `${id} ${status}: ${text.slice(0, 300)}`).toEqual([]);
+  expect(isValid ? [] : [ajv.errorsText(validate.errors)], `${id} ${status}: ${text.slice(0, 300)}`).toEqual(
+    [],
+  );
 }
 
 /** The operation of a method and a path. */

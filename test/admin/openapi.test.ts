@@ -17,7 +17,9 @@ describe("the OpenAPI document of the admin API", () => {
   test("passes the recommended lint without an error or a warning", async () => {
     const config = await createConfig({ extends: ["recommended"] });
     const problems = await lintFromString({ source: text, config });
-    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual(
+      [],
+    );
   });
 
   test("the lint finds problems: an operation without a summary", async () => {
@@ -40,9 +42,13 @@ describe("the OpenAPI document of the admin API", () => {
     const common = operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS;
     const codes = [...operation.errors, ...common];
     const statuses = [operation.success.status, ...codes.map((code) => ADMIN_ERRORS[code].status)];
-    expect(Object.keys(node?.["responses"] ?? {}).toSorted()).toEqual([...new Set(statuses.map(String))].toSorted());
+    expect(Object.keys(node?.["responses"] ?? {}).toSorted()).toEqual(
+      [...new Set(statuses.map(String))].toSorted(),
+    );
     for (const code of codes) {
-      expect(String(node?.["responses"]?.[String(ADMIN_ERRORS[code].status)]?.["description"])).toContain(code);
+      expect(String(node?.["responses"]?.[String(ADMIN_ERRORS[code].status)]?.["description"])).toContain(
+        code,
+      );
     }
   });
 

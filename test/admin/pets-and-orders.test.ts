@@ -39,7 +39,11 @@ describe("pets", () => {
     expect(await publicPage()).toMatchObject([{ name: "Max" }, { name: "Tom" }]);
     const { items } = await service.ok({ path: "/api/audit?target=pet:1" });
     expect(items).toMatchObject([
-      { action: "pet.updated", before: { name: "Rex", status: "available" }, after: { name: "Max", status: null } },
+      {
+        action: "pet.updated",
+        before: { name: "Rex", status: "available" },
+        after: { name: "Max", status: null },
+      },
     ]);
   });
 

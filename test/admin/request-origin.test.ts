@@ -15,22 +15,32 @@ function headersOf(fields: Readonly<Record<string, string>>): HeaderFields {
 const OWN = { Host: "127.0.0.1:8090" };
 
 describe("the host", () => {
-  test.each(["127.0.0.1:8090", "127.0.0.1", "[::1]:8090", "[::1]", "localhost:8090", "LocalHost", "10.1.2.3:1"])(
-    "%s is an own one",
-    (Host) => {
-      expect(isOwnHost({ headers: headersOf({ Host }) }, [])).toBeTrue();
-    },
-  );
+  test.each([
+    "127.0.0.1:8090",
+    "127.0.0.1",
+    "[::1]:8090",
+    "[::1]",
+    "localhost:8090",
+    "LocalHost",
+    "10.1.2.3:1",
+  ])("%s is an own one", (Host) => {
+    expect(isOwnHost({ headers: headersOf({ Host }) }, [])).toBeTrue();
+  });
 
-  test.each(["evil.example", "evil.example:8090", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.1x"])(
-    "%s is not: a name can be pointed to this address",
-    (Host) => {
-      expect(isOwnHost({ headers: headersOf({ Host }) }, ["admin.example.com"])).toBeFalse();
-    },
-  );
+  test.each([
+    "evil.example",
+    "evil.example:8090",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "127.0.0.1x",
+  ])("%s is not: a name can be pointed to this address", (Host) => {
+    expect(isOwnHost({ headers: headersOf({ Host }) }, ["admin.example.com"])).toBeFalse();
+  });
 
   test("a name that the server was given is an own one, in any case", () => {
-    expect(isOwnHost({ headers: headersOf({ Host: "Admin.Example.com:443" }) }, ["admin.example.com"])).toBeTrue();
+    expect(
+      isOwnHost({ headers: headersOf({ Host: "Admin.Example.com:443" }) }, ["admin.example.com"]),
+    ).toBeTrue();
   });
 
   test("a request without Host is not from a browser", () => {
@@ -44,7 +54,9 @@ describe("the origin", () => {
 
   test("a page of this origin may read and write", () => {
     const own = { Origin: "http://127.0.0.1:8090", "Sec-Fetch-Site": "same-origin", Cookie: "a=b" };
-    expect(["GET", "POST", "PATCH", "DELETE"].map((method) => isOther(method, own))).toEqual(Array(4).fill(false));
+    expect(["GET", "POST", "PATCH", "DELETE"].map((method) => isOther(method, own))).toEqual(
+      Array(4).fill(false),
+    );
     expect(isOther("GET", { "Sec-Fetch-Site": "same-origin", Cookie: "a=b" })).toBeFalse();
   });
 

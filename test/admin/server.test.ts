@@ -34,7 +34,9 @@ test("/readyz is 503 while the server drains, and /livez stays 200", async () =>
   const stopped = draining.stop();
   const ready = await draining.admin({ path: "/readyz", token: null });
   expect(ready.status).toBe(503);
-  expect(ready.text).toBe("[+]database ok\n[+]migrations ok\n[+]rate-limiter ok\n[-]draining failed\nnot ready\n");
+  expect(ready.text).toBe(
+    "[+]database ok\n[+]migrations ok\n[+]rate-limiter ok\n[-]draining failed\nnot ready\n",
+  );
   expect((await draining.admin({ path: "/livez", token: null })).status).toBe(200);
   expect(await draining.ok({ path: "/api/server" })).toMatchObject({ draining: true });
   await stopped;

@@ -51,15 +51,25 @@ test("each server tells its own engines, and is ready", async () => {
 });
 
 test("what one server does shows on the other: keys, usage in the windows, revocation", async () => {
-  const { key, secret } = await admin(0, "POST", "/api/keys", { name: "shared", plan: "free", labels: ["x"] });
+  const { key, secret } = await admin(0, "POST", "/api/keys", {
+    name: "shared",
+    plan: "free",
+    labels: ["x"],
+  });
   expect([await list(0, secret), await list(1, secret), await list(1, secret)]).toEqual([200, 200, 200]);
   const shown = await admin(1, "GET", `/api/keys/${key.id}`);
-  expect(shown).toMatchObject({ name: "shared", usage: { minute: { used: 3, limit: 60 }, day: { used: 3 } } });
+  expect(shown).toMatchObject({
+    name: "shared",
+    usage: { minute: { used: 3, limit: 60 }, day: { used: 3 } },
+  });
   const { items } = await admin(1, "GET", "/api/keys?search=shared&sort=name");
   expect(items).toMatchObject([{ id: key.id, usage: { minute: { used: 3 } } }]);
 
   await admin(0, "PATCH", `/api/keys/${key.id}`, { plan: "pro" });
-  expect(await admin(1, "GET", `/api/keys/${key.id}`)).toMatchObject({ plan: "pro", limits: { perMinute: 300 } });
+  expect(await admin(1, "GET", `/api/keys/${key.id}`)).toMatchObject({
+    plan: "pro",
+    limits: { perMinute: 300 },
+  });
 
   await admin(0, "POST", `/api/keys/${key.id}/revoke`);
   expect(await list(0, secret)).toBe(401);

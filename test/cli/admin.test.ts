@@ -74,7 +74,11 @@ describe("the admin token", () => {
     const setting = (name: string) => items.find((item: { name: string }) => item.name === name);
     expect(setting("admin-token")).toMatchObject({ value: "…", source: "variable" });
     expect(setting("data")).toMatchObject({ value: data, source: "flag", default: "./data" });
-    expect(setting("ban-length")).toMatchObject({ value: "5m", source: "default", variable: "PETSTORE_BAN_LENGTH" });
+    expect(setting("ban-length")).toMatchObject({
+      value: "5m",
+      source: "default",
+      variable: "PETSTORE_BAN_LENGTH",
+    });
     expect(await server.stop("SIGTERM")).toBe(0);
     expect((await server.log()).join("\n")).not.toContain(TOKEN);
   });
@@ -87,7 +91,9 @@ describe("the admin token", () => {
     const server = await serve(temporaryDirectory(), ...ANY_PORT, "--env-file", join(folder, "env"));
     expect(await status(server, TOKEN)).toBe(200);
     const { items } = Object(await (await get(server, "/api/settings", TOKEN)).json());
-    expect(items).toContainEqual(expect.objectContaining({ name: "admin-token", value: "…", source: "env file" }));
+    expect(items).toContainEqual(
+      expect.objectContaining({ name: "admin-token", value: "…", source: "env file" }),
+    );
     writeFileSync(`${file}.new`, "the-next-token-of-the-operators\n");
     renameSync(`${file}.new`, file);
     expect(await untilStatus(server, "the-next-token-of-the-operators", 200)).toBeLessThan(1_000);
@@ -127,7 +133,14 @@ describe("admin-token roll", () => {
   });
 
   test("a token of a variable is replaced there", async () => {
-    const { code, err } = await petstore("admin-token", "roll", "--admin-token", TOKEN, "--data", temporaryDirectory());
+    const { code, err } = await petstore(
+      "admin-token",
+      "roll",
+      "--admin-token",
+      TOKEN,
+      "--data",
+      temporaryDirectory(),
+    );
     expect({ code, err }).toEqual({
       code: 1,
       err: "petstore: the admin token is set by --admin-token; replace it there, and a server that reads it from a file takes it within a second\n",
@@ -167,7 +180,15 @@ describe("--admin-address", () => {
     const data = temporaryDirectory();
     const server = await serve(data, ...ANY_PORT);
     const { host, port } = new URL(server.adminUrl);
-    const taken = await petstore("serve", "--port", "0", "--data", temporaryDirectory(), "--admin-address", host);
+    const taken = await petstore(
+      "serve",
+      "--port",
+      "0",
+      "--data",
+      temporaryDirectory(),
+      "--admin-address",
+      host,
+    );
     expect(taken).toEqual({
       code: 1,
       out: "",

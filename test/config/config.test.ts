@@ -155,10 +155,14 @@ describe("storage", () => {
       "/srv/pets/production-limits.db",
       "/srv/pets/production.lock",
       "/srv/pets/production-first-key",
+      "/srv/pets/production-admin-token",
+      "/srv/pets/production-admin-url",
       "/srv/pets/staging.db",
       "/srv/pets/staging-limits.db",
       "/srv/pets/staging.lock",
       "/srv/pets/staging-first-key",
+      "/srv/pets/staging-admin-token",
+      "/srv/pets/staging-admin-url",
     ]);
   });
 

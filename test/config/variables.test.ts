@@ -96,7 +96,7 @@ describe("variables that are not settings", () => {
       PETSTORE_TEST_POSTGRES_URL: "postgres://h",
       PETSTORES_X: "1",
     };
-    expect(check({}, variables)).toEqual({ variables, warnings: [] });
+    expect(check({}, variables)).toEqual({ variables, envFileVariables: new Set(), warnings: [] });
   });
 
   test("an empty one counts as not set", () => {
@@ -116,12 +116,13 @@ describe("variables that are not settings", () => {
       PETSTORE_DB_SERVICE_HOST: "10.0.0.2",
       PETSTORE_DB_PORT_5432_TCP: "tcp://10.0.0.2:5432",
     };
-    expect(check({}, links)).toEqual({ variables: {}, warnings: [] });
+    expect(check({}, links)).toEqual({ variables: {}, envFileVariables: new Set(), warnings: [] });
   });
 
   test("a PETSTORE_PORT that Kubernetes set is ignored with a warning", () => {
     expect(check({}, { PETSTORE_PORT: "tcp://10.0.0.1:80" })).toEqual({
       variables: {},
+      envFileVariables: new Set(),
       warnings: [
         "PETSTORE_PORT is ignored: Kubernetes sets it for a service named petstore; set enableServiceLinks: false, or use --port",
       ],

@@ -51,7 +51,11 @@ test("quantity: zero or more", () => {
 });
 
 test("line: one line that is not blank, counted in code points", () => {
-  expectRead(line(3), ["a", "a b", "🐕🐕🐕"], ["", "  ", "a\nb", "a\tb", "abcd", "🐕🐕🐕🐕", "a\u2028b", 5, null]);
+  expectRead(
+    line(3),
+    ["a", "a b", "🐕🐕🐕"],
+    ["", "  ", "a\nb", "a\tb", "abcd", "🐕🐕🐕🐕", "a\u2028b", 5, null],
+  );
   expect(line(3).read("\ud800")).toBeInstanceOf(Invalid);
 });
 
@@ -59,13 +63,22 @@ test("dateTime: RFC 3339 with an offset, on the calendar", () => {
   expectRead(
     dateTime(),
     ["2026-11-15T09:30:00Z", "2026-11-15T09:30:00.123Z", "2026-11-15T09:30:00+01:00", "2028-02-29T00:00:00Z"],
-    ["2026-11-15", "2026-11-15T09:30:00", "15.11.2026", "2026-02-30T00:00:00Z", "2026-11-15T25:00:00Z", 0, null, ""],
+    [
+      "2026-11-15",
+      "2026-11-15T09:30:00",
+      "15.11.2026",
+      "2026-02-30T00:00:00Z",
+      "2026-11-15T25:00:00Z",
+      0,
+      null,
+      "",
+    ],
   );
 });
 
 test("nullable: null too", () => {
   expectRead(nullable(oneOf(["a", "b"])), ["a", null], ["c", 5, undefined]);
-  expect(problemsOf(nullable(boolean()), 5)).toEqual(["must be true or false"]);
+  expect(problemsOf(nullable(boolean()), 5)).toEqual(["must be true or false, or null"]);
 });
 
 describe("array", () => {

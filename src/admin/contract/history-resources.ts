@@ -12,7 +12,13 @@ import {
   quantity,
   type Schema,
 } from "../../contract/schema.ts";
-import { ACTOR_KINDS, AUDIT_ACTIONS, AUDIT_TARGET_KINDS, type AuditedValues, type AuditTarget } from "../../domain/audit.ts";
+import {
+  ACTOR_KINDS,
+  AUDIT_ACTIONS,
+  AUDIT_TARGET_KINDS,
+  type AuditedValues,
+  type AuditTarget,
+} from "../../domain/audit.ts";
 import { type CountedOperation, OPERATION_IDS, USAGE_INTERVALS } from "../../domain/usage-history.ts";
 import { count, keyId, KeyState, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
@@ -66,7 +72,11 @@ const AuditEntry = object({
     ),
     action: Action,
     target: nullable(
-      nested(object({ required: { kind: oneOf(AUDIT_TARGET_KINDS), id: int64({ description: "Its identifier" }) } })),
+      nested(
+        object({
+          required: { kind: oneOf(AUDIT_TARGET_KINDS), id: int64({ description: "Its identifier" }) },
+        }),
+      ),
     ),
     before: nullable(auditedValues("The earlier values of the fields that changed")),
     after: nullable(auditedValues("The new values of the fields that changed")),
@@ -177,7 +187,9 @@ export const Overview = object({
         },
       }),
     ),
-    bannedKeys: nullable(count("API keys that are banned now"), { description: "Null while it cannot be read" }),
+    bannedKeys: nullable(count("API keys that are banned now"), {
+      description: "Null while it cannot be read",
+    }),
     topKeys: array(nested(TopKey), {
       json: { description: "By requests in the last 24 hours on all servers, most used first" },
     }),

@@ -1,7 +1,15 @@
 import { dateTime, line, oneOf, queryInteger } from "../../contract/schema.ts";
 import { KEY_LABEL, KEY_OWNER } from "../../domain/key-fields.ts";
 import { type AdminOperation, BODY_ERRORS, cursor, limit, ok, since, until } from "./operation.ts";
-import { Action, ActorKind, AuditPage, Interval, KeyUsageHistory, target, UsageTotals } from "./history-resources.ts";
+import {
+  Action,
+  ActorKind,
+  AuditPage,
+  Interval,
+  KeyUsageHistory,
+  target,
+  UsageTotals,
+} from "./history-resources.ts";
 import {
   Access,
   CreatedKey,
@@ -16,7 +24,11 @@ import {
   RolledKey,
 } from "./key-resources.ts";
 
-const KEY_ID = { name: "keyId", notFound: "key_not_found", description: "Identifier of the API key" } as const;
+const KEY_ID = {
+  name: "keyId",
+  notFound: "key_not_found",
+  description: "Identifier of the API key",
+} as const;
 
 export const KEY_SORTS = ["id", "name", "plan", "createdAt", "lastUsedAt", "usedToday"] as const;
 
@@ -31,14 +43,17 @@ export const KEY_OPERATIONS = {
       "Lists the keys that match every filter. Keys that were never used come last when they are sorted by `lastUsedAt`.",
     query: {
       search: line(200, {
-        description: "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
+        description:
+          "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
       }),
       plan: Plan,
       state: KeyState,
       access: Access,
       label: line(KEY_LABEL.maxLength, { description: "A label of the key" }),
       owner: line(KEY_OWNER.maxLength, { description: "The owner of the key" }),
-      unusedSince: dateTime({ description: "Only keys that were not used since; a key without any use counts from its creation" }),
+      unusedSince: dateTime({
+        description: "Only keys that were not used since; a key without any use counts from its creation",
+      }),
       sort: oneOf(KEY_SORTS, { default: "id", description: "What to sort by" }),
       order: oneOf(["asc", "desc"], { default: "asc", description: "Ascending or descending" }),
       limit,

@@ -1,4 +1,14 @@
-import { array, dateTime, integer, line, nested, nullable, object, oneOf, text } from "../../contract/schema.ts";
+import {
+  array,
+  dateTime,
+  integer,
+  line,
+  nested,
+  nullable,
+  object,
+  oneOf,
+  text,
+} from "../../contract/schema.ts";
 import type { Infer } from "../../contract/schema.ts";
 import { ACCESS_LEVELS } from "../../domain/api-keys.ts";
 import { KEY_LABEL, KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
@@ -11,7 +21,8 @@ export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60;
 const MAX_REQUEST_LIMIT = 1_000_000_000;
 
 export const count = (description: string) => integer({ min: 0, max: Number.MAX_SAFE_INTEGER, description });
-export const time = (description: string) => dateTime({ description, examples: ["2026-11-15T09:30:00.000Z"] });
+export const time = (description: string) =>
+  dateTime({ description, examples: ["2026-11-15T09:30:00.000Z"] });
 
 export const nextCursor = nullable(line(40, { description: "`cursor` of the next page" }), {
   description: "Null on the last page",
@@ -61,7 +72,9 @@ const SecretInfo = object({
       }),
     ),
     createdAt: nullable(time("When the secret was made; null for a secret of an earlier release")),
-    validUntil: nullable(time("When the secret stops working because the key was rolled; null for the newest")),
+    validUntil: nullable(
+      time("When the secret stops working because the key was rolled; null for the newest"),
+    ),
   },
   json: { description: "A secret that works" },
 });
@@ -90,7 +103,9 @@ export const Key = object({
     limits: nested(Limits),
     access: Access,
     state: KeyState,
-    secrets: array(nested(SecretInfo), { json: { description: "Those that work, newest first: more than one during the overlap after a roll" } }),
+    secrets: array(nested(SecretInfo), {
+      json: { description: "Those that work, newest first: more than one during the overlap after a roll" },
+    }),
     usage: nullable(nested(KeyUsage), { description: "Null while it cannot be read" }),
     strikes: nullable(count("Strikes towards a ban; null while they cannot be read")),
     bannedUntil: nullable(time("When the ban ends; null if the key is not banned")),

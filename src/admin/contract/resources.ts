@@ -31,9 +31,9 @@ export const Session = object({
 });
 export type Session = Infer<typeof Session>;
 
-const state = oneOf(["available", "unavailable"], { description: "Whether it responds now" });
-const latencyMs = nullable(quantity({ description: "Time that the last check took" }), {
-  description: "Null if it is unavailable, or in the server process",
+const state = oneOf(["available", "unavailable"], { description: "Whether it can be used now" });
+const latencyMs = nullable(quantity({ description: "Time of the last request to it" }), {
+  description: "Null if it is unavailable, or had no request yet",
 });
 
 export const Server = object({
@@ -46,7 +46,10 @@ export const Server = object({
     instance: nested(
       object({
         required: {
-          address: line(300, { description: "Where the server listens for clients", examples: ["127.0.0.1:8080"] }),
+          address: line(300, {
+            description: "Where the server listens for clients",
+            examples: ["127.0.0.1:8080"],
+          }),
           pid: integer({ min: 1, max: 2 ** 31, description: "Process ID" }),
         },
       }),
@@ -75,7 +78,9 @@ const Setting = object({
 export type Setting = Infer<typeof Setting>;
 
 export const Settings = object({
-  required: { items: array(nested(Setting), { json: { description: "In the order of `petstore serve --help`" } }) },
+  required: {
+    items: array(nested(Setting), { json: { description: "In the order of `petstore serve --help`" } }),
+  },
   json: { description: "The settings of the server that responds" },
 });
 export type Settings = Infer<typeof Settings>;

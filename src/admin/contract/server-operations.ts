@@ -40,7 +40,7 @@ export const SERVER_OPERATIONS = {
     path: "/server",
     tag: "Server",
     summary: "Show the server and what it depends on",
-    description: "Describes the server that responds, and checks its database and its rate limiter.",
+    description: "Describes the server that responds, and the state of its database and its rate limiter.",
     success: ok("The server", Server),
     errors: [],
   },

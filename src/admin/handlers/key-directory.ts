@@ -76,7 +76,8 @@ export class KeyDirectory {
     const compare = await this.#comparison(sort);
     const ordered = matching.toSorted(isDescending ? (a, b) => compare(b, a) : compare);
     const last = after === undefined ? undefined : all.find(({ id }) => id === after);
-    const start = last === undefined ? 0 : firstAfter(ordered, last, isDescending ? reverse(compare) : compare);
+    const start =
+      last === undefined ? 0 : firstAfter(ordered, last, isDescending ? reverse(compare) : compare);
     const page = ordered.slice(start, start + limit);
     return {
       items: await this.views(page),
@@ -88,7 +89,9 @@ export class KeyDirectory {
   /** Those whose bans end first come first. */
   async banned(limit: number): Promise<KeyList> {
     const all = await this.#options.keys.listKeys();
-    const views = await this.views(await this.#filter(all, { state: "banned" }));
+    const usage = await this.#usageOfBanned(all);
+    const bannedUntil = (id: number) => ("reason" in usage ? NEVER : (usage.get(id)?.bannedUntil ?? NEVER));
+    const views = await this.views(all.filter(({ id }) => bannedUntil(id) !== NEVER));
     const banned = views
       .filter(({ state }) => state === "banned")
       .toSorted((a, b) => (a.bannedUntil ?? "").localeCompare(b.bannedUntil ?? "") || a.id - b.id);

@@ -3,6 +3,7 @@ import { formatTime } from "../../contract/formatting.ts";
 import type { Identifier } from "../../contract/json.ts";
 import type { ApiKey, Environment } from "../../domain/api-keys.ts";
 import type { Actor } from "../../domain/audit.ts";
+import type { KeyFilter } from "../../domain/key-filter.ts";
 import {
   isKeyFailure,
   type KeyEdit,
@@ -15,7 +16,7 @@ import type { AdminRejection } from "../contract/errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../contract/key-resources.ts";
 import { ADMIN_PAGE_LIMIT } from "../contract/operation.ts";
 import type { HandlersOf } from "../handler.ts";
-import type { KeyUpdate } from "../operations.ts";
+import type { KeyUpdate, QueryOf } from "../operations.ts";
 import { keyNotFound, nothingToChange, sentence } from "../rejections.ts";
 import type { KeyDirectory, KeyList } from "./key-directory.ts";
 
@@ -43,9 +44,9 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
 
   return {
     async listKeys({ query }) {
-      const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor, unusedSince, ...filter } = query;
+      const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor } = query;
       const list = await directory.list({
-        filter: { ...filter, unusedSince: unusedSince === undefined ? undefined : Date.parse(unusedSince) },
+        filter: filterOf(query),
         sort,
         isDescending: order === "desc",
         after: cursor === undefined ? undefined : Number(cursor),
@@ -110,7 +111,9 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
       if (key === undefined) return keyNotFound(id);
       const unbanned = await managementBy(actor).unban(key.id);
       if (!isKeyFailure(unbanned)) return directory.view(unbanned);
-      return unbanned.code === "key_not_found" ? keyNotFound(id) : sentence("key_not_active", unbanned.message);
+      return unbanned.code === "key_not_found"
+        ? keyNotFound(id)
+        : sentence("key_not_active", unbanned.message);
     },
   };
 
@@ -124,6 +127,19 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
     await applyKeyChanges();
     return directory.view(result);
   }
+}
+
+function filterOf(query: QueryOf<"listKeys">): KeyFilter {
+  const { plan, state, access, owner, label, unusedSince, search } = query;
+  return {
+    plan,
+    state,
+    access,
+    owner,
+    labels: label === undefined ? undefined : [label],
+    unusedSince: unusedSince === undefined ? undefined : Date.parse(unusedSince),
+    search,
+  };
 }
 
 function pageOf({ items, total, hasMore }: KeyList) {

@@ -13,15 +13,13 @@ export interface StoreHandlerOptions {
 }
 
 type StoreOperation =
-  | "listPets"
-  | "getPet"
-  | "updatePet"
-  | "deletePet"
-  | "listOrders"
-  | "getOrder"
-  | "updateOrder";
+  "listPets" | "getPet" | "updatePet" | "deletePet" | "listOrders" | "getOrder" | "updateOrder";
 
-export function petAndOrderHandlers({ store, operators, clock }: StoreHandlerOptions): HandlersOf<StoreOperation> {
+export function petAndOrderHandlers({
+  store,
+  operators,
+  clock,
+}: StoreHandlerOptions): HandlersOf<StoreOperation> {
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
