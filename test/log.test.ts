@@ -4,7 +4,9 @@ import { createLog, type LogOptions } from "../src/log.ts";
 
 function logged(error: unknown, options: LogOptions = {}): string {
   let line = "";
-  createLog({ format: "json", ...options, write: (text) => (line = text) }).event("connection.failed", { error });
+  createLog({ format: "json", ...options, write: (text) => (line = text) }).event("connection.failed", {
+    error,
+  });
   return line;
 }
 
@@ -47,11 +49,14 @@ describe("a JSON line", () => {
     const circular: Record<string, unknown> = {};
     circular["self"] = circular;
     expect(logged(circular)).toContain("(seen above)");
-    expect(parsed(hostileError())).toMatchObject({ event: "connection.failed", unprintable: "Error: hostile" });
+    expect(parsed(hostileError())).toMatchObject({
+      event: "connection.failed",
+      unprintable: "Error: hostile",
+    });
   });
 
   test("has at most 17,000 characters, and is still JSON", () => {
-    const line = logged("\"".repeat(1_000_000));
+    const line = logged('"'.repeat(1_000_000));
     expect(line.length).toBeLessThan(17_000);
     expect(JSON.parse(line)).toMatchObject({ event: "connection.failed", cut: expect.any(String) });
   });
@@ -126,7 +131,9 @@ describe("the events", () => {
 
   test("no field of an event replaces one that every line has", () => {
     const fields = events.flatMap(([, event]) => event.fields ?? []);
-    expect(fields.filter((field) => ["time", "level", "event", "message", "cut"].includes(field))).toEqual([]);
+    expect(fields.filter((field) => ["time", "level", "event", "message", "cut"].includes(field))).toEqual(
+      [],
+    );
   });
 });
 

@@ -43,7 +43,9 @@ const NEEDS_ESCAPE = /["\\]/;
  * One JSON object per request. It is written by hand, because `JSON.stringify` takes twice as long: the request id is
  * visible ASCII, a method is a token, and everything else is a number or a name of ours.
  */
-export function createLineFormat(now = () => Date.now()): (record: RequestRecord, response: Response) => string {
+export function createLineFormat(
+  now = () => Date.now(),
+): (record: RequestRecord, response: Response) => string {
   let second = 0;
   let start = "";
 

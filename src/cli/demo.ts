@@ -17,7 +17,7 @@ export const demo = defineCommand({
   options: { "log-format": SETTINGS["log-format"], "log-level": SETTINGS["log-level"] },
   examples: ["petstore demo"],
   async run({ values }, context) {
-    const stopSignal = context.stopSignal();
+    const stopSignal = context.stopSignal(0);
     const folder = mkdtempSync(join(tmpdir(), "petstore-demo-"));
     const remove = () => rmSync(folder, { recursive: true, force: true });
     // A second Ctrl-C, and an error that nothing catches, end the process at once.

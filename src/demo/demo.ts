@@ -29,7 +29,12 @@ export async function startDemo(config: Config, { clock, log }: { clock: Clock; 
     const { keys, usageHistory } = adapters;
     const actor = { kind: "command line", name: "petstore demo" } as const;
     const management = new KeyManagement({ keys, clock, environment: config.environment, actor });
-    const { secret } = await createKey(management, { name: "Your key", plan: "pro", labels: [], access: "write" });
+    const { secret } = await createKey(management, {
+      name: "Your key",
+      plan: "pro",
+      labels: [],
+      access: "write",
+    });
     const demoKeys: DemoKey[] = [];
     for (const client of DEMO_CLIENTS) demoKeys.push(await createDemoKey(management, client));
     await addEarlierUsage(usageHistory, demoKeys, clock.now());
@@ -58,7 +63,15 @@ async function createKey(management: KeyManagement, draft: Parameters<KeyManagem
 
 async function createDemoKey(management: KeyManagement, client: DemoClient): Promise<DemoKey> {
   const { name, owner, notes, labels, plan, limits, access } = client;
-  const draft = { name, owner, labels, plan, access, ...(notes !== undefined && { notes }), ...(limits !== undefined && { limits }) };
+  const draft = {
+    name,
+    owner,
+    labels,
+    plan,
+    access,
+    ...(notes !== undefined && { notes }),
+    ...(limits !== undefined && { limits }),
+  };
   const { key, secret } = await createKey(management, draft);
   if (client.perSecond === 0) await management.revoke(key.id);
   return { client, keyId: key.id, secret };
@@ -67,7 +80,9 @@ async function createDemoKey(management: KeyManagement, client: DemoClient): Pro
 async function createPets(url: string, secret: string): Promise<void> {
   const numbers = Array.from({ length: PETS }, (_, index) => index + 1);
   for (let start = 0; start < PETS; start += CONCURRENT_CREATES) {
-    await Promise.all(numbers.slice(start, start + CONCURRENT_CREATES).map((number) => createPet(url, secret, number)));
+    await Promise.all(
+      numbers.slice(start, start + CONCURRENT_CREATES).map((number) => createPet(url, secret, number)),
+    );
   }
 }
 

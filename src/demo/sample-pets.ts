@@ -1,4 +1,18 @@
-const NAMES = ["Rex", "Mia", "Balu", "Luna", "Fips", "Nala", "Oskar", "Cleo", "Bruno", "Wilma", "Zoë", "李小龙", "قمر"];
+const NAMES = [
+  "Rex",
+  "Mia",
+  "Balu",
+  "Luna",
+  "Fips",
+  "Nala",
+  "Oskar",
+  "Cleo",
+  "Bruno",
+  "Wilma",
+  "Zoë",
+  "李小龙",
+  "قمر",
+];
 const KINDS = ["beagle", "tabby", "parrot", "rabbit", "tortoise", "hamster", "goldfish"];
 
 /** The body of a request that creates a pet. Every ninth pet has no status. */

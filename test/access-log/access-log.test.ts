@@ -27,7 +27,10 @@ describe("the access log of a server", () => {
     await fetch(new URL("/healthz?token=secret", service.url));
     await fetch(new URL("/nothing/secret", service.url));
     await service.stop();
-    lines = readFileSync(file, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
+    lines = readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
   });
 
   test("has a line for each request", () => {
@@ -37,7 +40,15 @@ describe("the access log of a server", () => {
       durationMs: expect.any(Number),
     };
     expect(lines).toEqual([
-      { ...usual, requestId: 'mine"\\', keyId: 1, method: "GET", operation: "listPets", status: 400, bytes: expect.any(Number) },
+      {
+        ...usual,
+        requestId: 'mine"\\',
+        keyId: 1,
+        method: "GET",
+        operation: "listPets",
+        status: 400,
+        bytes: expect.any(Number),
+      },
       { ...usual, keyId: 1, method: "POST", operation: "createPet", status: 201, bytes: 43 },
       { ...usual, keyId: 1, method: "HEAD", operation: "getPet", status: 200, bytes: 0 },
       { ...usual, keyId: null, method: "GET", operation: null, status: 401, bytes: expect.any(Number) },
@@ -59,7 +70,10 @@ describe("the access log of a server", () => {
 });
 
 describe("a line", () => {
-  const line = (record: Partial<RequestRecord> & { request?: Partial<Request> }, body: string | Uint8Array | null = "") =>
+  const line = (
+    record: Partial<RequestRecord> & { request?: Partial<Request> },
+    body: string | Uint8Array | null = "",
+  ) =>
     JSON.parse(
       createLineFormat(() => Date.parse("2026-11-15T12:00:00.007Z"))(
         Object.assign(new RequestRecord({ method: "GET" } as Request, "id", performance.now()), record),
@@ -126,6 +140,9 @@ describe("the file", () => {
 
   test("that cannot be opened is an error with its path", async () => {
     const error = await openAccessLog(folder, silentLog).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ message: "cannot open the access log", cause: { code: "EISDIR", path: folder } });
+    expect(error).toMatchObject({
+      message: "cannot open the access log",
+      cause: { code: "EISDIR", path: folder },
+    });
   });
 });

@@ -79,10 +79,14 @@ describe("lines", () => {
 
   test("are written once when the output fails in the middle of one, and the failure is reported once", async () => {
     const { writer, output, events } = setUp({ writeEveryMs: 1 });
+    const tried = Promise.withResolvers<void>();
     let calls = 0;
-    output.accept = () => (++calls === 1 ? 4 : noSpace());
+    output.accept = () => {
+      if (++calls === 5) tried.resolve();
+      return calls === 1 ? 4 : noSpace();
+    };
     writer.write("one line\n");
-    while (calls < 5) await Bun.sleep(1);
+    await tried.promise;
     writer.write("another\n");
     output.accept = ({ length }) => length;
     await output.until((text) => text.endsWith("another\n"));

@@ -36,7 +36,9 @@ test("a newcomer sees keys of every plan, limits and a ban within ten seconds, a
   const list = await petstore("keys", "list", "--json", "--data", join(TMPDIR, folder));
   const keys: { name: string; plan: string; state: string }[] = JSON.parse(list.out);
   expect(new Set(keys.map(({ plan }) => plan))).toEqual(new Set(["free", "pro", "business", "enterprise"]));
-  expect(keys.filter(({ state }) => state === "banned").map(({ name }) => name)).toEqual(["Forgotten script"]);
+  expect(keys.filter(({ state }) => state === "banned").map(({ name }) => name)).toEqual([
+    "Forgotten script",
+  ]);
 
   child.kill("SIGINT");
   expect(await child.exited).toBe(0);

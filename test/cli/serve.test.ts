@@ -159,7 +159,7 @@ Only the owner of this file can read it. Delete it when you have stored the key 
       const { url, adminUrl, child, stop, log } = await serve(data);
       expect(await stop(signal)).toBe(0);
       const lines = (await log()).map((line) => JSON.parse(line));
-      expect(lines.map(({ time, message, ...rest }) => rest).filter(isOfProcess)).toEqual([
+      expect(lines.map(({ time: _time, message: _message, ...rest }) => rest).filter(isOfProcess)).toEqual([
         { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
         {
           level: "info",
@@ -209,50 +209,6 @@ Only the owner of this file can read it. Delete it when you have stored the key 
       "server.stopping",
       "server.stopped",
     ]);
-  });
-
-  test("the log has the changes of keys that the server applies", async () => {
-    const data = temporaryDirectory();
-    const { stop, url, log } = await serve(data);
-    const created = await petstore("keys", "create", "--name", "x", "--plan", "pro", "--data", data, "--json");
-    const { key } = JSON.parse(created.out);
-    await untilStatus(url, key, 200);
-    expect((await petstore("keys", "revoke", "2", "--data", data)).code).toBe(0);
-    await untilStatus(url, key, 401);
-    expect(await stop("SIGTERM")).toBe(0);
-    const changes = (await log()).map((line) => JSON.parse(line)).filter(({ event }) => event === "key.changed");
-    expect(changes.filter(({ keyId }) => keyId === 2)).toMatchObject([
-      { plan: "pro", state: "active" },
-      { plan: "pro", state: "revoked" },
-    ]);
-  });
-
-  test("--log-format text and --log-level leave out what is not important", async () => {
-    const { stop, log } = await serve(temporaryDirectory(), "--log-format", "text", "--host", "0.0.0.0");
-    expect(await stop("SIGTERM")).toBe(0);
-    const starts = (await log()).map((line) => line.replace(/^\S+Z (\w+) .*\[([\w.-]+)\].*$/, "$1 $2"));
-    expect(starts).toContain("info server.started");
-    const quiet = await serve(temporaryDirectory(), "--log-level", "warn", "--host", "0.0.0.0");
-    expect(await quiet.stop("SIGTERM")).toBe(0);
-    const lines = (await quiet.log()).map((line) => JSON.parse(line));
-    expect(lines.map(({ event, host }) => [event, host])).toEqual([["connections.plain-text", "0.0.0.0"]]);
-  });
-
-  test("--access-log - writes a line for each request to standard output", async () => {
-    const server = await serve(temporaryDirectory(), "--access-log", "-");
-    expect(await status(server.url, server.secret)).toBe(200);
-    expect(await server.stop("SIGTERM")).toBe(0);
-    const [line = ""] = (await server.child.stdout.text()).trim().split("\n").slice(-1);
-    expect(JSON.parse(line)).toMatchObject({ keyId: 1, method: "GET", operation: "listPets", status: 200 });
-  });
-
-  test("an access log that cannot be opened is an error that names it", async () => {
-    const data = temporaryDirectory();
-    const { code, err } = await petstore("serve", "--port", "0", "--data", data, "--access-log", "missing/a.log");
-    expect({ code, err }).toEqual({
-      code: 1,
-      err: "petstore: cannot open the access log: missing/a.log: a part of the path does not exist\n",
-    });
   });
 
   test("--env-file is read for serve and for commands", async () => {

@@ -20,7 +20,11 @@ function setUp(minuteMs = 3_600_000) {
     },
   });
   const observe = observeFloods({ addresses: new Addresses([]), log, minuteMs });
-  const send = (count: number, principal: RequestRecord["principal"] = "invalid_api_key", from = "192.0.2.1") => {
+  const send = (
+    count: number,
+    principal: RequestRecord["principal"] = "invalid_api_key",
+    from = "192.0.2.1",
+  ) => {
     for (let i = 0; i < count; i++) {
       const request = { remoteAddress: from, headers: { get: () => null } } as unknown as Request;
       observe(Object.assign(new RequestRecord(request, "id", 0), { principal }), response);
@@ -42,7 +46,13 @@ test("the hundredth request without a valid key is one event, with the address t
 test("requests with a valid key, or whose key cannot be looked up, are none of them", () => {
   const { events, send } = setUp();
   send(1_000, new Unavailable("x"));
-  send(1_000, { keyId: 1, subject: { kind: "key", id: 1 }, plan: "free", limits: { perMinute: 1, perDay: 1 } });
+  send(1_000, {
+    keyId: 1,
+    subject: { kind: "key", id: 1 },
+    plan: "free",
+    access: "write",
+    limits: { perMinute: 1, perDay: 1 },
+  });
   expect(events).toEqual([]);
 });
 
