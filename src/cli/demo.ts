@@ -14,7 +14,11 @@ export const demo = defineCommand({
   summary: "Try Petstore with sample data and traffic, in a temporary folder",
   description:
     "Serves the API on a free port with sample pets, orders and keys of every plan, and uses it with clients that also run into their limits; one of them is banned. Everything is in a temporary folder. Ctrl-C stops the server and removes the folder.",
-  options: { "log-format": SETTINGS["log-format"], "log-level": SETTINGS["log-level"] },
+  options: {
+    "log-format": SETTINGS["log-format"],
+    // Its own keys are no news.
+    "log-level": { ...SETTINGS["log-level"], default: "warn" },
+  },
   examples: ["petstore demo"],
   async run({ values }, context) {
     const stopSignal = context.stopSignal(0);
