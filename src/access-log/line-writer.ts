@@ -11,7 +11,7 @@ export interface LineWriterOptions {
   /** Called once each time that the output begins to fail, and once when it works again. */
   onFailed(error: unknown): void;
   onRecovered(): void;
-  /** Called with the number of lines that were dropped because the output is too slow or fails. */
+  /** Called with the number of lines that were dropped since the last call, at most once a minute and at the end. */
   onDropped(lines: number): void;
   /** Characters that wait to be written. */
   readonly maxWaiting?: number;
@@ -23,6 +23,7 @@ const WRITE_EVERY_MS = 500;
 /** So many characters are written without waiting for the time. */
 const WRITE_LENGTH = 64 * 1024;
 const MAX_WAITING = 4 * 1024 * 1024;
+const REPORT_EVERY_MS = 60_000;
 /** With the time that requests in progress have, less than what a process has to stop. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -38,12 +39,16 @@ export class LineWriter {
   #writing: Promise<void> | undefined;
   #isFailing = false;
   #dropped = 0;
+  #silentUntil = 0;
 
   constructor(options: LineWriterOptions) {
     const { maxWaiting = MAX_WAITING, writeEveryMs = WRITE_EVERY_MS } = options;
     this.#options = options;
     this.#maxWaiting = maxWaiting;
-    this.#timer = setInterval(() => this.#start({ isTimer: true }), writeEveryMs);
+    this.#timer = setInterval(() => {
+      this.#start({ isTimer: true });
+      this.#reportDropped();
+    }, writeEveryMs);
     this.#timer.unref();
   }
 
@@ -65,13 +70,14 @@ export class LineWriter {
     const timer = setTimeout(timeout.resolve, closeTimeoutMs);
     await Promise.race([this.#finish(), timeout.promise]);
     clearTimeout(timer);
+    this.#silentUntil = 0;
+    this.#reportDropped();
     await output.close().catch(this.#options.onFailed);
   }
 
   async #finish(): Promise<void> {
     await this.#writing;
     await this.#run();
-    this.#reportDropped();
   }
 
   #start({ isTimer }: { isTimer: boolean }): void {
@@ -84,7 +90,6 @@ export class LineWriter {
       await this.#writeWaiting();
       if (this.#isFailing) this.#options.onRecovered();
       this.#isFailing = false;
-      this.#reportDropped();
     } catch (error) {
       if (!this.#isFailing) this.#options.onFailed(error);
       this.#isFailing = true;
@@ -105,9 +110,11 @@ export class LineWriter {
   }
 
   #reportDropped(): void {
-    if (this.#dropped === 0) return;
+    const now = performance.now();
+    if (this.#dropped === 0 || now < this.#silentUntil) return;
     const lines = this.#dropped;
     this.#dropped = 0;
+    this.#silentUntil = now + REPORT_EVERY_MS;
     this.#options.onDropped(lines);
   }
 }

@@ -111,6 +111,26 @@ describe("lines", () => {
   });
 });
 
+test("lines that are dropped while the output takes none are reported once, and the rest at the end", async () => {
+  const reported = Promise.withResolvers<void>();
+  const dropped: number[] = [];
+  const onDropped = (lines: number) => {
+    dropped.push(lines);
+    reported.resolve();
+  };
+  const { writer, output } = setUp({ onDropped, maxWaiting: 2, writeEveryMs: 1, closeTimeoutMs: 20 });
+  output.accept = () => new Promise<number>(() => {});
+  writer.write("a\n");
+  while (output.rotations === 0) await Bun.sleep(1);
+  for (const line of ["b\n", "c\n", "d\n"]) writer.write(line);
+  await reported.promise;
+  for (const line of ["e\n", "f\n", "g\n"]) writer.write(line);
+  await Bun.sleep(20);
+  expect(dropped).toEqual([2]);
+  await writer.close();
+  expect(dropped).toEqual([2, 3]);
+});
+
 test("an output that never takes a line delays the end by the timeout only", async () => {
   const { writer, output } = setUp({ closeTimeoutMs: 20 });
   output.accept = () => new Promise<number>(() => {});
