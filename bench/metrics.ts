@@ -99,8 +99,8 @@ if (import.meta.main) {
   const limits = { perMinute: 60, perDay: 1_000 };
   const subject = { kind: "key", id: 1 } as const;
   const principals = {
-    free: { keyId: 1, subject, plan: "free", limits },
-    pro: { keyId: 1, subject, plan: "pro", limits },
+    free: { keyId: 1, subject, plan: "free", access: "write", limits },
+    pro: { keyId: 1, subject, plan: "pro", access: "write", limits },
   } as const;
   await measureMetrics("Petstore", {
     observe({ operation, plan, response }, startedAt) {

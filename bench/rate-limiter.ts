@@ -70,7 +70,8 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
     findCredential() {
       if (verified === count) throw new Error("a verified key was evicted, or not found");
       const id = ++verified;
-      return { key: { id, name: "bench", plan: "enterprise", limits: LIMITS, createdAt: 0 } } as const;
+      const key = { id, name: "bench", plan: "enterprise", limits: LIMITS, createdAt: 0 } as const;
+      return { key: { ...key, labels: [], access: "write" } } as const;
     },
   };
   const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });

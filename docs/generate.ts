@@ -7,9 +7,11 @@ import { join, resolve } from "node:path";
 import { ADMIN_ERRORS } from "../src/admin/contract/errors.ts";
 import type { AdminOperation } from "../src/admin/contract/operation.ts";
 import { ADMIN_OPERATIONS } from "../src/admin/operations.ts";
+import { positionalUsage } from "../src/cli/command.ts";
 import { COMMANDS } from "../src/cli/program.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
-import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
+import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import {
   describeDefault,
@@ -91,6 +93,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),
   "key-options": optionTable(KEY_OPTIONS),
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
+  "usage-options": optionTable(USAGE_OPTIONS),
   "audit-options": optionTable(AUDIT_OPTIONS),
   "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
@@ -204,7 +207,7 @@ function metricRow([name, { type, help, labels = {} }]: [string, MetricDefinitio
 
 function commandRows(): string[][] {
   return COMMANDS.map(({ name, positionals, summary }) => [
-    code(["petstore", name, ...Object.keys(positionals)].join(" ")),
+    code(["petstore", name, ...positionalUsage(positionals)].join(" ")),
     summary,
   ]);
 }

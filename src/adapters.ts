@@ -19,6 +19,7 @@ import { CommitMonitor, EngineMonitor } from "./metrics/engine-monitor.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import type { StateChange } from "./store/state-change.ts";
+import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -66,7 +67,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
       ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log, monitor: limits })
       : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
     opened.push(rateLimiter);
-    return { ...stores, rateLimiter, limits, close };
+    const usageHistory = new CachedUsageHistory(stores.usageHistory);
+    return { ...stores, usageHistory, rateLimiter, limits, close };
   } catch (error) {
     await close().catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;

@@ -1,7 +1,7 @@
 import packageJson from "../package.json" with { type: "json" };
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, OperatorStore, SettingsStore } from "./domain/ports.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
 import type { Setting } from "./admin/operations.ts";
@@ -13,11 +13,11 @@ import { createLog, type Log } from "./log.ts";
 import { logKeyChanges } from "./log-key-changes.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { observeFloods } from "./http/authentication-flood.ts";
-import { observeAll } from "./http/request-record.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
 import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
+import { UsageRecorder } from "./usage-history/usage-recorder.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -25,10 +25,11 @@ export interface App {
   readonly keys: KeyStore;
   readonly operators: OperatorStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
   readonly metrics: AppMetrics;
   /** Undefined if it is off. */
   readonly admin: AdminListener | undefined;
-  /** Finishes the requests in progress, saves usage and closes the databases. */
+  /** Finishes the requests in progress, saves usage and its history, and closes the databases. */
   close(): Promise<void>;
 }
 
@@ -64,10 +65,11 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, operators, keys, settings, petJson, rateLimiter } = adapters;
+  const { store, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
+  const observeFlood = observeFloods({ addresses, log });
   const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
   const { host, port, drainDelayMs } = config;
   const tls = config.tls && readTlsFiles(config.tls);
@@ -95,6 +97,7 @@ export async function serveOn(
     clock,
   });
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
+  const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -106,11 +109,12 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
-    observe: observeAll([
-      metrics.requests.observe,
-      observeFloods({ addresses, log }),
-      ...(accessLog ? [accessLog.observe] : []),
-    ]),
+    observe(record, response) {
+      metrics.requests.observe(record, response);
+      usageRecorder.observe(record, response);
+      observeFlood(record, response);
+      accessLog?.observe(record, response);
+    },
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
     docsSettings: {
@@ -173,11 +177,13 @@ export async function serveOn(
     settings,
     metrics,
     admin,
+    usageHistory,
     async close() {
       await stopPublic(drainDelayMs);
       await admin?.close();
       stopFollowingTls?.();
       await accessLog?.close();
+      await usageRecorder.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
       await adapters.close();
     },
   };
@@ -185,6 +191,15 @@ export async function serveOn(
 
 function systemClock(log: Log): Clock {
   return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
+}
+
+function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRecorder {
+  return new UsageRecorder({
+    store,
+    clock,
+    onFailure: (error) => log.event("usage-history.save-failed", { error }),
+    onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
+  });
 }
 
 function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {

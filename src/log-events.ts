@@ -151,6 +151,21 @@ export const LOG_EVENTS = {
     fields: ["error"],
   },
   "usage.saved-again": { level: "info", message: "usage of the rate limits can be saved again" },
+  "usage-history.save-failed": {
+    level: "warn",
+    message: "the usage history cannot be saved; trying again",
+    fields: ["error"],
+  },
+  "usage-history.saved-again": {
+    level: "info",
+    message: "the usage history can be saved again",
+    fields: ["lostRequests"],
+  },
+  "usage-history.incomplete": {
+    level: "error",
+    message: "the last requests are missing in the usage history",
+    fields: ["error"],
+  },
 
   "key.first-created": { level: "info", message: "created the first API key", fields: ["file"] },
   "key.changed": {

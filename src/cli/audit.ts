@@ -1,5 +1,6 @@
 import { describeStorage, storageOf } from "../config/config.ts";
-import { AUDIT_OPTIONS, KEY_OPTIONS } from "../config/key-options.ts";
+import { AUDIT_OPTIONS } from "../config/history-options.ts";
+import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import { timeOf } from "../config/time-types.ts";
 import { printable } from "../config/usage-error.ts";
@@ -64,7 +65,13 @@ function entryJson({ id, at, actor, action, target, before, after }: AuditEntry)
 }
 
 function row({ at, action, target, actor, before, after }: AuditEntry): string[] {
-  return [formatTime(at), action, describeTarget(target), describeActor(actor), describeChanges(before, after)];
+  return [
+    formatTime(at),
+    action,
+    describeTarget(target),
+    describeActor(actor),
+    describeChanges(before, after),
+  ];
 }
 
 function describeTarget(target: AuditTarget | undefined): string {

@@ -48,7 +48,7 @@ export class Failure {
 /** Undefined means success. */
 export type Outcome = UsageError | Failure | undefined;
 
-/** By the label in usage lines. All are required. */
+/** By the label in usage lines. Those that are optional come last. */
 export type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 
 /** The parsed command line and variables. `R` names the options that must have a value. */
@@ -139,13 +139,21 @@ function parsePositionals(
   const values: Record<string, unknown> = {};
   for (const [index, [label, type]] of Object.entries(positionals).entries()) {
     const text = texts[index];
-    if (text === undefined) return new UsageError(`${name} needs ${label}: ${type.expected}`);
+    if (text === undefined) {
+      if (type.optional) continue;
+      return new UsageError(`${name} needs ${label}: ${type.expected}`);
+    }
     values[label] = type.parse(text);
     if (values[label] === undefined) return invalidValue(label, text, type);
   }
   const extra = texts[Object.keys(positionals).length];
   if (extra === undefined) return values;
   return new UsageError(`unexpected argument ${quoted(extra)}; see petstore ${name} --help`);
+}
+
+/** As in a usage line: `ID`, or `[ID]` if it may be missing. */
+export function positionalUsage(positionals: Positionals): string[] {
+  return Object.entries(positionals).map(([label, { optional }]) => (optional ? `[${label}]` : label));
 }
 
 function missingOption(name: string, flag: string, options: Options): UsageError {

@@ -1,5 +1,5 @@
 import { describeDefault, flagUsage, type Option, variableOf } from "../config/parse-options.ts";
-import type { Command } from "./command.ts";
+import { type Command, positionalUsage } from "./command.ts";
 import { columns } from "./output.ts";
 
 const WIDTH = 100;
@@ -30,7 +30,7 @@ function usageOf({ name, positionals, required, options }: Command): string {
     const option = options[flag];
     return option ? flagUsage(flag, option) : `--${flag}`;
   });
-  return [name, ...Object.keys(positionals), ...flags].join(" ");
+  return [name, ...positionalUsage(positionals), ...flags].join(" ");
 }
 
 export function commandHelp(command: Command): string {

@@ -49,7 +49,19 @@ export const keysCreate = defineCommand({
       if (values.json) {
         const { id, owner = null, notes = null, labels, access } = key;
         const createdAt = formatTime(key.createdAt);
-        const fields = { id, key: secret, name, owner, notes, labels, plan, limits, access, createdAt, expiresAt };
+        const fields = {
+          id,
+          key: secret,
+          name,
+          owner,
+          notes,
+          labels,
+          plan,
+          limits,
+          access,
+          createdAt,
+          expiresAt,
+        };
         await context.print(json(fields));
       } else {
         const readOnly = key.access === "read" ? "; read-only" : "";

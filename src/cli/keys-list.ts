@@ -60,7 +60,15 @@ export const keysList = defineCommand({
     const now = clock.now();
     const unusedSince = values["unused-since"] && timeOf(values["unused-since"], now);
     const { plan, owner, label: labels, access, search } = values;
-    const filter = { plan, owner, labels, access, search, unusedSince, state: banned ? "banned" : state } as const;
+    const filter = {
+      plan,
+      owner,
+      labels,
+      access,
+      search,
+      unusedSince,
+      state: banned ? "banned" : state,
+    } as const;
     const { keys, saved, details } = databaseExists(storage)
       ? await withKeyStore(storage, async (stores) => ({
           keys: await stores.keys.listKeys(),

@@ -69,5 +69,7 @@ function editOf(values: EditValues, now: number): KeyEdit | UsageError {
     ...(clear.includes("labels") && { labels: [] }),
   };
   if (Object.keys(edit).length > 0) return edit;
-  return new UsageError(`keys update needs a change: ${EDIT_FLAGS.slice(0, -1).join(", ")} or ${EDIT_FLAGS.at(-1)}`);
+  return new UsageError(
+    `keys update needs a change: ${EDIT_FLAGS.slice(0, -1).join(", ")} or ${EDIT_FLAGS.at(-1)}`,
+  );
 }

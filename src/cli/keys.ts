@@ -9,7 +9,7 @@ import type { ApiKey, Environment } from "../domain/api-keys.ts";
 import { type KeyFailure, KeyManagement } from "../domain/key-management.ts";
 import type { ViewOptions } from "../domain/key-view.ts";
 import type { PlanName } from "../domain/plans.ts";
-import type { AuditStore, KeyStore, SettingsStore } from "../domain/ports.ts";
+import type { AuditStore, KeyStore, SettingsStore, UsageHistoryStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
 
@@ -17,6 +17,7 @@ interface KeyStores {
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
 }
 
 /** Opens the key store for the duration of `work`. Servers may be running on it. */
@@ -49,7 +50,7 @@ export async function withKey(
   });
 }
 
-function noSuchKey(storage: StorageConfig, id: number): Failure {
+export function noSuchKey(storage: StorageConfig, id: number): Failure {
   const { data } = describeStorage(storage);
   return new Failure(
     `key ${id} does not exist in ${storage.environment} (data: ${data}); see petstore keys list`,
@@ -72,10 +73,10 @@ export function failureOf(failure: KeyFailure): Failure | UsageError {
 
 /** What the view of a key shows beside the key and its usage. */
 export async function keyDetails(
-  { keys }: KeyStores,
+  { keys, usageHistory }: KeyStores,
   ids?: readonly number[],
 ): Promise<Pick<ViewOptions, "secrets" | "lastUsed">> {
-  return { secrets: await keys.listSecrets(ids), lastUsed: new Map() };
+  return { secrets: await keys.listSecrets(ids), lastUsed: await usageHistory.lastUsed(ids) };
 }
 
 type AddressValues = ValuesOf<typeof ADDRESS_OPTIONS> & { readonly env: Environment };

@@ -28,6 +28,7 @@ import { petsList } from "./pets-and-orders/pets-list.ts";
 import { petsShow } from "./pets-and-orders/pets-show.ts";
 import { petsUpdate } from "./pets-and-orders/pets-update.ts";
 import { serve } from "./serve.ts";
+import { usage } from "./usage.ts";
 
 /** In the order of the overview. */
 export const COMMANDS: readonly Command[] = [
@@ -52,6 +53,7 @@ export const COMMANDS: readonly Command[] = [
   ordersShow,
   ordersUpdate,
   audit,
+  usage,
   openapi,
 ];
 

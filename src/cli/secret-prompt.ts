@@ -2,7 +2,8 @@
 const MAX_LENGTH = 4_096;
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";
-const BACKSPACE = /[\u0008\u007f]/;
+/** Terminals send either. */
+const BACKSPACE = "\u0008\u007f";
 
 /** The terminal or the pipe of standard input. */
 export interface SecretInput extends AsyncIterable<string | Uint8Array> {
@@ -13,9 +14,10 @@ export interface SecretInput extends AsyncIterable<string | Uint8Array> {
 /** Reads one line. A terminal does not show it, and the prompt goes to standard error. */
 export async function readSecret(input: SecretInput, prompt: string): Promise<string> {
   if (input.isTTY !== true) return readLine(input);
-  process.stderr.write(prompt);
+  // Before the prompt: nothing that is typed after it is shown.
   input.setRawMode?.(true);
   try {
+    process.stderr.write(prompt);
     return await readLine(input);
   } finally {
     input.setRawMode?.(false);
@@ -32,7 +34,7 @@ async function readLine(input: SecretInput): Promise<string> {
     for (const character of text) {
       if (character === "\n" || character === "\r" || character === CTRL_D) return line;
       if (character === CTRL_C) throw new Interrupted();
-      if (BACKSPACE.test(character)) line = line.slice(0, -1);
+      if (BACKSPACE.includes(character)) line = line.slice(0, -1);
       else if (line.length < MAX_LENGTH) line += character;
     }
   }

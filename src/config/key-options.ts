@@ -1,12 +1,11 @@
 import { ACCESS_LEVELS } from "../domain/api-keys.ts";
-import { type Actor, ACTOR_KINDS, AUDIT_ACTIONS } from "../domain/audit.ts";
 import { KEY_LABEL, KEY_NAME, KEY_NOTES, KEY_OWNER, lineOf } from "../domain/key-fields.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-management.ts";
 import { KEY_STATES } from "../domain/key-view.ts";
 import { PLANS } from "../domain/plans.ts";
 import type { Options } from "./parse-options.ts";
-import { durationOrNever, pastTime } from "./time-types.ts";
-import { boolean, choice, duration, integer, list, requestCount, text, type ValueType } from "./value-types.ts";
+import { durationOrNever, pointInTime } from "./time-types.ts";
+import { boolean, choice, duration, list, requestCount, text, type ValueType } from "./value-types.ts";
 
 const SECOND = 1_000;
 const DAY = 86_400 * SECOND;
@@ -19,14 +18,6 @@ export const keyId: ValueType<number> = {
   expected: "the ID of a key, as petstore keys list shows it",
   parse: (text) => (KEY_ID.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
   format: String,
-};
-
-/** In one word: `command-line`. */
-const wordOf = (kind: Actor["kind"]) => kind.toLowerCase().replaceAll(" ", "-");
-const actorKind: ValueType<Actor["kind"]> = {
-  ...choice("ACTOR", ACTOR_KINDS.map(wordOf)),
-  parse: (text) => ACTOR_KINDS.find((kind) => wordOf(kind) === text),
-  format: wordOf,
 };
 
 /** Options of the commands that create and change keys. */
@@ -76,21 +67,11 @@ export const KEY_FILTER_OPTIONS = {
   state: { type: choice("STATE", KEY_STATES), help: "Only keys in this state" },
   banned: { type: boolean, default: false, help: "Only keys that are banned, as with --state banned" },
   "unused-since": {
-    type: pastTime,
+    type: pointInTime,
     help: "Only keys without a request since then; a key that was never used counts from its creation",
   },
   search: {
     type: text("TEXT", lineOf(200)),
     help: "Only keys with this in their name, owner, labels or the visible part of a secret, or with this ID",
   },
-} as const satisfies Options;
-
-/** Further options of `petstore audit`. */
-export const AUDIT_OPTIONS = {
-  action: { type: choice("ACTION", AUDIT_ACTIONS), help: "Only this action" },
-  actor: { type: actorKind, help: "Only what was done there" },
-  key: { type: keyId, help: "Only changes of this key" },
-  since: { type: pastTime, help: "From this time on" },
-  until: { type: pastTime, help: "Before this time" },
-  limit: { type: integer({ min: 1, max: 10_000 }), default: 50, help: "Maximum number of entries" },
 } as const satisfies Options;

@@ -5,7 +5,8 @@ import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../dom
 import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
 import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import { ADMIN_OPTIONS } from "./admin-options.ts";
-import { AUDIT_OPTIONS, KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
+import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
 import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
 import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
@@ -202,5 +203,6 @@ export const OPTIONS = {
   ...SETTINGS,
   ...KEY_OPTIONS,
   ...KEY_FILTER_OPTIONS,
+  ...USAGE_OPTIONS,
   ...AUDIT_OPTIONS,
 } as const;

@@ -1,4 +1,4 @@
-import { AUDIT_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
+import { KEY_OPTIONS, keyId } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
 import { categoryId, newPetStatus, orderId, orderStatus, petId, petName, petStatus } from "./pet-types.ts";
 import { integer } from "./value-types.ts";
@@ -26,7 +26,7 @@ export const PET_UPDATE_OPTIONS = {
 /** Options of `petstore orders list`. */
 export const ORDER_LIST_OPTIONS = {
   status: { type: orderStatus, help: "Only orders with this status" },
-  key: { type: AUDIT_OPTIONS.key.type, help: "Only orders of this key" },
+  key: { type: keyId, help: "Only orders of this key" },
   pet: { type: petId, help: "Only orders for this pet" },
   before: { type: orderId, help: "Only orders with a smaller ID" },
   ...PAGE_OPTIONS,

@@ -1,38 +1,36 @@
-import { duration, type ValueType } from "./value-types.ts";
+import { duration, formatDuration, type ValueType } from "./value-types.ts";
 
-const DAY = 86_400_000;
+/** An instant, or how long before now. In milliseconds. */
+export type PointInTime = { readonly at: number } | { readonly agoMs: number };
 
-/** A time, or how long ago it was; both in milliseconds. */
-export type PastTime = { readonly at: number } | { readonly agoMs: number };
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+const DATE_AND_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/;
+const ago = duration({ min: 0, max: 3_650 * 86_400_000 });
 
-const ago = duration({ min: 0, max: 3_650 * DAY });
-/** A time without a zone would mean another time on another machine. */
-const DATE_TIME =
-  /^(?<date>\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
-
-/** A date is the beginning of that day in UTC. */
-export const pastTime: ValueType<PastTime> = {
-  placeholder: "TIME",
+/** A date is its start in UTC. */
+export const pointInTime: ValueType<PointInTime> = {
+  placeholder: "WHEN",
   expected:
-    "a date such as 2026-11-15 (UTC), a time such as 2026-11-15T09:30:00Z, or how long ago it was, such as 90s, 24h or 30d",
+    "a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d",
   parse(text) {
     const agoMs = ago.parse(text);
     if (agoMs !== undefined) return { agoMs };
-    const at = parseDateTime(text);
-    return at === undefined ? undefined : { at };
+    if (!DATE.test(text) && !DATE_AND_TIME.test(text)) return undefined;
+    const at = Date.parse(text);
+    return Number.isNaN(at) || !isOnCalendar(text) ? undefined : { at };
   },
-  format: (value) => ("at" in value ? new Date(value.at).toISOString() : ago.format(value.agoMs)),
+  format: (value) => ("at" in value ? new Date(value.at).toISOString() : formatDuration(value.agoMs)),
+  hint: (text) => ago.hint?.(text),
 };
 
-function parseDateTime(text: string): number | undefined {
-  const { date } = DATE_TIME.exec(text)?.groups ?? {};
-  const at = Date.parse(text);
-  if (date === undefined || Number.isNaN(at)) return undefined;
-  // Date.parse takes 30 February for 2 March.
-  return new Date(Date.parse(date)).toISOString().startsWith(date) ? at : undefined;
+/** There is no 30 February. */
+function isOnCalendar(text: string): boolean {
+  const date = text.slice(0, "2026-11-01".length);
+  const at = Date.parse(`${date}T00:00:00Z`);
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date);
 }
 
-export function timeOf(value: PastTime, now: number): number {
+export function timeOf(value: PointInTime, now: number): number {
   return "at" in value ? value.at : now - value.agoMs;
 }
 

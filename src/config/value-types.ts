@@ -10,6 +10,8 @@ export interface ValueType<T> {
   readonly expected: string;
   /** Bounds or choices, short enough for a line of --help. */
   readonly range?: string;
+  /** A positional that may be missing; its value is undefined then. */
+  readonly optional?: true;
   /** A value may contain a password, so messages do not repeat it. */
   readonly secret?: true;
   /** Undefined when the text is not valid. */
@@ -19,6 +21,11 @@ export interface ValueType<T> {
   hint?(text: string): string | undefined;
   /** A likely cause of an invalid value. It repeats nothing of the value. */
   remark?(text: string): string | undefined;
+}
+
+/** For a positional that may be missing. */
+export function optional<T>(type: ValueType<T>): ValueType<T | undefined> {
+  return { ...type, optional: true, format: (value) => (value === undefined ? "" : type.format(value)) };
 }
 
 interface Bounds {

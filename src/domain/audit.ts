@@ -1,6 +1,6 @@
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
 
-/** Who made a change. `name` tells more: the user of the machine, the address of the browser, the name of the server. */
+/** Who made a change. `name` tells more: the user of the machine, the address of the client, the host of the server. */
 export interface Actor {
   readonly kind: (typeof ACTOR_KINDS)[number];
   readonly name?: string;

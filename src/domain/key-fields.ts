@@ -75,7 +75,9 @@ function invalidLimits({ plan, limits }: KeyChange, key: ApiKey | undefined): In
     return limits && invalid("limits", `given for the enterprise plan only; the plan is ${newPlan}`);
   }
   const hasLimits = (limits ?? key?.limits) !== undefined;
-  return hasLimits ? undefined : invalid("limits", "given for the enterprise plan: each key has its own limits");
+  return hasLimits
+    ? undefined
+    : invalid("limits", "given for the enterprise plan: each key has its own limits");
 }
 
 function isInvalid(text: string | null | undefined, rule: TextRule): boolean {

@@ -93,7 +93,7 @@ export function keyValues(key: NewKey): KeyValues {
   return [name, owner, notes, JSON.stringify(labels), plan, access, perMinute, perDay, expiresAt];
 }
 
-/** Only Enterprise keys have limits of their own; on another plan the limits of the plan apply. Null removes a value. */
+/** Null removes a value. Only Enterprise keys have limits of their own; on another plan those of the plan apply. */
 export function applyChange(key: ApiKey, change: KeyChange): ApiKey {
   const { limits, owner, notes, expiresAt, ...changed } = { ...key, ...change };
   const ownLimits = change.limits ?? (changed.plan === "enterprise" ? limits : undefined);

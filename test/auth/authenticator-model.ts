@@ -55,8 +55,9 @@ export class ModelAuthenticator {
   #principal(credential: Credential | undefined): ApiKeyPrincipal | AuthFailure {
     const { clock, plans } = this.options;
     if (credential === undefined || clock.now() >= validUntil(credential)) return "invalid_api_key";
-    const { key } = credential;
-    return { keyId: key.id, subject: { kind: "key", id: key.id }, limits: limitsOf(key, plans) };
+    const { id, plan, access } = credential.key;
+    const limits = limitsOf(credential.key, plans);
+    return { keyId: id, subject: { kind: "key", id }, plan, limits, access };
   }
 }
 

@@ -33,13 +33,17 @@ function delay(keys: MapKeyStore) {
 }
 
 describe("a valid key", () => {
-  test("is the principal, with its id, its subject and the limits of its plan", async () => {
-    const { keys, authenticate } = await setUp();
-    const { id, secret } = keys.create({ plan: "pro" });
-    const expected = { keyId: id, subject: { kind: "key" as const, id }, limits: DEFAULT_PLANS.pro };
-    expect(authenticate(secret)).toEqual(expected);
-    expect(authenticate(secret)).toEqual(expected);
-  });
+  test.each(["read", "write"] as const)(
+    "is the principal, with its plan, limits and access %s",
+    async (access) => {
+      const { keys, authenticate } = await setUp();
+      const { id, secret } = keys.create({ plan: "pro", access });
+      const subject = { kind: "key" as const, id };
+      const expected = { keyId: id, subject, plan: "pro" as const, limits: DEFAULT_PLANS.pro, access };
+      expect(authenticate(secret)).toEqual(expected);
+      expect(authenticate(secret)).toEqual(expected);
+    },
+  );
 
   test("is the principal with its own limits on the enterprise plan", async () => {
     const { keys, authenticate } = await setUp();
@@ -203,7 +207,9 @@ describe("a late response of the store", () => {
     await authenticator.followChanges();
     delayed.release();
     expect(await result).toBe("invalid_api_key");
-    keys.respond = () => ({ key: { id: 9, name: "made", plan: "free", createdAt: 0 } });
+    keys.respond = () => ({
+      key: { id: 9, name: "made", labels: [], plan: "free", access: "write", createdAt: 0 },
+    });
     expect(authenticate(secret)).toMatchObject({ keyId: 9 });
   });
 

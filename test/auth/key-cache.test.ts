@@ -141,9 +141,11 @@ test("a great id and the greatest limits are returned as they were set", () => {
   const secret = newSecret();
   const key = {
     keyId: 2 ** 40 + 1,
+    plan: "enterprise",
+    access: "write",
     limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 },
     validUntil: 1.8e12,
-  };
+  } as const;
   cache.set(secret, key, 1);
   expect(cache.get(secret)).toEqual(key);
   cache.keyChanged(key.keyId, 2);

@@ -40,7 +40,11 @@ describe("an unban, on one server", () => {
     perMinute = 1;
     await start();
     const limits = { perMinute, perDay: 100 };
-    await app?.keys.createKey({ name: "test", plan: "enterprise", limits, createdAt: 0 }, toNewSecret(secret), BY);
+    await app?.keys.createKey(
+      { name: "test", plan: "enterprise", limits, createdAt: 0 },
+      toNewSecret(secret),
+      BY,
+    );
   });
   afterEach(stop);
 

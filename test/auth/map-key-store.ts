@@ -43,7 +43,16 @@ export class MapKeyStore {
   } {
     const { id = this.#keys.size + 1, environment = "production", ...rest } = key;
     const secret = generateSecret(environment);
-    this.#keys.set(id, { id, name: "test", labels: [], plan: "free", access: "write", createdAt: 0, revision: ++this.#revision, ...rest });
+    this.#keys.set(id, {
+      id,
+      name: "test",
+      labels: [],
+      plan: "free",
+      access: "write",
+      createdAt: 0,
+      revision: ++this.#revision,
+      ...rest,
+    });
     this.#secrets.set(hashSecret(secret), { keyId: id });
     return { id, secret };
   }

@@ -44,7 +44,10 @@ test("audit --json: every field, null where there is no value", async () => {
     before: { revokedAt: null },
     after: { revokedAt: "2026-11-15T14:00:00.000Z" },
   });
-  expect(updated).toMatchObject({ before: { owner: "bob", labels: [] }, after: { owner: null, labels: ["eu", "web"] } });
+  expect(updated).toMatchObject({
+    before: { owner: "bob", labels: [] },
+    after: { owner: null, labels: ["eu", "web"] },
+  });
 });
 
 test.each([
@@ -80,7 +83,7 @@ test.each([
   ["--actor robot", '--actor is "robot"; it must be console, command-line, admin-api or server'],
   [
     "--since 2026-02-30",
-    '--since is "2026-02-30"; it must be a date such as 2026-11-15 (UTC), a time such as 2026-11-15T09:30:00Z, or how long ago it was, such as 90s, 24h or 30d',
+    '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',
   ],
   ["--limit 0", '--limit is "0"; it must be an integer from 1 to 10000'],
   ["--key x", '--key is "x"; it must be the ID of a key, as petstore keys list shows it'],

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { generateSecret } from "../../src/domain/api-keys.ts";
 import type { KeyView } from "../../src/domain/key-view.ts";
 import { decide, newUsage } from "../../src/domain/rate-limit.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, petstore, temporaryDirectory } from "./cli.ts";
-import { createKey, FREE_KEY, saveUsage, showKey } from "./keys.ts";
+import { createKey, FREE_KEY, paths, saveUsage, showKey } from "./keys.ts";
 
 // Processes take long to start on a busy machine.
 setDefaultTimeout(30_000);
@@ -21,7 +22,9 @@ describe("keys create", () => {
     expect<object>(created).toMatchObject(details);
     expect(await showKey(cli, 1)).toMatchObject(details);
     const { out } = await cli.run(["keys", "show", "1"]);
-    expect(out).toContain("Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n");
+    expect(out).toContain(
+      "Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n",
+    );
     expect(out).toContain("Access       read\n");
   });
 
@@ -31,7 +34,9 @@ describe("keys create", () => {
   });
 
   test("--expires never is the default", async () => {
-    expect(await createKey(new InProcessCli(), ...FREE_KEY, "--expires", "never")).toMatchObject({ expiresAt: null });
+    expect(await createKey(new InProcessCli(), ...FREE_KEY, "--expires", "never")).toMatchObject({
+      expiresAt: null,
+    });
   });
 
   test.each([
@@ -57,7 +62,17 @@ describe("keys update", () => {
   test("renames a key and changes what is given, and nothing else", async () => {
     const cli = new InProcessCli();
     await createKey(cli, ...FREE_KEY, ...DETAILS);
-    const { out } = await cli.run(["keys", "update", "1", "--name", "shop", "--label", "x", "--expires", "1h"]);
+    const { out } = await cli.run([
+      "keys",
+      "update",
+      "1",
+      "--name",
+      "shop",
+      "--label",
+      "x",
+      "--expires",
+      "1h",
+    ]);
     expect(out).toBe('Key 1 "shop" is updated.\n');
     expect(await showKey(cli, 1)).toMatchObject({
       name: "shop",
@@ -71,7 +86,17 @@ describe("keys update", () => {
   test("removes the expiry, the owner, the notes and the labels", async () => {
     const cli = new InProcessCli();
     await createKey(cli, ...FREE_KEY, ...DETAILS, "--expires", "1h");
-    const updated = await cli.json("keys", "update", "1", "--expires", "never", "--clear", "owner,notes", "--clear", "labels");
+    const updated = await cli.json(
+      "keys",
+      "update",
+      "1",
+      "--expires",
+      "never",
+      "--clear",
+      "owner,notes",
+      "--clear",
+      "labels",
+    );
     const cleared = { owner: null, notes: null, labels: [], expiresAt: null };
     expect(updated).toEqual({ id: 1, name: "app", access: "write", ...cleared });
     expect(await showKey(cli, 1)).toMatchObject(cleared);
@@ -105,8 +130,16 @@ describe("keys update", () => {
       "keys update needs a change: --name, --owner, --notes, --label, --access, --expires or --clear",
     ],
     ["update 1 --owner x --clear owner", 2, "--owner and --clear owner exclude each other; use one of them"],
-    ["update 1 --label x --clear labels", 2, "--label and --clear labels exclude each other; use one of them"],
-    ["update 1 --clear plan", 2, '--clear is "plan"; it must be owner, notes or labels, or several separated by commas'],
+    [
+      "update 1 --label x --clear labels",
+      2,
+      "--label and --clear labels exclude each other; use one of them",
+    ],
+    [
+      "update 1 --clear plan",
+      2,
+      '--clear is "plan"; it must be owner, notes or labels, or several separated by commas',
+    ],
   ])("keys %s", async (line, code, err) => {
     const cli = new InProcessCli();
     await createKey(cli);
@@ -230,7 +263,19 @@ describe("keys list", () => {
     const cli = new InProcessCli();
     await createKey(cli, "--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web");
     cli.clock.advance(86_400_000);
-    await createKey(cli, "--name", "reports", "--plan", "pro", "--owner", "bob", "--label", "eu", "--access", "read");
+    await createKey(
+      cli,
+      "--name",
+      "reports",
+      "--plan",
+      "pro",
+      "--owner",
+      "bob",
+      "--label",
+      "eu",
+      "--access",
+      "read",
+    );
     await createKey(cli, "--name", "old", "--plan", "pro");
     await cli.run(["keys", "revoke", "3"]);
     return cli;
@@ -254,10 +299,28 @@ describe("keys list", () => {
     expect(await idsWith(await threeKeys(), ...flags.split(" "))).toEqual([...expected]);
   });
 
+  test("the last use comes from the usage history", async () => {
+    const cli = await threeKeys();
+    const lastUsedAt = cli.clock.now();
+    const { usageHistory, close } = openSqlite(paths(cli).store);
+    const keys = [{ keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt, byOperation: [] }];
+    await usageHistory.addUsage({ writer: "test", sequence: 1, hour: lastUsedAt, keys });
+    await close();
+    expect((await cli.json<KeyView[]>("keys", "list")).map((key) => key.lastUsedAt)).toEqual([
+      "2026-11-16T12:00:00.000Z",
+      null,
+      null,
+    ]);
+    expect((await cli.run(["keys", "show", "1"])).out).toContain("\nLast used    2026-11-16T12:00:00.000Z\n");
+    expect(await idsWith(cli, "--unused-since", "1h")).toEqual([]);
+    cli.clock.advance(3_600_001);
+    expect(await idsWith(cli, "--unused-since", "1h")).toEqual([1, 2, 3]);
+  });
+
   test("--banned: the keys that are banned now", async () => {
     const cli = await threeKeys();
     const usage = newUsage();
-    const rules = { strikes: 2, graceMs: 0, lengthMs: 300_000 };
+    const rules = { strikes: 2, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
     for (let i = 0; i < 4; i++) {
       cli.clock.advance(1);
       decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);

@@ -138,12 +138,12 @@ Expires      never
     expect(table).toMatchObject({ code: 0, err: "" });
     expect(warning).toStartWith(`warning: cannot open the database ${usageStore}: file is not a database; `);
     expect(warning).toEndWith(" (usage, strikes and bans are unknown)");
-    expect(table.out).toMatch(/^1 +app +- +free +write +active +\? +\? +\? +\? +- +- +2026-11-15T12:00:00Z$/m);
+    expect(table.out).toMatch(
+      /^1 +app +- +free +write +active +\? +\? +\? +\? +- +- +2026-11-15T12:00:00Z$/m,
+    );
 
     const shown = await cli.run(["keys", "show", "1"]);
-    expect(shown.out).toContain(
-      "\nState        active, unless it is banned\n",
-    );
+    expect(shown.out).toContain("\nState        active, unless it is banned\n");
     const { out } = await cli.run(["keys", "show", "1", "--json"]);
     expect(JSON.parse(out.slice(out.indexOf("\n")))).toMatchObject({
       state: "active",

@@ -56,7 +56,7 @@ describe("pets list and pets show", () => {
     expect((await run(cli, "pets list")).out).toBe(
       `ID  NAME                                                          CATEGORY          STATUS
 1   Rex                                                           9007199254740993  -
-2   日本\\u{a}犬                                                    7                 pending
+2   日本\\u{a}犬                                                   7                 pending
 3   ${"x".repeat(59)}…  -1                sold
 `,
     );
@@ -87,7 +87,9 @@ Older orders follow: add --before 2
 `,
     );
     expect((await run(cli, "orders list --before 2")).out).toMatch(/^1 +2 +1 +placed /m);
-    expect((await run(cli, "orders list --pet 3")).out).toStartWith("There are no such orders in production ");
+    expect((await run(cli, "orders list --pet 3")).out).toStartWith(
+      "There are no such orders in production ",
+    );
   });
 
   test("pets show prints the latest orders", async () => {
@@ -163,11 +165,7 @@ describe("pets update, pets delete and orders update", () => {
     ["pets delete 2", 1, "pet 2 has orders and cannot be deleted; the latest is order 1"],
     ["pets update 1", 2, "pets update needs --name, --category or --status"],
     ["pets update 1 --category 1.5", 2, '--category is "1.5"; it must be an integer from -2^63 to 2^63 - 1'],
-    [
-      "pets update 1 --status gone",
-      2,
-      '--status is "gone"; it must be available, pending, sold or none',
-    ],
+    ["pets update 1 --status gone", 2, '--status is "gone"; it must be available, pending, sold or none'],
     ["pets list --status placed", 2, '--status is "placed"; it must be available, pending or sold'],
     ["orders list --status sold", 2, '--status is "sold"; it must be placed, completed or cancelled'],
     ["orders update 1", 2, "orders update needs STATUS: completed or cancelled"],

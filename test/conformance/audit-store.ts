@@ -47,7 +47,12 @@ export function auditStoreConformance(name: string, open: () => Promise<OpenedAu
           actor: { kind: "admin API", name: "192.0.2.1" },
           action: "pet.updated",
           target: { kind: "pet", id: INT64_MAX },
-          before: { name: 'Rex "the\\dog" 🐈', categoryId: "9223372036854775807", status: null, labels: ["a"] },
+          before: {
+            name: 'Rex "the\\dog" 🐈',
+            categoryId: "9223372036854775807",
+            status: null,
+            labels: ["a"],
+          },
           after: { name: "", status: "sold", isOpen: true, count: 1.5 },
         };
         await audit.recordAudit(signedIn);
@@ -78,7 +83,17 @@ export function auditStoreConformance(name: string, open: () => Promise<OpenedAu
       ["until, which is excluded", { until: AT + 2 }, [4, 3, 2]],
       ["since and until", { since: AT + 1, until: AT + 2 }, [4, 3]],
       ["action and target", { action: "key.updated", target: { kind: "key", id: 7n } }, [6, 3]],
-      ["everything", { action: "key.updated", actor: "console", target: { kind: "key", id: 7n }, since: AT, until: AT + 2 }, [3]],
+      [
+        "everything",
+        {
+          action: "key.updated",
+          actor: "console",
+          target: { kind: "key", id: 7n },
+          since: AT,
+          until: AT + 2,
+        },
+        [3],
+      ],
       ["a target without entries", { target: { kind: "order", id: 7n } }, []],
     ])("listAudit: filtered by %s", (_name, query, expected) =>
       withAudit(async (audit) => {

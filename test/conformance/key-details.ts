@@ -125,7 +125,13 @@ export function keyDetailsConformance(name: string, open: () => Promise<OpenedKe
             actor: ann,
             action: "key.created",
             target,
-            after: { name: "shop", plan: "free", ...DETAILS, expiresAt: "2026-11-15T10:30:00.000Z", hint: "pet_live_1…1" },
+            after: {
+              name: "shop",
+              plan: "free",
+              ...DETAILS,
+              expiresAt: "2026-11-15T10:30:00.000Z",
+              hint: "pet_live_1…1",
+            },
           },
         ]);
       }),
@@ -146,7 +152,11 @@ export function keyDetailsConformance(name: string, open: () => Promise<OpenedKe
         const { keys } = stores;
         await keys.createKey({ ...free, owner: "bob" }, storedSecret(1), { actor: ann, at: AT });
         const by = { actor: ann, at: AT + 1 };
-        await keys.updateKey(1, { plan: "enterprise", limits: { perMinute: 1, perDay: 2 }, owner: "bob" }, by);
+        await keys.updateKey(
+          1,
+          { plan: "enterprise", limits: { perMinute: 1, perDay: 2 }, owner: "bob" },
+          by,
+        );
         await keys.updateKey(1, { owner: null, labels: ["x"], expiresAt: AT + HOUR_MS }, by);
         await keys.updateKey(1, { plan: "pro" }, by);
         await keys.updateKey(1, { plan: "pro", labels: ["x"], notes: null }, by);
@@ -184,13 +194,30 @@ export function keyDetailsConformance(name: string, open: () => Promise<OpenedKe
         await keys.addSecret(1, secret, { actor: ann, at: AT + 3 });
         await keys.addSecret(1, { ...storedSecret(3), overlapEndsAt: 0 }, { actor: ann, at: AT + 4 });
         await keys.updateKey(1, { revokedAt: AT + 5 }, { actor: ann, at: AT + 5 });
-        expect((await entriesOf(stores)).map(({ at, action, before, after }) => [at - AT, action, before, after])).toEqual([
+        expect(
+          (await entriesOf(stores)).map(({ at, action, before, after }) => [at - AT, action, before, after]),
+        ).toEqual([
           [5, "key.revoked", { revokedAt: null }, { revokedAt: "2026-11-15T09:30:00.005Z" }],
-          [4, "key.rolled", undefined, { hint: "pet_live_3…3", previousSecretsValidUntil: "2026-11-15T09:30:00.004Z" }],
-          [3, "key.rolled", undefined, { hint: "pet_live_2…2", previousSecretsValidUntil: "2026-11-15T10:30:00.000Z" }],
+          [
+            4,
+            "key.rolled",
+            undefined,
+            { hint: "pet_live_3…3", previousSecretsValidUntil: "2026-11-15T09:30:00.004Z" },
+          ],
+          [
+            3,
+            "key.rolled",
+            undefined,
+            { hint: "pet_live_2…2", previousSecretsValidUntil: "2026-11-15T10:30:00.000Z" },
+          ],
           [2, "key.unbanned", undefined, undefined],
           [1, "key.unbanned", undefined, undefined],
-          [0, "key.created", undefined, { name: "shop", plan: "free", access: "write", hint: "pet_live_1…1" }],
+          [
+            0,
+            "key.created",
+            undefined,
+            { name: "shop", plan: "free", access: "write", hint: "pet_live_1…1" },
+          ],
         ]);
       }),
     );

@@ -34,9 +34,17 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "createKey: returns the given fields and an identifier that starts at 1, and nothing else",
       withKeys(async (keys) => {
-        expect(await keys.createKey(free, storedSecret(1), BY)).toStrictEqual({ id: 1, ...DEFAULTS, ...free });
+        expect(await keys.createKey(free, storedSecret(1), BY)).toStrictEqual({
+          id: 1,
+          ...DEFAULTS,
+          ...free,
+        });
         const expiring = { ...enterprise, expiresAt: AT + HOUR_MS };
-        expect(await keys.createKey(expiring, storedSecret(2), BY)).toStrictEqual({ id: 2, ...DEFAULTS, ...expiring });
+        expect(await keys.createKey(expiring, storedSecret(2), BY)).toStrictEqual({
+          id: 2,
+          ...DEFAULTS,
+          ...expiring,
+        });
         expect(await keys.getKey(1)).toStrictEqual({ id: 1, ...DEFAULTS, ...free });
         expect(await keys.getKey(2)).toStrictEqual({ id: 2, ...DEFAULTS, ...expiring });
         expect(await keys.getKey(3)).toBeUndefined();
@@ -46,7 +54,9 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     test(
       "createKey: fifty concurrent keys get fifty identifiers, and are listed oldest first",
       withKeys(async (keys) => {
-        const made = await Promise.all(Array.from({ length: 50 }, (_, i) => keys.createKey(free, storedSecret(i), BY)));
+        const made = await Promise.all(
+          Array.from({ length: 50 }, (_, i) => keys.createKey(free, storedSecret(i), BY)),
+        );
         const ids = made.map(({ id }) => id).toSorted((a, b) => a - b);
         expect(new Set(ids).size).toBe(50);
         expect((await keys.listKeys()).map(({ id }) => id)).toEqual(ids);

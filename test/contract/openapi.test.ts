@@ -255,7 +255,7 @@ test("responses outside the operations are declared: OPTIONS, unknown paths and 
   const outside = document["x-responses-outside-operations"] ?? {};
   const common = COMMON_ERRORS.map((code) => ERRORS[code].status);
   const statuses = Object.keys(outside).map(Number);
-  expect(statuses.toSorted()).toEqual([...new Set([204, 404, 405, ...common])].toSorted());
+  expect(statuses.toSorted()).toEqual([...new Set([204, 403, 404, 405, ...common])].toSorted());
   for (const response of Object.values(outside)) {
     expect(headersOf(deref(response))).toEqual(expect.arrayContaining(COMMON));
   }

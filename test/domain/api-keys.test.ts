@@ -106,9 +106,12 @@ test("a credential is valid until the first of rolling and expiry, and not at al
   expect(validUntil({ key: { ...key, revokedAt: 1e15 }, validUntil: 5 })).toBe(-Infinity);
 });
 
-test.each(ENVIRONMENTS)("the hint of a secret for %s shows its prefix and four characters at each end", (environment) => {
-  const secret = generateSecret(environment);
-  const hint = hintOf(secret);
-  expect(hint).toBe(`${PREFIX[environment]}${secret.slice(9, 13)}…${secret.slice(-4)}`);
-  expect(hint).toHaveLength(18);
-});
+test.each(ENVIRONMENTS)(
+  "the hint of a secret for %s shows its prefix and four characters at each end",
+  (environment) => {
+    const secret = generateSecret(environment);
+    const hint = hintOf(secret);
+    expect(hint).toBe(`${PREFIX[environment]}${secret.slice(9, 13)}…${secret.slice(-4)}`);
+    expect(hint).toHaveLength(18);
+  },
+);

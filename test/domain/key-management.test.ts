@@ -46,7 +46,13 @@ const actions = async () =>
 
 test("create: the key, and a secret that finds it and of which only hash and hint are stored", async () => {
   const { key, secret } = await create({ owner: "ann", labels: ["a", "b"], access: "read" });
-  expect(key).toMatchObject({ id: 1, owner: "ann", labels: ["a", "b"], access: "read", createdAt: clock.now() });
+  expect(key).toMatchObject({
+    id: 1,
+    owner: "ann",
+    labels: ["a", "b"],
+    access: "read",
+    createdAt: clock.now(),
+  });
   expect(succeeded(await management.findBySecret(secret))).toEqual({ key });
   expect((await stores.keys.listSecrets([1])).get(1)).toEqual([
     { hint: hintOf(secret), createdAt: clock.now() },
@@ -60,7 +66,13 @@ test("each change is recorded once, in the name of the actor and with the time o
   await management.unban(1);
   await management.revoke(1);
   await management.revoke(1);
-  expect(await actions()).toEqual(["key.created", "key.updated", "key.rolled", "key.unbanned", "key.revoked"]);
+  expect(await actions()).toEqual([
+    "key.created",
+    "key.updated",
+    "key.rolled",
+    "key.unbanned",
+    "key.revoked",
+  ]);
   for (const entry of (await stores.audit.listAudit({ limit: 9 })).items) {
     expect(entry).toMatchObject({ actor, at: clock.now() });
   }
@@ -74,8 +86,14 @@ describe("fields", () => {
     ["name must be 1 to 100 characters on one line, not all of them blank", { name: "a\nb" }],
     ["owner must be 1 to 200 characters on one line, not all of them blank", { owner: long.slice(0, 201) }],
     ["owner must be 1 to 200 characters on one line, not all of them blank", { owner: "" }],
-    ["notes must be 1 to 2,000 characters, not all of them blank, without control characters", { notes: long }],
-    ["notes must be 1 to 2,000 characters, not all of them blank, without control characters", { notes: "a\0" }],
+    [
+      "notes must be 1 to 2,000 characters, not all of them blank, without control characters",
+      { notes: long },
+    ],
+    [
+      "notes must be 1 to 2,000 characters, not all of them blank, without control characters",
+      { notes: "a\0" },
+    ],
     ["expiresAt must be in the future", { expiresAt: 0 }],
     ["limits must be given for the enterprise plan: each key has its own limits", { plan: "enterprise" }],
     [
@@ -83,7 +101,10 @@ describe("fields", () => {
       { limits: { perMinute: 1, perDay: 1 } },
     ],
   ])("create and update: %s (%#)", async (message, fields) => {
-    expect(await management.create({ ...draft, ...fields })).toMatchObject({ code: "invalid_field", message });
+    expect(await management.create({ ...draft, ...fields })).toMatchObject({
+      code: "invalid_field",
+      message,
+    });
     await create();
     const field = message.split(" ")[0];
     expect(await management.update(1, fields)).toMatchObject({ code: "invalid_field", field, message });
@@ -137,7 +158,9 @@ describe("a key that does not work", () => {
     expect(await management.update(1, { access: "read" })).toEqual(expired);
     expect(await management.roll(1, 0)).toMatchObject({ code: "key_expired" });
     expect(succeeded(await management.update(1, { notes: "was for a trial" })).notes).toBe("was for a trial");
-    expect(succeeded(await management.update(1, { plan: "pro", expiresAt: null }))).toMatchObject({ plan: "pro" });
+    expect(succeeded(await management.update(1, { plan: "pro", expiresAt: null }))).toMatchObject({
+      plan: "pro",
+    });
     expect(succeeded(await management.roll(1, 0)).key.id).toBe(1);
   });
 

@@ -27,7 +27,11 @@ for (const isSeenBefore of [true, false]) {
   test(`any 401: a rolled secret whose overlap has ended by the machine's clock, ${before}`, async () => {
     const { id, secret } = await service.newKey();
     const successor = generateSecret("production");
-    await service.app.keys.addSecret(id, { ...toNewSecret(successor), overlapEndsAt: service.clock.now() + HOUR_MS }, BY);
+    await service.app.keys.addSecret(
+      id,
+      { ...toNewSecret(successor), overlapEndsAt: service.clock.now() + HOUR_MS },
+      BY,
+    );
     if (isSeenBefore) expect((await list(secret)).status).toBe(200);
     service.clock.step(DAY_MS);
     expect((await list(secret)).json).toMatchObject({ code: "invalid_api_key" });

@@ -122,7 +122,11 @@ describe.each(DATABASES)("orders of two keys on %s", (database) => {
     const key = await service.newKey();
     const { id } = await orderClient(service, key.secret).newOrder();
     const secret = generateSecret("production");
-    await service.app.keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt: service.clock.now() }, BY);
+    await service.app.keys.addSecret(
+      key.id,
+      { ...toNewSecret(secret), overlapEndsAt: service.clock.now() },
+      BY,
+    );
     const rotated = orderClient(service, secret);
     expect((await rotated.onOrder(id)).status).toBe(200);
     expect(await rotated.list()).toEqual([id]);

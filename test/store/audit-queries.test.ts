@@ -27,7 +27,9 @@ describe("SQLite", () => {
     using database = new Database(":memory:", { safeIntegers: true, strict: true });
     for (const { sql } of MIGRATIONS) database.run(sql);
     const { sql, values } = auditPage({ ...query, limit: 50 }, (n) => `?${n}`);
-    const steps = database.query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+    const steps = database
+      .query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`)
+      .all(...values);
     const plan = steps.map(({ detail }) => detail).join("; ");
     expect(plan).toMatch(new RegExp(`^(SEARCH|SCAN) audit USING INDEX ${index}\\b`));
     expect(plan).not.toContain("TEMP B-TREE");
@@ -76,7 +78,7 @@ test("PostgreSQL: every page of 50 among 20,000 entries reads fewer than 120 blo
     const [row] = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
     const [{ Plan: plan }] = row["QUERY PLAN"];
     const blocks = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-    expect([query, blocks]).toEqual([query, expect.toSatisfy((read: number) => read < 120)]);
+    expect(blocks).toBeLessThan(120);
   }
 });
 

@@ -33,7 +33,12 @@ describe("ChangeCounters", () => {
 
   test("a deletion or a change of another process invalidates every range and every block", () => {
     const counters = new ChangeCounters();
-    const ranges = [{ from: 1n }, { from: 1n, to: 20n }, { from: 262_081n, to: 262_144n }, { from: 1n, to: 9_999n }];
+    const ranges = [
+      { from: 1n },
+      { from: 1n, to: 20n },
+      { from: 262_081n, to: 262_144n },
+      { from: 1n, to: 9_999n },
+    ];
     const checks = ranges.map((range) => counters.watch(range));
     const before = counters.additionsAndDeletions;
     counters.everythingChanged();

@@ -12,7 +12,10 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 const STEP = "owners, notes, labels and access of keys, hints of secrets, audit trail";
 const stepsBefore = <T extends { readonly name: string }>(steps: readonly T[]) =>
-  steps.slice(0, steps.findIndex(({ name }) => name === STEP));
+  steps.slice(
+    0,
+    steps.findIndex(({ name }) => name === STEP),
+  );
 
 /** As the release before writes and reads them. */
 const addKey = (n: number) => [
@@ -25,7 +28,14 @@ const FIND = `SELECT api_keys.id, name, plan, created_at AS "createdAt", valid_u
 
 async function expectEarlierKeys(keys: KeyStore): Promise<void> {
   const [first] = await keys.listKeys();
-  expect(first).toStrictEqual({ id: 1, name: "shop 1", labels: [], plan: "free", access: "write", createdAt: 0 });
+  expect(first).toStrictEqual({
+    id: 1,
+    name: "shop 1",
+    labels: [],
+    plan: "free",
+    access: "write",
+    createdAt: 0,
+  });
   expect([...(await keys.listSecrets([1]))]).toStrictEqual([[1, [{}]]]);
   await keys.addSecret(1, { ...storedSecret(9), overlapEndsAt: 5 }, BY);
   expect((await keys.listSecrets([1])).get(1)).toStrictEqual([

@@ -34,7 +34,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   // The last pets, so that most blocks stay complete.
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete"), id: fc.integer({ min: 190, max: 260 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("delete"), id: fc.integer({ min: 190, max: 260 }) }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({

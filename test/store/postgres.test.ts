@@ -5,6 +5,7 @@ import { keyStoreConformance } from "../conformance/key-store.ts";
 import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
 import { storeConformance } from "../conformance/store.ts";
+import { usageHistoryConformance } from "../conformance/usage-history.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
 storeConformance("PostgreSQL", async () => {
@@ -31,6 +32,15 @@ keyStoreConformance("PostgreSQL", async () => {
   };
 });
 
+operatorStoreConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    ...(await database.open()),
+    another: () => database.open(),
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
 keyDetailsConformance("PostgreSQL", async () => {
   const database = await emptyDatabase();
   const { keys, audit } = await database.open();
@@ -46,20 +56,20 @@ auditStoreConformance("PostgreSQL", async () => {
   };
 });
 
-operatorStoreConformance("PostgreSQL", async () => {
-  const database = await emptyDatabase();
-  return {
-    ...(await database.open()),
-    another: () => database.open(),
-    close: () => database[Symbol.asyncDispose](),
-  };
-});
-
 settingsStoreConformance("PostgreSQL", async () => {
   const database = await emptyDatabase();
   return {
     settings: (await database.open()).settings,
     another: async () => (await database.open()).settings,
+    close: () => database[Symbol.asyncDispose](),
+  };
+});
+
+usageHistoryConformance("PostgreSQL", async () => {
+  const database = await emptyDatabase();
+  return {
+    history: (await database.open()).usageHistory,
+    another: async () => (await database.open()).usageHistory,
     close: () => database[Symbol.asyncDispose](),
   };
 });

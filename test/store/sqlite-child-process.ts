@@ -1,7 +1,10 @@
 import { join } from "node:path";
 
 /** Runs a task of sqlite-child.ts in a process of its own. */
-export function spawnChild(task: "open" | "write" | "command" | "correct" | "lock", path: string) {
+export function spawnChild(
+  task: "open" | "write" | "change-keys" | "command" | "correct" | "lock",
+  path: string,
+) {
   const process = Bun.spawn(
     [globalThis.process.execPath, join(import.meta.dir, "sqlite-child.ts"), task, path],
     {

@@ -27,6 +27,16 @@ async function write(): Promise<void> {
   await Promise.all(Array.from({ length: 32 }, (_, n) => writer(n)));
 }
 
+/** Creates and updates keys without a pause. Prints the identifier of each key after its update has resolved. */
+async function changeKeys(): Promise<void> {
+  const { keys } = openSqlite(path);
+  for (let n = 0; ; n++) {
+    const { id } = await keys.createKey({ name: "child", plan: "free", createdAt: 0 }, storedSecret(n), BY);
+    await keys.updateKey(id, { plan: "pro" }, BY);
+    print(String(id));
+  }
+}
+
 /** Opens the store, makes one change and closes it, as a command does, twenty times. */
 async function command(): Promise<void> {
   for (let n = 0; n < 20; n++) {
@@ -50,5 +60,12 @@ async function lock(): Promise<void> {
   await Bun.stdin.stream().getReader().read();
 }
 
-const tasks: Record<string, () => Promise<void>> = { open, write, command, correct, lock };
+const tasks: Record<string, () => Promise<void>> = {
+  open,
+  write,
+  "change-keys": changeKeys,
+  command,
+  correct,
+  lock,
+};
 await tasks[task]?.();

@@ -52,6 +52,29 @@ test("after a process is killed in the middle of writes, every pet whose write h
   connection.close();
 }, 30_000);
 
+test("after a process is killed in the middle of changes of keys, every change has its audit entry, and no other", async () => {
+  using folder = temporaryFolder();
+  const path = folder.path("store.db");
+  const { process, lines } = spawnChild("change-keys", path);
+  let changed = 0;
+  for await (const line of lines) {
+    changed = Number(line);
+    if (changed === 100) process.kill("SIGKILL");
+  }
+  await process.exited;
+  const { keys, audit, close } = openSqlite(path);
+  const { items } = await audit.listAudit({ limit: 10_000 });
+  const expected = (await keys.listKeys()).flatMap(({ id, plan }) =>
+    plan === "pro" ? [`key.created ${id}`, `key.updated ${id}`] : [`key.created ${id}`],
+  );
+  expect(changed).toBeGreaterThanOrEqual(100);
+  expect(items.map(({ action, target }) => `${action} ${target?.id}`).toSorted()).toEqual(
+    expected.toSorted(),
+  );
+  expect(expected).toContain(`key.updated ${changed}`);
+  await close();
+}, 30_000);
+
 test("commands can write while a server writes without a pause, and none of its writes fails", async () => {
   using folder = temporaryFolder();
   const { store, keys, close } = openSqlite(folder.path("store.db"));

@@ -5,6 +5,7 @@ import { openDatabase } from "../../src/store/sqlite/connection.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
+import { SqliteUsageHistoryStore } from "../../src/store/sqlite/usage-history.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 class Recording extends Connection {
@@ -22,6 +23,7 @@ function plans(): Map<string, string> {
   const connection = new Recording(database);
   void new SqliteStore(connection);
   void new SqliteKeyStore(connection);
+  void new SqliteUsageHistoryStore(connection);
   const statements = recorded.splice(0).filter((sql) => /^(SELECT|UPDATE|DELETE)/.test(sql));
   return new Map(statements.map((sql) => [sql, planOf(connection, sql)]));
 }
@@ -36,11 +38,17 @@ function planOf(connection: Connection, sql: string): string {
   return tables.map(({ detail }) => detail).join("; ");
 }
 
-/** These scan on purpose: all keys, all secrets, a list of identifiers, the single revisions, the last pet, and the first idempotency records. */
+/**
+ * These scan on purpose: all keys, all secrets, a list of identifiers, the last use of all keys, the single revisions,
+ * the last pet, the first idempotency records, and the last batch of each server process.
+ */
 const SCANS = [
   /^SELECT .* FROM api_keys ORDER BY id$/,
   /^SELECT .* FROM key_secrets$/,
   /^SELECT .* FROM key_secrets WHERE key_id IN \(SELECT value FROM json_each\(\?\)\)$/,
+  /^SELECT .* FROM key_last_used ORDER BY key_id$/,
+  /^SELECT \(SELECT min\(start\) FROM (usage_hours|usage_days)\)/,
+  /^DELETE FROM usage_batches WHERE hour < \?$/,
   /key_revision/,
   /pet_revision/,
   /^SELECT id FROM pets ORDER BY id DESC LIMIT 1$/,

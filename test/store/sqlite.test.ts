@@ -5,6 +5,7 @@ import { keyDetailsConformance } from "../conformance/key-details.ts";
 import { keyStoreConformance } from "../conformance/key-store.ts";
 import { operatorStoreConformance } from "../conformance/operator-store.ts";
 import { settingsStoreConformance } from "../conformance/settings-store.ts";
+import { usageHistoryConformance } from "../conformance/usage-history.ts";
 import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -46,6 +47,24 @@ keyStoreConformance("SQLite", async () => {
   };
 });
 
+operatorStoreConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const first = openSqlite(folder.path("store.db"));
+  const opened = [first];
+  return {
+    ...first,
+    async another() {
+      const other = openSqlite(folder.path("store.db"));
+      opened.push(other);
+      return other;
+    },
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
 keyDetailsConformance("SQLite", async () => {
   const folder = temporaryFolder();
   const opened = openSqlite(folder.path("store.db"));
@@ -77,24 +96,6 @@ auditStoreConformance("SQLite", async () => {
   };
 });
 
-operatorStoreConformance("SQLite", async () => {
-  const folder = temporaryFolder();
-  const first = openSqlite(folder.path("store.db"));
-  const opened = [first];
-  return {
-    ...first,
-    async another() {
-      const other = openSqlite(folder.path("store.db"));
-      opened.push(other);
-      return other;
-    },
-    async close() {
-      for (const each of opened) await each.close();
-      folder.remove();
-    },
-  };
-});
-
 settingsStoreConformance("SQLite", async () => {
   const folder = temporaryFolder();
   const opened: SqliteStores[] = [];
@@ -105,6 +106,24 @@ settingsStoreConformance("SQLite", async () => {
   };
   return {
     settings: await another(),
+    another,
+    async close() {
+      for (const each of opened) await each.close();
+      folder.remove();
+    },
+  };
+});
+
+usageHistoryConformance("SQLite", async () => {
+  const folder = temporaryFolder();
+  const opened: SqliteStores[] = [];
+  const another = async () => {
+    const other = openSqlite(folder.path("store.db"));
+    opened.push(other);
+    return other.usageHistory;
+  };
+  return {
+    history: await another(),
     another,
     async close() {
       for (const each of opened) await each.close();

@@ -11,7 +11,11 @@ export const ordersList = defineCommand({
   description:
     "Lists the orders of all keys, newest first. KEY is the key that placed the order; orders of earlier releases may have none. When more follow, the last line says how to continue.",
   options: { ...ORDER_LIST_OPTIONS, ...STORAGE_OPTIONS },
-  examples: ["petstore orders list", "petstore orders list --status placed --key 3", "petstore orders list --pet 7"],
+  examples: [
+    "petstore orders list",
+    "petstore orders list --status placed --key 3",
+    "petstore orders list --pet 7",
+  ],
   async run({ values }, { print }) {
     const storage = storageOf(values);
     const { status, key, pet, before, limit } = values;
@@ -27,7 +31,9 @@ export const ordersList = defineCommand({
     const { items, hasMore } = page ?? { items: [], hasMore: false };
     if (values.json) await print(exactJson(items));
     else if (items.length > 0) {
-      await print(orderTable(items) + (hasMore ? `Older orders follow: add --before ${items.at(-1)?.id}\n` : ""));
+      await print(
+        orderTable(items) + (hasMore ? `Older orders follow: add --before ${items.at(-1)?.id}\n` : ""),
+      );
     } else {
       const such = Object.keys(filters).length > 0 ? "such orders" : "orders";
       await print(`There are no ${such} in ${values.env} (data: ${describeStorage(storage).data}).\n`);

@@ -51,5 +51,5 @@ function rows({ pet: { id, name, categoryId, status }, orders }: PetWithOrders):
 
 function orderRow({ id, keyId, status, createdAt }: OrderWithKey, index: number): string[] {
   const key = keyId === null ? "unknown key" : `key ${keyId}`;
-  return [index === 0 ? "Orders" : "", String(id), status, key, createdAt];
+  return [index === 0 ? "Orders" : "", [id, status, key, createdAt].join("  ")];
 }

@@ -12,8 +12,8 @@ export interface PetView {
   readonly status: PetStatus | null;
 }
 
-export function petView({ id, name, categoryId, status = null }: Pet): PetView {
-  return { id, name, categoryId, status };
+export function petView({ id, name, categoryId, status }: Pet): PetView {
+  return { id, name, categoryId, status: status ?? null };
 }
 
 /** JSON in which the identifiers are exact. */

@@ -28,11 +28,14 @@ const SELECT_SECRETS = `SELECT ${SECRET_COLUMNS} FROM key_secrets`;
 /** The parameter is a list with commas. */
 const SELECT_SECRETS_OF = `${SELECT_SECRETS} WHERE key_id = ANY (string_to_array($1, ',')::bigint[])`;
 
-/** `$1, $2, …`, one for each column. */
-const WRITTEN_PARAMETERS = WRITTEN_KEY_COLUMNS.map((_, index) => `$${index + 1}`);
-const [CREATED_AT, REVISION] = [WRITTEN_KEY_COLUMNS.length + 1, WRITTEN_KEY_COLUMNS.length + 2];
+/** The parameters of the written columns are $1, $2, …; these follow them. */
+const [A, B, C, D, E] = [1, 2, 3, 4, 5].map((n) => `$${WRITTEN_KEY_COLUMNS.length + n}`);
 const INSERT = `INSERT INTO api_keys (${WRITTEN_KEY_COLUMNS.join(", ")}, created_at, revision)
-  VALUES (${WRITTEN_PARAMETERS.join(", ")}, $${CREATED_AT}, $${REVISION}) RETURNING ${KEY_COLUMNS}`;
+  VALUES (${WRITTEN_KEY_COLUMNS.map((_, index) => `$${index + 1}`).join(", ")}, ${A}, ${B}) RETURNING ${KEY_COLUMNS}`;
+const UPDATE = `UPDATE api_keys
+  SET ${WRITTEN_KEY_COLUMNS.map((column, index) => `${column} = $${index + 1}`).join(", ")},
+    revoked_at = ${A}, pardoned_at = ${B}, unban_revision = coalesce(${C}, unban_revision), revision = ${D}
+  WHERE id = ${E}`;
 
 export class PostgresKeyStore implements KeyStore {
   constructor(private readonly pools: Pools) {}
@@ -106,16 +109,8 @@ export class PostgresKeyStore implements KeyStore {
       const before = await requireKey(tx, id);
       const after = applyChange(before, change);
       const { revokedAt = null, unbannedAt = null } = after;
-      const assignments = WRITTEN_KEY_COLUMNS.map((column, index) => `${column} = ${WRITTEN_PARAMETERS[index]}`);
-      await tx.unsafe(`UPDATE api_keys SET ${assignments.join(", ")} WHERE id = $${CREATED_AT}`, [
-        ...keyValues(after),
-        id,
-      ]);
-      await tx`UPDATE api_keys SET revoked_at = ${revokedAt}, pardoned_at = ${unbannedAt}, revision = ${revision}
-        WHERE id = ${id}`;
-      if (change.unbannedAt !== undefined) {
-        await tx`UPDATE api_keys SET unban_revision = ${revision} WHERE id = ${id}`;
-      }
+      const unbanRevision = change.unbannedAt === undefined ? null : revision;
+      await tx.unsafe(UPDATE, [...keyValues(after), revokedAt, unbannedAt, unbanRevision, revision, id]);
       const entry = keyUpdated({ before, after, change }, by);
       if (entry) await insertAudit(tx, entry);
       return after;

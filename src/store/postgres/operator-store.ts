@@ -33,7 +33,8 @@ const SELECT = `SELECT ${ORDER_WITH_KEY_COLUMNS} FROM orders`;
 
 /**
  * Pages of the orders of all keys, newest first. The parameters are the identifier to continue before, the limit, and
- * the filters. Each order leaves PostgreSQL the index that begins with the filters only; see PageQueries.
+ * the filters. Each order leaves PostgreSQL the index that begins with the filters only; see PageQueries. The further
+ * filters of a pet's orders are CASE: with OR, PostgreSQL expects so few rows that it sorts all orders of the pet.
  */
 export const ALL_ORDER_PAGES = {
   all: `${SELECT} WHERE id < $1 ORDER BY id DESC LIMIT $2`,
@@ -42,7 +43,8 @@ export const ALL_ORDER_PAGES = {
   byKeyAndStatus: `${SELECT} WHERE key_id = $3 AND (${STATUS_OF_KEY}, id) < ($4, $1) AND ${STATUS_OF_KEY} >= $4
     ORDER BY ${STATUS_OF_KEY} DESC, id DESC LIMIT $2`,
   byPet: `${SELECT} WHERE (pet_id, id) < ($3, $1) AND pet_id >= $3
-    AND ($4::int8 IS NULL OR key_id = $4) AND ($5::text IS NULL OR status = $5)
+    AND CASE WHEN $4::int8 IS NULL THEN true ELSE key_id = $4 END
+    AND CASE WHEN $5::text IS NULL THEN true ELSE status = $5 END
     ORDER BY pet_id DESC, id DESC LIMIT $2`,
 } as const;
 

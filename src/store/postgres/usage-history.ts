@@ -1,4 +1,3 @@
-import type { SQL } from "bun";
 import type { UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
@@ -15,8 +14,6 @@ import {
 import { encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
 import type { Pools } from "./pools.ts";
 
-const TABLES: Readonly<Record<UsageInterval, string>> = { hour: "usage_hours", day: "usage_days" };
-const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
 const DELETED_AT_ONCE = 5_000;
 
 /** A repeated batch waits for the transaction of the first one, and then changes no row. */
@@ -26,58 +23,74 @@ const INSERT_BATCH = `INSERT INTO usage_batches AS stored (writer, sequence, hou
   RETURNING writer`;
 
 /** In the order of the keys, so that instances that add to the same rows do not deadlock. */
-const add = (table: string) => `INSERT INTO ${table} AS stored
-    (start, key_id, admitted, limited, banned, errors, operations)
-  SELECT $1, key_id, admitted, limited, banned, errors, operations::jsonb
-  FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::text[])
-    AS given (key_id, admitted, limited, banned, errors, operations)
-  ORDER BY key_id
-  ON CONFLICT (start, key_id) DO UPDATE SET admitted = stored.admitted + excluded.admitted,
-    limited = stored.limited + excluded.limited, banned = stored.banned + excluded.banned,
-    errors = stored.errors + excluded.errors, operations = (
-      SELECT coalesce(jsonb_object_agg(operation, counts), '{}') FROM (
-        SELECT operation, jsonb_build_array(sum((counts->>0)::int8), sum((counts->>1)::int8)) AS counts
-        FROM (
-          SELECT * FROM jsonb_each(stored.operations) UNION ALL SELECT * FROM jsonb_each(excluded.operations)
-        ) AS both_counts (operation, counts)
-        GROUP BY operation
-      ) AS sums
-    )`;
-
 const SET_LAST_USED = `INSERT INTO key_last_used AS stored (key_id, last_used_at)
   SELECT key_id, last_used_at FROM unnest($1::int8[], $2::int8[]) AS given (key_id, last_used_at)
   ORDER BY key_id
   ON CONFLICT (key_id) DO UPDATE SET last_used_at = greatest(stored.last_used_at, excluded.last_used_at)`;
 
-/** LATERAL, so that each interval is looked up by the primary key, whatever the planner knows of the table. */
-const read = ({ table, length }: { table: string; length: number }) => `
-  SELECT counts.* FROM generate_series(
-    greatest($2::int8, (SELECT min(start) FROM ${table})),
-    least($3::int8, (SELECT max(start) FROM ${table})), ${length}) AS intervals (start)
-  CROSS JOIN LATERAL (
-    SELECT start::float8, admitted::float8, limited::float8, banned::float8, errors::float8,
-      operations::text AS operations
-    FROM ${table} WHERE ${table}.start = intervals.start AND key_id = $1 OFFSET 0
-  ) AS counts
-  ORDER BY counts.start`;
+interface UsageQueries {
+  readonly add: string;
+  readonly read: string;
+  readonly sum: string;
+  readonly deleteBefore: string;
+}
 
-/** float8 is exact below 2^53, and is added faster than int8, whose sum is numeric. */
-const sum = (table: string) => `
-  SELECT key_id::float8 AS "keyId", sum(admitted::float8) AS admitted, sum(limited::float8) AS limited,
-    sum(banned::float8) AS banned, sum(errors::float8) AS errors
-  FROM ${table} WHERE start BETWEEN $1 AND $2
-  GROUP BY key_id
-  ORDER BY sum((admitted + limited + banned)::float8) DESC, key_id
-  LIMIT $3`;
+export const USAGE_QUERIES: Readonly<Record<UsageInterval, UsageQueries>> = {
+  hour: queriesOf("usage_hours", HOUR_MS),
+  day: queriesOf("usage_days", DAY_MS),
+};
 
-/** Two instances that delete at the same time delete different rows. */
-const deleteBefore = (table: string) => `
-  WITH deleted AS (
-    DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${table} WHERE start < $1 ORDER BY start, key_id LIMIT $2 FOR UPDATE SKIP LOCKED))
-    RETURNING key_id
-  )
-  SELECT count(*)::int AS count FROM deleted`;
+/**
+ * `add`: in the order of the keys, as above.
+ *
+ * `read`: LATERAL, so that each interval is looked up by the primary key, whatever the planner knows of the table.
+ *
+ * `sum`: float8 is exact below 2^53, and is added faster than int8, whose sum is numeric.
+ *
+ * `deleteBefore`: two instances that delete at the same time delete different rows.
+ */
+function queriesOf(table: "usage_hours" | "usage_days", length: number): UsageQueries {
+  return {
+    add: `INSERT INTO ${table} AS stored (start, key_id, admitted, limited, banned, errors, operations)
+      SELECT $1::int8, key_id, admitted, limited, banned, errors, operations::jsonb
+      FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::text[])
+        AS given (key_id, admitted, limited, banned, errors, operations)
+      ORDER BY key_id
+      ON CONFLICT (start, key_id) DO UPDATE SET admitted = stored.admitted + excluded.admitted,
+        limited = stored.limited + excluded.limited, banned = stored.banned + excluded.banned,
+        errors = stored.errors + excluded.errors, operations = (
+          SELECT coalesce(jsonb_object_agg(operation, counts), '{}') FROM (
+            SELECT operation, jsonb_build_array(sum((counts->>0)::int8), sum((counts->>1)::int8)) AS counts
+            FROM (
+              SELECT * FROM jsonb_each(stored.operations)
+              UNION ALL SELECT * FROM jsonb_each(excluded.operations)
+            ) AS both_counts (operation, counts)
+            GROUP BY operation
+          ) AS sums
+        )`,
+    read: `SELECT counts.* FROM generate_series(
+        greatest($2::int8, (SELECT min(start) FROM ${table})),
+        least($3::int8, (SELECT max(start) FROM ${table})), ${length}) AS intervals (start)
+      CROSS JOIN LATERAL (
+        SELECT start::float8, admitted::float8, limited::float8, banned::float8, errors::float8,
+          operations::text AS operations
+        FROM ${table} WHERE ${table}.start = intervals.start AND key_id = $1 OFFSET 0
+      ) AS counts
+      ORDER BY counts.start`,
+    sum: `SELECT key_id::float8 AS "keyId", sum(admitted::float8) AS admitted, sum(limited::float8) AS limited,
+        sum(banned::float8) AS banned, sum(errors::float8) AS errors
+      FROM ${table} WHERE start BETWEEN $1 AND $2
+      GROUP BY key_id
+      ORDER BY sum((admitted + limited + banned)::float8) DESC, key_id
+      LIMIT $3`,
+    deleteBefore: `WITH deleted AS (
+        DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM ${table} WHERE start < $1 ORDER BY start, key_id LIMIT $2 FOR UPDATE SKIP LOCKED))
+        RETURNING key_id
+      )
+      SELECT count(*)::int AS count FROM deleted`,
+  };
+}
 
 const SELECT_LAST_USED = `SELECT key_id::float8 AS "keyId", last_used_at::float8 AS "lastUsedAt"
   FROM key_last_used`;
@@ -98,20 +111,20 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
     await this.pools.writes.transaction(async (tx) => {
       const isNew = (await tx.unsafe<unknown[]>(INSERT_BATCH, [writer, sequence, hour])).length > 0;
       if (!isNew || keys.length === 0) return;
-      await tx.unsafe(add(TABLES.hour), [hour, ...columns]);
-      await tx.unsafe(add(TABLES.day), [startOf("day", hour), ...columns]);
+      await tx.unsafe(USAGE_QUERIES.hour.add, [hour, ...columns]);
+      await tx.unsafe(USAGE_QUERIES.day.add, [startOf("day", hour), ...columns]);
       await tx.unsafe(SET_LAST_USED, [columns[0], keys.map(({ lastUsedAt }) => lastUsedAt)]);
     });
   }
 
   async readUsage({ keyId, by, since, until }: UsageQuery): Promise<readonly UsageRow[]> {
-    const query = read({ table: TABLES[by], length: LENGTH_MS[by] });
-    const rows = await this.#read<StoredCounts>(query, [keyId, startOf(by, since), startOf(by, until)]);
+    const values = [keyId, startOf(by, since), startOf(by, until)];
+    const rows = await this.#read<StoredCounts>(USAGE_QUERIES[by].read, values);
     return rows.flatMap((row) => usageRowsOf(keyId, row));
   }
 
   usageByKey({ by, since, until, limit }: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
-    return this.#read<KeyTotals>(sum(TABLES[by]), [startOf(by, since), startOf(by, until), limit]);
+    return this.#read<KeyTotals>(USAGE_QUERIES[by].sum, [startOf(by, since), startOf(by, until), limit]);
   }
 
   async lastUsed(keyIds?: readonly number[]): Promise<ReadonlyMap<number, number>> {
@@ -131,9 +144,9 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
   }
 
   async #delete(by: UsageInterval, now: number): Promise<number> {
-    const query = deleteBefore(TABLES[by]);
-    const [row] = await this.pools.writes.query((sql: SQL) =>
-      sql.unsafe<{ count: number }[]>(query, [retainedSince(by, now), DELETED_AT_ONCE]),
+    const values = [retainedSince(by, now), DELETED_AT_ONCE];
+    const [row] = await this.pools.writes.query((sql) =>
+      sql.unsafe<{ count: number }[]>(USAGE_QUERIES[by].deleteBefore, values),
     );
     return row?.count ?? 0;
   }

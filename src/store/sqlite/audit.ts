@@ -1,7 +1,14 @@
 import type { SQLQueryBindings, Statement } from "bun:sqlite";
 import type { AuditEntry, AuditQuery, NewAuditEntry } from "../../domain/audit.ts";
 import type { AuditStore, Page } from "../../domain/ports.ts";
-import { auditEntryOf, auditPage, type AuditRow, type AuditValues, auditValues, INSERT_AUDIT } from "../audit-rows.ts";
+import {
+  auditEntryOf,
+  auditPage,
+  type AuditRow,
+  type AuditValues,
+  auditValues,
+  INSERT_AUDIT,
+} from "../audit-rows.ts";
 import { pageOf } from "../rows.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";

@@ -51,8 +51,8 @@ export class Connection {
   }
 
   /**
-   * A transaction that waits for other processes, and blocks the event loop for the busy timeout at most. `work` may run
-   * again: it has no effect outside of the transaction.
+   * A transaction that waits for other processes, and blocks the event loop for the busy timeout at most. `work` has
+   * no effect outside of the transaction, because it may run again.
    *
    * Retries in short random intervals. SQLite's own busy handler waits up to 100 ms between attempts, and can miss for
    * seconds the gaps of less than a millisecond that a busy server leaves.

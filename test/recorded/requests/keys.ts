@@ -55,7 +55,10 @@ export const keys: Scenario = {
     ["any 200: a read-only key may HEAD", reader.head("/pets")],
     ["any 204: a read-only key may use OPTIONS", reader.options("/pets")],
     ["any 404: a read-only key on a path that does not exist", reader.get("/nothing")],
-    ["any 403: a read-only key may not POST, and it counts", reader.post("/pets", { name: "Rex", categoryId: 1 })],
+    [
+      "any 403: a read-only key may not POST, and it counts",
+      reader.post("/pets", { name: "Rex", categoryId: 1 }),
+    ],
     ["any 403: a read-only key, a body that is not JSON", reader.post("/pets", "{")],
     ["any 403: a read-only key, a method that is not allowed", reader.bare("DELETE", "/pets")],
     ["any 403: a read-only key, POST to a path that does not exist", reader.post("/nothing", {})],

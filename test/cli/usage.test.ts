@@ -1,0 +1,192 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import type { KeyCounts } from "../../src/domain/usage-history.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { cleanUp, InProcessCli } from "./cli.ts";
+import { createKey, paths } from "./keys.ts";
+
+afterAll(cleanUp);
+
+const HOUR_MS = 3_600_000;
+const NOON = Date.parse("2026-11-15T12:00:00Z");
+const counts = (keyId: number, change: Partial<KeyCounts> = {}): KeyCounts => ({
+  keyId,
+  admitted: 1_200,
+  limited: 30,
+  banned: 4,
+  errors: 5,
+  lastUsedAt: NOON,
+  byOperation: [{ operation: "listPets", admitted: 1_195, errors: 0 }],
+  ...change,
+});
+
+/** Adds counts as a server does: [hours ago, counts]. */
+async function addUsage(cli: InProcessCli, ...batches: [hoursAgo: number, ...keys: KeyCounts[]][]): Promise<void> {
+  const { usageHistory, close } = openSqlite(paths(cli).store);
+  for (const [i, [hoursAgo, ...keys]] of batches.entries()) {
+    const hour = NOON - hoursAgo * HOUR_MS;
+    await usageHistory.addUsage({ writer: crypto.randomUUID(), sequence: i + 1, hour, keys });
+  }
+  await close();
+}
+
+/** Keys 1 and 2, the second with a name that CSV has to quote. */
+async function withTwoKeys(): Promise<InProcessCli> {
+  const cli = new InProcessCli();
+  await createKey(cli, "--name", "app", "--plan", "free");
+  await createKey(cli, "--name", 'the "big", one', "--plan", "pro");
+  const small = { admitted: 2, limited: 0, banned: 0, errors: 2, byOperation: [] };
+  await addUsage(cli, [0, counts(1, small), counts(2)], [25, counts(2, small)], [31 * 24, counts(1)]);
+  return cli;
+}
+
+describe("petstore usage", () => {
+  test("without a database: a sentence, and no files", async () => {
+    const cli = new InProcessCli();
+    expect(await cli.run(["usage"])).toEqual({
+      code: 0,
+      err: "",
+      out: "There were no requests from 2026-10-17T00:00:00.000Z to 2026-11-15T12:00:00.000Z.\n",
+    });
+    expect(await cli.json<unknown>("usage")).toEqual([]);
+    expect(await cli.json<unknown>("usage", "--by", "day")).toEqual([]);
+    expect(existsSync(cli.dataDir)).toBe(false);
+  });
+
+  test("all keys: a table of sums over the last 30 days, most requests first", async () => {
+    const cli = await withTwoKeys();
+    expect((await cli.run(["usage"])).out).toBe(
+      `ID     NAME            PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
+2      the "big", one  pro   1,202     30       4       7       2026-11-15T12:00:00Z
+1      app             free  2         0        0       2       2026-11-15T12:00:00Z
+Total                        1,204     30       4       9
+`,
+    );
+    expect(await cli.json<unknown>("usage", "--since", "24h")).toEqual([
+      {
+        keyId: 2,
+        name: 'the "big", one',
+        plan: "pro",
+        admitted: 1_200,
+        limited: 30,
+        banned: 4,
+        errors: 5,
+        lastUsedAt: "2026-11-15T12:00:00.000Z",
+      },
+      {
+        keyId: 1,
+        name: "app",
+        plan: "free",
+        admitted: 2,
+        limited: 0,
+        banned: 0,
+        errors: 2,
+        lastUsedAt: "2026-11-15T12:00:00.000Z",
+      },
+    ]);
+    expect((await cli.run(["usage", "--by", "key", "--csv"])).out).toBe(
+      `key_id,name,plan,admitted,limited,banned,errors,last_used_at
+2,"the ""big"", one",pro,1202,30,4,7,2026-11-15T12:00:00.000Z
+1,app,free,2,0,0,2,2026-11-15T12:00:00.000Z
+`,
+    );
+  });
+
+  test("one key: a table by day, and one by operation", async () => {
+    const cli = await withTwoKeys();
+    expect((await cli.run(["usage", "2"])).out).toBe(
+      `DAY         ADMITTED  LIMITED  BANNED  ERRORS
+2026-11-14  2         0        0       2
+2026-11-15  1,200     30       4       5
+Total       1,202     30       4       7
+
+OPERATION  ADMITTED  LIMITED  BANNED  ERRORS
+listPets   1,195     0        0       0
+none       7         30       4       7
+`,
+    );
+    expect((await cli.run(["usage", "2", "--by", "hour"])).out).toStartWith(
+      `HOUR               ADMITTED  LIMITED  BANNED  ERRORS
+2026-11-15T12:00Z  1,200     30       4       5
+Total `,
+    );
+    expect((await cli.run(["usage", "1", "--by", "key", "--since", "60d"])).out).toContain(
+      "\n1      app   free  1,202 ",
+    );
+  });
+
+  test("all keys by day: the sums over the keys", async () => {
+    const cli = await withTwoKeys();
+    expect((await cli.run(["usage", "--by", "day", "--since", "2026-11-15"])).out).toStartWith(
+      `DAY         ADMITTED  LIMITED  BANNED  ERRORS
+2026-11-15  1,202     30       4       7
+`,
+    );
+  });
+
+  test("--csv: one row per key, day and operation", async () => {
+    const cli = await withTwoKeys();
+    expect((await cli.run(["usage", "--csv", "--since", "2026-11-14", "--until", "2026-11-15"])).out).toBe(
+      `key_id,name,start,operation,admitted,limited,banned,errors
+1,app,2026-11-15T00:00:00.000Z,none,2,0,0,2
+2,"the ""big"", one",2026-11-14T00:00:00.000Z,none,2,0,0,2
+2,"the ""big"", one",2026-11-15T00:00:00.000Z,listPets,1195,0,0,0
+2,"the ""big"", one",2026-11-15T00:00:00.000Z,none,5,30,4,5
+`,
+    );
+  });
+
+  test("--json: one object per interval and operation", async () => {
+    const cli = await withTwoKeys();
+    expect(await cli.json<unknown>("usage", "2", "--by", "hour", "--since", "26h")).toEqual([
+      {
+        keyId: 2,
+        start: "2026-11-14T11:00:00.000Z",
+        operation: "none",
+        admitted: 2,
+        limited: 0,
+        banned: 0,
+        errors: 2,
+      },
+      {
+        keyId: 2,
+        start: "2026-11-15T12:00:00.000Z",
+        operation: "listPets",
+        admitted: 1_195,
+        limited: 0,
+        banned: 0,
+        errors: 0,
+      },
+      {
+        keyId: 2,
+        start: "2026-11-15T12:00:00.000Z",
+        operation: "none",
+        admitted: 5,
+        limited: 30,
+        banned: 4,
+        errors: 5,
+      },
+    ]);
+  });
+
+  test.each([
+    [["usage", "--json", "--csv"], "--json and --csv exclude each other; use one of them"],
+    [["usage", "--since", "1d", "--until", "2d"], "--since is after --until; the period must have a length"],
+    [
+      ["usage", "--since", "2026-02-30"],
+      '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',
+    ],
+    [["usage", "--by", "week"], '--by is "week"; it must be hour, day or key'],
+    [["usage", "x"], 'ID is "x"; it must be the ID of a key, as petstore keys list shows it'],
+    [["usage", "1", "2"], 'unexpected argument "2"; see petstore usage --help'],
+  ])("%p: wrong usage", async (argv, err) => {
+    expect(await new InProcessCli().run(argv)).toEqual({ code: 2, out: "", err });
+  });
+
+  test("a key that does not exist", async () => {
+    const cli = await withTwoKeys();
+    const { code, err } = await cli.run(["usage", "9"]);
+    expect(code).toBe(1);
+    expect(err).toStartWith("key 9 does not exist in production (data: ");
+  });
+});

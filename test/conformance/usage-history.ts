@@ -1,0 +1,267 @@
+import { describe, expect, test } from "bun:test";
+import type { UsageHistoryStore } from "../../src/domain/ports.ts";
+import type { KeyCounts, UsageBatch, UsageRow } from "../../src/domain/usage-history.ts";
+
+/** An empty usage history with data of its own. */
+export interface OpenedUsageHistory {
+  readonly history: UsageHistoryStore;
+  /** Opens the same data once more, as another process does. */
+  another(): Promise<UsageHistoryStore>;
+  /** Closes all of them and removes the data. */
+  close(): Promise<void>;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+const HOUR = Date.UTC(2026, 10, 15, 9);
+const DAY = Date.UTC(2026, 10, 15);
+
+/** Ten admitted requests of two operations and of none, two errors, three limited and one banned. */
+const counts = (keyId: number, change: Partial<KeyCounts> = {}): KeyCounts => ({
+  keyId,
+  admitted: 10,
+  limited: 3,
+  banned: 1,
+  errors: 2,
+  lastUsedAt: HOUR + 5_000,
+  byOperation: [
+    { operation: "listPets", admitted: 6, errors: 0 },
+    { operation: "createPet", admitted: 3, errors: 1 },
+  ],
+  ...change,
+});
+
+let sequence = 0;
+const batch = (keys: readonly KeyCounts[], change: Partial<UsageBatch> = {}): UsageBatch => ({
+  writer: "server",
+  sequence: ++sequence,
+  hour: HOUR,
+  keys,
+  ...change,
+});
+
+const row = (change: Partial<UsageRow>): UsageRow => ({
+  keyId: 1,
+  start: HOUR,
+  operation: "none",
+  admitted: 0,
+  limited: 0,
+  banned: 0,
+  errors: 0,
+  ...change,
+});
+
+const byHour = { by: "hour", since: HOUR, until: HOUR } as const;
+const byDay = { by: "day", since: HOUR, until: HOUR } as const;
+
+/** What every UsageHistoryStore does, on whatever database. */
+export function usageHistoryConformance(name: string, open: () => Promise<OpenedUsageHistory>): void {
+  const withHistory =
+    (work: (history: UsageHistoryStore, opened: OpenedUsageHistory) => Promise<void>) => async () => {
+      const opened = await open();
+      try {
+        await work(opened.history, opened);
+      } finally {
+        await opened.close();
+      }
+    };
+
+  describe(`${name} as a UsageHistoryStore`, () => {
+    test(
+      "nothing is stored at first",
+      withHistory(async (history) => {
+        expect(await history.readUsage({ keyId: 1, ...byHour })).toEqual([]);
+        expect(await history.usageByKey(byDay)).toEqual([]);
+        expect(await history.lastUsed()).toEqual(new Map());
+        expect(await history.lastUsed([1, 2])).toEqual(new Map());
+        expect(await history.deleteOldUsage(HOUR)).toBe(false);
+      }),
+    );
+
+    test(
+      "addUsage: counts are read by operation, those of no operation last, for the hour and for its day",
+      withHistory(async (history) => {
+        await history.addUsage(batch([counts(1)]));
+        const rows = (start: number) => [
+          row({ start, operation: "listPets", admitted: 6 }),
+          row({ start, operation: "createPet", admitted: 3, errors: 1 }),
+          row({ start, operation: "none", admitted: 1, limited: 3, banned: 1, errors: 1 }),
+        ];
+        expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual(rows(HOUR));
+        expect(await history.readUsage({ keyId: 1, ...byDay })).toStrictEqual(rows(DAY));
+        expect(await history.readUsage({ keyId: 2, ...byHour })).toEqual([]);
+      }),
+    );
+
+    test(
+      "addUsage: adds to what is stored, operation by operation",
+      withHistory(async (history) => {
+        await history.addUsage(batch([counts(1)]));
+        const getPet = { operation: "getPet", admitted: 5, errors: 5 } as const;
+        const listPets = { operation: "listPets", admitted: 4, errors: 1 } as const;
+        await history.addUsage(
+          batch([counts(1, { admitted: 9, limited: 0, errors: 6, byOperation: [getPet, listPets] })]),
+        );
+        expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual([
+          row({ operation: "listPets", admitted: 10, errors: 1 }),
+          row({ operation: "createPet", admitted: 3, errors: 1 }),
+          row({ operation: "getPet", admitted: 5, errors: 5 }),
+          row({ operation: "none", admitted: 1, limited: 3, banned: 2, errors: 1 }),
+        ]);
+      }),
+    );
+
+    test(
+      "addUsage: rejected requests alone",
+      withHistory(async (history) => {
+        const rejected = { admitted: 0, errors: 0, banned: 0, byOperation: [] };
+        await history.addUsage(batch([counts(1, rejected)]));
+        await history.addUsage(batch([counts(1, rejected)]));
+        expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual([row({ limited: 6 })]);
+      }),
+    );
+
+    test(
+      "addUsage: a batch that was added before is not added again",
+      withHistory(async (history, { another }) => {
+        const first = batch([counts(1)]);
+        await history.addUsage(first);
+        await history.addUsage(first);
+        await (await another()).addUsage(first);
+        expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 10 }]);
+        const second = batch([counts(1)]);
+        await Promise.all([history.addUsage(second), (await another()).addUsage(second)]);
+        expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 20 }]);
+      }),
+    );
+
+    test(
+      "addUsage: processes that add to the same keys at the same time add up",
+      withHistory(async (history, { another }) => {
+        const stores = [history, await another(), await another()];
+        const keys = Array.from({ length: 50 }, (_, i) => counts(i + 1));
+        for (let round = 1; round <= 5; round++) {
+          const add = (store: UsageHistoryStore, i: number) =>
+            store.addUsage({ writer: `server ${i}`, sequence: round, hour: HOUR, keys: shuffled(keys) });
+          await Promise.all(stores.map(add));
+        }
+        const totals = await history.usageByKey(byDay);
+        expect(totals.map(({ keyId }) => keyId)).toEqual(keys.map(({ keyId }) => keyId));
+        for (const total of totals) {
+          expect(total).toMatchObject({ admitted: 150, limited: 45, banned: 15, errors: 30 });
+        }
+      }),
+    );
+
+    test(
+      "addUsage: counts beyond 32 bits are exact",
+      withHistory(async (history) => {
+        const admitted = 5_000_000_001;
+        const byOperation = [{ operation: "listPets", admitted, errors: 1 } as const];
+        const large = counts(1, { admitted, limited: 0, banned: 0, errors: 1, byOperation });
+        await history.addUsage(batch([large]));
+        await history.addUsage(batch([large]));
+        const expected = { admitted: 10_000_000_002, errors: 2 };
+        expect(await history.readUsage({ keyId: 1, ...byDay })).toMatchObject([expected]);
+        expect(await history.usageByKey(byDay)).toMatchObject([expected]);
+      }),
+    );
+
+    test(
+      "readUsage: the intervals that contain the ends of the period belong to it",
+      withHistory(async (history) => {
+        const hours = [-25, -24, -1, 0, 1].map((offset) => HOUR + offset * HOUR_MS);
+        for (const hour of hours) await history.addUsage(batch([counts(1)], { hour }));
+        const starts = async (by: "hour" | "day", since: number, until: number) => {
+          const rows = await history.readUsage({ keyId: 1, by, since, until });
+          return [...new Set(rows.map(({ start }) => start))];
+        };
+        expect(await starts("hour", HOUR - 1, HOUR + HOUR_MS - 1)).toEqual([HOUR - HOUR_MS, HOUR]);
+        expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([hours[1], hours[2]] as never);
+        expect(await starts("day", HOUR, HOUR)).toEqual([DAY]);
+        expect(await starts("day", DAY - 1, HOUR)).toEqual([DAY - DAY_MS, DAY]);
+        // Without bounds, only what is stored is looked at.
+        expect(await starts("hour", 0, 253_402_300_799_999)).toEqual(hours);
+      }),
+    );
+
+    test(
+      "usageByKey: sums of the period, most requests first, rejected ones included",
+      withHistory(async (history) => {
+        const small = { admitted: 1, limited: 0, banned: 0, errors: 0, byOperation: [] };
+        await history.addUsage(batch([counts(1, small), counts(2), counts(3, { ...small, limited: 99 })]));
+        await history.addUsage(batch([counts(2), counts(4, small)], { hour: HOUR - HOUR_MS }));
+        await history.addUsage(batch([counts(5)], { hour: HOUR - DAY_MS }));
+        expect(await history.usageByKey({ ...byHour, since: HOUR - HOUR_MS })).toStrictEqual([
+          { keyId: 3, admitted: 1, limited: 99, banned: 0, errors: 0 },
+          { keyId: 2, admitted: 20, limited: 6, banned: 2, errors: 4 },
+          { keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0 },
+          { keyId: 4, admitted: 1, limited: 0, banned: 0, errors: 0 },
+        ]);
+        const ids = async (limit: number) => {
+          const totals = await history.usageByKey({ ...byDay, since: HOUR - DAY_MS, limit });
+          return totals.map(({ keyId }) => keyId);
+        };
+        expect(await ids(2)).toEqual([3, 2]);
+        expect(await ids(10)).toEqual([3, 2, 5, 1, 4]);
+      }),
+    );
+
+    test(
+      "lastUsed: the latest time, of all keys or of those that are asked for",
+      withHistory(async (history) => {
+        await history.addUsage(batch([counts(1), counts(2, { lastUsedAt: HOUR + 7 })]));
+        // Counts of an earlier hour can be stored later.
+        const earlier = { hour: HOUR - HOUR_MS };
+        await history.addUsage(batch([counts(1, { lastUsedAt: HOUR - 1 })], earlier));
+        expect(await history.lastUsed()).toEqual(
+          new Map([
+            [1, HOUR + 5_000],
+            [2, HOUR + 7],
+          ]),
+        );
+        expect(await history.lastUsed([2, 3])).toEqual(new Map([[2, HOUR + 7]]));
+        expect(await history.lastUsed([])).toEqual(new Map());
+      }),
+    );
+
+    test(
+      "deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good",
+      withHistory(async (history) => {
+        const kept = { hour: HOUR - 35 * DAY_MS, day: DAY - 400 * DAY_MS };
+        for (const hour of [kept.hour, kept.hour - HOUR_MS, kept.day, kept.day - HOUR_MS]) {
+          await history.addUsage(batch([counts(1, { lastUsedAt: hour })], { hour }));
+        }
+        while (await history.deleteOldUsage(HOUR + 30_000));
+        const starts = async (by: "hour" | "day") => {
+          const rows = await history.readUsage({ keyId: 1, by, since: 0, until: HOUR });
+          return [...new Set(rows.map(({ start }) => start))];
+        };
+        expect(await starts("hour")).toEqual([kept.hour]);
+        expect(await starts("day")).toEqual([kept.day, DAY - 35 * DAY_MS]);
+        expect(await history.lastUsed()).toEqual(new Map([[1, kept.hour]]));
+      }),
+    );
+
+    test(
+      "deleteOldUsage: a call deletes some of the rows, and two processes together delete all of them",
+      withHistory(async (history, { another }) => {
+        const keys = Array.from({ length: 6_000 }, (_, i) => counts(i + 1, { byOperation: [] }));
+        const old = { hour: HOUR - 36 * DAY_MS };
+        for (let from = 0; from < keys.length; from += 500) {
+          await history.addUsage(batch(keys.slice(from, from + 500), old));
+        }
+        expect(await history.deleteOldUsage(HOUR)).toBe(true);
+        const other = await another();
+        while ((await Promise.all([history, other].map((store) => store.deleteOldUsage(HOUR)))).includes(true));
+        expect(await history.usageByKey({ by: "hour", since: 0, until: HOUR })).toEqual([]);
+        expect(await history.usageByKey({ by: "day", since: 0, until: HOUR })).toHaveLength(6_000);
+      }),
+      20_000,
+    );
+  });
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items.toSorted(() => Math.random() - 0.5);
+}
