@@ -25,10 +25,3 @@ export class RequestRecord {
  * the status is 499 and nothing is sent. It must not throw, and keeps no record.
  */
 export type RequestObserver = (record: RequestRecord, response: Response) => void;
-
-/** One observer that calls all of them. */
-export function observeAll(observers: readonly RequestObserver[]): RequestObserver {
-  return (record, response) => {
-    for (const observe of observers) observe(record, response);
-  };
-}
