@@ -20,11 +20,23 @@ export interface DemoClient {
   readonly isPatient: boolean;
   /** Requests an hour in the weeks before the start, at the busiest time of the day. */
   readonly earlierPerHour: number;
+  readonly createdDaysAgo: number;
 }
 
 const CLIENT = { labels: [], access: "write", habit: "browses", isPatient: true } as const;
 
+/** Oldest first. */
 export const DEMO_CLIENTS: readonly DemoClient[] = [
+  {
+    ...CLIENT,
+    name: "Old kiosk",
+    owner: "shop@pets.example",
+    labels: ["unused"],
+    plan: "pro",
+    perSecond: 0,
+    earlierPerHour: 0,
+    createdDaysAgo: 200,
+  },
   {
     ...CLIENT,
     name: "Mobile app",
@@ -33,6 +45,7 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     plan: "business",
     perSecond: 5,
     earlierPerHour: 4_100,
+    createdDaysAgo: 180,
   },
   {
     ...CLIENT,
@@ -43,6 +56,7 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     habit: "orders",
     perSecond: 2.5,
     earlierPerHour: 380,
+    createdDaysAgo: 150,
   },
   {
     ...CLIENT,
@@ -55,6 +69,7 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     habit: "imports",
     perSecond: 1,
     earlierPerHour: 900,
+    createdDaysAgo: 90,
   },
   {
     ...CLIENT,
@@ -66,6 +81,7 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     access: "read",
     perSecond: 1.6,
     earlierPerHour: 40,
+    createdDaysAgo: 60,
   },
   {
     ...CLIENT,
@@ -75,15 +91,7 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     perSecond: 20,
     isPatient: false,
     earlierPerHour: 12,
-  },
-  {
-    ...CLIENT,
-    name: "Old kiosk",
-    owner: "shop@pets.example",
-    labels: ["unused"],
-    plan: "pro",
-    perSecond: 0,
-    earlierPerHour: 0,
+    createdDaysAgo: 45,
   },
 ];
 

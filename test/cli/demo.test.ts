@@ -48,7 +48,9 @@ test("a newcomer sees keys of every plan, limits and a ban within ten seconds, a
   const keys = await keysWithABan(join(TMPDIR, folder));
   expect(performance.now() - startedAt).toBeLessThan(10_000);
   expect(new Set(keys.map(({ plan }) => plan))).toEqual(new Set(["free", "pro", "business", "enterprise"]));
-  expect(keys.filter(({ state }) => state === "banned").map(({ name }) => name)).toEqual(["Forgotten script"]);
+  expect(keys.filter(({ state }) => state === "banned").map(({ name }) => name)).toEqual([
+    "Forgotten script",
+  ]);
 
   child.kill("SIGINT");
   expect(await child.exited).toBe(0);
