@@ -52,11 +52,17 @@ async function measure(title: string, work: () => unknown, rounds = 9): Promise<
 async function measureReads(history: UsageHistoryStore): Promise<void> {
   const month = { by: "day", since: now - 29 * DAY_MS, until: now } as const;
   const day = { by: "hour", since: now - 23 * HOUR_MS, until: now } as const;
-  await measure("totals per key of the last 30 days, 100 keys", () => history.usageByKey({ ...month, limit: 100 }));
+  await measure("totals per key of the last 30 days, 100 keys", () =>
+    history.usageByKey({ ...month, limit: 100 }),
+  );
   await measure("top 20 keys of the last 24 hours", () => history.usageByKey({ ...day, limit: 20 }));
-  await measure("today's totals of all keys", () => history.usageByKey({ by: "day", since: now, until: now }));
+  await measure("today's totals of all keys", () =>
+    history.usageByKey({ by: "day", since: now, until: now }),
+  );
   await measure("one key, 30 days by day", () => history.readUsage({ keyId: 77, ...month }));
-  await measure("one key, 48 hours by hour", () => history.readUsage({ keyId: 77, ...day, since: now - 2 * DAY_MS }));
+  await measure("one key, 48 hours by hour", () =>
+    history.readUsage({ keyId: 77, ...day, since: now - 2 * DAY_MS }),
+  );
   await measure("last use of all keys", () => history.lastUsed());
 }
 
@@ -82,7 +88,11 @@ const batchOf = (size: number): UsageBatch => ({
 async function measureWrites(history: UsageHistoryStore): Promise<void> {
   for (const size of [1, 200]) {
     const batches = Array.from({ length: 21 }, () => batchOf(size));
-    await measure(`add the counts of ${size} keys`, async () => history.addUsage(batches.pop() ?? batchOf(size)), 21);
+    await measure(
+      `add the counts of ${size} keys`,
+      async () => history.addUsage(batches.pop() ?? batchOf(size)),
+      21,
+    );
   }
 }
 

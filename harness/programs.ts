@@ -44,6 +44,12 @@ export const IPROUTE: Program = { name: "iproute2", packages: ["iproute2"], find
 
 export const OPENSSL: Program = { name: "OpenSSL", packages: ["openssl"], find: () => folderOf("openssl") };
 
+export const CHROMIUM: Program = {
+  name: "Chromium",
+  packages: ["chromium"],
+  find: () => folderOf("chromium"),
+};
+
 function folderOf(program: string): string | undefined {
   const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/usr/local/sbin`;
   return Bun.which(program, { PATH })?.replace(/\/[^/]*$/, "");
@@ -78,6 +84,10 @@ export function provide(
 export function valkeyServer(): string {
   const folder = provide(VALKEY);
   return Bun.which("valkey-server", { PATH: folder }) ?? `${folder}/redis-server`;
+}
+
+export function chromiumExecutable(): string {
+  return `${provide(CHROMIUM)}/chromium`;
 }
 
 /** From "postgres (PostgreSQL) 15.7 (Debian …)" and "Redis server v=7.0.15 sha=…": PostgreSQL 15.7, Redis 7.0.15. */

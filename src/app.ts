@@ -96,6 +96,7 @@ export async function serveOn(
     adapters,
     clock,
   });
+  adapters.bans.onRecord = metrics.requests.countBan;
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
@@ -133,6 +134,7 @@ export async function serveOn(
     onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
     onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
     onReadable: () => log.event("key-changes.readable"),
+    onUnban: (keyId) => log.event("key.unbanned", { keyId }),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
   const stopPublic = async (delayMs: number) => {

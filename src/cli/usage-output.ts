@@ -40,7 +40,12 @@ const plus = (a: RequestCounts, b: RequestCounts): RequestCounts => ({
   errors: a.errors + b.errors,
 });
 
-const numbersOf = ({ admitted, limited, banned, errors }: RequestCounts) => [admitted, limited, banned, errors];
+const numbersOf = ({ admitted, limited, banned, errors }: RequestCounts) => [
+  admitted,
+  limited,
+  banned,
+  errors,
+];
 const countCells = (counts: RequestCounts) => numbersOf(counts).map(grouped);
 
 export function keyTotalsTable(views: readonly KeyTotalsView[], period: UsagePeriod): string {

@@ -112,7 +112,11 @@ async function showTotals({ keys, history, period, format, print }: Shown): Prom
     const key = byId.get(totals.keyId);
     if (key) views.push(keyTotalsView(key, totals, lastUsed.get(key.id)));
   }
-  const text = { table: () => keyTotalsTable(views, period), json: () => json(views), csv: () => keyTotalsCsv(views) };
+  const text = {
+    table: () => keyTotalsTable(views, period),
+    json: () => json(views),
+    csv: () => keyTotalsCsv(views),
+  };
   await print(text[format]());
 }
 

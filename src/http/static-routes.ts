@@ -137,7 +137,7 @@ export function encodingOf(acceptEncoding: string | null): Encoding {
 }
 
 const STYLE = `
-  :root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif }
+  :root { color-scheme: light dark; background: Canvas; color: CanvasText; font: 16px/1.6 system-ui, sans-serif }
   * { --code: color-mix(in srgb, currentColor 7%, transparent) }
   * { --line: 1px solid color-mix(in srgb, currentColor 15%, transparent) }
   body { max-width: 48rem; margin: 3rem auto; padding: 0 1.25rem }
@@ -176,8 +176,15 @@ function docsPage(settings: DocsSettings): string {
 <title>Petstore API</title>
 <style>${STYLE}</style>
 <body>
-${Bun.markdown.html(apiDocs(settings), { headings: { ids: true } })}
+<main>
+${focusable(Bun.markdown.html(apiDocs(settings), { headings: { ids: true } }))}
+</main>
 </body>
 </html>
 `;
+}
+
+/** What scrolls on a narrow screen can be scrolled with the keyboard. */
+function focusable(html: string): string {
+  return html.replace(/<(pre|table)>/g, '<$1 tabindex="0">');
 }

@@ -135,15 +135,15 @@ export class HttpServer implements ConnectionContext {
   /**
    * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
    * accepted and idle ones close: until then load balancers notice, and requests already on their way are served. The
-   * rest of a head has a second to arrive. Resolves when the last connection is closed, which `closeTimeoutMs` after the
-   * delay it is in any case.
+   * rest of a head has a second to arrive. Resolves when the last connection is closed: at the latest `closeTimeoutMs`
+   * after the delay.
    */
   async close(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
-    await Bun.sleep(delayMs);
     const timeout = setTimeout(() => {
       for (const connection of this.#connections) connection.terminate();
-    }, this.#closeTimeoutMs);
+    }, delayMs + this.#closeTimeoutMs);
+    await Bun.sleep(delayMs);
     this.#listener.stop();
     this.#isListening = false;
     for (const connection of this.#connections) if (connection.isIdle) connection.close();

@@ -62,7 +62,9 @@ export const METRICS = {
   petstore_authentication_failures_total: {
     type: "counter",
     help: "Requests of the API without a valid key.",
-    labels: { reason: "`missing_api_key`, `invalid_api_key` or `unavailable` (the key could not be looked up)" },
+    labels: {
+      reason: "`missing_api_key`, `invalid_api_key` or `unavailable` (the key could not be looked up)",
+    },
   },
   petstore_key_lookup_queue_length: { type: "gauge", help: "Look-ups of unknown keys that wait." },
   petstore_cache_requests_total: {

@@ -67,9 +67,7 @@ function headOf(name: MetricName, { type, help }: MetricDefinition, format: Form
 function bodyOf(name: MetricName, samples: readonly Sample[]): string {
   return samples
     .map(({ labels = {}, value }) =>
-      value instanceof Histogram
-        ? histogramLines(name, labels, value)
-        : line(name, labels, value),
+      value instanceof Histogram ? histogramLines(name, labels, value) : line(name, labels, value),
     )
     .join("");
 }

@@ -63,10 +63,13 @@ export class LiveSeries {
   start(): void {
     const now = this.#sources.now();
     const nextStep = (Math.floor(now / SHORT_STEP_MS) + 1) * SHORT_STEP_MS;
-    this.#timer = setTimeout(() => {
-      this.record();
-      this.start();
-    }, Math.max(EARLY_MS, nextStep - now)).unref();
+    this.#timer = setTimeout(
+      () => {
+        this.record();
+        this.start();
+      },
+      Math.max(EARLY_MS, nextStep - now),
+    ).unref();
   }
 
   stop(): void {

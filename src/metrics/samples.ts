@@ -79,7 +79,9 @@ function statusesOf({ success, errors }: Operation): number[] {
 
 function requestSamples(requests: RequestMetrics) {
   return {
-    petstore_http_requests_total: OPERATION_LABELS.flatMap((operation) => responseSamples(requests, operation)),
+    petstore_http_requests_total: OPERATION_LABELS.flatMap((operation) =>
+      responseSamples(requests, operation),
+    ),
     petstore_http_request_duration_seconds: OPERATION_LABELS.flatMap((operation, i) => {
       const value = requests.durations[i];
       return value ? [{ labels: { operation }, value }] : [];
@@ -132,12 +134,18 @@ function engineSamples({ database, limits, commits }: MetricSources["adapters"])
   ];
   const servers = engines.filter(({ monitor }) => monitor.engine !== "memory");
   return {
-    petstore_engine_up: engines.map(({ monitor, labels }) => ({ labels, value: monitor.isAvailable ? 1 : 0 })),
+    petstore_engine_up: engines.map(({ monitor, labels }) => ({
+      labels,
+      value: monitor.isAvailable ? 1 : 0,
+    })),
     petstore_engine_request_duration_seconds: servers.map(({ monitor, labels }) => ({
       labels,
       value: monitor.durations,
     })),
-    petstore_engine_queue_length: servers.map(({ monitor, labels }) => ({ labels, value: monitor.queueLength() })),
+    petstore_engine_queue_length: servers.map(({ monitor, labels }) => ({
+      labels,
+      value: monitor.queueLength(),
+    })),
     petstore_group_commit_writes: one(commits.sizes),
     petstore_group_commit_duration_seconds: one(commits.durations),
     petstore_group_commit_queue_length: one(commits.queueLength()),
@@ -145,7 +153,8 @@ function engineSamples({ database, limits, commits }: MetricSources["adapters"])
 }
 
 function processSamples() {
-  const { cpuSeconds, residentBytes, startedAtSeconds, openDescriptors, maxDescriptors } = readProcessMetrics();
+  const { cpuSeconds, residentBytes, startedAtSeconds, openDescriptors, maxDescriptors } =
+    readProcessMetrics();
   return {
     process_cpu_seconds_total: one(cpuSeconds),
     process_resident_memory_bytes: one(residentBytes),

@@ -1,6 +1,12 @@
 import type { Awaitable } from "../domain/awaitable.ts";
 import type { UsageHistoryStore } from "../domain/ports.ts";
-import { type KeyTotals, type KeyTotalsQuery, startOf, type UsageBatch, type UsageQuery } from "../domain/usage-history.ts";
+import {
+  type KeyTotals,
+  type KeyTotalsQuery,
+  startOf,
+  type UsageBatch,
+  type UsageQuery,
+} from "../domain/usage-history.ts";
 
 /** Reading sums takes at most a hundredth of the time, however many consoles are open. */
 const REUSED_FOR_COST = 100;

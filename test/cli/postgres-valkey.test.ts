@@ -143,7 +143,7 @@ test("without Valkey a ban is unknown and keys unban fails", async () => {
   const listed = await keys("list", ...at);
   expect(listed.err).toStartWith(unavailable);
   expect(listed.err).toEndWith(" within 500 ms (usage, strikes and bans are unknown)\n");
-  expect(listed.out).toMatch(/^1 +app +enterprise +active +\? +\? +\? +\? +- /m);
+  expect(listed.out).toMatch(/^1 +app +- +enterprise +write +active +\? +\? +\? +\? +20/m);
   expect(await show()).toMatchObject({ state: "active", usage: null, strikes: null, bannedUntil: null });
   const unban = await keys("unban", "1", ...at);
   expect(unban).toMatchObject({ code: 1, out: "" });

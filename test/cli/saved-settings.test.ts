@@ -48,7 +48,7 @@ describe.each(await storages())("the settings of a server, kept on %s", (_name, 
       expect(created).toContain("free plan, 7 requests per minute, 80 per day");
       expect(created).toEndWith(`' ${url}/pets\n`);
       expect(await keys("roll", "1")).toEndWith(`' ${url}/pets\n`);
-      expect(await keys("list")).toMatch(/^1 +first key +free +active +\d+\/7 +\d+\/80 /m);
+      expect(await keys("list")).toMatch(/^1 +first key +- +free +write +active +\d+\/7 +\d+\/80 /m);
       expect(await keys("show", "1")).toContain("free: 7 requests per minute, 80 per day");
       expect(await keys("set-plan", "1", "pro")).toContain("pro plan: 8 requests per minute, 90 per day");
       await keys("set-plan", "1", "free");

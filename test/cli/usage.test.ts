@@ -21,7 +21,10 @@ const counts = (keyId: number, change: Partial<KeyCounts> = {}): KeyCounts => ({
 });
 
 /** Adds counts as a server does: [hours ago, counts]. */
-async function addUsage(cli: InProcessCli, ...batches: [hoursAgo: number, ...keys: KeyCounts[]][]): Promise<void> {
+async function addUsage(
+  cli: InProcessCli,
+  ...batches: [hoursAgo: number, ...keys: KeyCounts[]][]
+): Promise<void> {
   const { usageHistory, close } = openSqlite(paths(cli).store);
   for (const [i, [hoursAgo, ...keys]] of batches.entries()) {
     const hour = NOON - hoursAgo * HOUR_MS;

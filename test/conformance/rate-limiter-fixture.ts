@@ -1,7 +1,13 @@
 import { test } from "bun:test";
 import type { Awaitable } from "../../src/domain/awaitable.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
-import { type BanRules, DEFAULT_BAN, type Limits, type OnBan, type Subject } from "../../src/domain/rate-limit.ts";
+import {
+  type BanRules,
+  DEFAULT_BAN,
+  type Limits,
+  type OnBan,
+  type Subject,
+} from "../../src/domain/rate-limit.ts";
 import { address, key } from "../subjects.ts";
 
 /** A rate limiter on a clock that the test moves. */
@@ -48,7 +54,7 @@ export function createTestCase(open: OpenRateLimiter): TestCase {
 }
 
 /** Key, beginning and end. */
-type NewBan = readonly [number, number, number];
+export type NewBan = readonly [number, number, number];
 
 export class TestLimiter {
   constructor(

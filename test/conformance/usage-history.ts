@@ -177,7 +177,10 @@ export function usageHistoryConformance(name: string, open: () => Promise<Opened
           return [...new Set(rows.map(({ start }) => start))];
         };
         expect(await starts("hour", HOUR - 1, HOUR + HOUR_MS - 1)).toEqual([HOUR - HOUR_MS, HOUR]);
-        expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([hours[1], hours[2]] as never);
+        expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([
+          hours[1],
+          hours[2],
+        ] as never);
         expect(await starts("day", HOUR, HOUR)).toEqual([DAY]);
         expect(await starts("day", DAY - 1, HOUR)).toEqual([DAY - DAY_MS, DAY]);
         // Without bounds, only what is stored is looked at.
@@ -253,7 +256,9 @@ export function usageHistoryConformance(name: string, open: () => Promise<Opened
         }
         expect(await history.deleteOldUsage(HOUR)).toBe(true);
         const other = await another();
-        while ((await Promise.all([history, other].map((store) => store.deleteOldUsage(HOUR)))).includes(true));
+        while (
+          (await Promise.all([history, other].map((store) => store.deleteOldUsage(HOUR)))).includes(true)
+        );
         expect(await history.usageByKey({ by: "hour", since: 0, until: HOUR })).toEqual([]);
         expect(await history.usageByKey({ by: "day", since: 0, until: HOUR })).toHaveLength(6_000);
       }),

@@ -32,7 +32,9 @@ test("engines have a state, durations and queues, and there is no cache of pets"
   const parsed = metricsOf(service.app);
   for (const labels of [POSTGRESQL, VALKEY]) {
     expect(parsed.value(`petstore_engine_up{${labels}}`)).toBe(1);
-    expect(parsed.value(`petstore_engine_request_duration_seconds_count{${labels}}`)).toBeGreaterThanOrEqual(2);
+    expect(parsed.value(`petstore_engine_request_duration_seconds_count{${labels}}`)).toBeGreaterThanOrEqual(
+      2,
+    );
     expect(parsed.value(`petstore_engine_request_duration_seconds_sum{${labels}}`)).toBeGreaterThan(0);
     expect(parsed.value(`petstore_engine_queue_length{${labels}}`)).toBe(0);
   }
@@ -43,13 +45,17 @@ test("engines have a state, durations and queues, and there is no cache of pets"
   ]);
 });
 
-test("an engine that is stopped is down, and up when it is back", async () => {
-  await valkey.stop();
-  while (isUp(VALKEY) === 1) await list();
-  expect(isUp(POSTGRESQL)).toBe(1);
-  await postgres.kill();
-  while (isUp(POSTGRESQL) === 1) await list();
-  expect(metricsOf(service.app).sum(/operation="listPets",status="503"/)).toBeGreaterThan(0);
-  await Promise.all([postgres.restart(), valkey.restart()]);
-  while (isUp(VALKEY) === 0 || isUp(POSTGRESQL) === 0) await Bun.sleep(20);
-}, START_TIMEOUT_MS);
+test(
+  "an engine that is stopped is down, and up when it is back",
+  async () => {
+    await valkey.stop();
+    while (isUp(VALKEY) === 1) await list();
+    expect(isUp(POSTGRESQL)).toBe(1);
+    await postgres.kill();
+    while (isUp(POSTGRESQL) === 1) await list();
+    expect(metricsOf(service.app).sum(/operation="listPets",status="503"/)).toBeGreaterThan(0);
+    await Promise.all([postgres.restart(), valkey.restart()]);
+    while (isUp(VALKEY) === 0 || isUp(POSTGRESQL) === 0) await Bun.sleep(20);
+  },
+  START_TIMEOUT_MS,
+);

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { METRICS, type MetricName } from "../../src/metrics/definitions.ts";
-import { CONTENT_TYPES, formatFor, formatMetrics, type Sample, type Samples } from "../../src/metrics/exposition.ts";
+import {
+  CONTENT_TYPES,
+  formatFor,
+  formatMetrics,
+  type Sample,
+  type Samples,
+} from "../../src/metrics/exposition.ts";
 import { Histogram } from "../../src/metrics/histogram.ts";
 
 const samplesOf = (given: Partial<Record<MetricName, readonly Sample[]>>): Samples => {

@@ -31,7 +31,7 @@ function fakeServer() {
       connections = count;
     },
     pass(ms: number, { recording = true } = {}) {
-      for (const end = now + ms; now < end; ) {
+      for (const end = now + ms; now < end;) {
         now += Math.min(5 * SECOND, end - now);
         if (recording) live.record();
       }
@@ -122,7 +122,17 @@ describe("live series", () => {
     server.pass(10 * SECOND);
     server.pass(30 * SECOND, { recording: false });
     server.pass(5 * SECOND);
-    expect(server.live.read("15m").connections.slice(-9)).toEqual([0, 0, null, null, null, null, null, null, 0]);
+    expect(server.live.read("15m").connections.slice(-9)).toEqual([
+      0,
+      0,
+      null,
+      null,
+      null,
+      null,
+      null,
+      null,
+      0,
+    ]);
   });
 
   test("after the clock was set back, the series go on", () => {

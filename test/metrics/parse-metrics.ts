@@ -24,7 +24,8 @@ export function parseMetrics(text: string): ParsedMetrics {
   }
   return {
     value: (series) => values.get(series),
-    sum: (pattern) => [...values].reduce((sum, [series, value]) => sum + (pattern.test(series) ? value : 0), 0),
+    sum: (pattern) =>
+      [...values].reduce((sum, [series, value]) => sum + (pattern.test(series) ? value : 0), 0),
     series: [...values.keys()],
     types,
   };

@@ -80,12 +80,18 @@ describe("promtool", () => {
   });
 
   test("check metrics finds a name without its unit", () => {
-    const text = "# HELP petstore_delay_milliseconds A.\n# TYPE petstore_delay_milliseconds gauge\npetstore_delay_milliseconds 1\n";
+    const text =
+      "# HELP petstore_delay_milliseconds A.\n# TYPE petstore_delay_milliseconds gauge\npetstore_delay_milliseconds 1\n";
     expect(promtool(["check", "metrics"], text).code).not.toBe(0);
   });
 
   test("check config, and with it check rules", () => {
-    const { code, output } = promtool(["check", "config", "--syntax-only", join(DEPLOY, "prometheus/prometheus.yml")]);
+    const { code, output } = promtool([
+      "check",
+      "config",
+      "--syntax-only",
+      join(DEPLOY, "prometheus/prometheus.yml"),
+    ]);
     expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS") });
     const rules = promtool(["check", "rules", join(DEPLOY, "prometheus/alerts.yml")]);
     expect(rules.code).toBe(0);

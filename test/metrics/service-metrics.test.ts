@@ -84,7 +84,9 @@ describe("rate limits and keys", () => {
     for (let i = 0; i < 62; i++) await service.call({ path: "/pets?limit=1", key: secret });
     service.clock.advance(1_001);
     for (let i = 0; i < 11; i++) await service.call({ path: "/pets?limit=1", key: secret });
-    expect(["allowed", "limited", "banned"].map((outcome) => decisions("free", outcome))).toEqual([60, 11, 2]);
+    expect(["allowed", "limited", "banned"].map((outcome) => decisions("free", outcome))).toEqual([
+      60, 11, 2,
+    ]);
     expect(responses("none", 429)).toBe(13);
     const { success, clientError, limited, banned } = service.app.metrics.requests.totals();
     expect([success, clientError, limited, banned]).toEqual([60, 0, 11, 2]);
@@ -142,7 +144,9 @@ test("the process and the build are described", () => {
   expect(Math.abs((parsed.value("process_start_time_seconds") ?? 0) - Date.now() / 1000)).toBeLessThan(3_600);
   expect(parsed.value("process_open_fds")).toBeGreaterThan(3);
   expect(parsed.value("process_max_fds")).toBeGreaterThan(255);
-  expect(parsed.sum(/^petstore_build_info\{version="\d+\.\d+\.\d+",runtime="[\d.]+",environment="production"\}$/)).toBe(1);
+  expect(
+    parsed.sum(/^petstore_build_info\{version="\d+\.\d+\.\d+",runtime="[\d.]+",environment="production"\}$/),
+  ).toBe(1);
   expect(parsed.value("petstore_draining")).toBe(0);
 });
 
@@ -154,7 +158,10 @@ test("every metric of the table is exposed, with the labels of the table alone",
     exposed.set(name, known);
     for (const [, label = ""] of labels.matchAll(/(\w+)="/g)) if (label !== "le") known.add(label);
   }
-  const table = Object.entries(METRICS).map(([name, metric]) => [name, new Set(Object.keys("labels" in metric ? metric.labels : {}))]);
+  const table = Object.entries(METRICS).map(([name, metric]) => [
+    name,
+    new Set(Object.keys("labels" in metric ? metric.labels : {})),
+  ]);
   expect([...exposed].toSorted()).toEqual(table.toSorted() as never);
 });
 
@@ -183,4 +190,3 @@ test("a scrape takes at most 20 ms and 200 kB", () => {
   expect(Math.min(...times)).toBeLessThan(20);
   expect(metrics.expose(null).body.length).toBeLessThan(200_000);
 });
-

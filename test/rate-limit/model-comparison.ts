@@ -33,7 +33,12 @@ const rules: fc.Arbitrary<BanRules> = fc
     lengthMs: fc.constantFrom(1, 5_000, 300_000),
     longest: fc.constantFrom(1, 3, 8),
   })
-  .map(({ longest, ...rest }) => ({ ...rest, maxLengthMs: longest * rest.lengthMs }));
+  .map(({ strikes, graceMs, lengthMs, longest }) => ({
+    strikes,
+    graceMs,
+    lengthMs,
+    maxLengthMs: longest * lengthMs,
+  }));
 
 type Step =
   | { readonly burst: Subject; readonly count: number }
@@ -132,8 +137,7 @@ class Comparison {
       used: [minute.used, day.used],
       strikes: [minute.strikes, day.strikes],
       bannedUntil: bannedUntil > this.compared.opened.now() ? bannedUntil : undefined,
-      lastBan:
-        lastBanEndedAt === NEVER ? undefined : { endedAt: lastBanEndedAt, lengthMs: lastBanMs },
+      lastBan: lastBanEndedAt === NEVER ? undefined : { endedAt: lastBanEndedAt, lengthMs: lastBanMs },
     };
   }
 }

@@ -122,7 +122,10 @@ export class ModelRateLimiter {
   }
 
   #bansAt(history: readonly Event[], now: number): Bans {
-    return upTo(now, history).reduce<Bans>((bans, event) => this.#after(withTimePassed(bans, event.at), event), {});
+    return upTo(now, history).reduce<Bans>(
+      (bans, event) => this.#after(withTimePassed(bans, event.at), event),
+      {},
+    );
   }
 
   #after({ current, last }: Bans, event: Event): Bans {

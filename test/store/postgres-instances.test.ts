@@ -32,7 +32,7 @@ test("a newer database is rejected", async () => {
   await (await database.open()).close();
   await database.sql`INSERT INTO schema_migrations (version, name) VALUES (999, 'from the future')`;
   await expect(database.open()).rejects.toThrow(
-    /its schema has version 999, and this petstore supports versions up to 6; upgrade petstore$/,
+    /its schema has version 999, and this petstore supports versions up to \d+; upgrade petstore$/,
   );
 });
 

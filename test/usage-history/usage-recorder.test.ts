@@ -20,7 +20,9 @@ class BatchStore {
   async addUsage(batch: UsageBatch): Promise<void> {
     this.attempts.push(batch);
     if (this.fails === "before") throw new Unavailable("down");
-    const isNew = this.batches.every(({ writer, sequence }) => writer !== batch.writer || sequence < batch.sequence);
+    const isNew = this.batches.every(
+      ({ writer, sequence }) => writer !== batch.writer || sequence < batch.sequence,
+    );
     if (isNew) this.batches.push(batch);
     if (this.fails === "after") throw new Unavailable("no response to COMMIT");
   }

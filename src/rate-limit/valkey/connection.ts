@@ -43,10 +43,13 @@ const BACKGROUND_TIMEOUT_MS = 500;
 export class Connection {
   readonly #client: Redis | Cluster;
   readonly #options: ConnectionOptions;
+  /** As JSON. */
+  readonly #rules: string;
 
   private constructor(options: ConnectionOptions) {
     this.#client = createClient(options.servers);
     this.#options = options;
+    this.#rules = JSON.stringify(options.ban);
   }
 
   /**
@@ -106,10 +109,8 @@ export class Connection {
   }
 
   #commonArgs(): string[] {
-    const { testClock, ban } = this.#options;
-    const { strikes, graceMs, lengthMs, maxLengthMs } = ban;
-    const now = testClock ? `${testClock.now()}` : "";
-    return [now, `${strikes}`, `${graceMs}`, `${lengthMs}`, `${maxLengthMs}`];
+    const { testClock } = this.#options;
+    return [testClock ? `${testClock.now()}` : "", this.#rules];
   }
 }
 

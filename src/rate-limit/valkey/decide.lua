@@ -1,5 +1,5 @@
 -- Allows or rejects one request of each of KEYS, in order; a subject may occur more than once.
--- ARGV[6..] are the limits, two for each key: per minute and per day.
+-- ARGV[3..] are the limits, two for each key: per minute and per day.
 -- Replies five numbers for each: outcome, limit, remaining, when the window resets and how long to wait (milliseconds).
 -- A banned key has no requests remaining; its third number is when the ban began. NEW_BAN: this request led to the ban.
 local ALLOWED, LIMITED, BANNED, NEW_BAN = 0, 1, 2, 3
@@ -17,7 +17,7 @@ local function reject(window)
   if window.first_rejected_at == NEVER then
     window.first_rejected_at = now
     changed = true
-  elseif now - window.first_rejected_at > rules.grace_ms then
+  elseif now - window.first_rejected_at > rules.graceMs then
     window.strikes = window.strikes + 1
     changed = true
   end
@@ -60,7 +60,7 @@ local function reply_banned(outcome, usage, limits)
 end
 
 local function next_ban_ms(usage)
-  return math.max(rules.length_ms, math.min(2 * usage.last_ban_ms, rules.max_length_ms))
+  return math.max(rules.lengthMs, math.min(2 * usage.last_ban_ms, rules.maxLengthMs))
 end
 
 local function decide(usage, limits)
@@ -90,7 +90,7 @@ end
 for i, key in ipairs(KEYS) do
   local usage = load(key)
   local used = usage.day.used
-  decide(usage, { per_minute = tonumber(ARGV[4 + 2 * i]), per_day = tonumber(ARGV[5 + 2 * i]) })
+  decide(usage, { per_minute = tonumber(ARGV[1 + 2 * i]), per_day = tonumber(ARGV[2 + 2 * i]) })
   if changed or usage.day.used ~= used then save(key, usage) end
 end
 return replies

@@ -1,6 +1,6 @@
--- Ends the ban of KEYS[1] if it began at least ARGV[6] milliseconds ago, forgets the last one if it began by then, and
+-- Ends the ban of KEYS[1] if it began at least ARGV[3] milliseconds ago, forgets the last one if it began by then, and
 -- clears the strikes of windows that first rejected by then.
-local key, at = KEYS[1], now - tonumber(ARGV[6])
+local key, at = KEYS[1], now - tonumber(ARGV[3])
 if redis.call('EXISTS', key) == 0 then return 0 end
 
 local usage = load(key)

@@ -8,18 +8,14 @@ local MINUTE_MS, DAY_MS = 60000, 86400000
 -- Expiry only frees memory. It follows a clock of its own, so it comes a little late on purpose.
 local EXPIRY_SLACK_MS = 1000
 
--- ARGV[1] is the clock of a test, or empty; ARGV[2..5] are the ban rules.
+-- ARGV[1] is the clock of a test, or empty; ARGV[2] has the ban rules as JSON. More than ten arguments in all would get
+-- a client without its password an error of the protocol, instead of NOAUTH.
 local now = tonumber(ARGV[1])
 if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local rules = {
-  strikes = tonumber(ARGV[2]),
-  grace_ms = tonumber(ARGV[3]),
-  length_ms = tonumber(ARGV[4]),
-  max_length_ms = tonumber(ARGV[5]),
-}
+local rules = cjson.decode(ARGV[2])
 
 -- Whether anything but the two counts has changed since the usage was loaded: counts alone are cheaper to write.
 local changed
@@ -141,7 +137,7 @@ local function expire_ban(usage)
     usage.banned_until = banned_until - (banned_at - now)
     usage.banned_at = now
   end
-  usage.banned_until = math.min(usage.banned_until, usage.banned_at + rules.max_length_ms)
+  usage.banned_until = math.min(usage.banned_until, usage.banned_at + rules.maxLengthMs)
   if now >= usage.banned_until then
     usage.last_ban_ended_at = usage.banned_until
     usage.last_ban_ms = usage.banned_until - usage.banned_at

@@ -1,5 +1,11 @@
 import type { Statement } from "bun:sqlite";
-import { type AdmissionFilter, BoundedCache, bytesOf, CacheStatistics, type Sized } from "../../bounded-cache.ts";
+import {
+  type AdmissionFilter,
+  BoundedCache,
+  bytesOf,
+  CacheStatistics,
+  type Sized,
+} from "../../bounded-cache.ts";
 import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../etag.ts";
 import { BLOCK_SIZE, type ChangeCounters } from "./change-counters.ts";
 import type { Connection } from "./connection.ts";

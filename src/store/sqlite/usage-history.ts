@@ -39,7 +39,8 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
       hour: new UsageTable(connection, "usage_hours"),
       day: new UsageTable(connection, "usage_days"),
     };
-    this.#insertBatch = connection.prepare(`INSERT INTO usage_batches (writer, sequence, hour) VALUES (?, ?, ?)
+    this.#insertBatch =
+      connection.prepare(`INSERT INTO usage_batches (writer, sequence, hour) VALUES (?, ?, ?)
       ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hour = excluded.hour
       WHERE sequence < excluded.sequence`);
     this.#deleteBatches = connection.prepare("DELETE FROM usage_batches WHERE hour < ?");
