@@ -88,7 +88,7 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     name: "Forgotten script",
     owner: "linus@students.example",
     plan: "free",
-    perSecond: 20,
+    perSecond: 30,
     isPatient: false,
     earlierPerHour: 12,
     createdDaysAgo: 45,
