@@ -116,8 +116,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "clock",
     "log",
     "log-key-changes",
-    "tls-files",
     "metrics",
+    "tls-files",
   ],
   console: ["admin", "domain", "contract"],
   cli: [
@@ -126,6 +126,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "adapters",
     "clock",
     "config",
+    "demo",
     "store",
     "domain",
     "contract",
@@ -133,6 +134,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "log-events",
     "data-directory",
   ],
+  demo: ["app", "adapters", "config", "domain", "contract", "log"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

@@ -8,6 +8,7 @@ import { audit } from "./audit.ts";
 import type { Command, Context, Outcome } from "./command.ts";
 import { adminTokenRoll } from "./admin-token-roll.ts";
 import { adminUrl } from "./admin-url.ts";
+import { demo } from "./demo.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys-create.ts";
 import { keysFind } from "./keys-find.ts";
@@ -32,6 +33,7 @@ import { usage } from "./usage.ts";
 /** In the order of the overview. */
 export const COMMANDS: readonly Command[] = [
   serve,
+  demo,
   keysCreate,
   keysList,
   keysShow,

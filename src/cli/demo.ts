@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Config, configOf } from "../config/config.ts";
+import { SETTINGS } from "../config/options.ts";
+import { parseOptions } from "../config/parse-options.ts";
+import { UsageError } from "../config/usage-error.ts";
+import type { Demo } from "../demo/demo.ts";
+import { defineCommand } from "./command.ts";
+import { columns, curlCommand } from "./output.ts";
+
+export const demo = defineCommand({
+  name: "demo",
+  summary: "Try Petstore with sample data and traffic, in a temporary folder",
+  description:
+    "Serves the API on a free port with sample pets, orders and keys of every plan, and uses it with clients that also run into their limits; one of them is banned. Everything is in a temporary folder. Ctrl-C stops the server and removes the folder.",
+  options: {
+    "log-format": SETTINGS["log-format"],
+    // Its own keys are no news.
+    "log-level": { ...SETTINGS["log-level"], default: "warn" },
+  },
+  examples: ["petstore demo"],
+  async run({ values }, context) {
+    const stopSignal = context.stopSignal(0);
+    const folder = mkdtempSync(join(tmpdir(), "petstore-demo-"));
+    const remove = () => rmSync(folder, { recursive: true, force: true });
+    // A second Ctrl-C, and an error that nothing catches, end the process at once.
+    process.on("exit", remove);
+    try {
+      const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
+      const { startDemo } = await import("../demo/demo.ts");
+      await using running = await startDemo(configIn(folder), { clock: context.clock, log });
+      await context.print(startMessage(running));
+      await stopSignal;
+    } finally {
+      remove();
+      process.off("exit", remove);
+    }
+    return undefined;
+  },
+});
+
+/** The defaults, whatever the variables of the process are: the demo touches no other data. */
+function configIn(folder: string): Config {
+  const values = parseOptions(SETTINGS, { data: [folder], port: ["0"] }, {});
+  if (values instanceof UsageError) throw new Error(values.message);
+  return configOf(values);
+}
+
+function startMessage({ url, consoleUrl = "off", secret }: Demo): string {
+  const rows = [
+    ["  Console", consoleUrl],
+    ["  API", url],
+    ["  Docs", new URL("/docs", url).href],
+  ];
+  return `A demo of Petstore, in a temporary folder. Ctrl-C ends it and removes the folder.
+
+${columns(rows)}
+Several clients use it. "Price comparison" reaches the limit of its plan now and then and waits.
+"Forgotten script" does not wait, so it is banned within ten seconds. This key is for you:
+
+  ${curlCommand(secret, url)}
+
+`;
+}
