@@ -1,5 +1,5 @@
 /**
- * Bundles and compresses the console, and writes it to standard output as JSON. It runs in a process of its own, so that
+ * Bundles and compresses the console, and writes it to standard output as JSON. It runs in a process of its own, so
  * the server neither waits for it nor keeps the memory that it takes.
  */
 import { join } from "node:path";
