@@ -134,7 +134,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "log-events",
     "data-directory",
   ],
-  demo: ["app", "adapters", "config", "domain", "contract", "log"],
+  demo: ["app", "admin", "adapters", "config", "domain", "contract", "log"],
 };
 
 /** What may be imported from outside the project, by rooms that keep to it. */

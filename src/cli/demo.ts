@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Config, configOf } from "../config/config.ts";
+import { configOf } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
-import { parseOptions } from "../config/parse-options.ts";
+import { parseOptions, sourceOf } from "../config/parse-options.ts";
+import { shownSettings } from "../config/shown-settings.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Demo } from "../demo/demo.ts";
 import { defineCommand } from "./command.ts";
@@ -29,7 +30,8 @@ export const demo = defineCommand({
     try {
       const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
       const { startDemo } = await import("../demo/demo.ts");
-      await using running = await startDemo(configIn(folder), { clock: context.clock, log });
+      const { config, shown } = settingsIn(folder);
+      await using running = await startDemo(config, { clock: context.clock, log, shownSettings: shown });
       await context.print(startMessage(running));
       await stopSignal;
     } finally {
@@ -41,10 +43,15 @@ export const demo = defineCommand({
 });
 
 /** The defaults, whatever the variables of the process are: the demo touches no other data. */
-function configIn(folder: string): Config {
-  const values = parseOptions(SETTINGS, { data: [folder], port: ["0"] }, {});
+function settingsIn(folder: string) {
+  const flags = { data: [folder], port: ["0"] };
+  const values = parseOptions(SETTINGS, flags, {});
   if (values instanceof UsageError) throw new Error(values.message);
-  return configOf(values);
+  const source = (flag: string) => sourceOf(flag, flags, {});
+  return {
+    config: configOf(values),
+    shown: shownSettings(SETTINGS, values, { source, envFileVariables: new Set() }),
+  };
 }
 
 function startMessage({ url, consoleUrl = "off", secret }: Demo): string {

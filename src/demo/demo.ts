@@ -1,4 +1,5 @@
 import { type Adapters, openAdapters } from "../adapters.ts";
+import type { Setting } from "../admin/operations.ts";
 import { type App, serveOn } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/ports.ts";
@@ -20,6 +21,8 @@ export interface Demo extends AsyncDisposable {
 export interface DemoOptions {
   readonly clock: Clock;
   readonly log: Log;
+  /** For the console. */
+  readonly shownSettings: readonly Setting[];
 }
 
 const PETS = 120;
@@ -50,13 +53,20 @@ async function fill(
   const traffic = new Traffic({ url, keys: clientKeys, pets: PETS });
   return {
     url,
-    consoleUrl: app.admin?.signInUrl,
+    consoleUrl: app.admin && withShortRange(app.admin.signInUrl),
     secret,
     async [Symbol.asyncDispose]() {
       await traffic.stop();
       await app.close();
     },
   };
+}
+
+/** The plots are full after minutes instead of an hour. */
+function withShortRange(consoleUrl: string): string {
+  const url = new URL(consoleUrl);
+  url.searchParams.set("range", "15m");
+  return url.href;
 }
 
 async function createPets(url: string, secret: string): Promise<void> {

@@ -148,7 +148,7 @@ function About({ apiKey }: KeyProps) {
   );
 }
 
-function Secrets({ apiKey: { secrets } }: KeyProps) {
+function Secrets({ apiKey: { secrets, revokedAt } }: KeyProps) {
   return (
     <section aria-labelledby="secrets">
       <h2 id="secrets">Secrets</h2>
@@ -165,7 +165,10 @@ function Secrets({ apiKey: { secrets } }: KeyProps) {
           { heading: "Created", cell: ({ createdAt }) => <LocalTime at={createdAt} none="unknown" /> },
           {
             heading: "Works until",
-            cell: ({ validUntil }) => (validUntil === null ? "no end" : <Until at={validUntil} />),
+            cell({ validUntil }) {
+              if (revokedAt !== null) return "revoked";
+              return validUntil === null ? "no end" : <Until at={validUntil} />;
+            },
           },
         ]}
       />
