@@ -134,15 +134,17 @@ describe("counting", () => {
 });
 
 describe("saving", () => {
-  test("a batch has at most 200 keys", async () => {
+  test("a batch has at most 100 keys, in their order", async () => {
     const { store, recorder, request } = setUp({ maxCounters: 1_000 });
-    for (let keyId = 1; keyId <= 450; keyId++) request(keyId);
+    for (let keyId = 250; keyId >= 1; keyId--) request(keyId);
     await recorder.save();
     expect(store.batches.map(({ keys, sequence }) => [keys.length, sequence])).toEqual([
-      [200, 1],
-      [200, 2],
+      [100, 1],
+      [100, 2],
       [50, 3],
     ]);
+    const ids = store.batches.flatMap(({ keys }) => keys.map(({ keyId }) => keyId));
+    expect(ids).toEqual(Array.from({ length: 250 }, (_, i) => i + 1));
     await recorder.close();
     expect(store.batches).toHaveLength(3);
   });
