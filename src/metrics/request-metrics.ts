@@ -44,8 +44,8 @@ export interface OutcomeTotals {
 }
 
 /**
- * Counts every request, in arrays of numbers. `bun bench/metrics.ts` shows 0.11 µs a request, of which reading the clock
- * takes 0.05, and 1.3 µs for the same counters in prom-client.
+ * Counts every request, in arrays of numbers. `bun bench/metrics.ts` shows 0.11 µs a request, of which 0.05 are for
+ * reading the clock; prom-client takes 1.3 µs for the same counters.
  */
 export class RequestMetrics {
   readonly #responses = new Float64Array(OPERATION_LABELS.length * STATUSES);
