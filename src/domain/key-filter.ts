@@ -2,6 +2,9 @@ import type { Access } from "./api-keys.ts";
 import type { KeyState, KeyView } from "./key-view.ts";
 import type { PlanName } from "./plans.ts";
 
+/** Less of a hint is in many hints by chance. */
+const MIN_HINT_PART = 4;
+
 /** Every condition that is given has to hold. */
 export interface KeyFilter {
   readonly plan?: PlanName | undefined;
@@ -53,5 +56,6 @@ function isSame(a: string, b: string): boolean {
 function isFound({ id, name, owner, labels, hints }: FilteredKey, text: string): boolean {
   if (String(id) === text) return true;
   const part = text.toLowerCase();
-  return [name, owner ?? "", ...labels, ...hints].some((field) => field.toLowerCase().includes(part));
+  const fields = [name, owner ?? "", ...labels, ...(part.length < MIN_HINT_PART ? [] : hints)];
+  return fields.some((field) => field.toLowerCase().includes(part));
 }
