@@ -158,7 +158,7 @@ const OUTCOMES = [
 const GROUP = "overview";
 const perSecond = (value: number) => `${figure(value)}/s`;
 
-/** Where the axis begins: at the first data, because a new server has none from before, and two minutes wide at least. */
+/** The axis begins at the first data, because a new server has none from before. It is two minutes wide at least. */
 function firstShown({ times, step, connections }: OverviewData): number {
   const first = connections.findIndex((value) => value !== null);
   return Math.max(0, Math.min(first === -1 ? 0 : first, times.length - Math.ceil(120 / step)));
