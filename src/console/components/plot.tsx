@@ -187,8 +187,9 @@ function seriesOptions(
   if (kind === "lines") return line;
   // Opaque, because what lies below it is a sum that contains it.
   const fill = blend(stroke, colour("background"), 0.75);
-  const paths = kind === "bars" ? uPlot.paths.bars?.({ size: [0.7, 32] }) : undefined;
-  return { ...line, fill, width: 0, ...(paths && { paths }) };
+  if (kind === "stacked") return { ...line, fill, width: 0 };
+  const paths = uPlot.paths.bars?.({ size: [0.7, 32] });
+  return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
 }
 
 const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
