@@ -10,5 +10,6 @@ if (!LOOPBACK.test(host)) throw new Error(`${host} is not a loopback address`);
 const end = new AbortController();
 process.on("SIGTERM", () => end.abort());
 setTimeout(() => end.abort(), Number(seconds) * 1_000).unref();
-await attack.run({ host, port: Number(port), key }, end.signal);
+const onReady = () => process.stdout.write("READY\n");
+await attack.run({ host, port: Number(port), key }, end.signal, onReady);
 process.exit(0);

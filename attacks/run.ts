@@ -80,7 +80,8 @@ async function runAttack(attack: Attack, seconds: number, cores: Cores): Promise
       { core: cores.load },
     );
     children.push(attacker);
-    await Bun.sleep(LEAD_MS);
+    if (attack.isMeasuredWhenReady) await attacker.line(/^READY$/);
+    else await Bun.sleep(LEAD_MS);
     const client = new Child([...scriptCommand("good-client-process.ts"), port, key, `${seconds}`], {
       core: cores.load,
     });
@@ -88,12 +89,13 @@ async function runAttack(attack: Attack, seconds: number, cores: Cores): Promise
     const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(server.pid)];
     const figures = await figuresOf(client, seconds);
     const cpuWait = (cpuWaitMs(server.pid) - waitedBefore) / (performance.now() - startedAt);
-    const peakMemoryMb = isRunning(server.pid) ? peakResidentMb(server.pid) : Number.NaN;
-    const problems = problemsOf(attack, peakMemoryMb, figures);
+    const memoryField = attack.isMeasuredWhenReady ? "VmRSS" : "VmHWM";
+    const memoryMb = isRunning(server.pid) ? memoryOf(server.pid, memoryField) : Number.NaN;
+    const problems = problemsOf(attack, memoryMb, figures);
     if (!isRunning(server.pid)) problems.push("the server ended");
     if (attacker.hasExited && (await attacker.ended) !== 0)
       problems.push(`the attack ended early: ${attacker.output.trim()}`);
-    return { name, title, peakMemoryMb, cpuWait, client: figures, problems };
+    return { name, title, memoryMb, cpuWait, client: figures, problems };
   } finally {
     await Promise.all(children.map((child) => child.stop("SIGKILL")));
     await server.stop("SIGKILL");
@@ -116,8 +118,10 @@ function cpuWaitMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
 }
 
-function peakResidentMb(pid: number): number {
-  const kib = /^VmHWM:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+/** Resident, in megabytes: now, or at its peak. */
+function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const kib = new RegExp(`^${field}:\\s*(\\d+) kB`, "m").exec(status)?.[1];
   return (Number(kib) * 1_024) / 1e6;
 }
 

@@ -5,7 +5,8 @@ import type { GoodClientFigures, Latency } from "./good-client.ts";
 export interface AttackResult {
   readonly name: string;
   readonly title: string;
-  readonly peakMemoryMb?: number;
+  /** Resident memory of the server: its peak or, for an attack that is measured when it is ready, at the end. */
+  readonly memoryMb?: number;
   /** Share of the time that the server had work but not its core, because other processes used it. */
   readonly cpuWait?: number;
   readonly client?: GoodClientFigures;
@@ -17,7 +18,7 @@ const DEFAULT_P99_MS = 50;
 
 export function problemsOf(
   { bars }: Pick<Attack, "bars">,
-  peakMemoryMb: number,
+  memory: number,
   { keptConnection, newConnections, failures }: GoodClientFigures,
 ): string[] {
   const { p99Ms = DEFAULT_P99_MS, memoryMb = Infinity } = bars;
@@ -27,7 +28,7 @@ export function problemsOf(
   };
   requireP99("kept connection", keptConnection);
   requireP99("new connections", newConnections);
-  if (peakMemoryMb > memoryMb) problems.push(`memory ${formatFigure(peakMemoryMb)} MB, bar ${memoryMb} MB`);
+  if (memory > memoryMb) problems.push(`memory ${formatFigure(memory)} MB, bar ${memoryMb} MB`);
   if (failures.length > 0) problems.push(`${failures.length} requests failed: ${failures[0]}`);
   return problems;
 }
@@ -48,9 +49,9 @@ export function attackTable(results: readonly AttackResult[], note: string): Tab
       "worst ms",
       "verdict",
     ],
-    rows: results.map(({ title, peakMemoryMb, cpuWait, client, problems }) => [
+    rows: results.map(({ title, memoryMb, cpuWait, client, problems }) => [
       title,
-      peakMemoryMb === undefined ? "–" : formatFigure(peakMemoryMb),
+      memoryMb === undefined ? "–" : formatFigure(memoryMb),
       cpuWait === undefined ? "–" : `${Math.round(cpuWait * 100)} %`,
       ...latencyCells(client?.keptConnection),
       ...latencyCells(client?.newConnections),

@@ -23,8 +23,8 @@ export interface Measurement extends Period {
 
 const NORMAL = /^(?:server\.(?:started|stopping|stopped)|key\.(?:first-created|changed))$/;
 const OUTAGE = { PostgreSQL: "database.unavailable", Valkey: "valkey.unavailable" } as const;
-const OUTAGES: readonly string[] = Object.values(OUTAGE);
-const RECOVERIES: readonly string[] = ["database.available", "valkey.available"];
+const OUTAGES: ReadonlySet<string> = new Set(Object.values(OUTAGE));
+const RECOVERIES: ReadonlySet<string> = new Set(["database.available", "valkey.available"]);
 const REJECTED = "request.unavailable";
 /** A fault that is over at once is noticed by the next requests. */
 const NOTICE_MS = 500;
@@ -109,8 +109,8 @@ function causesOf(lines: readonly LogLine[]): string[] {
 function recoveryOf(attempts: readonly Attempt[], { logs }: Fleet, period: Period): number | undefined {
   const errors = attempts.filter(isError).map(({ endedAt }) => endedAt);
   const recoveries = logs.flatMap((log) => {
-    if (!log.some((line) => OUTAGES.includes(line.event) && isDuring(line, period))) return [];
-    const times = log.filter(({ event }) => RECOVERIES.includes(event)).map(timeOf);
+    if (!log.some((line) => OUTAGES.has(line.event) && isDuring(line, period))) return [];
+    const times = log.filter(({ event }) => RECOVERIES.has(event)).map(timeOf);
     return times.find((at) => at >= period.endedAt - 1) ?? [];
   });
   const signs = [...errors, ...recoveries];

@@ -17,7 +17,7 @@ export class CertificateAuthority {
 
   constructor() {
     const subject = ["-subj", "/CN=Petstore test authority"];
-    this.#openssl("req", "-x509", ...newKey(join(this.#folder, "ca.key")), "-out", this.caFile, ...subject);
+    openssl("req", "-x509", ...newKey(join(this.#folder, "ca.key")), "-out", this.caFile, ...subject);
   }
 
   /** `names` as in the extension: `DNS:localhost,IP:127.0.0.1`. */
@@ -27,18 +27,38 @@ export class CertificateAuthority {
     const [certFile, keyFile] = [join(folder, "server.crt"), join(folder, "server.key")];
     const [request, extensions] = [join(folder, "request"), join(folder, "extensions")];
     writeFileSync(extensions, `subjectAltName=${names}\n`);
-    this.#openssl("req", ...newKey(keyFile), "-out", request, "-subj", "/CN=petstore");
+    openssl("req", ...newKey(keyFile), "-out", request, "-subj", "/CN=petstore");
     const signer = ["-CA", this.caFile, "-CAkey", join(this.#folder, "ca.key"), "-CAcreateserial"];
-    this.#openssl("x509", "-req", "-in", request, "-out", certFile, ...signer, "-extfile", extensions);
+    openssl("x509", "-req", "-in", request, "-out", certFile, ...signer, "-extfile", extensions);
     return { certFile, keyFile };
   }
+}
 
-  #openssl(...argv: string[]): void {
-    const { exitCode, stderr } = Bun.spawnSync([join(provide(OPENSSL), "openssl"), ...argv], {
-      stderr: "pipe",
-    });
-    if (exitCode !== 0) throw new Error(`openssl ${argv[0]} failed: ${stderr.toString()}`);
-  }
+/** A certificate with this common name, for localhost, that signs itself. */
+export function selfSigned(folder: string, name: string): Certificate {
+  mkdirSync(folder, { recursive: true });
+  const [certFile, keyFile] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
+  const names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  openssl(
+    "req",
+    "-x509",
+    "-days",
+    "1",
+    ...newKey(keyFile),
+    "-out",
+    certFile,
+    "-subj",
+    `/CN=${name}`,
+    ...names,
+  );
+  return { certFile, keyFile };
+}
+
+function openssl(...argv: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync([join(provide(OPENSSL), "openssl"), ...argv], {
+    stderr: "pipe",
+  });
+  if (exitCode !== 0) throw new Error(`openssl ${argv[0]} failed: ${stderr.toString()}`);
 }
 
 function newKey(path: string): string[] {

@@ -15,8 +15,8 @@ export interface PrometheusOptions {
 }
 
 export interface Prometheus extends Server {
-  /** The series that a query has now. */
-  query(expression: string): Promise<readonly Series[]>;
+  /** The series that a query has now, or had at a Unix time. */
+  query(expression: string, at?: number): Promise<readonly Series[]>;
 }
 
 export interface Series {
@@ -49,8 +49,9 @@ export async function startPrometheus({ target, token }: PrometheusOptions): Pro
     }),
   );
   return Object.assign(server, {
-    query: async (expression: string) => {
-      const response = await fetch(`${server.url}/api/v1/query?query=${encodeURIComponent(expression)}`);
+    query: async (expression: string, at = Date.now() / 1000) => {
+      const parameters = new URLSearchParams({ query: expression, time: String(at) });
+      const response = await fetch(`${server.url}/api/v1/query?${parameters}`);
       return seriesOf(await response.json());
     },
   });
@@ -71,11 +72,15 @@ function seriesOf(response: unknown): Series[] {
 }
 
 /** Runs promtool. Gives its exit code and all that it wrote. */
-export function promtool(args: readonly string[], input?: string): { code: number; output: string } {
-  const { exitCode, stdout, stderr } = Bun.spawnSync([join(provide(PROMETHEUS), "promtool"), ...args], {
-    stdin: Buffer.from(input ?? ""),
+export async function promtool(
+  args: readonly string[],
+  input = "",
+): Promise<{ code: number; output: string }> {
+  const child = Bun.spawn([join(provide(PROMETHEUS), "promtool"), ...args], {
+    stdin: Buffer.from(input),
     stdout: "pipe",
     stderr: "pipe",
   });
-  return { code: exitCode, output: stdout.toString() + stderr.toString() };
+  const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { code, output: out + err };
 }

@@ -21,6 +21,7 @@ import { CommitMonitor, EngineMonitor } from "./metrics/engine-monitor.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
+import type { StateChange } from "./store/state-change.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -107,6 +108,10 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
         commits.committed(writes, ms);
         database.responded(ms);
       },
+      onStateChange(change) {
+        database.isAvailable = change.state === "up";
+        logDatabase(log, "SQLite", change);
+      },
     });
     commits.queueLength = opened.commitQueueLength;
     return { ...opened, database, commits };
@@ -120,16 +125,17 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
     onResponse: (ms) => database.responded(ms),
     onStateChange(change) {
       database.isAvailable = change.state === "up";
-      if (change.state === "down") {
-        log?.event("database.unavailable", { database: "PostgreSQL", cause: messageOf(change.cause) });
-      } else {
-        log?.event("database.available", { database: "PostgreSQL", afterMs: change.afterMs });
-      }
+      logDatabase(log, "PostgreSQL", change);
     },
   });
   commits.queueLength = opened.commitQueueLength;
   database.queueLength = opened.queueLength;
   return { ...opened, petJson: petJsonOf(opened.store), database, commits };
+}
+
+function logDatabase(log: Log | undefined, database: "PostgreSQL" | "SQLite", change: StateChange): void {
+  if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
+  else log?.event("database.unavailable", { database, cause: messageOf(change.cause) });
 }
 
 /** One server per folder: two would each apply the rate limits in full, and neither would see the other's writes. */
@@ -172,6 +178,7 @@ async function memoryRateLimiter(
     onBan,
     usageStore: openUsageStore(pathsOf(config).usageStore),
     onUsageStoreError: (error) => log.event("usage.save-failed", { error }),
+    onUsageStoreRecovery: () => log.event("usage.saved-again"),
   });
   try {
     await applyMissedUnbans(rateLimiter, keys, clock);

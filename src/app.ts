@@ -6,11 +6,14 @@ import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
 import { createConsole } from "./admin/console/assets.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
+import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
 import { createLog, type Log } from "./log.ts";
+import { logKeyChanges } from "./log-key-changes.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
+import { observeFloods } from "./http/authentication-flood.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
@@ -67,6 +70,8 @@ export async function serveOn(
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
+  const observeFlood = observeFloods({ addresses, log });
+  const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
   const { host, port, drainDelayMs } = config;
   const tls = config.tls && readTlsFiles(config.tls);
   const server = new HttpServer({
@@ -109,6 +114,8 @@ export async function serveOn(
     observe(record, response) {
       metrics.requests.observe(record, response);
       usageRecorder.observe(record, response);
+      observeFlood(record, response);
+      accessLog?.observe(record, response);
     },
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
@@ -125,6 +132,7 @@ export async function serveOn(
     authenticator,
     rateLimiter,
     clock,
+    onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
     onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
     onReadable: () => log.event("key-changes.readable"),
     onUnban: (keyId) => log.event("key.unbanned", { keyId }),
@@ -179,6 +187,7 @@ export async function serveOn(
       await admin?.close();
       stopFollowingTls?.();
       await usageRecorder.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
+      await accessLog?.close();
       await adapters.close();
     },
   };

@@ -107,7 +107,7 @@ export const LOG_EVENTS = {
 
   "database.unavailable": {
     level: "warn",
-    message: "the database is unavailable; responding 503 until it is available again",
+    message: "the database is unavailable; requests that need it get 503 until it is available again",
     fields: ["database", "cause"],
   },
   "database.available": {

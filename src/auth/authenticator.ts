@@ -3,7 +3,6 @@ import { Unavailable } from "../contract/errors.ts";
 import { copyOf } from "../copy-string.ts";
 import {
   type Access,
-  type ApiKey,
   type Environment,
   hashSecret,
   isWellFormedSecret,
@@ -12,7 +11,7 @@ import {
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
-import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
+import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import type { Limits, Subject } from "../domain/rate-limit.ts";
 import type { Addresses } from "./client-address.ts";
 import { KeyCache, SECRET_LENGTH, type VerifiedKey } from "./key-cache.ts";
@@ -46,6 +45,11 @@ export interface AuthenticatorOptions {
   readonly rateLimiter: Pick<RateLimiter, "peek">;
   /** How many verified keys are cached. */
   readonly maxVerified?: number;
+}
+
+export interface FollowedChanges extends Pick<KeyChanges, "changed" | "unbanned"> {
+  /** The changes were made after this time of the steady clock. */
+  readonly after: number;
 }
 
 interface Unverified {
@@ -188,8 +192,8 @@ export class Authenticator {
     this.#rejected.add(copyOf(authorization));
   }
 
-  /** Takes over the changes since the last call. They were made after `after`, a time of the steady clock. */
-  async followChanges(): Promise<{ after: number; unbanned: readonly ApiKey[] }> {
+  /** Takes over the changes since the last call. */
+  async followChanges(): Promise<FollowedChanges> {
     const { keys, clock } = this.#options;
     const after = this.#polledAt;
     const polledAt = clock.steadyNow();
@@ -202,7 +206,7 @@ export class Authenticator {
     }
     this.#revision = revision;
     this.#polledAt = polledAt;
-    return { after, unbanned };
+    return { after, changed, unbanned };
   }
 }
 

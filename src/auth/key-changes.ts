@@ -1,3 +1,4 @@
+import type { ApiKey } from "../domain/api-keys.ts";
 import type { Clock, RateLimiter } from "../domain/ports.ts";
 import type { Authenticator } from "./authenticator.ts";
 
@@ -5,6 +6,8 @@ export interface FollowOptions {
   readonly authenticator: Pick<Authenticator, "followChanges">;
   readonly rateLimiter: Pick<RateLimiter, "unban">;
   readonly clock: Clock;
+  /** Called with the keys that others have created or changed, apart from unbans. */
+  onChanges(changed: readonly ApiKey[]): void;
   /** Called when changes cannot be read, and when they can be read again. */
   onUnreadable(error: unknown): void;
   onReadable(): void;
@@ -74,7 +77,8 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   }
 
   async function readChanges(): Promise<void> {
-    const { after, unbanned } = await authenticator.followChanges();
+    const { after, changed, unbanned } = await authenticator.followChanges();
+    options.onChanges(changed.filter(({ id }) => !unbanned.some((key) => key.id === id)));
     for (const { id, unbannedAt = 0 } of unbanned) {
       const unbannedAgoMs = Math.max(0, clock.now() - unbannedAt);
       unbans.set(id, { id, before: Math.max(after, clock.steadyNow() - unbannedAgoMs), isFailing: false });

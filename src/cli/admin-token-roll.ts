@@ -12,10 +12,7 @@ export const adminTokenRoll = defineCommand({
   description:
     "Replaces the admin token in --data. A running server takes the new one within a second: the old token stops working, and everybody is signed out. A token in a variable or in a file of your own is replaced there.",
   options: { ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
-  examples: [
-    "petstore admin-token roll",
-    "petstore admin-token roll --env staging && petstore admin-url --env staging",
-  ],
+  examples: ["petstore admin-token roll", "petstore admin-token roll --env staging"],
   async run({ values, source }, context) {
     const given = source("admin-token-file") ?? source("admin-token");
     if (given) {

@@ -85,7 +85,7 @@ export function intervalTables({ byStart, byOperation }: UsageSums, period: Usag
   });
   return `${columns([
     [period.by.toUpperCase(), ...COUNT_HEADER],
-    ...intervals.map(([start, counts]) => [formatStart(start, period.by), ...countCells(counts)]),
+    ...intervals.map(([start, counts]) => [formatStart(start, period.by)].concat(countCells(counts))),
     total,
   ])}\n${columns([["OPERATION", ...COUNT_HEADER], ...operations])}`;
 }

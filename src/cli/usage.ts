@@ -140,7 +140,7 @@ async function showIntervals(shown: Shown): Promise<void> {
   }
 }
 
-/** Keys that are read at the same time: PostgreSQL takes the queries one after the other, without waiting in between. */
+/** Keys that are read at the same time: PostgreSQL gets the next query before it has answered the last. */
 const KEYS_AT_ONCE = 32;
 
 /** Key by key, because the usage of all keys can be larger than the memory. */

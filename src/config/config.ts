@@ -38,6 +38,8 @@ export interface Config extends StorageConfig {
   readonly maxConnectionsPerAddress: number;
   /** How long the server keeps serving after a stop signal, so that load balancers notice it first. */
   readonly drainDelayMs: number;
+  /** Path of the access log, or - for standard output; undefined means none. */
+  readonly accessLog?: string;
   readonly plans: Plans;
   readonly ban: BanRules;
   /** The listener for operators; undefined means none. */
@@ -83,6 +85,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const certFile = values["tls-cert"];
   const keyFile = values["tls-key"];
   const maxConnections = values["max-connections"];
+  const accessLog = values["access-log"];
   return {
     ...storageOf(values),
     limitsTimeoutMs: values["limits-timeout"],
@@ -95,6 +98,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     ...(maxConnections !== undefined && { maxConnections }),
     maxConnectionsPerAddress: values["max-connections-per-address"],
     drainDelayMs: values["drain-delay"],
+    ...(accessLog !== undefined && { accessLog }),
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banRulesOf(values),
     ...adminOf(values),

@@ -171,6 +171,11 @@ export const SETTINGS = {
     default: "info",
     help: "Least important level that is logged",
   },
+  "access-log": {
+    type: file,
+    defaultText: "none",
+    help: "File to which a line is appended for each request; - for standard output",
+  },
   ...PLAN_OPTIONS,
   "anonymous-limits": {
     type: limitPair,

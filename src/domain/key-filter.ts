@@ -2,6 +2,9 @@ import type { Access } from "./api-keys.ts";
 import type { KeyState, KeyView } from "./key-view.ts";
 import type { PlanName } from "./plans.ts";
 
+/** Less of a hint is in many hints by chance. */
+const MIN_HINT_PART = 4;
+
 /** Every condition that is given has to hold. */
 export interface KeyFilter {
   readonly plan?: PlanName | undefined;
@@ -17,7 +20,23 @@ export interface KeyFilter {
   readonly search?: string | undefined;
 }
 
-export function matchesFilter(key: KeyView, filter: KeyFilter): boolean {
+/** What a filter looks at. Views of thousands of keys would take most of the time. */
+export interface FilteredKey extends Pick<
+  KeyView,
+  "id" | "name" | "owner" | "labels" | "plan" | "access" | "state"
+> {
+  /** Of its secrets. */
+  readonly hints: readonly string[];
+  /** When it was last used or, without any use, created; in milliseconds since the epoch. */
+  readonly usedAt: number;
+}
+
+export function matchesFilter(view: KeyView, filter: KeyFilter): boolean {
+  const hints = view.secrets.flatMap(({ hint }) => hint ?? []);
+  return isMatch({ ...view, hints, usedAt: Date.parse(view.lastUsedAt ?? view.createdAt) }, filter);
+}
+
+export function isMatch(key: FilteredKey, filter: KeyFilter): boolean {
   const { plan, state, access, owner, labels = [], unusedSince, search } = filter;
   return (
     (plan === undefined || key.plan === plan) &&
@@ -25,7 +44,7 @@ export function matchesFilter(key: KeyView, filter: KeyFilter): boolean {
     (access === undefined || key.access === access) &&
     (owner === undefined || (key.owner !== null && isSame(key.owner, owner))) &&
     labels.every((label) => key.labels.some((other) => isSame(other, label))) &&
-    (unusedSince === undefined || Date.parse(key.lastUsedAt ?? key.createdAt) < unusedSince) &&
+    (unusedSince === undefined || key.usedAt < unusedSince) &&
     (search === undefined || isFound(key, search.trim()))
   );
 }
@@ -34,9 +53,9 @@ function isSame(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }
 
-function isFound({ id, name, owner, labels, secrets }: KeyView, text: string): boolean {
+function isFound({ id, name, owner, labels, hints }: FilteredKey, text: string): boolean {
   if (String(id) === text) return true;
-  const hints = secrets.flatMap(({ hint }) => hint ?? []);
   const part = text.toLowerCase();
-  return [name, owner ?? "", ...labels, ...hints].some((field) => field.toLowerCase().includes(part));
+  const fields = [name, owner ?? "", ...labels, ...(part.length < MIN_HINT_PART ? [] : hints)];
+  return fields.some((field) => field.toLowerCase().includes(part));
 }

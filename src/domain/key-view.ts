@@ -87,7 +87,7 @@ export function keyView(key: ApiKey, options: ViewOptions): KeyView {
     limits,
     access: key.access,
     state: stateOf(key, bannedUntil !== undefined, now),
-    secrets: liveSecrets(options.secrets.get(key.id) ?? [], now),
+    secrets: liveSecrets(options.secrets.get(key.id) ?? [], now).map(secretView),
     usage: current
       ? {
           minute: windowView(current.minute, limits.perMinute, MINUTE_MS),
@@ -103,21 +103,24 @@ export function keyView(key: ApiKey, options: ViewOptions): KeyView {
   };
 }
 
-function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyState {
+export function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyState {
   // Also if the clock is behind the clock of the machine that revoked it.
   if (key.revokedAt !== undefined) return "revoked";
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
   return isBanned ? "banned" : "active";
 }
 
-function liveSecrets(secrets: readonly KeySecret[], now: number): SecretView[] {
-  return secrets
-    .filter(({ validUntil }) => validUntil === undefined || now < validUntil)
-    .map(({ hint = null, createdAt, validUntil }) => ({
-      hint,
-      createdAt: formatOptionalTime(createdAt),
-      validUntil: formatOptionalTime(validUntil),
-    }));
+/** Those that still work. */
+export function liveSecrets(secrets: readonly KeySecret[], now: number): readonly KeySecret[] {
+  return secrets.filter(({ validUntil }) => validUntil === undefined || now < validUntil);
+}
+
+function secretView({ hint, createdAt, validUntil }: KeySecret): SecretView {
+  return {
+    hint: hint ?? null,
+    createdAt: formatOptionalTime(createdAt),
+    validUntil: formatOptionalTime(validUntil),
+  };
 }
 
 function windowView({ used, openedAt }: Window, limit: number, lengthMs: number): WindowView {

@@ -189,7 +189,7 @@ export interface UsageHistoryStore {
   usageByKey(query: KeyTotalsQuery): Awaitable<readonly KeyTotals[]>;
   /** When each of the keys was last used, in milliseconds since the epoch; all keys if none are given. */
   lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
-  /** Deletes some of the hours before 35 days ago and of the days before 400 days ago; returns whether there are more. */
+  /** Deletes some of the hours before 35 days ago and days before 400 days ago; returns whether there are more. */
   deleteOldUsage(now: number): Promise<boolean>;
 }
 

@@ -27,7 +27,7 @@ export function latencyQuantile(counts: Float64Array | Uint32Array, quantile: nu
   for (const count of counts) total += count;
   if (total === 0) return undefined;
   const rank = Math.max(1, Math.ceil(total * quantile));
-  let seen = 0;
-  const bucket = counts.findIndex((count) => (seen += count) >= rank);
+  let bucket = 0;
+  for (let seen = counts[0] ?? 0; seen < rank; seen += counts[bucket] ?? 0) bucket++;
   return middleOf(bucket);
 }

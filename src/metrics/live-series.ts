@@ -152,7 +152,9 @@ class Series {
   #recordLatencies(row: number): void {
     const { latencies } = this.#options.sources.requests;
     const counts = this.#latenciesOf(row);
-    for (const [i, count] of latencies.entries()) counts[i] = count - (this.#recordedLatencies[i] ?? 0);
+    for (let i = 0; i < LATENCY_BUCKETS; i++) {
+      counts[i] = (latencies[i] ?? 0) - (this.#recordedLatencies[i] ?? 0);
+    }
     this.#columns.p50[row] = latencyQuantile(counts, 0.5) ?? NaN;
     this.#columns.p99[row] = latencyQuantile(counts, 0.99) ?? NaN;
     this.#recordedLatencies.set(latencies);
@@ -193,8 +195,10 @@ class Series {
 
   #sumOfLatencies(steps: readonly number[]): Float64Array {
     const sums = new Float64Array(LATENCY_BUCKETS);
-    for (const row of steps.filter((step) => this.#has(step)).map((step) => step % this.#size)) {
-      for (const [i, count] of this.#latenciesOf(row).entries()) sums[i] = (sums[i] ?? 0) + count;
+    for (const step of steps) {
+      if (!this.#has(step)) continue;
+      const start = (step % this.#size) * LATENCY_BUCKETS;
+      for (let i = 0; i < LATENCY_BUCKETS; i++) sums[i] = (sums[i] ?? 0) + (this.#latencies[start + i] ?? 0);
     }
     return sums;
   }

@@ -2,8 +2,8 @@ import type { ApiKeyPrincipal, AuthFailure } from "../auth/authenticator.ts";
 import { HEALTH_PATH } from "../contract/constants.ts";
 import { Unavailable } from "../contract/errors.ts";
 import { OPERATIONS, type OperationId } from "../contract/operations.ts";
-import { PLANS, type PlanName } from "../domain/plans.ts";
-import type { Outcome } from "../domain/rate-limit.ts";
+import { PLANS } from "../domain/plans.ts";
+import type { Decision, Outcome } from "../domain/rate-limit.ts";
 import type { RequestObserver, RequestRecord } from "../http/request-record.ts";
 import { isApiPath } from "../http/router.ts";
 import type { ProtocolErrorStatus } from "../http1/index.ts";
@@ -23,8 +23,8 @@ export const PLAN_LABELS = [...PLANS, "anonymous"] as const;
 export const OUTCOMES = ["allowed", "limited", "banned"] as const satisfies readonly Outcome[];
 export const FAILURE_REASONS = ["missing_api_key", "invalid_api_key", "unavailable"] as const;
 
-const OPERATION_INDEX = new Map<string, number>(OPERATION_LABELS.map((label, i) => [label, i]));
-const PLAN_INDEX = new Map<string, number>(PLANS.map((plan, i) => [plan, i]));
+const OPERATION_INDEX = indexOf(OPERATION_LABELS);
+const PLAN_INDEX = indexOf(PLAN_LABELS);
 const NONE = OPERATION_LABELS.indexOf("none");
 const PAGE = OPERATION_LABELS.indexOf("page");
 const HEALTH = OPERATION_LABELS.indexOf("health");
@@ -44,8 +44,8 @@ export interface OutcomeTotals {
 }
 
 /**
- * Counts every request in arrays of numbers, because a map from labels to counters costs more than some requests take:
- * `bun bench/metrics.ts` shows 0.05 µs a request, and prom-client's counters and histogram 1.4 µs.
+ * Counts every request, in arrays of numbers. `bun bench/metrics.ts` shows 0.11 µs a request, of which 0.05 are for
+ * reading the clock; prom-client takes 1.3 µs for the same counters.
  */
 export class RequestMetrics {
   readonly #responses = new Float64Array(OPERATION_LABELS.length * STATUSES);
@@ -59,14 +59,12 @@ export class RequestMetrics {
   readonly observe: RequestObserver = (record, { status }) => {
     const ms = performance.now() - record.startedAt;
     const { operation, principal, decision } = record;
-    const index = operation === undefined ? unroutedIndex(record) : (OPERATION_INDEX.get(operation) ?? NONE);
+    const index = operation === undefined ? unroutedIndex(record) : OPERATION_INDEX[operation];
     if (status !== ABORTED) increment(this.#responses, index * STATUSES + status - LOWEST_STATUS);
     this.durations[index]?.observe(ms / 1000);
     if (operation !== undefined) increment(this.latencies, latencyBucket(ms));
     const plan = planIndex(principal);
-    if (decision !== undefined) {
-      increment(this.#decisions, plan * OUTCOMES.length + OUTCOMES.indexOf(decision.outcome));
-    }
+    if (decision !== undefined) increment(this.#decisions, plan * OUTCOMES.length + outcomeIndex(decision));
     if (plan === ANONYMOUS && principal !== undefined) this.#countFailure(principal);
   };
 
@@ -135,8 +133,15 @@ function unroutedIndex({ principal, request: { path } }: RequestRecord): number 
   return path === HEALTH_PATH ? HEALTH : PAGE;
 }
 
+function outcomeIndex({ outcome }: Decision): number {
+  return outcome === "allowed" ? 0 : OUTCOMES.indexOf(outcome);
+}
+
 function planIndex(principal: RequestRecord["principal"]): number {
-  return typeof principal === "object" && "plan" in principal
-    ? (PLAN_INDEX.get(principal.plan satisfies PlanName) ?? ANONYMOUS)
-    : ANONYMOUS;
+  if (typeof principal !== "object" || principal instanceof Unavailable) return ANONYMOUS;
+  return PLAN_INDEX[principal.plan];
+}
+
+function indexOf<T extends string>(labels: readonly T[]): Readonly<Record<T, number>> {
+  return Object.fromEntries(labels.map((label, i) => [label, i])) as Record<T, number>;
 }

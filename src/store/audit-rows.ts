@@ -67,13 +67,20 @@ export function auditEntryOf(row: AuditRow): AuditEntry {
   };
 }
 
+export interface Dialect {
+  /** The nth parameter. */
+  parameter(n: number): string;
+  /** Follows the name of the table, for a planner without statistics. */
+  indexedBy(index: string): string;
+}
+
 /**
- * The SQL of a page, newest first, and its values. `parameter` writes the nth parameter. Each combination of filters
- * has its own text, so that it has its own plan: an index for the target, the action, the actor and the time.
+ * The SQL of a page, newest first, and its values. Each combination of filters has its own text, so that it has its own
+ * plan.
  */
 export function auditPage(
   { action, actor, target, since, until, before, limit }: AuditQuery,
-  parameter: (n: number) => string,
+  { parameter, indexedBy }: Dialect,
 ): { sql: string; values: (string | number | bigint)[] } {
   const values: (string | number | bigint)[] = [];
   const add = (value: string | number | bigint) => parameter(values.push(value));
@@ -88,6 +95,18 @@ export function auditPage(
     conditions.push(`(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`);
   }
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+  const from = `${SELECT}${indexedBy(indexOf({ target, action, actor }))}`;
   // One row more than the page: it shows that the page has a successor. SQLite plans by the value of a bare LIMIT.
-  return { sql: `${SELECT}${where} ORDER BY at DESC, id DESC LIMIT +${add(limit + 1)}`, values };
+  return { sql: `${from}${where} ORDER BY at DESC, id DESC LIMIT +${add(limit + 1)}`, values };
+}
+
+/** A target has few entries; the other indexes have no entry that the filters would skip. */
+function indexOf({
+  target,
+  action,
+  actor,
+}: { [F in "target" | "action" | "actor"]: AuditQuery[F] | undefined }): string {
+  if (target) return "audit_by_target";
+  if (action) return actor ? "audit_by_action_and_actor" : "audit_by_action";
+  return actor ? "audit_by_actor" : "audit_by_time";
 }

@@ -1,5 +1,5 @@
 import type { Clock, UsageHistoryStore } from "../domain/ports.ts";
-import { HOUR_MS, type KeyCounts, requestsOf, startOf, type UsageBatch } from "../domain/usage-history.ts";
+import { HOUR_MS, requestsOf, startOf, type UsageBatch } from "../domain/usage-history.ts";
 import type { RequestObserver } from "../http/request-record.ts";
 import { RequestCounters } from "./request-counters.ts";
 
@@ -8,7 +8,7 @@ const SAVE_EVERY_MS = 2_000;
 const RETRY_MS = 500;
 /** Keys in one transaction: SQLite takes about 2 ms for them, during which requests wait. */
 const KEYS_PER_BATCH = 200;
-/** Keys and hours that are counted and not stored yet, about 25 MB. This many are reached only while the store fails. */
+/** Keys and hours that are counted and not stored yet: about 25 MB, which is reached only while the store fails. */
 const MAX_COUNTERS = 100_000;
 const DELETE_EVERY_MS = 600_000;
 /** How long closing tries to save. */
@@ -30,6 +30,12 @@ interface HourCounters {
   readonly byKey: Map<number, RequestCounters>;
 }
 
+/** Counters to be stored, by descending key. */
+interface QueuedCounters {
+  readonly hour: number;
+  readonly entries: [keyId: number, counters: RequestCounters][];
+}
+
 /**
  * Counts the requests of each key, and adds the counts to the stored ones behind the requests. What cannot be stored is
  * kept and stored later.
@@ -40,7 +46,7 @@ export class UsageRecorder {
   #sequence = 0;
   #current: HourCounters;
   /** Oldest first. */
-  readonly #queue: HourCounters[] = [];
+  readonly #queue: QueuedCounters[] = [];
   /** Is repeated as it is until it is known to be stored. */
   #batch: UsageBatch | undefined;
   /** Counters in the current hour, the queue and the batch. */
@@ -48,6 +54,7 @@ export class UsageRecorder {
   #lostRequests = 0;
   #isFailing = false;
   #lastError: unknown;
+  /** By the steady clock. */
   #deleteAt = 0;
   #running: Promise<boolean> | undefined;
   #timer: Timer | undefined;
@@ -128,13 +135,9 @@ export class UsageRecorder {
   #nextBatch(): UsageBatch | undefined {
     const [first] = this.#queue;
     if (first === undefined) return undefined;
-    const keys: KeyCounts[] = [];
-    for (const [keyId, counters] of first.byKey) {
-      if (keys.length === KEYS_PER_BATCH) break;
-      keys.push(counters.countsOf(keyId));
-      first.byKey.delete(keyId);
-    }
-    if (first.byKey.size === 0) this.#queue.shift();
+    const entries = first.entries.splice(-KEYS_PER_BATCH).toReversed();
+    if (first.entries.length === 0) this.#queue.shift();
+    const keys = entries.map(([keyId, counters]) => counters.countsOf(keyId));
     return { writer: this.#writer, sequence: ++this.#sequence, hour: first.hour, keys };
   }
 
@@ -168,10 +171,11 @@ export class UsageRecorder {
     this.#current = newHour(now);
   }
 
+  /** Sorted, because keys that are close to each other are on the same pages of the database. */
   #queueCurrent(): void {
     const { hour, byKey } = this.#current;
     if (byKey.size === 0) return;
-    this.#queue.push({ hour, byKey });
+    this.#queue.push({ hour, entries: [...byKey].toSorted(([a], [b]) => b - a) });
     this.#current = { hour, byKey: new Map() };
   }
 
@@ -187,11 +191,12 @@ export class UsageRecorder {
   }
 
   #unsavedRequests(): number {
-    const queued = [...this.#queue, this.#current].flatMap(({ byKey }) =>
-      Array.from(byKey, ([keyId, counters]) => counters.countsOf(keyId)),
+    const queued = this.#queue.flatMap(({ entries }) => entries).concat([...this.#current.byKey]);
+    const counts = queued.map(([keyId, counters]) => counters.countsOf(keyId));
+    return [...(this.#batch?.keys ?? []), ...counts].reduce(
+      (sum, each) => sum + requestsOf(each),
+      this.#lostRequests,
     );
-    const counts = [...(this.#batch?.keys ?? []), ...queued];
-    return counts.reduce((sum, each) => sum + requestsOf(each), this.#lostRequests);
   }
 }
 

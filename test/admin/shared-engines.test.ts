@@ -76,6 +76,40 @@ test("what one server does shows on the other: keys, usage in the windows, revoc
   expect(await until(async () => (await list(1, secret)) === 401)).toBeLessThan(1_000);
 }, 20_000);
 
+test("the usage history of both servers adds up, and the last use shows", async () => {
+  const { key, secret } = await admin(0, "POST", "/api/keys", { name: "counted", plan: "free" });
+  for (const server of [0, 1, 1]) expect(await list(server, secret)).toBe(200);
+  const admitted = async (server: number): Promise<number> => {
+    const { items } = await admin(server, "GET", `/api/keys/${key.id}/usage?by=hour`);
+    return items.reduce((sum: number, row: { admitted: number }) => sum + row.admitted, 0);
+  };
+  // Servers write it every two seconds.
+  expect(await until(async () => (await admitted(0)) === 3)).toBeLessThan(5_000);
+  expect(await admitted(1)).toBe(3);
+  const { lastUsedAt } = await admin(1, "GET", `/api/keys/${key.id}`);
+  expect(Date.now() - Date.parse(lastUsedAt)).toBeLessThan(10_000);
+}, 20_000);
+
+test("a ban is listed on both servers, is in the audit trail, and ends on both", async () => {
+  const limits = { perMinute: 1, perDay: 10 };
+  const { key, secret } = await admin(0, "POST", "/api/keys", { name: "greedy", plan: "enterprise", limits });
+  const code = async (server: number) => {
+    const headers = { Authorization: `Bearer ${secret}` };
+    return Object(await (await fetch(`${servers[server]?.url}/pets`, { headers })).json()).code;
+  };
+  await until(async () => (await code(0)) === "key_banned");
+  for (const server of [0, 1]) {
+    const bans = async () => Object(await admin(server, "GET", "/api/bans")).items;
+    await until(async () => (await bans()).length === 1);
+    expect(await bans()).toMatchObject([{ id: key.id, state: "banned", bannedUntil: expect.any(String) }]);
+    expect(await admin(server, "GET", "/api/overview")).toMatchObject({ bannedKeys: 1 });
+  }
+  const { items } = await admin(1, "GET", `/api/audit?target=key:${key.id}&action=key.banned`);
+  expect(items).toMatchObject([{ actor: { kind: "server" } }]);
+  expect(await admin(1, "POST", `/api/keys/${key.id}/unban`)).toMatchObject({ state: "active", strikes: 0 });
+  expect(await admin(0, "GET", "/api/bans")).toMatchObject({ items: [] });
+}, 20_000);
+
 test("a session of one server is one of the other, because they have the same token", async () => {
   const signIn = await fetch(`${servers[0]?.adminUrl}/api/session`, {
     method: "POST",

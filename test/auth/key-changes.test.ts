@@ -148,7 +148,7 @@ describe("an unban, on two servers with Valkey", () => {
         },
         clock,
       });
-      const callbacks = { onUnreadable() {}, onReadable() {}, onUnbanError() {} };
+      const callbacks = { onChanges() {}, onUnreadable() {}, onReadable() {}, onUnbanError() {} };
       const { stop: stopFollowing } = followKeyChanges({ authenticator, rateLimiter, clock, ...callbacks });
       close.push(() => rateLimiter.close(), stopFollowing);
       return server;
@@ -227,6 +227,7 @@ describe("an unban that fails", () => {
       authenticator,
       rateLimiter,
       clock,
+      onChanges() {},
       onUnreadable: () => errors.push("unreadable"),
       onReadable: () => errors.push("readable"),
       onUnbanError: (id, error) => errors.push(`${id}: ${error}`),

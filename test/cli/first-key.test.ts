@@ -17,7 +17,7 @@ async function outputOnTerminal(data: string): Promise<string> {
       cols: 200,
       data(_terminal, bytes) {
         output += new TextDecoder().decode(bytes);
-        if (output.includes(" info serving ")) resolve();
+        if (output.includes("[server.started]")) resolve();
       },
     },
   });
@@ -39,6 +39,7 @@ This is the only time it is shown: Petstore stores only its hash. Try it:
 
   curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:`);
   expect(existsSync(join(data, "production-first-key"))).toBeFalse();
+  expect(output).toMatch(/^\S+Z info {2}the server accepts requests \[server\.started\] version=/m);
 });
 
 test("elsewhere only a file has the first key, and the printed command reads it", async () => {

@@ -159,7 +159,7 @@ Only the owner of this file can read it. Delete it when you have stored the key 
       const { url, adminUrl, child, stop, log } = await serve(data);
       expect(await stop(signal)).toBe(0);
       const lines = (await log()).map((line) => JSON.parse(line));
-      expect(lines.map(({ time, message, ...rest }) => rest).filter(isOfProcess)).toEqual([
+      expect(lines.map(({ time: _time, message: _message, ...rest }) => rest).filter(isOfProcess)).toEqual([
         { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
         {
           level: "info",

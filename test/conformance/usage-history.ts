@@ -211,6 +211,32 @@ export function usageHistoryConformance(name: string, open: () => Promise<Opened
     );
 
     test(
+      "usageByKey: whatever the period, the sum of what readUsage returns",
+      withHistory(async (history) => {
+        const random = (below: number) => Math.floor(Math.random() * below);
+        for (let i = 0; i < 60; i++) {
+          const hour = HOUR - (i % 2 ? random(60) : 24 * random(30)) * HOUR_MS;
+          await history.addUsage(batch([counts(1 + random(2), { limited: random(100) })], { hour }));
+        }
+        for (let i = 0; i < 40; i++) {
+          const by = i % 2 ? "hour" : "day";
+          const length = i % 2 ? HOUR_MS : DAY_MS;
+          const since = HOUR - random(62) * length;
+          const period = { by, since, until: since + random(30) * length } as const;
+          const rows = await Promise.all([1, 2].map((keyId) => history.readUsage({ keyId, ...period })));
+          const sums = rows.map((ofKey) => [
+            ofKey.reduce((sum, { admitted }) => sum + admitted, 0),
+            ofKey.reduce((sum, { limited }) => sum + limited, 0),
+          ]);
+          const totals = await history.usageByKey(period);
+          const found = [1, 2].map((id) => totals.find(({ keyId }) => keyId === id));
+          expect(found.map((total) => [total?.admitted ?? 0, total?.limited ?? 0])).toEqual(sums);
+        }
+      }),
+      20_000,
+    );
+
+    test(
       "lastUsed: the latest time, of all keys or of those that are asked for",
       withHistory(async (history) => {
         await history.addUsage(batch([counts(1), counts(2, { lastUsedAt: HOUR + 7 })]));

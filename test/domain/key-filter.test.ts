@@ -50,6 +50,7 @@ test.each<KeyFilter>([
   { labels: ["eu", "us"] },
   { unusedSince: tenth },
   { search: "1" },
+  { search: "B3d" },
   { search: "tablet" },
   { plan: "pro", search: "tablet" },
 ])("does not match %p", (filter) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type App, serveOn } from "../../src/app.ts";
-import { Unavailable } from "../../src/contract/errors.ts";
+import { Overloaded, Unavailable } from "../../src/contract/errors.ts";
 import { toNewSecret, generateSecret } from "../../src/domain/api-keys.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
@@ -10,6 +10,7 @@ import { temporaryFolder } from "../../harness/cleanup.ts";
 import { expectConforms } from "../conforms.ts";
 import { configIn, NO_LIMITS, TestClock } from "../service.ts";
 import { BY } from "../key-store-arguments.ts";
+import { sendRaw } from "./raw.ts";
 
 const SECRET_CAUSE = "SELECT * FROM hidden WHERE password = 'hunter2'";
 const clock = new TestClock();
@@ -222,6 +223,39 @@ test("any 503: the database is unavailable and the key is not in the cache", asy
   const { status, headers, body } = await call(key);
   expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
   expect(body.message).toBe("The API key cannot be verified right now. Retry after 1 second.");
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { event: "request.unavailable", where: "authentication", requestId: headers.get("x-request-id") },
+  ]);
+});
+
+test("any 503: a queue is full, which is an event of its own", async () => {
+  const key = await start(({ rateLimiter, ...adapters }) => ({
+    ...adapters,
+    rateLimiter: replaced(rateLimiter, { decide: () => Promise.reject(new Overloaded("the queue is full")) }),
+  }));
+  const { status, headers } = await call(key);
+  expect(status).toBe(503);
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { event: "server.overloaded", reason: "the queue is full", requestId: headers.get("x-request-id") },
+  ]);
+});
+
+test.each([
+  [501, "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n"],
+  [505, "GET / HTTP/2.0\r\nHost: x\r\n\r\n"],
+])("%d: HTTP that is not supported is an event with the id of the request", async (status, bytes) => {
+  await start((adapters) => adapters);
+  const text = await sendRaw(app?.url ?? "", bytes);
+  const requestId = /^x-request-id: (.*)$/im.exec(text)?.[1]?.trim();
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { event: "request.unsupported", level: "info", status, requestId },
+  ]);
+});
+
+test("a client that sends malformed HTTP causes no event", async () => {
+  await start((adapters) => adapters);
+  expect(await sendRaw(app?.url ?? "", "nonsense\r\n\r\n")).toStartWith("HTTP/1.1 400 ");
+  expect(lines).toEqual([]);
 });
 
 test("createPet 201: a body that takes longer than the timeout to arrive", async () => {

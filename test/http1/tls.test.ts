@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { HttpServer, type HttpServerOptions, type TlsCredentials } from "../../src/http1/index.ts";
 import { readTlsFiles } from "../../src/tls-files.ts";
-import { selfSigned } from "../tls/self-signed.ts";
+import { selfSigned } from "../../harness/certificates.ts";
 import { nextTurn, respond } from "./test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -27,7 +27,7 @@ const isUp = (labels: string) => metricsOf(service.app).value(`petstore_engine_u
 const list = () => service.call({ path: "/pets" });
 
 test("engines have a state, durations and queues, and there is no cache of pets", async () => {
-  await service.call({ method: "POST", path: "/pets", body: { name: "Rex" } });
+  await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
   await list();
   const parsed = metricsOf(service.app);
   for (const labels of [POSTGRESQL, VALKEY]) {

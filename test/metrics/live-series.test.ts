@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { LATENCY_BUCKETS, latencyBucket, latencyQuantile } from "../../src/metrics/latency-counts.ts";
 import { LiveSeries } from "../../src/metrics/live-series.ts";
 import type { OutcomeTotals } from "../../src/metrics/request-metrics.ts";

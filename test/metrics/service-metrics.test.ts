@@ -22,7 +22,7 @@ async function until(condition: () => boolean): Promise<void> {
 describe("requests", () => {
   test("are counted by operation and status, also those that are rejected", async () => {
     await service.call({ path: "/pets" });
-    await service.call({ method: "POST", path: "/pets", body: { name: "Rex" } });
+    await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
     await service.call({ method: "POST", path: "/pets", body: { name: 5 } });
     await service.call({ path: "/pets/1" });
     await service.call({ path: "/pets/99" });
@@ -126,7 +126,7 @@ test("connections and bytes are counted", async () => {
 });
 
 test("writes that share a transaction are counted", async () => {
-  const create = () => service.call({ method: "POST", path: "/pets", body: { name: "Rex" } });
+  const create = () => service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
   await Promise.all(Array.from({ length: 20 }, create));
   const parsed = metrics();
   expect(parsed.value("petstore_group_commit_writes_sum")).toBe(20);

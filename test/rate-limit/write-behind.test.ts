@@ -16,14 +16,16 @@ function setUp({ flushEveryMs = 1 } = {}) {
   const usageStore = new MapUsageStore();
   const errors: unknown[] = [];
   const onUsageStoreError = (error: unknown) => void errors.push(error);
+  const recoveries: number[] = [];
   const rateLimiter = createMemoryRateLimiter({
     clock,
     ban: DEFAULT_BAN,
     usageStore,
     flushEveryMs,
     onUsageStoreError,
+    onUsageStoreRecovery: () => recoveries.push(errors.length),
   });
-  return { clock, usageStore, errors, rateLimiter };
+  return { clock, usageStore, errors, recoveries, rateLimiter };
 }
 
 const keys = (count: number) => Array.from({ length: count }, (_, i) => key(i));
@@ -172,8 +174,8 @@ describe("a store that fails", () => {
     await rateLimiter.close();
   });
 
-  test("each beginning of a failure is reported", async () => {
-    const { rateLimiter, usageStore, errors } = setUp();
+  test("each beginning and each end of a failure is reported", async () => {
+    const { rateLimiter, usageStore, errors, recoveries } = setUp();
     for (const message of ["first", "second"]) {
       usageStore.error = new Error(message);
       rateLimiter.decide(key(1), LIMITS);
@@ -184,6 +186,7 @@ describe("a store that fails", () => {
       await usageStore.until(() => usageStore.find(key(1))?.day.used === used);
     }
     expect(errors).toEqual([new Error("first"), new Error("second")]);
+    expect(recoveries).toEqual([1, 2]);
     await rateLimiter.close();
   });
 

@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import type { AuditQuery } from "../../src/domain/audit.ts";
 import { auditPage } from "../../src/store/audit-rows.ts";
-import { SqliteAuditStore } from "../../src/store/sqlite/audit.ts";
+import { POSTGRES_DIALECT } from "../../src/store/postgres/audit.ts";
+import { SQLITE_DIALECT, SqliteAuditStore } from "../../src/store/sqlite/audit.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 import { temporaryDatabase } from "./sqlite-database.ts";
@@ -20,13 +21,16 @@ const PAGES: readonly [index: string, query: Omit<AuditQuery, "limit">][] = [
   ["audit_by_action", { action: "key.banned", until: 2, before: 5n }],
   ["audit_by_actor", { actor: "console" }],
   ["audit_by_actor", { actor: "console", since: 1 }],
+  ["audit_by_action_and_actor", { action: "key.banned", actor: "console" }],
+  ["audit_by_action_and_actor", { action: "key.banned", actor: "console", until: 2, before: 5n }],
+  ["audit_by_target", { target: KEY, action: "key.banned", actor: "console", since: 1 }],
 ];
 
 describe("SQLite", () => {
   test.each(PAGES)("a page is read from %s and not sorted: %p", (index, query) => {
     using database = new Database(":memory:", { safeIntegers: true, strict: true });
     for (const { sql } of MIGRATIONS) database.run(sql);
-    const { sql, values } = auditPage({ ...query, limit: 50 }, (n) => `?${n}`);
+    const { sql, values } = auditPage({ ...query, limit: 50 }, SQLITE_DIALECT);
     const steps = database
       .query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`)
       .all(...values);
@@ -49,6 +53,8 @@ describe("SQLite", () => {
       { target: KEY },
       { action: "key.revoked" },
       { actor: "console" },
+      { actor: "console", action: "key.banned", since: 100_000 },
+      { actor: "server", action: "key.revoked" },
     ] as const) {
       // A scan would take hundreds of times as long.
       expect(fastest(() => audit.listAudit({ limit: 50, ...query })) / newest).toBeLessThan(5);
@@ -73,8 +79,10 @@ test("PostgreSQL: every page of 50 among 20,000 entries reads fewer than 120 blo
     { action: "key.revoked" },
     { action: "key.banned", until: 1_000 },
     { actor: "console" },
+    { actor: "console", action: "key.revoked" },
+    { actor: "server", action: "key.revoked" },
   ] as const) {
-    const { sql: text, values } = auditPage({ ...query, limit: 50 }, (n) => `$${n}`);
+    const { sql: text, values } = auditPage({ ...query, limit: 50 }, POSTGRES_DIALECT);
     const [row] = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
     const [{ Plan: plan }] = row["QUERY PLAN"];
     const blocks = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];

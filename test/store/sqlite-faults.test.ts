@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { IdempotentRequest, WriteResult } from "../../src/domain/ports.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
 import { openSqlite, SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
+import type { StateChange } from "../../src/store/state-change.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -15,7 +16,8 @@ const big = { name: "x".repeat(1000), categoryId: 1n };
 describe("a full disk", () => {
   test("makes every write of the batch Unavailable and commits none, and later writes succeed", async () => {
     using db = temporaryDatabase();
-    const store = new SqliteStore(db.connection);
+    const changes: StateChange[] = [];
+    const store = new SqliteStore(db.connection, { onStateChange: (change) => changes.push(change) });
     const first = await store.createPet(big, 0);
     expect(first).toMatchObject({ id: 1n });
     const pages = db.connection.value("PRAGMA page_count");
@@ -37,6 +39,10 @@ describe("a full disk", () => {
     db.connection.run("PRAGMA max_page_count = 1000000");
     const retried = await store.createPet(big, 0, request);
     expect(retried).toMatchObject({ id: 2n, replayed: false });
+    expect(changes).toEqual([
+      { state: "down", cause: expect.objectContaining({ name: "Unavailable" }) },
+      { state: "up", afterMs: expect.any(Number) },
+    ]);
     await store.close();
   });
 });

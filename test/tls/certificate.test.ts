@@ -8,7 +8,7 @@ import { createLog } from "../../src/log.ts";
 import type { TlsFiles } from "../../src/config/tls.ts";
 import { followTlsFiles, readTlsFiles } from "../../src/tls-files.ts";
 import { configIn } from "../service.ts";
-import { selfSigned } from "./self-signed.ts";
+import { selfSigned } from "../../harness/certificates.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "petstore-tls-"));
 const used: TlsFiles = { certFile: join(directory, "used.crt"), keyFile: join(directory, "used.key") };

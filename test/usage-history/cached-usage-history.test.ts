@@ -16,7 +16,7 @@ function setUp() {
   const finish = async (ms: number, totals: readonly KeyTotals[] = []) => {
     state.now += ms;
     state.pending.resolve(totals);
-    await state.pending.promise;
+    await new Promise((resolve) => setImmediate(resolve));
     state.pending = Promise.withResolvers();
   };
   return { state, history, finish };

@@ -10,9 +10,9 @@ beforeEach(() => void (folder = temporaryFolder("usage-history")));
 /** Sends requests until it is stopped. Returns the times at which the responses were complete. */
 function sendRequests(url: string, key: string) {
   const times: number[] = [];
-  let isStopped = false;
+  const stopping = new AbortController();
   const send = async () => {
-    while (!isStopped) {
+    while (!stopping.signal.aborted) {
       try {
         await (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).text();
       } catch {
@@ -25,7 +25,7 @@ function sendRequests(url: string, key: string) {
   return {
     times,
     async stop(): Promise<number[]> {
-      isStopped = true;
+      stopping.abort();
       await running;
       return times;
     },

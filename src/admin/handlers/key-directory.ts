@@ -1,10 +1,18 @@
 import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
-import { type KeyFilter, matchesFilter } from "../../domain/key-filter.ts";
-import { type KeyUsage, type KeyView, keyView, type UsageUnavailable } from "../../domain/key-view.ts";
+import { isMatch, type KeyFilter } from "../../domain/key-filter.ts";
+import {
+  type KeyUsage,
+  type KeyView,
+  keyView,
+  liveSecrets,
+  stateOf,
+  type UsageUnavailable,
+} from "../../domain/key-view.ts";
 import type { Plans } from "../../domain/plans.ts";
 import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
 import { type BanRules, NEVER, type Usage, type Window } from "../../domain/rate-limit.ts";
 import { requestsOf } from "../../domain/usage-history.ts";
+import { AllKeys } from "./all-keys.ts";
 
 export interface KeyDirectoryOptions {
   readonly keys: KeyStore;
@@ -47,9 +55,11 @@ const UNAVAILABLE: UsageUnavailable = { reason: "the rate limiter is unavailable
 /** API keys with everything that operators see of them, which comes from four places. */
 export class KeyDirectory {
   readonly #options: KeyDirectoryOptions;
+  readonly #all: AllKeys;
 
   constructor(options: KeyDirectoryOptions) {
     this.#options = options;
+    this.#all = new AllKeys(options.keys);
   }
 
   async view(key: ApiKey): Promise<KeyView> {
@@ -71,7 +81,7 @@ export class KeyDirectory {
 
   async list(query: KeyListQuery): Promise<KeyList> {
     const { filter, sort, isDescending, after, limit } = query;
-    const all = await this.#options.keys.listKeys();
+    const all = await this.#all.keys();
     const matching = await this.#filter(all, filter);
     const compare = await this.#comparison(sort);
     const ordered = matching.toSorted(isDescending ? (a, b) => compare(b, a) : compare);
@@ -88,7 +98,7 @@ export class KeyDirectory {
 
   /** Those whose bans end first come first. */
   async banned(limit: number): Promise<KeyList> {
-    const all = await this.#options.keys.listKeys();
+    const all = await this.#all.keys();
     const usage = await this.#usageOfBanned(all);
     const bannedUntil = (id: number) => ("reason" in usage ? NEVER : (usage.get(id)?.bannedUntil ?? NEVER));
     const views = await this.views(all.filter(({ id }) => bannedUntil(id) !== NEVER));
@@ -101,13 +111,26 @@ export class KeyDirectory {
   /** Reads from each of the places only what the filter needs. */
   async #filter(keys: readonly ApiKey[], filter: KeyFilter): Promise<readonly ApiKey[]> {
     if (Object.values(filter).every((condition) => condition === undefined)) return keys;
-    const { usageHistory } = this.#options;
+    const { usageHistory, clock } = this.#options;
     const [usage, secrets, lastUsed] = await Promise.all([
       filter.state === undefined ? new Map<number, Usage>() : this.#usageOfBanned(keys),
-      filter.search === undefined ? new Map<number, KeySecret[]>() : this.#options.keys.listSecrets(),
+      filter.search === undefined ? new Map<number, KeySecret[]>() : this.#all.secrets(),
       filter.unusedSince === undefined ? new Map<number, number>() : usageHistory.lastUsed(),
     ]);
-    return keys.filter((key) => matchesFilter(this.#view(key, { usage, secrets, lastUsed }), filter));
+    const now = clock.now();
+    const isBanned = (id: number) => !("reason" in usage) && now < (usage.get(id)?.bannedUntil ?? NEVER);
+    return keys.filter((key) =>
+      isMatch(
+        {
+          ...key,
+          owner: key.owner ?? null,
+          state: stateOf(key, isBanned(key.id), now),
+          hints: liveSecrets(secrets.get(key.id) ?? [], now).flatMap(({ hint }) => hint ?? []),
+          usedAt: lastUsed.get(key.id) ?? key.createdAt,
+        },
+        filter,
+      ),
+    );
   }
 
   /** Ascending. Keys that compare as equal are in the order of their identifiers. */

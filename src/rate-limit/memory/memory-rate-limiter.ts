@@ -30,6 +30,8 @@ export interface MemoryRateLimiterOptions {
   /** Called once each time that the usage store begins to fail. */
   readonly onUsageStoreError?: (error: unknown) => void;
   readonly onBan?: OnBan | undefined;
+  /** Called once each time that it works again. */
+  readonly onUsageStoreRecovery?: () => void;
 }
 
 const EXHAUSTED = MINUTE_EXHAUSTED | DAY_EXHAUSTED;
@@ -64,7 +66,12 @@ class MemoryRateLimiter implements RateLimiter {
     this.#maxSubjects = maxSubjects;
     this.#writeBehind =
       usageStore &&
-      new WriteBehind({ table: this.#table, store: usageStore, onError: options.onUsageStoreError });
+      new WriteBehind({
+        table: this.#table,
+        store: usageStore,
+        onError: options.onUsageStoreError,
+        onRecovery: options.onUsageStoreRecovery,
+      });
     for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
     this.#timer = setInterval(() => this.#tick(), flushEveryMs);
     this.#timer.unref();

@@ -17,6 +17,8 @@ export interface WriteBehindOptions {
   readonly store: UsageStore;
   /** Called once each time that the store begins to fail. */
   readonly onError?: ((error: unknown) => void) | undefined;
+  /** Called once each time that it works again. */
+  readonly onRecovery?: (() => void) | undefined;
 }
 
 /** Writes changes of the table to the store, after the requests that made them. No request sees the store's errors. */
@@ -138,6 +140,7 @@ export class WriteBehind {
     if (this.#isClosed) return false;
     try {
       this.#options.store.save(rows);
+      if (this.#isFailing) this.#options.onRecovery?.();
       this.#isFailing = false;
       return true;
     } catch (error) {

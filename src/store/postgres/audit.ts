@@ -1,9 +1,19 @@
 import type { SQL } from "bun";
 import type { AuditEntry, AuditQuery, NewAuditEntry } from "../../domain/audit.ts";
 import type { AuditStore, Page } from "../../domain/ports.ts";
-import { auditEntryOf, auditPage, type AuditRow, auditValues, INSERT_AUDIT } from "../audit-rows.ts";
+import {
+  auditEntryOf,
+  auditPage,
+  type AuditRow,
+  auditValues,
+  type Dialect,
+  INSERT_AUDIT,
+} from "../audit-rows.ts";
 import { pageOf } from "../rows.ts";
 import type { Pools } from "./pools.ts";
+
+/** PostgreSQL has statistics, and finds the best index by itself. */
+export const POSTGRES_DIALECT: Dialect = { parameter: (n) => `$${n}`, indexedBy: () => "" };
 
 /** Writes an audit entry in the transaction of a change. */
 export async function insertAudit(tx: SQL, entry: NewAuditEntry): Promise<void> {
@@ -18,7 +28,7 @@ export class PostgresAuditStore implements AuditStore {
   }
 
   async listAudit(query: AuditQuery): Promise<Page<AuditEntry>> {
-    const { sql: select, values } = auditPage(query, (n) => `$${n}`);
+    const { sql: select, values } = auditPage(query, POSTGRES_DIALECT);
     const rows = await this.pools.reads.query((sql) => sql.unsafe<AuditRow[]>(select, values));
     return pageOf(rows, query.limit, auditEntryOf);
   }

@@ -1,4 +1,5 @@
 import { Unavailable } from "../../contract/errors.ts";
+import type { StateChange } from "../state-change.ts";
 
 export interface CircuitBreakerOptions {
   /** Resolves when the server can be used, rejects when it cannot. It must end in bounded time. */
@@ -7,9 +8,6 @@ export interface CircuitBreakerOptions {
   readonly onStateChange: (change: StateChange) => void;
   readonly onProbeFailure: (cause: unknown) => void;
 }
-
-export type StateChange =
-  { readonly state: "down"; readonly cause: unknown } | { readonly state: "up"; readonly afterMs: number };
 
 /** Once the server is down, requests fail at once instead of waiting for it, until a probe succeeds. */
 export class CircuitBreaker {

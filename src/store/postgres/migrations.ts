@@ -170,6 +170,7 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       CREATE INDEX audit_by_target ON audit (target_kind, target_id, at, id) WHERE target_kind IS NOT NULL;
       CREATE INDEX audit_by_action ON audit (action, at, id);
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
+      CREATE INDEX audit_by_action_and_actor ON audit (action, actor, at, id);
     `,
   },
   {
@@ -197,6 +198,18 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         errors bigint NOT NULL,
         operations jsonb NOT NULL,
         PRIMARY KEY (start, key_id)
+      ) WITH (fillfactor = 75);
+
+      -- Sums of 4 hours and of 5 days: a sum over a longer period reads fewer rows.
+      CREATE TABLE usage_sums (
+        length bigint NOT NULL,
+        start bigint NOT NULL,
+        key_id bigint NOT NULL,
+        admitted bigint NOT NULL,
+        limited bigint NOT NULL,
+        banned bigint NOT NULL,
+        errors bigint NOT NULL,
+        PRIMARY KEY (length, start, key_id)
       ) WITH (fillfactor = 75);
 
       CREATE TABLE key_last_used (

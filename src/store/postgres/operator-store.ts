@@ -91,8 +91,8 @@ function pageFor({ petId, keyId, status }: OrderQuery): [string, unknown[]] {
 }
 
 /*
- * Locks are taken in the order of placeOrder and updateOrder: order, pet. A pet is locked before its orders are read, so
- * an order that is placed at the same time is either seen or finds the pet as it is afterwards.
+ * Locks are taken in the order of placeOrder and updateOrder: order, pet. A pet is locked before its orders are read,
+ * so an order that is placed at the same time is either seen or finds the pet as it is afterwards.
  */
 
 async function updateOrder(

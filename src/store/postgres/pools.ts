@@ -1,4 +1,4 @@
-import type { StateChange } from "./circuit-breaker.ts";
+import type { StateChange } from "../state-change.ts";
 import { connect, type ConnectOptions, type Timeouts } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { isFromServer } from "./postgres-errors.ts";

@@ -4,8 +4,11 @@ import {
   HOUR_MS,
   type KeyTotals,
   type KeyTotalsQuery,
+  partsOf,
   retainedSince,
   startOf,
+  sumOf,
+  USAGE_INTERVALS,
   type UsageBatch,
   type UsageInterval,
   type UsageQuery,
@@ -28,16 +31,35 @@ const SET_LAST_USED = `INSERT INTO key_last_used AS stored (key_id, last_used_at
   ORDER BY key_id
   ON CONFLICT (key_id) DO UPDATE SET last_used_at = greatest(stored.last_used_at, excluded.last_used_at)`;
 
+/** The length is the first value: intervals of both lengths are in one table. */
+const ADD_SUMS = `INSERT INTO usage_sums AS stored (length, start, key_id, admitted, limited, banned, errors)
+  SELECT $1::int8, $2::int8, key_id, admitted, limited, banned, errors
+  FROM unnest($3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[])
+    AS given (key_id, admitted, limited, banned, errors)
+  ORDER BY key_id
+  ON CONFLICT (length, start, key_id) DO UPDATE SET admitted = stored.admitted + excluded.admitted,
+    limited = stored.limited + excluded.limited, banned = stored.banned + excluded.banned,
+    errors = stored.errors + excluded.errors`;
+
+const DELETE_SUMS = `WITH deleted AS (
+    DELETE FROM usage_sums WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM usage_sums WHERE length = $3 AND start < $1
+      ORDER BY length, start, key_id LIMIT $2 FOR UPDATE SKIP LOCKED))
+    RETURNING key_id
+  )
+  SELECT count(*)::int AS count FROM deleted`;
+
 interface UsageQueries {
   readonly add: string;
   readonly read: string;
+  readonly bounds: string;
   readonly sum: string;
   readonly deleteBefore: string;
 }
 
 export const USAGE_QUERIES: Readonly<Record<UsageInterval, UsageQueries>> = {
-  hour: queriesOf("usage_hours", HOUR_MS),
-  day: queriesOf("usage_days", DAY_MS),
+  hour: queriesOf("hour", HOUR_MS),
+  day: queriesOf("day", DAY_MS),
 };
 
 /**
@@ -49,7 +71,8 @@ export const USAGE_QUERIES: Readonly<Record<UsageInterval, UsageQueries>> = {
  *
  * `deleteBefore`: two instances that delete at the same time delete different rows.
  */
-function queriesOf(table: "usage_hours" | "usage_days", length: number): UsageQueries {
+function queriesOf(by: UsageInterval, length: number): UsageQueries {
+  const table = by === "hour" ? "usage_hours" : "usage_days";
   return {
     add: `INSERT INTO ${table} AS stored (start, key_id, admitted, limited, banned, errors, operations)
       SELECT $1::int8, key_id, admitted, limited, banned, errors, operations::jsonb
@@ -77,9 +100,16 @@ function queriesOf(table: "usage_hours" | "usage_days", length: number): UsageQu
         FROM ${table} WHERE ${table}.start = intervals.start AND key_id = $1 OFFSET 0
       ) AS counts
       ORDER BY counts.start`,
+    bounds: `SELECT (SELECT min(start) FROM ${table})::float8 AS first,
+      (SELECT max(start) FROM ${table})::float8 AS last`,
     sum: `SELECT key_id::float8 AS "keyId", sum(admitted::float8) AS admitted, sum(limited::float8) AS limited,
         sum(banned::float8) AS banned, sum(errors::float8) AS errors
-      FROM ${table} WHERE start BETWEEN $1 AND $2
+      FROM (
+        SELECT key_id, admitted, limited, banned, errors FROM ${table} WHERE start = ANY ($1::int8[])
+        UNION ALL
+        SELECT key_id, admitted, limited, banned, errors FROM usage_sums
+        WHERE length = ${sumOf(by, 0).length} AND start = ANY ($2::int8[])
+      ) AS parts
       GROUP BY key_id
       ORDER BY sum((admitted + limited + banned)::float8) DESC, key_id
       LIMIT $3`,
@@ -100,20 +130,24 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
   constructor(private readonly pools: Pools) {}
 
   async addUsage({ writer, sequence, hour, keys }: UsageBatch): Promise<void> {
-    const columns = [
-      keys.map(({ keyId }) => keyId),
+    const ids = keys.map(({ keyId }) => keyId);
+    const counts = [
+      ids,
       keys.map(({ admitted }) => admitted),
       keys.map(({ limited }) => limited),
       keys.map(({ banned }) => banned),
       keys.map(({ errors }) => errors),
-      keys.map(({ byOperation }) => encodeOperations(byOperation)),
     ];
+    const operations = keys.map(({ byOperation }) => encodeOperations(byOperation));
     await this.pools.writes.transaction(async (tx) => {
       const isNew = (await tx.unsafe<unknown[]>(INSERT_BATCH, [writer, sequence, hour])).length > 0;
       if (!isNew || keys.length === 0) return;
-      await tx.unsafe(USAGE_QUERIES.hour.add, [hour, ...columns]);
-      await tx.unsafe(USAGE_QUERIES.day.add, [startOf("day", hour), ...columns]);
-      await tx.unsafe(SET_LAST_USED, [columns[0], keys.map(({ lastUsedAt }) => lastUsedAt)]);
+      for (const by of USAGE_INTERVALS) {
+        await tx.unsafe(USAGE_QUERIES[by].add, [startOf(by, hour), ...counts, operations]);
+        const sum = sumOf(by, hour);
+        await tx.unsafe(ADD_SUMS, [sum.length, sum.start, ...counts]);
+      }
+      await tx.unsafe(SET_LAST_USED, [ids, keys.map(({ lastUsedAt }) => lastUsedAt)]);
     });
   }
 
@@ -123,8 +157,14 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
     return rows.flatMap((row) => usageRowsOf(keyId, row));
   }
 
-  usageByKey({ by, since, until, limit }: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
-    return this.#read<KeyTotals>(USAGE_QUERIES[by].sum, [startOf(by, since), startOf(by, until), limit]);
+  async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
+    const { bounds, sum } = USAGE_QUERIES[query.by];
+    const [stored] = await this.#read<{ first: number | null; last: number | null }>(bounds, []);
+    const { intervals, sums } = partsOf(query, {
+      first: stored?.first ?? Infinity,
+      last: stored?.last ?? -Infinity,
+    });
+    return Array.from(await this.#read<KeyTotals>(sum, [intervals, sums, query.limit]));
   }
 
   async lastUsed(keyIds?: readonly number[]): Promise<ReadonlyMap<number, number>> {
@@ -145,10 +185,14 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
 
   async #delete(by: UsageInterval, now: number): Promise<number> {
     const values = [retainedSince(by, now), DELETED_AT_ONCE];
-    const [row] = await this.pools.writes.query((sql) =>
-      sql.unsafe<{ count: number }[]>(USAGE_QUERIES[by].deleteBefore, values),
-    );
-    return row?.count ?? 0;
+    const run = async (query: string, ...more: number[]): Promise<number> => {
+      const [row] = await this.pools.writes.query((sql) =>
+        sql.unsafe<{ count: number }[]>(query, [...values, ...more]),
+      );
+      return row?.count ?? 0;
+    };
+    const deleted = await run(USAGE_QUERIES[by].deleteBefore);
+    return Math.max(deleted, await run(DELETE_SUMS, sumOf(by, now).length));
   }
 
   #read<Row>(query: string, values: unknown[]): Promise<Row[]> {

@@ -7,11 +7,17 @@ import {
   type AuditRow,
   type AuditValues,
   auditValues,
+  type Dialect,
   INSERT_AUDIT,
 } from "../audit-rows.ts";
 import { pageOf } from "../rows.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
+
+export const SQLITE_DIALECT: Dialect = {
+  parameter: (n) => `?${n}`,
+  indexedBy: (index) => ` INDEXED BY ${index}`,
+};
 
 /** Writes audit entries in the transactions of a connection. */
 export class AuditEntries {
@@ -40,7 +46,7 @@ export class SqliteAuditStore implements AuditStore {
   }
 
   listAudit(query: AuditQuery): Page<AuditEntry> {
-    const { sql, values } = auditPage(query, (n) => `?${n}`);
+    const { sql, values } = auditPage(query, SQLITE_DIALECT);
     return translateErrors(() => {
       let select = this.#pages.get(sql);
       if (!select) this.#pages.set(sql, (select = this.connection.prepare(sql)));

@@ -142,6 +142,7 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX audit_by_target ON audit (target_kind, target_id, at, id) WHERE target_kind IS NOT NULL;
       CREATE INDEX audit_by_action ON audit (action, at, id);
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
+      CREATE INDEX audit_by_action_and_actor ON audit (action, actor, at, id);
     `,
   },
   {
@@ -169,6 +170,18 @@ export const MIGRATIONS: readonly Migration[] = [
         errors INTEGER NOT NULL,
         operations TEXT NOT NULL,
         PRIMARY KEY (start, key_id)
+      ) STRICT, WITHOUT ROWID;
+
+      -- Sums of 4 hours and of 5 days: a sum over a longer period reads fewer rows.
+      CREATE TABLE usage_sums (
+        length INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        key_id INTEGER NOT NULL,
+        admitted INTEGER NOT NULL,
+        limited INTEGER NOT NULL,
+        banned INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        PRIMARY KEY (length, start, key_id)
       ) STRICT, WITHOUT ROWID;
 
       CREATE TABLE key_last_used (

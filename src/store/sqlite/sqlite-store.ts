@@ -31,6 +31,7 @@ import type {
 } from "../../domain/ports.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
+import type { StateChange } from "../state-change.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
 import { SqliteAuditStore } from "./audit.ts";
 import { ChangeCounters } from "./change-counters.ts";
@@ -39,6 +40,7 @@ import { IdempotencyRecords } from "./idempotency-records.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { finishOrder, SqliteOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
+import { Outage } from "./outage.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { PetRevision } from "./pet-revision.ts";
 import { Pets } from "./pets.ts";
@@ -64,7 +66,7 @@ const BUSY_TIMEOUT_MS = 25;
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
-export function openSqlite(path: string, options: Pick<SqliteStoreOptions, "onCommit"> = {}): SqliteStores {
+export function openSqlite(path: string, options: SqliteStoreOptions = {}): SqliteStores {
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
@@ -105,6 +107,7 @@ export interface SqliteStoreOptions {
   readonly maxBusyMs?: number;
   /** Is called after each transaction of writes. */
   readonly onCommit?: (writes: number, ms: number) => void;
+  readonly onStateChange?: (change: StateChange) => void;
 }
 
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
@@ -131,8 +134,14 @@ export class SqliteStore implements Store {
 
   constructor(
     private readonly connection: Connection,
-    { maxQueuedWrites = 10_000, maxBusyMs = 2_000, onCommit }: SqliteStoreOptions = {},
+    {
+      maxQueuedWrites = 10_000,
+      maxBusyMs = 2_000,
+      onCommit,
+      onStateChange = () => {},
+    }: SqliteStoreOptions = {},
   ) {
+    const outage = new Outage(onStateChange);
     const changes = new ChangeCounters();
     this.#pets = new Pets(connection, changes);
     this.petJson = new SqlitePetJson(connection, changes);
@@ -147,7 +156,7 @@ export class SqliteStore implements Store {
       submit: (work) => this.#submit(work),
     });
     this.#writes = new GroupCommit({
-      commit: (writes) => this.#commit(writes),
+      commit: (writes) => outage.watch(() => this.#commit(writes)),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
       onCommit,

@@ -6,9 +6,11 @@ import {
   type KeyCounts,
   type KeyTotals,
   type KeyTotalsQuery,
+  partsOf,
   retainedSince,
   startOf,
   startsOf,
+  sumOf,
   type UsageBatch,
   type UsageInterval,
   type UsageQuery,
@@ -36,8 +38,8 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
 
   constructor(private readonly connection: Connection) {
     this.#tables = {
-      hour: new UsageTable(connection, "usage_hours"),
-      day: new UsageTable(connection, "usage_days"),
+      hour: new UsageTable(connection, "hour"),
+      day: new UsageTable(connection, "day"),
     };
     this.#insertBatch =
       connection.prepare(`INSERT INTO usage_batches (writer, sequence, hour) VALUES (?, ?, ?)
@@ -107,7 +109,7 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
 type Counts = [admitted: number, limited: number, banned: number, errors: number];
 type CountsRow = [keyId: number, ...counts: Counts];
 
-/** The counts of all hours or of all days, in order of the interval and the key. */
+/** The counts of all hours or of all days, in order of the interval and the key, and their sums. */
 class UsageTable {
   readonly #selectOperations: Statement<{ operations: string }, [number, number]>;
   readonly #add: Statement<unknown, [number, number, ...Counts, string]>;
@@ -115,8 +117,16 @@ class UsageTable {
   readonly #select: Statement<StoredCounts, [number, number]>;
   readonly #selectAll: Statement<unknown, [number, number, number]>;
   readonly #delete: Statement<unknown, [number, number]>;
+  readonly #addSum: Statement<unknown, [number, number, ...Counts]>;
+  readonly #selectSums: Statement<unknown, [number, number, number]>;
+  readonly #deleteSums: Statement<unknown, [number, number]>;
 
-  constructor(connection: Connection, table: "usage_hours" | "usage_days") {
+  constructor(
+    connection: Connection,
+    private readonly by: UsageInterval,
+  ) {
+    const table = by === "hour" ? "usage_hours" : "usage_days";
+    const { length } = sumOf(by, 0);
     this.#selectOperations = connection.prepare(
       `SELECT operations FROM ${table} WHERE start = ? AND key_id = ?`,
     );
@@ -144,6 +154,20 @@ class UsageTable {
       .safeIntegers(false);
     this.#delete = connection.prepare(`DELETE FROM ${table} WHERE (start, key_id) IN
       (SELECT start, key_id FROM ${table} WHERE start < ? ORDER BY start, key_id LIMIT +?)`);
+    this.#addSum = connection.prepare(`INSERT INTO usage_sums
+      (length, start, key_id, admitted, limited, banned, errors) VALUES (${length}, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (length, start, key_id) DO UPDATE SET admitted = admitted + excluded.admitted,
+        limited = limited + excluded.limited, banned = banned + excluded.banned,
+        errors = errors + excluded.errors`);
+    this.#selectSums = connection
+      .prepare<unknown, [number, number, number]>(
+        `SELECT key_id, admitted, limited, banned, errors FROM usage_sums
+         WHERE length = ${length} AND start = ? AND key_id > ? ORDER BY key_id LIMIT +?`,
+      )
+      .safeIntegers(false);
+    this.#deleteSums = connection.prepare(`DELETE FROM usage_sums WHERE (length, start, key_id) IN
+      (SELECT length, start, key_id FROM usage_sums WHERE length = ${length} AND start < ?
+       ORDER BY start, key_id LIMIT +?)`);
   }
 
   add(start: number, counts: KeyCounts): void {
@@ -152,6 +176,7 @@ class UsageTable {
     const operations =
       stored === null ? encodeOperations(counts.byOperation) : addOperations(stored.operations, counts);
     this.#add.run(start, keyId, admitted, limited, banned, errors, operations);
+    this.#addSum.run(sumOf(this.by, start).start, keyId, admitted, limited, banned, errors);
   }
 
   read(query: UsageQuery): UsageRow[] {
@@ -165,19 +190,14 @@ class UsageTable {
 
   /** The sums of each key. Other work of the event loop goes on between two pages of rows. */
   async sum(query: KeyTotalsQuery): Promise<KeyTotals[]> {
-    const sums = new Map<number, Counts>();
-    const bounds = translateErrors(() => this.#bounds());
-    for (const start of startsOf(query, bounds)) {
-      let lastKeyId = 0;
-      let rows: CountsRow[];
-      do {
-        rows = translateErrors(() => this.#page(start, lastKeyId));
-        for (const row of rows) addTo(sums, row);
-        lastKeyId = rows.at(-1)?.[0] ?? 0;
-        await new Promise((resolve) => setImmediate(resolve));
-      } while (rows.length === ROWS_PER_TURN);
-    }
-    return Array.from(sums, ([keyId, [admitted, limited, banned, errors]]) => ({
+    const { intervals, sums } = partsOf(
+      query,
+      translateErrors(() => this.#bounds()),
+    );
+    const totals = new Map<number, Counts>();
+    for (const start of intervals) await addAll(totals, this.#selectAll, start);
+    for (const start of sums) await addAll(totals, this.#selectSums, start);
+    return Array.from(totals, ([keyId, [admitted, limited, banned, errors]]) => ({
       keyId,
       admitted,
       limited,
@@ -187,12 +207,8 @@ class UsageTable {
   }
 
   deleteBefore(start: number): number {
-    return this.#delete.run(start, DELETED_PER_TURN).changes;
-  }
-
-  #page(start: number, afterKeyId: number): CountsRow[] {
-    // The columns are INTEGER NOT NULL in a STRICT table.
-    return this.#selectAll.values(start, afterKeyId, ROWS_PER_TURN) as CountsRow[];
+    const deletedSums = this.#deleteSums.run(start, DELETED_PER_TURN).changes;
+    return Math.max(deletedSums, this.#delete.run(start, DELETED_PER_TURN).changes);
   }
 
   /** Without rows, no interval is between them. */
@@ -202,14 +218,31 @@ class UsageTable {
   }
 }
 
-function addTo(sums: Map<number, Counts>, [keyId, ...counts]: CountsRow): void {
-  const sum = sums.get(keyId);
-  if (sum === undefined) {
-    sums.set(keyId, counts);
+/** Adds the rows of one interval or one sum. */
+async function addAll(
+  totals: Map<number, Counts>,
+  select: Statement<unknown, [number, number, number]>,
+  start: number,
+): Promise<void> {
+  let lastKeyId = 0;
+  let rows: CountsRow[];
+  do {
+    // The columns are INTEGER NOT NULL in a STRICT table.
+    rows = translateErrors(() => select.values(start, lastKeyId, ROWS_PER_TURN)) as CountsRow[];
+    for (const row of rows) addTo(totals, row);
+    lastKeyId = rows.at(-1)?.[0] ?? 0;
+    await new Promise((resolve) => setImmediate(resolve));
+  } while (rows.length === ROWS_PER_TURN);
+}
+
+function addTo(totals: Map<number, Counts>, row: CountsRow): void {
+  const total = totals.get(row[0]);
+  if (total === undefined) {
+    totals.set(row[0], [row[1], row[2], row[3], row[4]]);
     return;
   }
-  sum[0] += counts[0];
-  sum[1] += counts[1];
-  sum[2] += counts[2];
-  sum[3] += counts[3];
+  total[0] += row[1];
+  total[1] += row[2];
+  total[2] += row[3];
+  total[3] += row[4];
 }

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "bun:test";
+import { partsOf, retainedSince, startOf, startsOf, sumOf } from "../../src/domain/usage-history.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+const NOON = Date.parse("2026-11-15T12:00:00Z");
+const ALL = { first: 0, last: Infinity };
+
+describe("intervals", () => {
+  test("hours and days start in UTC, also before 1970", () => {
+    expect(startOf("hour", NOON + HOUR_MS - 1)).toBe(NOON);
+    expect(startOf("day", NOON)).toBe(Date.parse("2026-11-15T00:00:00Z"));
+    expect(startOf("day", -1)).toBe(-DAY_MS);
+  });
+
+  test("a period has the intervals that contain its ends, as far as they are stored", () => {
+    const period = { by: "hour", since: NOON + 1, until: NOON + 2 * HOUR_MS } as const;
+    expect([...startsOf(period, ALL)]).toEqual([NOON, NOON + HOUR_MS, NOON + 2 * HOUR_MS]);
+    expect([...startsOf(period, { first: NOON + HOUR_MS, last: NOON + HOUR_MS })]).toEqual([NOON + HOUR_MS]);
+    expect([...startsOf(period, { first: Infinity, last: -Infinity })]).toEqual([]);
+  });
+
+  test("hours are kept for 35 days and days for 400", () => {
+    expect(retainedSince("hour", NOON + 5)).toBe(NOON - 35 * DAY_MS);
+    expect(retainedSince("day", NOON)).toBe(Date.parse("2026-11-15T00:00:00Z") - 400 * DAY_MS);
+  });
+});
+
+describe("sums", () => {
+  test("a sum has 4 hours or 5 days", () => {
+    expect(sumOf("hour", NOON + HOUR_MS)).toEqual({ length: 4 * HOUR_MS, start: NOON });
+    expect(sumOf("day", NOON).length).toBe(5 * DAY_MS);
+  });
+
+  test.each([
+    ["hour", HOUR_MS, 24, 9],
+    ["day", DAY_MS, 30, 10],
+  ] as const)("by %s: the parts cover the period exactly, and are few", (by, length, count, maxParts) => {
+    for (let offset = 0; offset < 20; offset++) {
+      const since = startOf(by, NOON) + offset * length;
+      const until = since + (count - 1) * length;
+      const { intervals, sums } = partsOf({ by, since, until }, ALL);
+      const inSums = sums.flatMap((start) =>
+        Array.from({ length: sumOf(by, start).length / length }, (_, i) => start + i * length),
+      );
+      const covered = [...intervals, ...inSums].toSorted((a, b) => a - b);
+      expect(covered).toEqual(Array.from({ length: count }, (_, i) => since + i * length));
+      expect(intervals.length + sums.length).toBeLessThanOrEqual(maxParts);
+    }
+  });
+});

@@ -1,0 +1,80 @@
+import { expect, test } from "bun:test";
+import { Addresses } from "../../src/auth/client-address.ts";
+import { Unavailable } from "../../src/contract/errors.ts";
+import { observeFloods } from "../../src/http/authentication-flood.ts";
+import { RequestRecord } from "../../src/http/request-record.ts";
+import type { Request, Response } from "../../src/http1/index.ts";
+import { createLog } from "../../src/log.ts";
+
+const response: Response = { status: 401, headerLines: "", body: "" };
+
+function setUp(minuteMs = 3_600_000) {
+  const events: Record<string, unknown>[] = [];
+  let notify = () => {};
+  const log = createLog({
+    format: "json",
+    write(line) {
+      const { requests, address, requestsOfAddress } = JSON.parse(line);
+      events.push({ requests, address, requestsOfAddress });
+      notify();
+    },
+  });
+  const observe = observeFloods({ addresses: new Addresses([]), log, minuteMs });
+  const send = (
+    count: number,
+    principal: RequestRecord["principal"] = "invalid_api_key",
+    from = "192.0.2.1",
+  ) => {
+    for (let i = 0; i < count; i++) {
+      const request = { remoteAddress: from, headers: { get: () => null } } as unknown as Request;
+      observe(Object.assign(new RequestRecord(request, "id", 0), { principal }), response);
+    }
+  };
+  const nextEvent = () => new Promise<void>((resolve) => (notify = resolve));
+  return { events, send, nextEvent };
+}
+
+test("the hundredth request without a valid key is one event, with the address that sent most", () => {
+  const { events, send } = setUp();
+  send(20, "missing_api_key", "192.0.2.9");
+  send(79);
+  expect(events).toEqual([]);
+  send(1_000);
+  expect(events).toEqual([{ requests: 100, address: "192.0.2.1", requestsOfAddress: 80 }]);
+});
+
+test("requests with a valid key, or whose key cannot be looked up, are none of them", () => {
+  const { events, send } = setUp();
+  send(1_000, new Unavailable("x"));
+  send(1_000, {
+    keyId: 1,
+    subject: { kind: "key", id: 1 },
+    plan: "free",
+    access: "write",
+    limits: { perMinute: 1, perDay: 1 },
+  });
+  expect(events).toEqual([]);
+});
+
+test("the next event is a minute later, with the number since the last, and only if there are a hundred", async () => {
+  const { events, send, nextEvent } = setUp(30);
+  send(350);
+  await nextEvent();
+  expect(events).toEqual([
+    { requests: 100, address: "192.0.2.1", requestsOfAddress: 100 },
+    { requests: 250, address: "192.0.2.1", requestsOfAddress: 250 },
+  ]);
+  send(99);
+  await Bun.sleep(80);
+  send(99);
+  expect(events).toHaveLength(2);
+  send(1);
+  expect(events).toHaveLength(3);
+});
+
+test("a thousand addresses are told apart, and all requests are counted", () => {
+  const { events, send } = setUp();
+  for (let i = 0; i < 99; i++) send(1, "invalid_api_key", `10.0.${i}.1`);
+  send(1, "invalid_api_key", "10.0.7.1");
+  expect(events).toEqual([{ requests: 100, address: "10.0.7.1", requestsOfAddress: 2 }]);
+});
