@@ -138,8 +138,7 @@ const ROOT = join(import.meta.dir, "../../..");
 const BUILD_TIMEOUT_MS = 60_000;
 
 async function buildInChildProcess(): Promise<ConsoleFiles> {
-  // The flags of the launcher: Bun reads no settings of the working directory. The child gets no variables, so it
-  // gets no secret.
+  // With the flags of the launcher, Bun reads no settings of the working directory. No variable means no secret.
   const flags = ["--no-env-file", "--config=/dev/null", `--tsconfig-override=${join(ROOT, "tsconfig.json")}`];
   const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dir, "build.ts")], {
     cwd: ROOT,

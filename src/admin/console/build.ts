@@ -1,6 +1,6 @@
 /**
  * Bundles and compresses the console, and writes it to standard output as JSON. It runs in a process of its own, so
- * the server neither waits for it nor keeps the memory that it takes.
+ * that the server neither waits for it nor keeps the memory that it takes.
  */
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";

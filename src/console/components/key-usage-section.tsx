@@ -81,6 +81,7 @@ function Usage({ history, createdAt }: UsageProps) {
       <Plot
         title={history.by === "day" ? "Requests per day (UTC)" : "Requests per hour"}
         kind="bars"
+        isCount
         times={times}
         series={series}
         axisValue={compact}

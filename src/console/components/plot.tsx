@@ -10,6 +10,8 @@ export interface PlotProps {
   readonly series: readonly Series[];
   /** `stacked` adds the series up, the first at the bottom. */
   readonly kind: "lines" | "stacked" | "bars";
+  /** Whether values are counts, so that the axis has no fractions. */
+  readonly isCount?: boolean;
   readonly axisValue: (value: number) => string;
   readonly value: (value: number) => string;
   readonly timeText?: (ms: number) => string;
@@ -126,7 +128,7 @@ function dataOf(
 }
 
 function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
-  const { series, kind, group, isInUtc = false } = current();
+  const { series, kind, group, isInUtc = false, isCount = false } = current();
   const style = getComputedStyle(element);
   const colour = (name: string) => resolved(element, `var(--${name})`);
   const font = `12px ${style.fontFamily}`;
@@ -156,7 +158,12 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     },
     axes: [
       { ...axis, space: 70, values: TIME_FORMATS },
-      { ...axis, size: 56, values: (_plot, splits) => splits.map((split) => current().axisValue(split)) },
+      {
+        ...axis,
+        ...(isCount && { incrs: COUNT_STEPS }),
+        size: 56,
+        values: (_plot, splits) => splits.map((split) => current().axisValue(split)),
+      },
     ],
     series: [{}, ...drawn.map((each) => seriesOptions(each, kind, colour))],
     hooks: { setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)] },
@@ -169,13 +176,31 @@ function seriesOptions(
   colour: (name: string) => string,
 ) {
   const stroke = colour(tone === "muted" ? "text-muted" : tone);
-  const line: uPlot.Series = { label, stroke, width: 1.5, points: { show: false }, spanGaps: false };
+  const line: uPlot.Series = {
+    label,
+    stroke,
+    width: 1.5,
+    points: { show: true, size: 4, filter: isolatedPoints },
+    spanGaps: false,
+  };
   if (isDashed) line.dash = [4, 3];
   if (kind === "lines") return line;
   // Opaque, because what lies below it is a sum that contains it.
   const fill = blend(stroke, colour("background"), 0.75);
-  const paths = kind === "bars" ? uPlot.paths.bars?.({ size: [0.7, 32] }) : undefined;
-  return { ...line, fill, width: 0, ...(paths && { paths }) };
+  if (kind === "stacked") return { ...line, fill, width: 0 };
+  const paths = uPlot.paths.bars?.({ size: [0.7, 32] });
+  return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
+}
+
+const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
+  [1, 2, 5].map((digit) => digit * 10 ** power),
+).flat();
+
+/** A point between two gaps is no line, so it is drawn as a point. */
+function isolatedPoints({ data }: uPlot, index: number): number[] {
+  const values = data[index] ?? [];
+  const isGap = (i: number) => values[i] === null || values[i] === undefined;
+  return Array.from(values.keys()).filter((i) => !isGap(i) && isGap(i - 1) && isGap(i + 1));
 }
 
 /** The first and the last bar have as much room as the others. */

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { call, type Key } from "../admin-api.ts";
 import { AuditSection } from "../components/audit-section.tsx";
+import { BanRules } from "../components/ban-rules.tsx";
 import { StateBadge } from "../components/badge.tsx";
 import { Facts } from "../components/facts.tsx";
 import { canDo, type KeyAction, KeyActionDialog } from "../components/key-actions.tsx";
@@ -97,8 +98,7 @@ function Windows({ apiKey: { usage, strikes, bannedUntil, state } }: KeyProps) {
               </span>
             ) : (
               <span class="muted">
-                Not banned. Ten strikes in a window ban a key; a strike is a request that is rejected more
-                than a second after the first 429.
+                Not banned. <BanRules />
               </span>
             ),
         }}

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { KEY_STATES } from "../../domain/key-view.ts";
 import { PLANS } from "../../domain/plans.ts";
 import { call, type Key } from "../admin-api.ts";
+import { BanRules } from "../components/ban-rules.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Field, Problem, useAction } from "../components/form.tsx";
@@ -156,9 +157,7 @@ function NoMatch({ state }: { readonly state: string | null }) {
   return state === "banned" ? (
     <Empty title="No key is banned">
       <p>
-        A key is banned when it keeps sending requests after its limit: each one that is rejected more than a
-        second after the first 429 is a strike, and ten strikes in a window ban the key for five minutes,
-        unless <a href="/settings?search=ban">the settings</a> say otherwise.
+        <BanRules /> <a href="/settings?search=ban">The settings</a> say how strict that is.
       </p>
     </Empty>
   ) : (

@@ -158,35 +158,19 @@ const OUTCOMES = [
 const GROUP = "overview";
 const perSecond = (value: number) => `${figure(value)}/s`;
 
+/** The axis begins at the first data, because a new server has none from before. It is two minutes wide at least. */
+function firstShown({ times, step, connections }: OverviewData): number {
+  const first = connections.findIndex((value) => value !== null);
+  return Math.max(0, Math.min(first === -1 ? 0 : first, times.length - Math.ceil(120 / step)));
+}
+
 function Plots({ data }: Pick<ContentProps, "data">) {
-  const { times, step, requests, p50, p99, connections } = data;
-  const outcomes = useMemo<Series[]>(
-    () =>
-      OUTCOMES.map(({ name, label, tone, symbol }) => ({
-        label,
-        tone,
-        symbol,
-        isDashed: name === "serverError",
-        values: requests[name].map((value) => (value === null ? null : value / step)),
-      })),
-    [requests, step],
-  );
-  const latencies = useMemo<Series[]>(
-    () => [
-      { label: "p50", tone: "muted", symbol: "╌", isDashed: true, values: p50 },
-      { label: "p99", tone: "text", symbol: "—", values: p99 },
-    ],
-    [p50, p99],
-  );
-  const open = useMemo<Series[]>(
-    () => [{ label: "open", tone: "text", symbol: "—", values: connections }],
-    [connections],
-  );
+  const { times, outcomes, latencies, open } = useMemo(() => seriesOf(data), [data]);
   const shared = {
     times,
     group: GROUP,
-    empty: `No data yet. The first point appears within ${step} seconds.`,
-  } as const;
+    empty: `No data yet. The first point appears within ${data.step} seconds.`,
+  };
   return (
     <div class="plots">
       <Plot
@@ -197,10 +181,52 @@ function Plots({ data }: Pick<ContentProps, "data">) {
         axisValue={(value) => `${compact(value)}/s`}
         value={perSecond}
       />
-      <Plot {...shared} title="Latency" kind="lines" series={latencies} axisValue={latency} value={latency} />
-      <Plot {...shared} title="Connections" kind="lines" series={open} axisValue={compact} value={count} />
+      <Plot
+        {...shared}
+        title="Latency"
+        kind="lines"
+        series={latencies}
+        axisValue={latency}
+        value={latency}
+        empty="No requests in this time."
+      />
+      <Plot
+        {...shared}
+        title="Connections"
+        kind="lines"
+        isCount
+        series={open}
+        axisValue={compact}
+        value={count}
+      />
     </div>
   );
+}
+
+interface OverviewSeries {
+  readonly times: readonly number[];
+  readonly outcomes: readonly Series[];
+  readonly latencies: readonly Series[];
+  readonly open: readonly Series[];
+}
+
+function seriesOf(data: OverviewData): OverviewSeries {
+  const { times, step, requests, p50, p99, connections } = data;
+  const start = firstShown(data);
+  return {
+    times: times.slice(start),
+    outcomes: OUTCOMES.map(({ name, label, tone, symbol }) => ({
+      label,
+      tone,
+      symbol,
+      values: requests[name].slice(start).map((value) => (value === null ? null : value / step)),
+    })),
+    latencies: [
+      { label: "p50", tone: "muted", symbol: "╌", isDashed: true, values: p50.slice(start) },
+      { label: "p99", tone: "text", symbol: "—", values: p99.slice(start) },
+    ],
+    open: [{ label: "open", tone: "text", symbol: "—", values: connections.slice(start) }],
+  };
 }
 
 type TopKey = OverviewData["topKeys"][number];
