@@ -7,7 +7,7 @@ import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import { type AdminApi, isApiPath, signInResponse } from "./admin-api.ts";
 import type { AdminAuthentication } from "./authentication.ts";
 import { isAdminRejection } from "./handler.ts";
-import { type ReadinessChecks, readyResponse } from "./health.ts";
+import { type ReadinessChecks, readyResponse, sharedChecks } from "./health.ts";
 import { isFromOtherOrigin, isOwnHost } from "./request-origin.ts";
 import { ADMIN_PATH_NOT_FOUND, FORBIDDEN_HOST, FORBIDDEN_ORIGIN } from "./rejections.ts";
 import { adminErrorResponse, adminTextResponse, PAGE_LINES } from "./responses.ts";
@@ -42,7 +42,8 @@ const ALLOWED = "GET, HEAD";
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
 export function createAdminApp(options: AdminAppOptions): RequestHandler {
-  const { api, authentication, checks, errorLog, hostnames, pages, metrics, areMetricsPublic } = options;
+  const { api, authentication, errorLog, hostnames, pages, metrics, areMetricsPublic } = options;
+  const checks = sharedChecks(options.checks);
 
   function respond(request: Request, requestId: string): Awaitable<Response> {
     const { path } = request;

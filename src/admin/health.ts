@@ -8,6 +8,21 @@ export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean> | b
 const CHECK_TIMEOUT_MS = 800;
 
 /**
+ * Checks that several requests share while they run. Whoever can reach the listener can send any number of requests
+ * without a token, and the database has a bounded number of connections.
+ */
+export function sharedChecks(checks: ReadinessChecks): ReadinessChecks {
+  return Object.fromEntries(
+    Object.entries(checks).map(([name, check]) => [name, shared(() => passes(check))]),
+  );
+}
+
+function shared(check: () => Promise<boolean>): () => Promise<boolean> {
+  let running: Promise<boolean> | undefined;
+  return () => (running ??= check().finally(() => (running = undefined)));
+}
+
+/**
  * 200 if every check passes, 503 otherwise, in the format of Kubernetes' own /readyz: `?verbose` lists the checks, and
  * `?exclude=NAME` leaves one out.
  */

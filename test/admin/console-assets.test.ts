@@ -47,6 +47,8 @@ test("a client that accepts no compression gets the same script as one that does
   const gzip = await get(path, { "accept-encoding": "gzip" });
   expect(plain.headerLines).not.toContain("Content-Encoding");
   expect(Bun.gunzipSync(Buffer.from(gzip.body ?? ""))).toEqual(new Uint8Array(Buffer.from(plain.body ?? "")));
+  // It is decompressed once: nobody without a token can make the server do that again and again.
+  expect((await get(path)).body).toBe(plain.body);
 });
 
 test("a page that the browser has is 304, a path without a page is 404 with the page, and an old asset does not exist", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type ReadinessChecks, readyResponse } from "../../src/admin/health.ts";
+import { type ReadinessChecks, readyResponse, sharedChecks } from "../../src/admin/health.ts";
 import type { Request } from "../../src/http1/index.ts";
 
 const ready = (checks: ReadinessChecks, query = "") => readyResponse({ query } as Request, checks);
@@ -22,6 +22,16 @@ test("a check that never ends is given up after 0.8 seconds, before a probe of a
   const { status, body } = await ready({ stuck: () => new Promise(() => {}), fine: () => true });
   expect(performance.now() - startedAt).toBeLessThan(1_000);
   expect({ status, body }).toEqual({ status: 503, body: "[-]stuck failed\n[+]fine ok\nnot ready\n" });
+});
+
+test("requests at the same time share one check of the database, and one that never ends is begun anew", async () => {
+  let begun = 0;
+  const checks = sharedChecks({ database: () => (begun++, new Promise(() => {})) });
+  const statuses = await Promise.all(Array.from({ length: 1_000 }, () => ready(checks)));
+  expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([503]));
+  expect(begun).toBe(1);
+  await ready(checks);
+  expect(begun).toBe(2);
 });
 
 test("a check that is excluded is not run", async () => {

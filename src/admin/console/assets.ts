@@ -33,6 +33,8 @@ export interface ConsolePages {
 
 interface Asset {
   readonly contentType: string;
+  /** Made for the first client that accepts no compression, and kept: whoever has no token may ask for it, too. */
+  plain?: Uint8Array;
   readonly br: Uint8Array;
   readonly gzip: Uint8Array;
 }
@@ -97,7 +99,7 @@ function assetResponse({ headers }: PageRequest, asset: Asset | undefined): Resp
     ...(encoding !== "identity" && { "Content-Encoding": encoding }),
   };
   // Every browser accepts a compressed file.
-  const body = encoding === "identity" ? gunzipSync(asset.gzip) : asset[encoding];
+  const body = encoding === "identity" ? (asset.plain ??= gunzipSync(asset.gzip)) : asset[encoding];
   return { status: 200, headerLines: headerLinesOf(lines), body };
 }
 
