@@ -214,7 +214,7 @@ export const LOG_EVENTS = {
   "admin.sign-in-failed": {
     level: "warn",
     message: "an operator or a program sent a wrong admin token",
-    fields: ["address"],
+    fields: ["address", "unrecorded"],
   },
   "admin.token-replaced": {
     level: "info",

@@ -9,7 +9,7 @@ export interface AuthenticationOptions {
   readonly sessions: Sessions;
   readonly attempts: TokenAttempts;
   readonly cookieName: string;
-  /** Called for each new wrong token. */
+  /** Called for each new wrong token, and for each that is not compared. */
   readonly onWrongToken: (actor: Actor) => void;
 }
 
@@ -42,9 +42,8 @@ export class AdminAuthentication {
   checkToken(token: string, actor: Actor): TokenRejection | undefined {
     const check = this.options.attempts.check(token);
     if (check.outcome === "right") return undefined;
-    if (check.outcome === "blocked") return tooManyAttempts(check.retryAfterSeconds);
-    if (check.isNew) this.options.onWrongToken(actor);
-    return INVALID_TOKEN;
+    if (check.outcome === "blocked" || check.isNew) this.options.onWrongToken(actor);
+    return check.outcome === "blocked" ? tooManyAttempts(check.retryAfterSeconds) : INVALID_TOKEN;
   }
 
   /** The value of the session cookie. */

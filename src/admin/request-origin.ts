@@ -28,7 +28,7 @@ export function isFromOtherOrigin({ method, headers }: Checked): boolean {
   const site = headers.get("sec-fetch-site");
   if (site !== null && !OWN_SITES.has(site)) return true;
   const origin = headers.get("origin");
-  if (origin !== null) return hostOf(origin) !== headers.get("host")?.toLowerCase();
+  if (origin !== null) return hostOf(origin) !== (headers.get("host")?.toLowerCase() ?? null);
   const usesCookie = headers.get("cookie") !== null && headers.get("authorization") === null;
   return usesCookie && site === null && !SAFE_METHODS.has(method);
 }

@@ -1,6 +1,6 @@
 import { type AdminConfig, type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/plain-text.ts";
-import type { Actor, NewAuditEntry } from "../domain/audit.ts";
+import type { NewAuditEntry } from "../domain/audit.ts";
 import type {
   AuditStore,
   Clock,
@@ -30,6 +30,7 @@ import { sessionHandlers } from "./handlers/session.ts";
 import { Sessions } from "./sessions.ts";
 import { TokenAttempts } from "./token-attempts.ts";
 import { openToken, saveAdminUrl } from "./token-source.ts";
+import { WrongTokens } from "./wrong-tokens.ts";
 
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
@@ -88,17 +89,23 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   const sessions = new Sessions(token, clock);
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${server.port}`;
-  const recordAudit = auditRecorder(adapters, log);
+  const recordAudit = (entry: NewAuditEntry) => adapters.audit.recordAudit(entry);
+  const recordIfPossible = auditRecorder(adapters, log);
+  const wrongTokens = new WrongTokens({ clock, log, recordAudit: recordIfPossible });
   const authentication = new AdminAuthentication({
     sessions,
     attempts: new TokenAttempts(token, clock),
     cookieName,
-    onWrongToken(actor: Actor) {
-      log.event("admin.sign-in-failed", { address: actor.name });
-      void recordAudit({ at: clock.now(), actor, action: "admin.sign-in-failed" });
-    },
+    onWrongToken: (actor) => wrongTokens.report(actor),
   });
-  const sessionOptions = { authentication, sessions, cookieName, isTls: tls !== undefined, recordAudit };
+  const sessionOptions = {
+    authentication,
+    sessions,
+    cookieName,
+    isTls: tls !== undefined,
+    recordAudit,
+    recordIfPossible,
+  };
   const errorLog = new ErrorLog(log);
   server.handler = createAdminApp({
     api: new AdminApi({ authentication, errorLog, handlers: createHandlers(options, sessionOptions) }),
@@ -157,7 +164,7 @@ function createHandlers(options: StartAdminOptions, sessionOptions: SessionOptio
   };
 }
 
-/** Operators can sign in while the database is unavailable. */
+/** For what has happened already, or is refused anyway. */
 function auditRecorder({ audit }: AdminAdapters, log: Log): (entry: NewAuditEntry) => Promise<void> {
   return async (entry) => {
     try {

@@ -14,8 +14,10 @@ export type TokenCheck =
   | { readonly outcome: "blocked"; readonly retryAfterSeconds: number };
 
 /**
- * Compares tokens with the admin token. After 20 wrong ones within a minute, no token is compared until the minute is
- * over, so that a short token cannot be guessed. Sessions are not affected.
+ * Compares tokens with the admin token. After 20 wrong ones within a minute, wrong ones are not counted, logged or
+ * recorded until the minute is over; and a token that is short enough to be guessed is not compared either, so that
+ * guessing takes centuries. With a long token nobody who can reach the listener can keep operators out. Sessions are not
+ * affected.
  *
  * A wrong token that is sent again is no new guess: a program that still has the old token after a roll gets 401 and
  * does not lock the operators out.
@@ -39,10 +41,12 @@ export class TokenAttempts {
     if (this.#wrong.has(hashed)) return { outcome: "wrong", isNew: false };
     const now = this.#clock.steadyNow();
     if (now >= this.#windowEndsAt) this.#wrongInWindow = 0;
-    if (this.#wrongInWindow >= MAX_WRONG_TOKENS) {
+    const isBlocked = this.#wrongInWindow >= MAX_WRONG_TOKENS;
+    if ((!isBlocked || this.#token.isUnguessable) && this.#token.matches(candidate))
+      return { outcome: "right" };
+    if (isBlocked) {
       return { outcome: "blocked", retryAfterSeconds: Math.ceil((this.#windowEndsAt - now) / 1_000) };
     }
-    if (this.#token.matches(candidate)) return { outcome: "right" };
     if (this.#wrongInWindow++ === 0) this.#windowEndsAt = now + WINDOW_MS;
     const [oldest] = this.#wrong;
     if (this.#wrong.size >= MAX_REMEMBERED && oldest !== undefined) this.#wrong.delete(oldest);

@@ -5,15 +5,24 @@ export function generateToken(): string {
   return `pet_admin_${randomBytes(32).toString("base64url")}`;
 }
 
+/** `openssl rand -hex 20` and longer: too many possibilities to guess, however fast. */
+const UNGUESSABLE_LENGTH = 40;
+
 /** The secret that operators sign in with. It can be replaced while the server runs. */
 export class AdminToken {
   #hash: Buffer;
   #sessionKey: Buffer;
+  #length: number;
   readonly #onChange: (() => void)[] = [];
 
   constructor(token: string) {
     this.#hash = digest(token);
     this.#sessionKey = sessionKeyOf(token);
+    this.#length = token.length;
+  }
+
+  get isUnguessable(): boolean {
+    return this.#length >= UNGUESSABLE_LENGTH;
   }
 
   /** In constant time: the hashes have one length, and which of their bytes differ says nothing of the token. */
@@ -29,6 +38,7 @@ export class AdminToken {
   replace(token: string): void {
     this.#hash = digest(token);
     this.#sessionKey = sessionKeyOf(token);
+    this.#length = token.length;
     for (const listener of this.#onChange) listener();
   }
 

@@ -235,6 +235,40 @@ test("/metrics responds without the token if the server is told so", async () =>
   expect((await open.admin({ path: "/api/keys", token: null })).status).toBe(401);
 });
 
+test("behind a proxy that terminates TLS the cookie is Secure", async () => {
+  const Origin = service.adminUrl.replace("http:", "https:");
+  const signedIn = await service.admin({
+    method: "POST",
+    path: "/api/session",
+    token: null,
+    body: { token: TOKEN },
+    headers: { Origin, "Sec-Fetch-Site": "same-origin" },
+  });
+  expect(signedIn.headers.get("set-cookie")).toEndWith("; HttpOnly; SameSite=Strict; Secure");
+});
+
+test("the audit trail and the log get at most 20 wrong tokens in an hour, and the number of the others", async () => {
+  await using attacked = await disposable(startAdminService());
+  const guess = (from: number, count: number) =>
+    Promise.all(
+      Array.from({ length: count }, (_, i) =>
+        attacked.admin({ path: "/api/keys", token: `guess-${from + i}` }),
+      ),
+    );
+  for (let minute = 0; minute < 3; minute++) {
+    await guess(minute * 100, 100);
+    attacked.clock.advance(60_000);
+  }
+  const entries = async () =>
+    Object(await attacked.ok({ path: "/api/audit?action=admin.sign-in-failed&limit=100" })).items;
+  expect(await entries()).toHaveLength(20);
+  attacked.clock.advance(3_600_000);
+  await guess(1_000, 1);
+  const [newest, ...others] = await entries();
+  expect(newest).toMatchObject({ after: { unrecordedBefore: 280 } });
+  expect(others).toHaveLength(20);
+});
+
 test("20 wrong tokens block all tokens for the rest of the minute; sessions go on", async () => {
   await using blocked = await disposable(startAdminService());
   const signedIn = await blocked.admin({

@@ -54,7 +54,7 @@ test("while Valkey is unavailable: not ready, unless that check is excluded; usa
   await until(async () => (await ready()).status === 200);
 }, 30_000);
 
-test("while PostgreSQL is unavailable: not ready; operators can sign in, and operations are 503", async () => {
+test("while PostgreSQL is unavailable: not ready, and nobody signs in without an audit entry", async () => {
   await postgres.stop();
   await until(async () => (await ready()).status === 503);
   expect((await ready()).text).toContain("[-]database failed\n");
@@ -64,13 +64,16 @@ test("while PostgreSQL is unavailable: not ready; operators can sign in, and ope
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ token: TOKEN }),
   });
-  expect(signIn.status).toBe(200);
+  expect([signIn.status, signIn.headers.get("set-cookie")]).toEqual([503, null]);
+  // Who has a session or the token still sees the state of the server.
+  expect(await (await get("/api/server")).json()).toMatchObject({ database: { state: "unavailable" } });
   const keys = await get("/api/keys");
   expect([keys.status, keys.headers.get("retry-after"), Object(await keys.json()).code]).toEqual([
     503,
     "1",
     "unavailable",
   ]);
+  await fetch(`${server.adminUrl}/api/keys`, { headers: { Authorization: "Bearer wrong" } });
   await until(async () => server.log.some(({ event }) => event === "audit.write-failed"));
   await postgres.restart();
   await until(async () => (await ready()).status === 200);

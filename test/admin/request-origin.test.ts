@@ -52,6 +52,11 @@ describe("the origin", () => {
   const isOther = (method: string, fields: Record<string, string>) =>
     isFromOtherOrigin({ method, headers: headersOf({ ...OWN, ...fields }) });
 
+  test("a sandboxed page is another origin, also through a proxy that removes Host", () => {
+    const headers = headersOf({ Origin: "null", Cookie: "a=b" });
+    expect(isFromOtherOrigin({ method: "POST", headers })).toBeTrue();
+  });
+
   test("a page of this origin may read and write", () => {
     const own = { Origin: "http://127.0.0.1:8090", "Sec-Fetch-Site": "same-origin", Cookie: "a=b" };
     expect(["GET", "POST", "PATCH", "DELETE"].map((method) => isOther(method, own))).toEqual(

@@ -99,6 +99,18 @@ describe("wrong tokens", () => {
     expect(attempts.check("right")).toEqual({ outcome: "right" });
   });
 
+  test("a token of 40 characters is compared also then, so that nobody can keep operators out", () => {
+    const long = "0123456789abcdef0123456789abcdef01234567";
+    const { attempts } = attemptsOn(new TestClock(), new AdminToken(long));
+    for (let i = 0; i < 20; i++) attempts.check(`wrong ${i}`);
+    expect(attempts.check("wrong 20")).toEqual({ outcome: "blocked", retryAfterSeconds: 60 });
+    expect(attempts.check(long)).toEqual({ outcome: "right" });
+    expect(new AdminToken(generateToken()).isUnguessable).toBeTrue();
+    const replaced = new AdminToken(long);
+    replaced.replace(long.slice(1));
+    expect(replaced.isUnguessable).toBeFalse();
+  });
+
   test("the same one again is no new guess, so a program with an old token locks nobody out", () => {
     const { attempts } = attemptsOn();
     attempts.check("old");

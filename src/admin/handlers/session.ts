@@ -1,5 +1,6 @@
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import type { Clock } from "../../domain/ports.ts";
+import type { Request } from "../../http1/index.ts";
 import type { AdminAuthentication } from "../authentication.ts";
 import { type HandlersOf, isAdminRejection, WithHeaders } from "../handler.ts";
 import { SESSION_MS, type Sessions } from "../sessions.ts";
@@ -13,23 +14,27 @@ export interface SessionHandlerOptions {
   /** Whether browsers reach the listener over TLS only. */
   readonly isTls: boolean;
   readonly clock: Pick<Clock, "now">;
-  /** Never rejects: operators can sign in while the database is unavailable. */
+  /** Rejects while the database is unavailable: a sign-in without an entry does not happen. */
   readonly recordAudit: (entry: NewAuditEntry) => Promise<void>;
+  /** Never rejects: a session can be ended at any time. */
+  readonly recordIfPossible: (entry: NewAuditEntry) => Promise<void>;
 }
 
 export function sessionHandlers(
   options: SessionHandlerOptions,
 ): HandlersOf<"createSession" | "getSession" | "deleteSession"> {
-  const { authentication, sessions, cookieName, isTls, clock, recordAudit } = options;
+  const { authentication, sessions, cookieName, isTls, clock, recordAudit, recordIfPossible } = options;
   const { environment, version } = options.facts;
   const signedIn = { signedIn: true, environment, version };
 
   return {
-    async createSession({ body: { token } }, { actor }) {
+    async createSession({ body: { token } }, { actor, request }) {
       const rejection = authentication.checkToken(token, actor);
       if (rejection !== undefined) return rejection;
       await recordAudit({ at: clock.now(), actor, action: "admin.signed-in" });
-      return new WithHeaders(signedIn, { "Set-Cookie": cookie(sessions.create(), SESSION_MS / 1_000) });
+      return new WithHeaders(signedIn, {
+        "Set-Cookie": cookie(sessions.create(), SESSION_MS / 1_000, isSecure(request)),
+      });
     },
 
     getSession: (_input, { request }) =>
@@ -39,14 +44,19 @@ export function sessionHandlers(
       const session = authentication.sessionOf(request);
       if (session !== undefined && sessions.isValid(session)) {
         sessions.end(session);
-        await recordAudit({ at: clock.now(), actor, action: "admin.signed-out" });
+        await recordIfPossible({ at: clock.now(), actor, action: "admin.signed-out" });
       }
-      return new WithHeaders(undefined, { "Set-Cookie": cookie("", 0) });
+      return new WithHeaders(undefined, { "Set-Cookie": cookie("", 0, isSecure(request)) });
     },
   };
 
-  function cookie(value: string, maxAgeSeconds: number): string {
-    const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${isTls ? "; Secure" : ""}`;
+  /** Also behind a proxy that terminates TLS: then the page of the browser has an origin with https. */
+  function isSecure({ headers }: Pick<Request, "headers">): boolean {
+    return isTls || headers.get("origin")?.startsWith("https://") === true;
+  }
+
+  function cookie(value: string, maxAgeSeconds: number, secure: boolean): string {
+    const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure ? "; Secure" : ""}`;
     return `${cookieName}=${value}; ${attributes}`;
   }
 }
