@@ -141,8 +141,9 @@ export interface KeyStore {
   /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */
   addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void>;
   /**
-   * Changes the given fields and returns the key. A change to a plan other than Enterprise removes the key's own
-   * limits. A change that leaves every field as it is has no audit entry.
+   * Changes the given fields and returns the key. A key of a plan other than Enterprise has no limits of its own, and a
+   * key that is revoked stays revoked at the same time, whatever the change says. A change that leaves every field as it
+   * is has no audit entry.
    */
   updateKey(id: number, change: KeyChange, by: Attribution): Promise<ApiKey>;
 }

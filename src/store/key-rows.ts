@@ -95,10 +95,13 @@ export function keyValues(key: NewKey): KeyValues {
 
 /** Null removes a value. Only Enterprise keys have limits of their own; on another plan those of the plan apply. */
 export function applyChange(key: ApiKey, change: KeyChange): ApiKey {
-  const { limits, owner, notes, expiresAt, ...changed } = { ...key, ...change };
-  const ownLimits = change.limits ?? (changed.plan === "enterprise" ? limits : undefined);
+  const { limits, owner, notes, expiresAt, revokedAt: _, ...changed } = { ...key, ...change };
+  // Both hold also if somebody else has changed the key since it was checked.
+  const ownLimits = changed.plan === "enterprise" ? limits : undefined;
+  const revokedAt = key.revokedAt ?? change.revokedAt;
   return {
     ...changed,
+    ...(revokedAt !== undefined && { revokedAt }),
     ...(ownLimits !== undefined && { limits: ownLimits }),
     ...(isPresent(owner) && { owner }),
     ...(isPresent(notes) && { notes }),

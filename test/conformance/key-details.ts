@@ -223,6 +223,21 @@ export function keyDetailsConformance(name: string, open: () => Promise<OpenedKe
     );
 
     test(
+      "a change that was checked before another one: a revoked key keeps its time, a Free key gets no limits",
+      withStores(async (stores) => {
+        const { keys } = stores;
+        await keys.createKey(free, storedSecret(1), BY);
+        const limited = await keys.updateKey(1, { limits: { perMinute: 1, perDay: 2 } }, BY);
+        expect(limited.limits).toBeUndefined();
+        await keys.updateKey(1, { revokedAt: AT + 1 }, BY);
+        const again = await keys.updateKey(1, { revokedAt: AT + 2 }, BY);
+        expect(again.revokedAt).toBe(AT + 1);
+        expect((await keys.getKey(1))?.revokedAt).toBe(AT + 1);
+        expect((await entriesOf(stores)).map(({ action }) => action)).toEqual(["key.revoked", "key.created"]);
+      }),
+    );
+
+    test(
       "a change that fails has no entry",
       withStores(async (stores) => {
         const { keys } = stores;
