@@ -165,6 +165,7 @@ export async function serveOn(
         isDraining: () => server.isShuttingDown,
         applyKeyChanges: () => keyChanges.applyNow(),
         tls,
+        peerOf: (address) => addresses.peerOf(address),
         pages: createConsole(),
       });
   } catch (error) {

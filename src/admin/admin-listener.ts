@@ -4,6 +4,8 @@ import { AdminListenError } from "./listen-error.ts";
 
 /** Operators and their programs need few. */
 const MAX_CONNECTIONS = 200;
+/** So that one address cannot keep operators and health checks out. */
+const MAX_CONNECTIONS_PER_ADDRESS = 100;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** From the default port on. If all of them are taken, any free port is used. */
 const PORTS_TO_TRY = 20;
@@ -11,7 +13,7 @@ const PORTS_TO_TRY = 20;
 /** Opens the listener for operators: on the address that was asked for, or on a free port after the default one. */
 export function listenForOperators(
   { host, port, isDefault }: Pick<AdminConfig, "host" | "port" | "isDefault">,
-  options: Pick<HttpServerOptions, "handler" | "tls" | "headerLines" | "onError">,
+  options: Pick<HttpServerOptions, "handler" | "tls" | "headerLines" | "onError" | "peerOf">,
 ): HttpServer {
   const ports = isDefault ? [...Array.from({ length: PORTS_TO_TRY }, (_, i) => port + i), 0] : [port];
   let lastError: unknown;
@@ -22,6 +24,7 @@ export function listenForOperators(
         host,
         port: candidate,
         maxConnections: MAX_CONNECTIONS,
+        maxConnectionsPerPeer: MAX_CONNECTIONS_PER_ADDRESS,
         closeTimeoutMs: CLOSE_TIMEOUT_MS,
       });
     } catch (error) {

@@ -1,5 +1,5 @@
 import { kibibytes, plural } from "../contract/formatting.ts";
-import { type AdminErrorCode, type AdminRejection, MAX_BODY_BYTES } from "./contract/errors.ts";
+import type { AdminErrorCode, AdminRejection } from "./contract/errors.ts";
 
 /** The messages of the admin API's own errors. Those that it shares with the public API are in contract/errors.ts. */
 
@@ -33,10 +33,9 @@ export const ADMIN_PATH_NOT_FOUND = rejection(
   "not_found",
   "No such path. The paths of the admin API are listed at /api/openapi.json.",
 );
-export const ADMIN_BODY_TOO_LARGE = rejection(
-  "body_too_large",
-  `The request body must not exceed ${kibibytes(MAX_BODY_BYTES)}.`,
-);
+export function adminBodyTooLarge(maxBytes: number): AdminRejection<"body_too_large"> {
+  return rejection("body_too_large", `The request body must not exceed ${kibibytes(maxBytes)}.`);
+}
 
 export function keyNotFound(id: number | bigint): AdminRejection<"key_not_found"> {
   return rejection("key_not_found", `Key ${id} does not exist.`);

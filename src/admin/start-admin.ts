@@ -12,7 +12,7 @@ import type {
 } from "../domain/ports.ts";
 import { startupHandler } from "../http/app.ts";
 import { ErrorLog } from "../http/error-log.ts";
-import { headerLine, type HttpServer, type TlsCredentials } from "../http1/index.ts";
+import { headerLine, type HttpServer, type HttpServerOptions, type TlsCredentials } from "../http1/index.ts";
 import type { Log } from "../log.ts";
 import type { AppMetrics } from "../metrics/app-metrics.ts";
 import type { EngineMonitor } from "../metrics/engine-monitor.ts";
@@ -68,6 +68,8 @@ export interface StartAdminOptions {
   /** Applies the changes of keys on this server, which would see them within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
   readonly tls: TlsCredentials | undefined;
+  /** Which connections count together. */
+  readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
   readonly pages?: AdminPages | undefined;
 }
 
@@ -84,6 +86,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
     tls,
+    peerOf: options.peerOf,
     onError: (error) => log.event("connection.failed", { error }),
   });
   const sessions = new Sessions(token, clock);

@@ -14,10 +14,9 @@ export type TokenCheck =
   | { readonly outcome: "blocked"; readonly retryAfterSeconds: number };
 
 /**
- * Compares tokens with the admin token. After 20 wrong ones within a minute, wrong ones are not counted, logged or
- * recorded until the minute is over; and a token that is short enough to be guessed is not compared either, so that
- * guessing takes centuries. With a long token nobody who can reach the listener can keep operators out. Sessions are not
- * affected.
+ * Compares tokens with the admin token. After 20 wrong ones within a minute, no token is compared until the minute is
+ * over, so that a short token cannot be guessed. A token that is too long to be guessed is compared in any case: nobody
+ * who can reach the listener can keep operators out. Sessions are not affected.
  *
  * A wrong token that is sent again is no new guess: a program that still has the old token after a roll gets 401 and
  * does not lock the operators out.

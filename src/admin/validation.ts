@@ -5,9 +5,9 @@ import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import { readQuery } from "../http/query-string.ts";
 import { jsonTextOf } from "../http/request-body.ts";
 import type { Request } from "../http1/index.ts";
-import { type AdminRejection, MAX_BODY_BYTES } from "./contract/errors.ts";
+import { type AdminRejection, MAX_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "./contract/errors.ts";
 import type { AdminOperation } from "./contract/operation.ts";
-import { ADMIN_BODY_TOO_LARGE } from "./rejections.ts";
+import { adminBodyTooLarge } from "./rejections.ts";
 
 /** The validated input of an operation; undefined where the operation declares none. */
 export interface AnyInput {
@@ -31,8 +31,9 @@ export function validate(
   const query = parameters && readQuery(request.query, parameters);
   if (query instanceof Invalid) return invalidParameter(query);
   if (schema === undefined) return { id, query, body: undefined };
-  return andThen(request.body(MAX_BODY_BYTES), (bytes) => {
-    if (bytes === undefined) return ADMIN_BODY_TOO_LARGE;
+  const maxBytes = operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_BODY_BYTES;
+  return andThen(request.body(maxBytes), (bytes) => {
+    if (bytes === undefined) return adminBodyTooLarge(maxBytes);
     const json = readJson(request, bytes, schema);
     if ("code" in json) return json;
     const body = schema.read(json.value);

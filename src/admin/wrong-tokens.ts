@@ -14,8 +14,8 @@ const MAX_ENTRIES = 20;
 const PERIOD_MS = 3_600_000;
 
 /**
- * Logs wrong tokens and writes them to the audit trail, which is kept for good: 20 in an hour. Further ones are counted,
- * and the next entry has their number.
+ * Logs wrong tokens and writes them to the audit trail, which is kept for good: 20 in an hour. The next entry has the
+ * number of the others.
  */
 export class WrongTokens {
   #entries = 0;

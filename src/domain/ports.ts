@@ -142,8 +142,8 @@ export interface KeyStore {
   addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void>;
   /**
    * Changes the given fields and returns the key. A key of a plan other than Enterprise has no limits of its own, and a
-   * key that is revoked stays revoked at the same time, whatever the change says. A change that leaves every field as it
-   * is has no audit entry.
+   * revoked key keeps the time of its revocation, whatever the change says. A change that leaves every field as it is
+   * has no audit entry.
    */
   updateKey(id: number, change: KeyChange, by: Attribution): Promise<ApiKey>;
 }

@@ -37,6 +37,8 @@ const MAX_CONNECTIONS = 20_000;
 const TYPICAL_DESCRIPTORS = 1_024;
 /** A limit that is not reached for this long is over. */
 const QUIET_SECONDS = 10;
+/** For a client to send the rest of a request, or to read a response. Then another may have its place. */
+const PATIENCE_SECONDS = 2;
 /** One search for idle connections closes this part of all connections, so that a search is rare. */
 const EVICTED_PART = 1 / 64;
 
@@ -122,16 +124,21 @@ export class ConnectionLimits {
     this.#peer.end(this.#second);
   }
 
-  /** Closes connections that have not sent a complete request; if there are none, idle ones. */
+  /** Closes connections without a request; if there are none, idle ones; if there are none, those of slow clients. */
   #evict(peer: Peer): number {
     if (this.#fruitlessSearch === this.#second) return 0;
     const victims = this.#oldest((connection) => !connection.hasReceivedRequest);
     if (victims.length === 0) victims.push(...this.#oldest((connection) => connection.isEvictable));
+    if (victims.length === 0) victims.push(...this.#oldest((connection) => this.#isSlow(connection)));
     if (victims.length === 0) this.#fruitlessSearch = this.#second;
     else this.#all.evict(peer, victims.length, this.#second);
     this.evicted += victims.length;
     for (const connection of victims) connection.evict();
     return victims.length;
+  }
+
+  #isSlow({ isWaitingForClient, waitingSince }: Connection): boolean {
+    return isWaitingForClient && this.#second - waitingSince > PATIENCE_SECONDS;
   }
 
   /** Of the peer with the most connections, those that have waited longest. */

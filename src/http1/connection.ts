@@ -1,9 +1,9 @@
 import type { ConnectionContext, Socket } from "./connection-context.ts";
 import { LingeringClose } from "./lingering-close.ts";
-import { ReadBuffer } from "./read-buffer.ts";
+import { MAX_READ_AHEAD_BYTES, ReadBuffer } from "./read-buffer.ts";
 import { type Awaitable, IncomingRequest, type RequestConnection } from "./request.ts";
 import { type RequestHead, RequestHeadParser } from "./request-head.ts";
-import { RejectionStreak } from "./rejection-streak.ts";
+import { RejectionStreak, SLOWED_MS } from "./rejection-streak.ts";
 import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
 import { MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
 import { WriteBuffer } from "./write-buffer.ts";
@@ -18,10 +18,6 @@ const FORGET_SECONDS = 2;
 export const REQUEST_TIMEOUT_SECONDS = 30;
 /** For a client that does not read its response; each byte that it reads starts the time again. */
 const WRITE_TIMEOUT_SECONDS = 30;
-/** Between the responses of a connection that is slowed. Then it queues behind all new requests. */
-const SLOWED_MS = 10;
-/** With more unparsed bytes than this the connection stops reading. */
-const MAX_READ_AHEAD_BYTES = 64 * 1024;
 
 const CLOSE_LINE = "Connection: close\r\n";
 const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
@@ -72,6 +68,11 @@ export class Connection implements RequestConnection, TurnTaker {
     return this.isIdle || this.#isSlowed;
   }
 
+  /** The client could send the rest of a request, or read a response. */
+  get isWaitingForClient(): boolean {
+    return this.#state === "closing" || this.#writeBuffer.isBlocked || this.#isReading;
+  }
+
   onData(bytes: Buffer): void {
     this.context.traffic.bytesReceived += bytes.length;
     if (this.#state !== "open") return this.#lingeringClose?.onData(bytes);
@@ -112,7 +113,7 @@ export class Connection implements RequestConnection, TurnTaker {
       const timeout = this.hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
       if (seconds > timeout) this.close();
       else if (seconds > FORGET_SECONDS) this.#headParser.forget();
-    } else if (this.#isWaitingForClient && seconds > REQUEST_TIMEOUT_SECONDS) {
+    } else if (this.#isReading && seconds > REQUEST_TIMEOUT_SECONDS) {
       this.#rejectRequest(408);
     }
   }
@@ -132,7 +133,7 @@ export class Connection implements RequestConnection, TurnTaker {
 
   /** Closes unless a request has arrived whose response is not sent yet. The first part of a head is dropped. */
   closeBetweenRequests(): void {
-    if (!this.#isWaitingForClient || this.#request !== undefined) return;
+    if (!this.#isReading || this.#request !== undefined) return;
     this.readBuffer.skip(this.readBuffer.length);
     this.close();
   }
@@ -161,7 +162,7 @@ export class Connection implements RequestConnection, TurnTaker {
     return this.#state === "open" && !this.#writeBuffer.isBlocked && !this.#isTurnOver;
   }
 
-  get #isWaitingForClient(): boolean {
+  get #isReading(): boolean {
     return this.#canProcess && (this.#request === undefined || this.#request.isWaitingForBody);
   }
 
@@ -185,7 +186,7 @@ export class Connection implements RequestConnection, TurnTaker {
     }
     if (this.#state !== "open") return;
     this.#writeBuffer.flush();
-    if (this.#hasClientEnded && this.#isWaitingForClient) this.close();
+    if (this.#hasClientEnded && this.#isReading) this.close();
     else this.#setReading(this.#canReadMore);
   }
 

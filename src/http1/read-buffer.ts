@@ -2,6 +2,9 @@ const EMPTY = Buffer.alloc(0);
 const CR = 0x0d;
 const LF = 0x0a;
 
+/** With more unparsed bytes than this the connection stops reading. */
+export const MAX_READ_AHEAD_BYTES = 64 * 1024;
+
 /**
  * Bytes that a connection has received. Appending costs time in proportion to what is appended, however many segments
  * there are: what is there already is copied only when the buffer grows, and then it doubles.

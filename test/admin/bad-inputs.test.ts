@@ -161,6 +161,18 @@ describe("400 for a body", () => {
     });
   });
 
+  test("without a token the body is at most 2 KiB, and the longest token fits, each character escaped", async () => {
+    const signIn = (body: string) =>
+      service.admin({ method: "POST", path: "/api/session", body, token: null });
+    expect(await signIn(`{"token":["${"a".repeat(2 * 1024)}"]}`)).toMatchObject({
+      status: 413,
+      json: { code: "body_too_large", message: "The request body must not exceed 2 KiB." },
+    });
+    expect((await signIn(`{"token":"${"\\u0061".repeat(200)}"}`)).json).toMatchObject({
+      code: "invalid_token",
+    });
+  });
+
   test("the longest valid notes fit, each character escaped", async () => {
     const notes = "\\ud83d\\udc15".repeat(2_000);
     const body = `{"name":"a","plan":"free","notes":"${notes}"}`;

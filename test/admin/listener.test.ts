@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { listenForOperators } from "../../src/admin/admin-listener.ts";
 import { AdminListenError } from "../../src/admin/listen-error.ts";
 import { startupHandler } from "../../src/http/app.ts";
@@ -18,6 +19,22 @@ function listen(port: number, isDefault: boolean): HttpServer {
   opened.push(server);
   return server;
 }
+
+test("one address that opens all connections and sends half a request on each keeps nobody else out", async () => {
+  const { port } = listen(0, false);
+  const request = "POST /api/session HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{";
+  const sockets = Array.from({ length: 300 }, () => {
+    const socket = connect({ host: "127.0.0.1", port, localAddress: "127.0.0.2" });
+    socket.on("error", () => {});
+    socket.write(request);
+    return socket;
+  });
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
+  const response = await fetch(`http://127.0.0.1:${port}/livez`);
+  expect(response.status).toBe(503);
+  expect(opened[0]?.statistics).toMatchObject({ connections: 101, rejected: 200 });
+  for (const socket of sockets) socket.destroy();
+});
 
 describe("the port of the listener for operators", () => {
   test("a default that is taken moves to the next free port", () => {

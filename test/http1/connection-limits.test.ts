@@ -20,7 +20,10 @@ function listen(options: Partial<HttpServerOptions>) {
     port: 0,
     closeTimeoutMs: 50,
     handler: {
-      handle: ({ path }) => handlers[path]?.() ?? respond("ok"),
+      handle: async (request) => {
+        await request.body(100);
+        return handlers[request.path]?.() ?? respond("ok");
+      },
       handleError: () => respond("", 500),
       protocolError: (status) => respond("", status),
     },
@@ -119,6 +122,19 @@ describe("the maximum of connections", () => {
     await first.get();
     expect(await (await Client.open(server)).get()).toBe(OK);
     expect([first.isClosed, second.isClosed]).toEqual([false, true]);
+  });
+
+  test("closes a connection whose client has not sent the rest of its body for more than two seconds", async () => {
+    const { server } = listen({ maxConnections: 3, secondMs: 200 });
+    const unfinished = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{";
+    const working = (await Client.open(server, "127.0.0.2")).send(GET.replace("/", "/slow"));
+    const slow = [(await Client.open(server)).send(unfinished), (await Client.open(server)).send(unfinished)];
+    await Bun.sleep(20);
+    expect(await (await Client.open(server)).get()).toBeUndefined();
+    await Bun.sleep(900);
+    expect(await (await Client.open(server, "127.0.0.3")).get()).toBe(OK);
+    expect(slow.filter(({ isClosed }) => isClosed)).toHaveLength(1);
+    expect(working.isClosed).toBeFalse();
   });
 
   test("closes new connections while every connection is busy, except a load balancer's", async () => {

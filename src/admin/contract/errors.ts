@@ -3,6 +3,9 @@ import { kibibytes } from "../../contract/formatting.ts";
 /** The longest valid body is a key with notes of 2,000 escaped surrogate pairs. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
+/** Of an operation that needs no token: JSON of 64 KiB takes 8 ms to parse, which anybody could ask for. */
+export const MAX_OPEN_BODY_BYTES = 2 * 1024;
+
 /** The closed set of error codes of the admin API, each with its status. */
 export const ADMIN_ERRORS = {
   invalid_json: { status: 400, meaning: "The request body is not JSON in UTF-8." },
@@ -27,7 +30,10 @@ export const ADMIN_ERRORS = {
   pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },
   pet_has_orders: { status: 409, meaning: "The pet has orders, so it cannot be deleted." },
   order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
-  body_too_large: { status: 413, meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}.` },
+  body_too_large: {
+    status: 413,
+    meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}, or ${kibibytes(MAX_OPEN_BODY_BYTES)} to sign in.`,
+  },
   unsupported_media_type: { status: 415, meaning: "The request body is not `application/json`." },
   too_many_attempts: {
     status: 429,
