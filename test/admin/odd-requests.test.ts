@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { sendRaw } from "../http/raw.ts";
+import { type AdminService, startAdminService, TOKEN } from "./admin-service.ts";
+
+let service: AdminService;
+beforeAll(async () => {
+  service = await startAdminService();
+  await service.ok({ method: "POST", path: "/api/keys", body: { name: "confidential", plan: "free" } });
+});
+afterAll(() => service.stop());
+
+const TARGETS = [
+  "/api/keys",
+  "/api/keys/",
+  "/api//keys",
+  "//api/keys",
+  "/api/./keys",
+  "/livez/../api/keys",
+  "/assets/../api/keys",
+  "/assets/%2e%2e/api/keys",
+  "/%61pi/keys",
+  "/api%2fkeys",
+  "/API/keys",
+  "/api/keys?token=",
+  "/api/keys;/livez",
+  "/api/keys#/livez",
+  "/api/session/../keys",
+  "/api/openapi.json",
+  "/api",
+  "/metrics",
+  "/metrics/",
+  "/readyz/../metrics",
+  "http://127.0.0.1/api/keys",
+  "http://evil.example/api/keys",
+  "*",
+];
+const METHODS = [
+  "GET",
+  "HEAD",
+  "OPTIONS",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "TRACE",
+  "CONNECT",
+  "get",
+  "QUERY",
+];
+const HEADERS = [
+  "",
+  "X-HTTP-Method-Override: GET\r\nX-Original-URL: /livez\r\nX-Rewrite-URL: /livez\r\n",
+  "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: localhost\r\nForwarded: for=127.0.0.1;host=localhost\r\n",
+  "Authorization: Bearer\r\n",
+  "Authorization: Bearer undefined\r\n",
+  "Authorization: Bearer null\r\nCookie: petstore-admin-0=1.a.b\r\n",
+  "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n",
+];
+
+test("no odd form of a request reaches data without the token", async () => {
+  for (const target of TARGETS) {
+    for (const method of METHODS) {
+      for (const header of HEADERS) {
+        const head = `${method} ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n${header}`;
+        const response = await sendRaw(service.adminUrl, `${head}\r\n`, (text) => text.includes("\r\n\r\n"));
+        const [, status = ""] = /^HTTP\/1.1 (\d+)/.exec(response) ?? [];
+        const request = `${method} ${target} ${header}`;
+        expect([request, status]).toEqual([request, expect.stringMatching(/^(?:204|4\d\d|50[15])$/)]);
+        expect([request, /confidential|petstore_http/.test(response)]).toEqual([request, false]);
+        // 204 is for OPTIONS of what is open to all.
+        if (status === "204") expect(request).toMatch(/^OPTIONS \/api\/session|^DELETE/);
+      }
+    }
+  }
+}, 60_000);
+
+test.each([
+  ["two Host headers", "Host: 127.0.0.1\r\nHost: evil.example\r\n", "400"],
+  ["no Host", "", "400"],
+  ["an empty Host", "Host:\r\n", "400"],
+  ["a Host with a user", "Host: 127.0.0.1@evil.example\r\n", "400"],
+  ["a name that begins as an address", "Host: 127.0.0.1.evil.example\r\n", "403"],
+  ["a name with a trailing dot", "Host: localhost.\r\n", "403"],
+  ["an address in octal", "Host: 0177.0.0.1\r\n", "403"],
+  ["an address in hexadecimal", "Host: 0x7f.1\r\n", "403"],
+  ["a subdomain of localhost", "Host: evil.localhost\r\n", "403"],
+  ["a port that is none", "Host: localhost:evil\r\n", "400"],
+])("%s is rejected, also with the token", async (_, host, expected) => {
+  const head = `GET /api/keys HTTP/1.1\r\n${host}Authorization: Bearer ${TOKEN}\r\n\r\n`;
+  const [, status] = /^HTTP\/1.1 (\d+)/.exec(await sendRaw(service.adminUrl, head)) ?? [];
+  expect(status).toBe(expected);
+});
