@@ -1,8 +1,10 @@
+import { hostname } from "node:os";
+import { BanRecorder } from "./ban-recorder.ts";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
 import { readTextFile } from "./config/text-file.ts";
 import { UsageError } from "./config/usage-error.ts";
 import { prepareDataDirectory, warnIfOpenToOthers } from "./data-directory.ts";
-import type { BanRules } from "./domain/rate-limit.ts";
+import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import type {
   AuditStore,
   Clock,
@@ -22,6 +24,8 @@ import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
+  /** Of the rate limiter. */
+  readonly bans: BanRecorder;
   /** Of the engine that counts for the rate limits. */
   readonly limits: EngineMonitor;
 }
@@ -61,13 +65,22 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     }
     const stores = await openStores(config, log);
     opened.push(stores);
+    const bans = new BanRecorder({ audit: stores.audit, log, server: hostname() });
+    opened.push(bans);
+    const onBan = bans.record;
     const limits = new EngineMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
-      ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log, monitor: limits })
-      : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, keys: stores.keys, clock, log });
+      ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log, monitor: limits, onBan })
+      : await memoryRateLimiter(config, {
+          hasUsageStore: lock !== undefined,
+          keys: stores.keys,
+          clock,
+          log,
+          onBan,
+        });
     opened.push(rateLimiter);
     const usageHistory = new CachedUsageHistory(stores.usageHistory);
-    return { ...stores, usageHistory, rateLimiter, limits, close };
+    return { ...stores, usageHistory, rateLimiter, bans, limits, close };
   } catch (error) {
     await close().catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
@@ -128,9 +141,21 @@ async function lockFolder(config: Config, log: Log): Promise<{ release(): void }
   return acquireLock(lock, [store, usageStore]);
 }
 
+interface RateLimiterOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onBan: OnBan;
+}
+
 async function memoryRateLimiter(
   config: Config,
-  { hasUsageStore, keys, clock, log }: { hasUsageStore: boolean; keys: KeyStore; clock: Clock; log: Log },
+  {
+    hasUsageStore,
+    keys,
+    clock,
+    log,
+    onBan,
+  }: RateLimiterOptions & { readonly hasUsageStore: boolean; readonly keys: KeyStore },
 ) {
   if (config.databaseUrl !== undefined) {
     log.event("rate-limits.not-shared");
@@ -138,12 +163,13 @@ async function memoryRateLimiter(
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   if (!hasUsageStore) {
     log.event("usage.in-memory", { folder: config.dataDir });
-    return createMemoryRateLimiter({ clock, ban: config.ban });
+    return createMemoryRateLimiter({ clock, ban: config.ban, onBan });
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
   const rateLimiter = createMemoryRateLimiter({
     clock,
     ban: config.ban,
+    onBan,
     usageStore: openUsageStore(pathsOf(config).usageStore),
     onUsageStoreError: (error) => log.event("usage.save-failed", { error }),
   });
@@ -172,11 +198,11 @@ async function applyMissedUnbans(
 async function valkeyRateLimiter(
   config: Config,
   urls: readonly string[],
-  { clock, log, monitor }: { clock: Clock; log: Log; monitor: EngineMonitor },
+  { clock, log, onBan, monitor }: RateLimiterOptions & { readonly monitor: EngineMonitor },
 ) {
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
   const onResponse = (ms: number) => monitor.responded(ms);
-  const options = { environment, urls, caFile, ban, clock, timeoutMs, onResponse };
+  const options = { environment, urls, caFile, ban, clock, timeoutMs, onResponse, onBan };
   const rateLimiter = await openValkey(options, (state, reason) => {
     monitor.isAvailable = state === "available";
     const cause = messageOf(reason);
@@ -201,6 +227,7 @@ export interface ValkeyOptions {
   readonly ban: BanRules;
   readonly clock: Clock;
   readonly timeoutMs: number;
+  readonly onBan?: OnBan;
   /** Is called after each batch of decisions. */
   readonly onResponse?: (ms: number) => void;
 }

@@ -91,6 +91,7 @@ export async function serveOn(
     adapters,
     clock,
   });
+  adapters.bans.onRecord = metrics.requests.countBan;
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
@@ -125,6 +126,7 @@ export async function serveOn(
     clock,
     onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
     onReadable: () => log.event("key-changes.readable"),
+    onUnban: (keyId) => log.event("key.unbanned", { keyId }),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
   const stopPublic = async (delayMs: number) => {

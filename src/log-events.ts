@@ -236,6 +236,7 @@ export const LOG_EVENTS = {
     message: "an entry of the audit trail cannot be written",
     fields: ["action", "error"],
   },
+  "audit.bans-lost": { level: "error", message: "bans are missing in the audit trail", fields: ["bans"] },
 
   "clock.changed": {
     level: "warn",

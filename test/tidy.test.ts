@@ -87,7 +87,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "tls-files": ["config"],
   metrics: ["http", "http1", "auth", "domain", "contract", "bounded-cache"],
   admin: ["http1", "http", "domain", "contract", "config", "log", "metrics", "etag", "data-directory"],
+  "ban-recorder": ["domain", "contract", "log"],
   adapters: [
+    "ban-recorder",
     "store",
     "rate-limit",
     "usage-history",

@@ -8,6 +8,8 @@ export interface FollowOptions {
   /** Called when changes cannot be read, and when they can be read again. */
   onUnreadable(error: unknown): void;
   onReadable(): void;
+  /** Called when the rate limiter has applied the unban. */
+  onUnban?(keyId: number): void;
   /** Called at the first of the attempts that fail. */
   onUnbanError(keyId: number, error: unknown): void;
 }
@@ -85,6 +87,7 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     try {
       await rateLimiter.unban({ kind: "key", id }, clock.steadyNow() - before);
       unbans.delete(id);
+      options.onUnban?.(id);
     } catch (error) {
       if (!unban.isFailing) options.onUnbanError(id, error);
       unban.isFailing = true;

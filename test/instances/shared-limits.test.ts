@@ -4,10 +4,13 @@ import { sendBurst } from "../../harness/burst.ts";
 import { Fleet } from "../../harness/fleet.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { valkeyUrl } from "../../harness/valkey.ts";
+import { openStores } from "../../src/adapters.ts";
 
 let fleet: Fleet;
+let databaseUrl: string;
 beforeAll(async () => {
-  const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
+  databaseUrl = await postgresUrl();
+  const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
   // On a busy machine Valkey may take longer than the default of 25 ms.
   fleet = await Fleet.start({
     size: 4,
@@ -59,6 +62,22 @@ test("four servers: a ban on one is a ban on all, and keys unban lifts it on all
 
   await fleet.keys("unban", id);
   await everyServer(key, ({ code }) => code === "rate_limited");
+}, 20_000);
+
+test("four servers: a ban has one audit entry and one event, by the server that decided it", async () => {
+  const { id, key } = await fleet.createKey("enterprise", "--per-minute", "2", "--per-day", "9");
+  await Promise.all(fleet.urls.map((url) => getBanned(url, key)));
+  const stores = await openStores({ environment: "production", dataDir: "", databaseUrl });
+  const target = { kind: "key", id: BigInt(id) } as const;
+  const entries = async () =>
+    (await stores.audit.listAudit({ action: "key.banned", target, limit: 10 })).items;
+  const deadline = performance.now() + 2_000;
+  while ((await entries()).length === 0 && performance.now() < deadline) await Bun.sleep(20);
+  expect(await entries()).toMatchObject([{ actor: { kind: "server" }, target }]);
+  await stores.close();
+  const isOfKey = (text: string) => String(JSON.parse(text).keyId) === id;
+  const events = fleet.logs.flat().filter(({ event, text }) => event === "key.banned" && isOfKey(text));
+  expect(events).toHaveLength(1);
 }, 20_000);
 
 test("four servers: a change of plan reaches all within a second, and usage is unchanged", async () => {

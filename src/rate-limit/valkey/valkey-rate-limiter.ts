@@ -28,7 +28,7 @@ export interface ValkeyRateLimiterOptions {
   readonly onStateChange?: OnStateChange;
   /** Is called after each batch of decisions. */
   readonly onResponse?: ((ms: number) => void) | undefined;
-  /** Not called for bans by `local`. */
+  /** For bans by Valkey; `local` has its own. */
   readonly onBan?: OnBan | undefined;
   /** How long Valkey may take for a decision before it counts as unavailable. */
   readonly timeoutMs?: number;

@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { BanRecorder } from "../src/ban-recorder.ts";
+import type { NewAuditEntry } from "../src/domain/audit.ts";
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+const AT = Date.UTC(2026, 10, 15, 12);
+const BAN = { bannedAt: AT, bannedUntil: AT + 300_000 };
+
+function setUp() {
+  const entries: NewAuditEntry[] = [];
+  const events: [string, unknown][] = [];
+  const database = { isAvailable: true };
+  const recorder = new BanRecorder({
+    audit: {
+      async recordAudit(entry) {
+        if (!database.isAvailable) throw new Error("away");
+        entries.push(entry);
+      },
+    },
+    log: { event: (name: string, details?: unknown) => void events.push([name, details]) },
+    server: "one",
+  });
+  return { recorder, entries, events, database, keyIds: () => entries.map(({ target }) => target?.id) };
+}
+
+/** Lets promises that are resolved already continue. */
+const settle = async () => {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+};
+
+test("a ban is logged, and written to the audit trail", async () => {
+  const { recorder, entries, events } = setUp();
+  recorder.record(7, BAN);
+  await recorder.close();
+  expect(entries).toEqual([
+    {
+      at: AT,
+      actor: { kind: "server", name: "one" },
+      action: "key.banned",
+      target: { kind: "key", id: 7n },
+      after: { bannedUntil: "2026-11-15T12:05:00.000Z" },
+    },
+  ]);
+  const details = { keyId: 7, bannedAt: "2026-11-15T12:00:00.000Z", bannedUntil: "2026-11-15T12:05:00.000Z" };
+  expect(events).toEqual([["key.banned", details]]);
+});
+
+test("bans during an outage of the database are written after it, in order and once", async () => {
+  const { recorder, events, database, keyIds } = setUp();
+  database.isAvailable = false;
+  for (const keyId of [1, 2, 3]) recorder.record(keyId, BAN);
+  await settle();
+  jest.advanceTimersByTime(3_000);
+  await settle();
+  expect(keyIds()).toEqual([]);
+  database.isAvailable = true;
+  jest.advanceTimersByTime(1_000);
+  await settle();
+  expect(keyIds()).toEqual([1n, 2n, 3n]);
+  recorder.record(4, BAN);
+  await recorder.close();
+  expect(keyIds()).toEqual([1n, 2n, 3n, 4n]);
+  expect(events.map(([name]) => name).filter((name) => name !== "key.banned")).toEqual([
+    "audit.write-failed",
+  ]);
+});
+
+test("a stop tries once more, and logs how many bans are missing in the audit trail", async () => {
+  const { recorder, events, database } = setUp();
+  database.isAvailable = false;
+  recorder.record(1, BAN);
+  await settle();
+  await recorder.close();
+  expect(events.at(-1)).toEqual(["audit.bans-lost", { bans: 1 }]);
+});
+
+test("10,000 bans wait for the database, and no more", async () => {
+  const { recorder, events, database, keyIds } = setUp();
+  database.isAvailable = false;
+  for (let keyId = 1; keyId <= 10_002; keyId++) recorder.record(keyId, BAN);
+  await settle();
+  database.isAvailable = true;
+  await recorder.close();
+  expect(keyIds()).toHaveLength(10_000);
+  expect(events.at(-1)).toEqual(["audit.bans-lost", { bans: 2 }]);
+});
