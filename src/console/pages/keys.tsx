@@ -175,7 +175,7 @@ const COLUMNS: readonly Column<Key>[] = [
     heading: "Owner",
     cell: ({ owner }) =>
       owner === null ? (
-        <span class="muted">–</span>
+        <span class="muted none">–</span>
       ) : (
         <bdi class="one-line" title={owner}>
           {owner}
@@ -194,10 +194,11 @@ function KeyCell({ apiKey }: { readonly apiKey: Key }) {
   return (
     <>
       <KeyLink {...apiKey} />
-      <span class="sub mono">
-        {hint ?? `key ${apiKey.id}`} <AccessBadge {...apiKey} />
+      <span class="sub key-hints">
+        <span class="mono">{hint ?? `key ${apiKey.id}`}</span>
+        <AccessBadge {...apiKey} />
+        <Labels {...apiKey} />
       </span>
-      <Labels {...apiKey} />
     </>
   );
 }
