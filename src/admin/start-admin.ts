@@ -152,7 +152,7 @@ function createHandlers(options: StartAdminOptions, sessionOptions: SessionOptio
     ...sessionHandlers({ ...sessionOptions, facts, clock }),
     ...serverHandlers({ ...adapters, facts, directory, live: metrics.live, isDraining, clock }),
     ...keyHandlers({ ...adapters, environment, directory, clock, applyKeyChanges }),
-    ...historyHandlers({ ...adapters, clock }),
+    ...historyHandlers({ ...adapters, directory, clock }),
     ...petAndOrderHandlers({ ...adapters, clock }),
   };
 }

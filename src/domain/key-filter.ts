@@ -57,5 +57,6 @@ function isFound({ id, name, owner, labels, hints }: FilteredKey, text: string):
   if (String(id) === text) return true;
   const part = text.toLowerCase();
   const fields = [name, owner ?? "", ...labels, ...(part.length < MIN_HINT_PART ? [] : hints)];
-  return fields.some((field) => field.toLowerCase().includes(part));
+  // No field has a line feed, and no part of a search.
+  return fields.join("\n").toLowerCase().includes(part);
 }

@@ -8,9 +8,11 @@ import type { AdminRejection } from "../contract/errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../contract/operation.ts";
 import type { HandlersOf } from "../handler.ts";
 import { keyNotFound } from "../rejections.ts";
+import type { KeyDirectory } from "./key-directory.ts";
 
 export interface HistoryHandlerOptions {
-  readonly keys: Pick<KeyStore, "getKey" | "listKeys">;
+  readonly keys: Pick<KeyStore, "getKey">;
+  readonly directory: Pick<KeyDirectory, "keys">;
   readonly usageHistory: Pick<UsageHistoryStore, "readUsage" | "usageByKey" | "lastUsed">;
   readonly audit: Pick<AuditStore, "listAudit">;
   readonly clock: Pick<Clock, "now">;
@@ -23,6 +25,7 @@ const DEFAULT_KEYS = 100;
 
 export function historyHandlers({
   keys,
+  directory,
   usageHistory,
   audit,
   clock,
@@ -50,7 +53,7 @@ export function historyHandlers({
       if ("code" in period) return period;
       const totals = await usageHistory.usageByKey({ ...period, limit: query.limit ?? DEFAULT_KEYS });
       const ids = totals.map(({ keyId }) => keyId);
-      const [all, lastUsed] = await Promise.all([keys.listKeys(), usageHistory.lastUsed(ids)]);
+      const [all, lastUsed] = await Promise.all([directory.keys(), usageHistory.lastUsed(ids)]);
       const byId = new Map(all.map((key) => [key.id, key]));
       const items = totals.map(({ keyId, admitted, limited, banned, errors }) => ({
         keyId,

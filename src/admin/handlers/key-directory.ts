@@ -62,6 +62,11 @@ export class KeyDirectory {
     this.#all = new AllKeys(options.keys);
   }
 
+  /** All keys, in ascending order of identifiers. */
+  keys(): Promise<readonly ApiKey[]> {
+    return this.#all.keys();
+  }
+
   async view(key: ApiKey): Promise<KeyView> {
     const [view] = await this.views([key]);
     if (view === undefined) throw new Error("one key has one view");
@@ -122,8 +127,12 @@ export class KeyDirectory {
     return keys.filter((key) =>
       isMatch(
         {
-          ...key,
+          id: key.id,
+          name: key.name,
           owner: key.owner ?? null,
+          labels: key.labels,
+          plan: key.plan,
+          access: key.access,
           state: stateOf(key, isBanned(key.id), now),
           hints: liveSecrets(secrets.get(key.id) ?? [], now).flatMap(({ hint }) => hint ?? []),
           usedAt: lastUsed.get(key.id) ?? key.createdAt,
