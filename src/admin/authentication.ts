@@ -20,6 +20,8 @@ export interface BlockedRejection extends AdminRejection<"too_many_attempts"> {
 export type TokenRejection = AdminRejection<"invalid_token"> | BlockedRejection;
 export type SignInRejection = AdminRejection<"not_signed_in"> | TokenRejection;
 
+/** Each takes a signature of 4 µs. */
+const MAX_COOKIES = 20;
 const BEARER = /^bearer +(\S+)$/i;
 
 /** Who sends a request: a browser with a session cookie, or a program with the token. */
@@ -33,8 +35,7 @@ export class AdminAuthentication {
       const [, token] = BEARER.exec(authorization) ?? [];
       return token === undefined ? INVALID_TOKEN : (this.checkToken(token, actor) ?? actor);
     }
-    const session = this.sessionOf(request);
-    if (session === undefined || !this.options.sessions.isValid(session)) return NOT_SIGNED_IN;
+    if (this.sessionOf(request) === undefined) return NOT_SIGNED_IN;
     return { kind: "console", name: request.remoteAddress };
   }
 
@@ -46,14 +47,19 @@ export class AdminAuthentication {
     return check.outcome === "blocked" ? tooManyAttempts(check.retryAfterSeconds) : INVALID_TOKEN;
   }
 
-  /** The value of the session cookie. */
+  /**
+   * The value of the session cookie, if it is valid. A page on another port of the same machine can add cookies of the
+   * same name, which must not sign the operator out.
+   */
   sessionOf({ headers }: Pick<Request, "headers">): string | undefined {
     // The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3).
     const pairs = headers.get("cookie")?.split(/[;,]/) ?? [];
     const start = `${this.options.cookieName}=`;
     return pairs
       .map((pair) => pair.trim())
-      .find((pair) => pair.startsWith(start))
-      ?.slice(start.length);
+      .filter((pair) => pair.startsWith(start))
+      .slice(0, MAX_COOKIES)
+      .map((pair) => pair.slice(start.length))
+      .find((value) => this.options.sessions.isValid(value));
   }
 }

@@ -42,7 +42,9 @@ export class Sessions {
 
   /** Undefined if the session is over or was not made with this token. */
   #parse(value: string): { readonly id: string; readonly endsAt: number } | undefined {
-    const [, endsAtText = "", id = "", signature = ""] = VALUE.exec(value) ?? [];
+    const match = VALUE.exec(value);
+    if (match === null) return undefined;
+    const [, endsAtText = "", id = "", signature = ""] = match;
     const endsAt = Number(endsAtText);
     const expected = Buffer.from(this.#token.sign(`${endsAtText}.${id}`));
     const given = Buffer.from(signature);

@@ -235,6 +235,21 @@ test("/metrics responds without the token if the server is told so", async () =>
   expect((await open.admin({ path: "/api/keys", token: null })).status).toBe(401);
 });
 
+test("a cookie of the same name that a page on another port has added does not sign the operator out", async () => {
+  const own = cookieOf((await signIn()).headers);
+  const [name = ""] = own.split("=");
+  const forged = own.replace(/=\d/, (digit) => (digit === "=9" ? "=8" : "=9"));
+  const status = async (Cookie: string) =>
+    (await service.admin({ path: "/api/keys", token: null, headers: { Cookie } })).status;
+  expect(await status(`${name}=x; ${forged}; ${own}`)).toBe(200);
+  expect(await status(`${own}; ${name}=x`)).toBe(200);
+  expect(await status(`${name}=x; ${forged}`)).toBe(401);
+  const Cookie = `${name}=x; ${own}`;
+  const path = "/api/session";
+  await service.admin({ method: "DELETE", path, token: null, headers: { ...OWN(), Cookie } });
+  expect(await status(own)).toBe(401);
+});
+
 test("behind a proxy that terminates TLS the cookie is Secure", async () => {
   const Origin = service.adminUrl.replace("http:", "https:");
   const signedIn = await service.admin({
