@@ -4,8 +4,6 @@ import { AdminListenError } from "./listen-error.ts";
 
 /** Operators and their programs need few. */
 const MAX_CONNECTIONS = 200;
-/** So that one address cannot keep operators and health checks out. */
-const MAX_CONNECTIONS_PER_ADDRESS = 100;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** From the default port on. If all of them are taken, any free port is used. */
 const PORTS_TO_TRY = 20;
@@ -24,7 +22,6 @@ export function listenForOperators(
         host,
         port: candidate,
         maxConnections: MAX_CONNECTIONS,
-        maxConnectionsPerPeer: MAX_CONNECTIONS_PER_ADDRESS,
         closeTimeoutMs: CLOSE_TIMEOUT_MS,
       });
     } catch (error) {

@@ -71,8 +71,8 @@ export class ConnectionLimits {
   evicted = 0;
   rejected = 0;
   #second = 0;
-  /** When a search found no idle connection: the next one is in another second. */
-  #fruitlessSearch = -1;
+  /** When a search found no connection to close: the next one is in another second, or for a lighter peer. */
+  #fruitlessSearch = { second: -1, weight: 0 };
 
   constructor(private readonly options: ConnectionLimitOptions) {
     this.#all = new LimitEpisode("all", options.onLimit);
@@ -126,19 +126,25 @@ export class ConnectionLimits {
 
   /** Closes connections without a request; if there are none, idle ones; if there are none, those of slow clients. */
   #evict(peer: Peer): number {
-    if (this.#fruitlessSearch === this.#second) return 0;
+    const weight = peer.isTrusted ? 0 : (this.#peers.get(peer.id)?.count ?? 0);
+    const { second, weight: lightest } = this.#fruitlessSearch;
+    if (second === this.#second && weight >= lightest) return 0;
     const victims = this.#oldest((connection) => !connection.hasReceivedRequest);
     if (victims.length === 0) victims.push(...this.#oldest((connection) => connection.isEvictable));
-    if (victims.length === 0) victims.push(...this.#oldest((connection) => this.#isSlow(connection)));
-    if (victims.length === 0) this.#fruitlessSearch = this.#second;
+    if (victims.length === 0) victims.push(...this.#oldest((connection) => this.#isSlow(connection, weight)));
+    if (victims.length === 0) this.#fruitlessSearch = { second: this.#second, weight };
     else this.#all.evict(peer, victims.length, this.#second);
     this.evicted += victims.length;
     for (const connection of victims) connection.evict();
     return victims.length;
   }
 
-  #isSlow({ isWaitingForClient, waitingSince }: Connection): boolean {
-    return isWaitingForClient && this.#second - waitingSince > PATIENCE_SECONDS;
+  /** A peer with more connections than the new one has after it gets no patience: it could always be in time. */
+  #isSlow(connection: Connection, newWeight: number): boolean {
+    if (!connection.isWaitingForClient) return false;
+    const peer = this.#connections.get(connection);
+    const isHeavier = peer !== undefined && weightOf(peer) > newWeight + 1;
+    return isHeavier || this.#second - connection.waitingSince > PATIENCE_SECONDS;
   }
 
   /** Of the peer with the most connections, those that have waited longest. */

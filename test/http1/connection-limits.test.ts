@@ -132,9 +132,20 @@ describe("the maximum of connections", () => {
     await Bun.sleep(20);
     expect(await (await Client.open(server)).get()).toBeUndefined();
     await Bun.sleep(900);
-    expect(await (await Client.open(server, "127.0.0.3")).get()).toBe(OK);
+    expect(await (await Client.open(server)).get()).toBe(OK);
     expect(slow.filter(({ isClosed }) => isClosed)).toHaveLength(1);
     expect(working.isClosed).toBeFalse();
+  });
+
+  test("closes one of an address with more connections at once, also after a search for that address", async () => {
+    const { server } = listen({ maxConnections: 2, secondMs: 60_000 });
+    const unfinished = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{";
+    const slow = [(await Client.open(server)).send(unfinished), (await Client.open(server)).send(unfinished)];
+    await Bun.sleep(20);
+    expect(await (await Client.open(server)).get()).toBeUndefined();
+    expect(slow.filter(({ isClosed }) => isClosed)).toHaveLength(0);
+    expect(await (await Client.open(server, "127.0.0.3")).get()).toBe(OK);
+    expect(slow.filter(({ isClosed }) => isClosed)).toHaveLength(1);
   });
 
   test("closes new connections while every connection is busy, except a load balancer's", async () => {
