@@ -11,10 +11,9 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
   const data = temporaryFolder("leaks");
   const tokenFile = join(temporaryFolder("token"), "token");
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
-  const server = await startPetstore([
-    ...["--data", data, "--port", "0", "--admin-address", "127.0.0.1:0"],
-    ...["--admin-token-file", tokenFile, "--access-log", join(data, "access.log")],
-  ]);
+  const addresses = ["--port", "0", "--admin-address", "127.0.0.1:0"];
+  const files = ["--data", data, "--admin-token-file", tokenFile, "--access-log", join(data, "access.log")];
+  const server = await startPetstore([...addresses, ...files]);
   const send = (path: string, headers: Record<string, string>, body?: unknown) =>
     fetch(server.adminUrl + path, {
       headers: { ...headers, "Content-Type": "application/json" },
