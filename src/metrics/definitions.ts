@@ -41,7 +41,7 @@ export const METRICS = {
   },
   petstore_http_connections_evicted_total: {
     type: "counter",
-    help: "Idle connections that were closed for newer ones.",
+    help: "Idle or slow connections that were closed for newer ones.",
   },
   petstore_http_received_bytes_total: { type: "counter", help: "Bytes of requests, without TLS." },
   petstore_http_sent_bytes_total: { type: "counter", help: "Bytes of responses, without TLS." },
