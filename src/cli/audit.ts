@@ -1,12 +1,18 @@
 import { describeStorage, storageOf } from "../config/config.ts";
-import { AUDIT_OPTIONS } from "../config/history-options.ts";
+import { AUDIT_OPTIONS, MAX_AUDIT_LIMIT } from "../config/history-options.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
-import { timeOf } from "../config/time-types.ts";
-import { printable } from "../config/usage-error.ts";
+import { periodOf } from "../config/time-types.ts";
+import { printable, UsageError } from "../config/usage-error.ts";
 import { formatTime } from "../contract/formatting.ts";
 import { toJson } from "../contract/json.ts";
-import type { Actor, AuditedValues, AuditEntry, AuditTarget } from "../domain/audit.ts";
+import {
+  type Actor,
+  type AuditedValues,
+  type AuditEntry,
+  type AuditTarget,
+  auditView,
+} from "../domain/audit.ts";
 import { defineCommand } from "./command.ts";
 import { databaseExists, withKeyStore } from "./keys.ts";
 import { columns } from "./output.ts";
@@ -28,41 +34,31 @@ export const audit = defineCommand({
   async run({ values }, { clock, print, warn }) {
     const storage = storageOf(values);
     const { action, actor, key, since, until, limit } = values;
-    const now = clock.now();
+    const period = periodOf({ since, until }, clock.now());
+    if (period instanceof UsageError) return period;
     const query = {
       limit,
       ...(action !== undefined && { action }),
       ...(actor !== undefined && { actor }),
       ...(key !== undefined && { target: { kind: "key", id: BigInt(key) } as const }),
-      ...(since !== undefined && { since: timeOf(since, now) }),
-      ...(until !== undefined && { until: timeOf(until, now) }),
+      ...period,
     };
     const { items, hasMore } = databaseExists(storage)
       ? await withKeyStore(storage, async (stores) => stores.audit.listAudit(query))
       : { items: [], hasMore: false };
-    if (values.json) await print(`${toJson(items.map(entryJson), 2)}\n`);
+    if (values.json) await print(`${toJson(items.map(auditView), 2)}\n`);
     else if (items.length > 0) await print(columns([HEADER, ...items.map(row)]));
     else {
       const { data } = describeStorage(storage);
       await print(`The audit trail of ${values.env} (data: ${data}) has no such entry.\n`);
     }
-    if (hasMore) warn(`there are more entries than ${limit}; raise --limit, or set --since and --until`);
+    if (hasMore) {
+      const remedy = limit < MAX_AUDIT_LIMIT ? "raise --limit, or set" : "set";
+      warn(`there are more entries than ${limit}; ${remedy} --since and --until`);
+    }
     return undefined;
   },
 });
-
-/** Null where there is no value. */
-function entryJson({ id, at, actor, action, target, before, after }: AuditEntry) {
-  return {
-    id,
-    at: formatTime(at),
-    actor: { kind: actor.kind, name: actor.name ?? null },
-    action,
-    target: target ?? null,
-    before: before ?? null,
-    after: after ?? null,
-  };
-}
 
 function row({ at, action, target, actor, before, after }: AuditEntry): string[] {
   return [

@@ -2,13 +2,13 @@ import { banRulesOf, describeStorage, plansOf, storageOf } from "../config/confi
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../config/key-options.ts";
 import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { timeOf } from "../config/time-types.ts";
-import { printable, UsageError } from "../config/usage-error.ts";
+import { UsageError } from "../config/usage-error.ts";
 import { matchesFilter } from "../domain/key-filter.ts";
 import { type KeyView, keyView } from "../domain/key-view.ts";
 import { defineCommand } from "./command.ts";
 import { readUsage, usageWarning } from "./key-usage.ts";
 import { databaseExists, keyDetails, withKeyStore } from "./keys.ts";
-import { columns, json } from "./output.ts";
+import { columns, json, shortened } from "./output.ts";
 
 const HEADER = [
   "ID",
@@ -95,8 +95,8 @@ export const keysList = defineCommand({
 function row({ id, name, owner, plan, access, state, usage, strikes, ...times }: KeyView): string[] {
   return [
     String(id),
-    printable(name),
-    printable(owner ?? "-"),
+    shortened(name, 40),
+    shortened(owner ?? "-", 40),
     plan,
     access,
     state,

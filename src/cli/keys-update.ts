@@ -9,7 +9,16 @@ import { failureOf, keyManagement, withKey } from "./keys.ts";
 import { json } from "./output.ts";
 
 const { name, owner, notes, label, access, expires, clear, json: jsonOption } = KEY_OPTIONS;
-const EDITS = { name, owner, notes, label, access, expires, clear };
+/** What is not given stays as it is, so these have no default here. */
+const EDITS = {
+  name,
+  owner,
+  notes,
+  label,
+  access: { type: access.type, help: access.help },
+  expires: { type: expires.type, help: expires.help },
+  clear,
+};
 const EDIT_FLAGS = Object.keys(EDITS).map((flag) => `--${flag}`);
 
 export const keysUpdate = defineCommand({

@@ -1,4 +1,5 @@
-import { grouped } from "../config/value-types.ts";
+import { printable } from "../config/usage-error.ts";
+import { grouped } from "../contract/formatting.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 
 /** Rows with aligned columns, by the width that a terminal shows. */
@@ -12,6 +13,14 @@ export function columns(rows: readonly (readonly string[])[], gap = 2): string {
   const padded = (cell: string, column: number) =>
     cell + " ".repeat((widths[column] ?? 0) - Bun.stringWidth(cell) + gap);
   return rows.map((row) => `${row.map(padded).join("").trimEnd()}\n`).join("");
+}
+
+/** For a cell of a table: a name can be longer than a terminal is wide. */
+export function shortened(text: string, maxLength: number): string {
+  const characters = [...printable(text)];
+  return characters.length <= maxLength
+    ? characters.join("")
+    : `${characters.slice(0, maxLength - 1).join("")}…`;
 }
 
 export function json(value: unknown): string {

@@ -1,6 +1,4 @@
-import { printable } from "../config/usage-error.ts";
-import { grouped } from "../config/value-types.ts";
-import { formatTime } from "../contract/formatting.ts";
+import { formatTime, grouped } from "../contract/formatting.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
 import {
@@ -12,7 +10,7 @@ import {
   type UsagePeriod,
   type UsageRow,
 } from "../domain/usage-history.ts";
-import { columns } from "./output.ts";
+import { columns, shortened } from "./output.ts";
 
 /** A key in `petstore usage --by key`. */
 export interface KeyTotalsView extends KeyTotals {
@@ -52,7 +50,7 @@ export function keyTotalsTable(views: readonly KeyTotalsView[], period: UsagePer
   if (views.length === 0) return noRequests(period);
   const rows = views.map((view) => [
     String(view.keyId),
-    printable(view.name),
+    shortened(view.name, 40),
     view.plan,
     ...countCells(view),
     view.lastUsedAt?.replace(/\.\d+/, "") ?? "-",

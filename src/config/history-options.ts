@@ -29,11 +29,13 @@ const actorKind: ValueType<Actor["kind"]> = {
   format: wordOf,
 };
 
+export const MAX_AUDIT_LIMIT = 10_000;
+
 /** Further options of `petstore audit`. */
 export const AUDIT_OPTIONS = {
   action: { type: choice("ACTION", AUDIT_ACTIONS), help: "Only this action" },
   actor: { type: actorKind, help: "Only what was done there" },
   key: { type: keyId, help: "Only what concerns this key" },
   ...PERIOD_OPTIONS,
-  limit: { type: integer({ min: 1, max: 10_000 }), default: 50, help: "Maximum number of entries" },
+  limit: { type: integer({ min: 1, max: MAX_AUDIT_LIMIT }), default: 50, help: "Maximum number of entries" },
 } as const satisfies Options;

@@ -86,6 +86,7 @@ test.each([
     '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',
   ],
   ["--limit 0", '--limit is "0"; it must be an integer from 1 to 10000'],
+  ["--since 1h --until 2h", "--since is after --until; the period must have a length"],
   ["--key x", '--key is "x"; it must be the ID of a key, as petstore keys list shows it'],
 ])("audit %s is wrong usage", async (flags, err) => {
   expect(await new InProcessCli().run(["audit", ...flags.split(" ")])).toEqual({ code: 2, out: "", err });
