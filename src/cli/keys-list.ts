@@ -82,6 +82,7 @@ export const keysList = defineCommand({
     const views = keys.map((key) => keyView(key, options)).filter((view) => matchesFilter(view, filter));
     if (values.json) await print(json(views));
     else if (views.length > 0) await print(columns([HEADER, ...views.map(row)]));
+    else if (keys.length === 1) await print(`The only key in ${values.env} does not match.\n`);
     else if (keys.length > 0) await print(`None of the ${keys.length} keys in ${values.env} matches.\n`);
     else {
       await print(
