@@ -14,7 +14,7 @@ import {
   auditView,
 } from "../domain/audit.ts";
 import { defineCommand } from "./command.ts";
-import { databaseExists, withKeyStore } from "./keys.ts";
+import { databaseExists, withKeyStore } from "./keys/key-store.ts";
 import { columns } from "./output.ts";
 
 const HEADER = ["TIME", "ACTION", "TARGET", "ACTOR", "CHANGES"] as const;

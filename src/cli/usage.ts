@@ -12,7 +12,7 @@ import type { UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { HOUR_MS, startOf, type UsagePeriod, type UsageRow } from "../domain/usage-history.ts";
 import { type Context, defineCommand, type Outcome } from "./command.ts";
-import { databaseExists, noSuchKey } from "./keys.ts";
+import { databaseExists, noSuchKey } from "./keys/key-store.ts";
 import { json } from "./output.ts";
 import {
   intervalTables,

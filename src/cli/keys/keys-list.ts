@@ -1,14 +1,14 @@
-import { banRulesOf, describeStorage, plansOf, storageOf } from "../config/config.ts";
-import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../config/key-options.ts";
-import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { timeOf } from "../config/time-types.ts";
-import { UsageError } from "../config/usage-error.ts";
-import { matchesFilter } from "../domain/key-filter.ts";
-import { type KeyView, keyView } from "../domain/key-view.ts";
-import { defineCommand } from "./command.ts";
+import { banRulesOf, describeStorage, plansOf, storageOf } from "../../config/config.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../../config/key-options.ts";
+import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { timeOf } from "../../config/time-types.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { matchesFilter } from "../../domain/key-filter.ts";
+import { type KeyView, keyView } from "../../domain/key-view.ts";
+import { defineCommand } from "../command.ts";
 import { readUsage, usageWarning } from "./key-usage.ts";
-import { databaseExists, keyDetails, withKeyStore } from "./keys.ts";
-import { columns, json, shortened } from "./output.ts";
+import { databaseExists, keyDetails, withKeyStore } from "./key-store.ts";
+import { columns, json, shortened } from "../output.ts";
 
 const HEADER = [
   "ID",
