@@ -56,7 +56,8 @@ export function keyTotalsTable(views: readonly KeyTotalsView[], period: UsagePer
     view.lastUsedAt?.replace(/\.\d+/, "") ?? "-",
   ]);
   const total = ["Total", "", "", ...countCells(views.reduce<RequestCounts>(plus, NO_REQUESTS))];
-  return columns([["ID", "NAME", "PLAN", ...COUNT_HEADER, "LAST USED"], ...rows, total]);
+  const header = ["ID", "NAME", "PLAN", ...COUNT_HEADER, "LAST USED"];
+  return columns([header, ...rows, total], { numbers: [3, 4, 5, 6] });
 }
 
 /** The sums over all keys. */
@@ -81,11 +82,15 @@ export function intervalTables({ byStart, byOperation }: UsageSums, period: Usag
     const counts = byOperation.get(operation);
     return counts ? [[operation, ...countCells(counts)]] : [];
   });
-  return `${columns([
+  const byInterval = [
     [period.by.toUpperCase(), ...COUNT_HEADER],
     ...intervals.map(([start, counts]) => [formatStart(start, period.by)].concat(countCells(counts))),
     total,
-  ])}\n${columns([["OPERATION", ...COUNT_HEADER], ...operations])}`;
+  ];
+  const numbers = [1, 2, 3, 4];
+  return [byInterval, [["OPERATION", ...COUNT_HEADER], ...operations]]
+    .map((rows) => columns(rows, { numbers }))
+    .join("\n");
 }
 
 /** `2026-11-15` or `2026-11-15T09:00Z`. */
