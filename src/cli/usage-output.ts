@@ -8,6 +8,7 @@ import {
   type RequestCounts,
   type UsageInterval,
   type UsagePeriod,
+  startOf,
   type UsageRow,
 } from "../domain/usage-history.ts";
 import { columns, shortened } from "./output.ts";
@@ -99,8 +100,10 @@ function formatStart(start: number, by: UsageInterval): string {
   return by === "day" ? time.slice(0, 10) : `${time.slice(0, 16)}Z`;
 }
 
-function noRequests({ since, until }: UsagePeriod): string {
-  return `There were no requests from ${formatTime(since)} to ${formatTime(until)}.\n`;
+/** The first and the last interval, which count in full. */
+function noRequests({ by, since, until }: UsagePeriod): string {
+  const [first, last] = [since, until].map((time) => formatStart(startOf(by, time), by));
+  return `There were no requests from ${first} to ${last}, both included.\n`;
 }
 
 /** One object per line. */

@@ -49,7 +49,7 @@ describe("petstore usage", () => {
     expect(await cli.run(["usage"])).toEqual({
       code: 0,
       err: "",
-      out: "There were no requests from 2026-10-17T00:00:00.000Z to 2026-11-15T12:00:00.000Z.\n",
+      out: "There were no requests from 2026-10-17 to 2026-11-15, both included.\n",
     });
     expect(await cli.json<unknown>("usage")).toEqual([]);
     expect(await cli.json<unknown>("usage", "--by", "day")).toEqual([]);
