@@ -2,12 +2,14 @@ import { describeStorage, storageOf } from "../config/config.ts";
 import { AUDIT_OPTIONS, MAX_AUDIT_LIMIT } from "../config/history-options.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
+import type { ValuesOf } from "../config/parse-options.ts";
 import { periodOf } from "../config/time-types.ts";
 import { printable, UsageError } from "../config/usage-error.ts";
 import { formatTime } from "../contract/formatting.ts";
 import { toJson } from "../contract/json.ts";
 import {
   type Actor,
+  AUDIT_TARGET_KINDS,
   type AuditedValues,
   type AuditEntry,
   type AuditTarget,
@@ -28,19 +30,22 @@ export const audit = defineCommand({
   examples: [
     "petstore audit",
     "petstore audit --key 3 --since 30d",
+    "petstore audit --pet 7",
     "petstore audit --action key.banned --since 2026-11-01 --until 2026-12-01 --limit 1000",
     "petstore audit --actor command-line --json",
   ],
   async run({ values }, { clock, print, warn }) {
     const storage = storageOf(values);
-    const { action, actor, key, since, until, limit } = values;
+    const { action, actor, since, until, limit } = values;
+    const target = targetOf(values);
+    if (target instanceof UsageError) return target;
     const period = periodOf({ since, until }, clock.now());
     if (period instanceof UsageError) return period;
     const query = {
       limit,
       ...(action !== undefined && { action }),
       ...(actor !== undefined && { actor }),
-      ...(key !== undefined && { target: { kind: "key", id: BigInt(key) } as const }),
+      ...(target && { target }),
       ...period,
     };
     const { items, hasMore } = databaseExists(storage)
@@ -59,6 +64,17 @@ export const audit = defineCommand({
     return undefined;
   },
 });
+
+function targetOf(
+  values: Pick<ValuesOf<typeof AUDIT_OPTIONS>, AuditTarget["kind"]>,
+): AuditTarget | UsageError | undefined {
+  const [target, second] = AUDIT_TARGET_KINDS.flatMap((kind) => {
+    const id = values[kind];
+    return id === undefined ? [] : [{ kind, id: BigInt(id) }];
+  });
+  if (target === undefined || second === undefined) return target;
+  return new UsageError(`--${target.kind} and --${second.kind} exclude each other; use one of them`);
+}
 
 function row({ at, action, target, actor, before, after }: AuditEntry): string[] {
   return [
