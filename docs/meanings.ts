@@ -32,7 +32,7 @@ export const AUDIT_MEANINGS: Readonly<Record<AuditAction, string>> = {
   "key.rolled": "A key got a new secret.",
   "key.revoked": "A key was revoked.",
   "key.banned": "A server banned a key.",
-  "key.unbanned": "An operator ended the ban of a key.",
+  "key.unbanned": "An operator ended the ban of a key, or reset its strikes.",
   "pet.updated": "An operator corrected a pet.",
   "pet.deleted": "An operator deleted a pet.",
   "order.updated": "An operator completed or cancelled an order.",

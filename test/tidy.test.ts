@@ -62,9 +62,9 @@ const imports: readonly Import[] = source.flatMap(({ path, text }) =>
 );
 
 /** `src/http/body.ts` → `http`; `src/app.ts` → `app`. */
-const roomOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
+const moduleOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 
-/** What each room may import besides itself: one direction, no way back. */
+/** What each module may import besides itself: one direction, no way back. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   domain: ["contract"],
@@ -137,13 +137,13 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   demo: ["app", "admin", "adapters", "config", "domain", "contract", "log"],
 };
 
-/** What may be imported from outside the project, by rooms that keep to it. */
+/** What may be imported from outside the project, by modules that keep to it. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
   contract: /^node:zlib$/,
   domain: /^node:(?:crypto|zlib)$/,
 };
 
-describe("rooms", () => {
+describe("modules", () => {
   test("the files are found", () => {
     expect(source.length).toBeGreaterThan(10);
     expect(
@@ -153,19 +153,19 @@ describe("rooms", () => {
 
   test("imports follow the arrows", () => {
     const faults = imports.filter(({ from, of }) => {
-      if (!of.startsWith("src/") || roomOf(from) === roomOf(of)) return false;
-      return ARROWS[roomOf(from)]?.includes(roomOf(of)) !== true;
+      if (!of.startsWith("src/") || moduleOf(from) === moduleOf(of)) return false;
+      return ARROWS[moduleOf(from)]?.includes(moduleOf(of)) !== true;
     });
     expect(faults).toEqual([]);
   });
 
   test("contract imports node:zlib alone, and domain node:crypto and node:zlib", () => {
     const faults = imports.filter(({ from, of }) => {
-      const allowed = PACKAGES[roomOf(from)];
+      const allowed = PACKAGES[moduleOf(from)];
       return allowed !== undefined && !of.startsWith("src/") && !allowed.test(of);
     });
     expect(faults).toEqual([]);
-    const portable = source.filter(({ path }) => roomOf(path) in PACKAGES);
+    const portable = source.filter(({ path }) => moduleOf(path) in PACKAGES);
     const globals = /\b(?:Bun\.|process\.|Buffer\.)/;
     expect(
       portable.filter(({ text }) => globals.test(withoutComments(text))).map(({ path }) => path),

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { type AdminConfig, pathsOf, type StorageConfig } from "../config/config.ts";
 import { replacePrivateFile } from "../data-directory.ts";
@@ -55,13 +55,16 @@ function ownToken(storage: StorageConfig, log: Log): TokenText {
   }
 }
 
-/** For `petstore admin-url`. Returns a function that removes it. */
+/** For `petstore admin-url`. Returns a function that removes it, unless another server has replaced it since. */
 export function saveAdminUrl(storage: StorageConfig, url: string): () => void {
   const { adminUrl } = pathsOf(storage);
+  const text = `${url}\n`;
   try {
-    replacePrivateFile(adminUrl, `${url}\n`);
+    replacePrivateFile(adminUrl, text);
   } catch {
     return () => {};
   }
-  return () => rmSync(adminUrl, { force: true });
+  return () => {
+    if (existsSync(adminUrl) && readFileSync(adminUrl, "utf8") === text) rmSync(adminUrl, { force: true });
+  };
 }

@@ -4,7 +4,7 @@ import { pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import { type Context, defineCommand, Failure } from "./command.ts";
 import { errorMessage } from "./error-message.ts";
-import { databaseExists, withKeyStore } from "./keys.ts";
+import { databaseExists, withKeyStore } from "./keys/key-store.ts";
 
 export const adminTokenRoll = defineCommand({
   name: "admin-token roll",

@@ -12,7 +12,7 @@ export const adminUrl = defineCommand({
   name: "admin-url",
   summary: "Print the URL of the console, which signs in whoever opens it",
   description:
-    "Prints the URL of the console of the server that runs on this data, with the admin token. Whoever has the URL is an operator, so treat it like a password.",
+    "Prints the URL of the console, with the admin token. Of several servers with this data directory, it is the one that started last. Whoever has the URL is an operator, so treat it like a password.",
   options: { ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
   examples: ["petstore admin-url", "petstore admin-url --env staging"],
   async run({ values }, { print }) {

@@ -1,14 +1,22 @@
 import { describeStorage, storageOf } from "../config/config.ts";
-import { AUDIT_OPTIONS } from "../config/history-options.ts";
+import { AUDIT_OPTIONS, MAX_AUDIT_LIMIT } from "../config/history-options.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
-import { timeOf } from "../config/time-types.ts";
-import { printable } from "../config/usage-error.ts";
+import type { ValuesOf } from "../config/parse-options.ts";
+import { periodOf } from "../config/time-types.ts";
+import { printable, UsageError } from "../config/usage-error.ts";
 import { formatTime } from "../contract/formatting.ts";
 import { toJson } from "../contract/json.ts";
-import type { Actor, AuditedValues, AuditEntry, AuditTarget } from "../domain/audit.ts";
+import {
+  type Actor,
+  AUDIT_TARGET_KINDS,
+  type AuditedValues,
+  type AuditEntry,
+  type AuditTarget,
+  auditView,
+} from "../domain/audit.ts";
 import { defineCommand } from "./command.ts";
-import { databaseExists, withKeyStore } from "./keys.ts";
+import { databaseExists, withKeyStore } from "./keys/key-store.ts";
 import { columns } from "./output.ts";
 
 const HEADER = ["TIME", "ACTION", "TARGET", "ACTOR", "CHANGES"] as const;
@@ -22,46 +30,50 @@ export const audit = defineCommand({
   examples: [
     "petstore audit",
     "petstore audit --key 3 --since 30d",
+    "petstore audit --pet 7",
     "petstore audit --action key.banned --since 2026-11-01 --until 2026-12-01 --limit 1000",
     "petstore audit --actor command-line --json",
   ],
   async run({ values }, { clock, print, warn }) {
     const storage = storageOf(values);
-    const { action, actor, key, since, until, limit } = values;
-    const now = clock.now();
+    const { action, actor, since, until, limit } = values;
+    const target = targetOf(values);
+    if (target instanceof UsageError) return target;
+    const period = periodOf({ since, until }, clock.now());
+    if (period instanceof UsageError) return period;
     const query = {
       limit,
       ...(action !== undefined && { action }),
       ...(actor !== undefined && { actor }),
-      ...(key !== undefined && { target: { kind: "key", id: BigInt(key) } as const }),
-      ...(since !== undefined && { since: timeOf(since, now) }),
-      ...(until !== undefined && { until: timeOf(until, now) }),
+      ...(target && { target }),
+      ...period,
     };
     const { items, hasMore } = databaseExists(storage)
       ? await withKeyStore(storage, async (stores) => stores.audit.listAudit(query))
       : { items: [], hasMore: false };
-    if (values.json) await print(`${toJson(items.map(entryJson), 2)}\n`);
+    if (values.json) await print(`${toJson(items.map(auditView), 2)}\n`);
     else if (items.length > 0) await print(columns([HEADER, ...items.map(row)]));
     else {
       const { data } = describeStorage(storage);
       await print(`The audit trail of ${values.env} (data: ${data}) has no such entry.\n`);
     }
-    if (hasMore) warn(`there are more entries than ${limit}; raise --limit, or set --since and --until`);
+    if (hasMore) {
+      const remedy = limit < MAX_AUDIT_LIMIT ? "raise --limit, or set" : "set";
+      warn(`there are more entries than ${limit}; ${remedy} --since and --until`);
+    }
     return undefined;
   },
 });
 
-/** Null where there is no value. */
-function entryJson({ id, at, actor, action, target, before, after }: AuditEntry) {
-  return {
-    id,
-    at: formatTime(at),
-    actor: { kind: actor.kind, name: actor.name ?? null },
-    action,
-    target: target ?? null,
-    before: before ?? null,
-    after: after ?? null,
-  };
+function targetOf(
+  values: Pick<ValuesOf<typeof AUDIT_OPTIONS>, AuditTarget["kind"]>,
+): AuditTarget | UsageError | undefined {
+  const [target, second] = AUDIT_TARGET_KINDS.flatMap((kind) => {
+    const id = values[kind];
+    return id === undefined ? [] : [{ kind, id: BigInt(id) }];
+  });
+  if (target === undefined || second === undefined) return target;
+  return new UsageError(`--${target.kind} and --${second.kind} exclude each other; use one of them`);
 }
 
 function row({ at, action, target, actor, before, after }: AuditEntry): string[] {

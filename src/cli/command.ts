@@ -32,7 +32,7 @@ export interface Context {
   readonly isTerminal: boolean;
   /** A log on standard error. An error that nothing catches is logged in the same format. */
   openLog(options: LogOptions): Log;
-  /** The user of the operating system; undefined if it has no name. */
+  /** The user of the operating system; undefined on a system without users. */
   readonly user: string | undefined;
   /** Asks for a secret without showing it, or reads it from standard input if that is not a terminal. */
   readSecret(prompt: string): Promise<string>;

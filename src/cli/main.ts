@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
@@ -9,6 +8,7 @@ import { errorMessage, isBug, systemErrorField } from "./error-message.ts";
 import { runProgram } from "./program.ts";
 import { Interrupted, readSecret } from "./secret-prompt.ts";
 import { EXIT_CODE, hangupIsIgnored, stopOnSignals } from "./signals.ts";
+import { userName } from "./user-name.ts";
 
 /** Resolves when the text has left the process: an earlier exit would truncate a pipe at 64 KiB. */
 function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
@@ -30,15 +30,6 @@ function processStatus(): string {
 
 /** Of the log that the command has opened. */
 let logOptions: LogOptions = {};
-/** A container can run as a user that has no name. */
-function userName(): string | undefined {
-  try {
-    return userInfo().username;
-  } catch {
-    const uid = process.getuid?.();
-    return uid === undefined ? undefined : `user ${uid}`;
-  }
-}
 
 function createContext(): Context {
   return {

@@ -1,17 +1,33 @@
-import { grouped } from "../config/value-types.ts";
+import { printable } from "../config/usage-error.ts";
+import { grouped } from "../contract/formatting.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 
-/** Rows with aligned columns, by the width that a terminal shows. */
-export function columns(rows: readonly (readonly string[])[], gap = 2): string {
+const GAP = "  ";
+
+/** Rows with aligned columns, by the width that a terminal shows. Numbers are aligned at their last digit. */
+export function columns(
+  rows: readonly (readonly string[])[],
+  { numbers = [] }: { readonly numbers?: readonly number[] } = {},
+): string {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [column, cell] of row.entries()) {
       widths[column] = Math.max(widths[column] ?? 0, Bun.stringWidth(cell));
     }
   }
-  const padded = (cell: string, column: number) =>
-    cell + " ".repeat((widths[column] ?? 0) - Bun.stringWidth(cell) + gap);
-  return rows.map((row) => `${row.map(padded).join("").trimEnd()}\n`).join("");
+  const padded = (cell: string, column: number) => {
+    const space = " ".repeat((widths[column] ?? 0) - Bun.stringWidth(cell));
+    return numbers.includes(column) ? space + cell : cell + space;
+  };
+  return rows.map((row) => `${row.map(padded).join(GAP).trimEnd()}\n`).join("");
+}
+
+/** For a cell of a table: a name can be longer than a terminal is wide. */
+export function shortened(text: string, maxLength: number): string {
+  const characters = [...printable(text)];
+  return characters.length <= maxLength
+    ? characters.join("")
+    : `${characters.slice(0, maxLength - 1).join("")}…`;
 }
 
 export function json(value: unknown): string {

@@ -1,6 +1,4 @@
-import { printable } from "../config/usage-error.ts";
-import { grouped } from "../config/value-types.ts";
-import { formatTime } from "../contract/formatting.ts";
+import { formatTime, grouped } from "../contract/formatting.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
 import {
@@ -10,9 +8,10 @@ import {
   type RequestCounts,
   type UsageInterval,
   type UsagePeriod,
+  startOf,
   type UsageRow,
 } from "../domain/usage-history.ts";
-import { columns } from "./output.ts";
+import { columns, shortened } from "./output.ts";
 
 /** A key in `petstore usage --by key`. */
 export interface KeyTotalsView extends KeyTotals {
@@ -52,13 +51,14 @@ export function keyTotalsTable(views: readonly KeyTotalsView[], period: UsagePer
   if (views.length === 0) return noRequests(period);
   const rows = views.map((view) => [
     String(view.keyId),
-    printable(view.name),
+    shortened(view.name, 40),
     view.plan,
     ...countCells(view),
     view.lastUsedAt?.replace(/\.\d+/, "") ?? "-",
   ]);
   const total = ["Total", "", "", ...countCells(views.reduce<RequestCounts>(plus, NO_REQUESTS))];
-  return columns([["ID", "NAME", "PLAN", ...COUNT_HEADER, "LAST USED"], ...rows, total]);
+  const header = ["ID", "NAME", "PLAN", ...COUNT_HEADER, "LAST USED"];
+  return columns([header, ...rows, total], { numbers: [3, 4, 5, 6] });
 }
 
 /** The sums over all keys. */
@@ -83,11 +83,15 @@ export function intervalTables({ byStart, byOperation }: UsageSums, period: Usag
     const counts = byOperation.get(operation);
     return counts ? [[operation, ...countCells(counts)]] : [];
   });
-  return `${columns([
+  const byInterval = [
     [period.by.toUpperCase(), ...COUNT_HEADER],
     ...intervals.map(([start, counts]) => [formatStart(start, period.by)].concat(countCells(counts))),
     total,
-  ])}\n${columns([["OPERATION", ...COUNT_HEADER], ...operations])}`;
+  ];
+  const numbers = [1, 2, 3, 4];
+  return [byInterval, [["OPERATION", ...COUNT_HEADER], ...operations]]
+    .map((rows) => columns(rows, { numbers }))
+    .join("\n");
 }
 
 /** `2026-11-15` or `2026-11-15T09:00Z`. */
@@ -96,8 +100,10 @@ function formatStart(start: number, by: UsageInterval): string {
   return by === "day" ? time.slice(0, 10) : `${time.slice(0, 16)}Z`;
 }
 
-function noRequests({ since, until }: UsagePeriod): string {
-  return `There were no requests from ${formatTime(since)} to ${formatTime(until)}.\n`;
+/** The first and the last interval, which count in full. */
+function noRequests({ by, since, until }: UsagePeriod): string {
+  const [first, last] = [since, until].map((time) => formatStart(startOf(by, time), by));
+  return `There were no requests from ${first} to ${last}, both included.\n`;
 }
 
 /** One object per line. */

@@ -4,7 +4,7 @@ import { USAGE_OPTIONS } from "../config/history-options.ts";
 import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import type { ValuesOf } from "../config/parse-options.ts";
-import { timeOf } from "../config/time-types.ts";
+import { periodOf } from "../config/time-types.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { optional } from "../config/value-types.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
@@ -12,7 +12,7 @@ import type { UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { HOUR_MS, startOf, type UsagePeriod, type UsageRow } from "../domain/usage-history.ts";
 import { type Context, defineCommand, type Outcome } from "./command.ts";
-import { databaseExists, noSuchKey } from "./keys.ts";
+import { databaseExists, noSuchKey } from "./keys/key-store.ts";
 import { json } from "./output.ts";
 import {
   intervalTables,
@@ -43,7 +43,7 @@ export const usage = defineCommand({
       return new UsageError("--json and --csv exclude each other; use one of them");
     }
     const by = values.by ?? (id === undefined && !values.csv ? "key" : "day");
-    const period = periodOf(by, values, clock.now());
+    const period = usagePeriod(by, values, clock.now());
     if (period instanceof UsageError) return period;
     const show = by === "key" ? showTotals : showIntervals;
     const { json: isJson, csv: isCsv } = values;
@@ -56,15 +56,16 @@ export const usage = defineCommand({
 /** Up to this length, a sum over the whole period adds hours, which are exact to the hour, and otherwise days. */
 const SUM_OF_HOURS_MS = 2 * DAY_MS;
 
-function periodOf(
+function usagePeriod(
   by: "hour" | "day" | "key",
   values: Pick<ValuesOf<typeof USAGE_OPTIONS>, "since" | "until">,
   now: number,
 ): UsagePeriod | UsageError {
-  const until = values.until === undefined ? now : timeOf(values.until, now);
+  const given = periodOf(values, now);
+  if (given instanceof UsageError) return given;
+  const { until = now } = given;
   const start = by === "hour" ? startOf("hour", until) - 23 * HOUR_MS : startOf("day", until) - 29 * DAY_MS;
-  const since = values.since === undefined ? start : timeOf(values.since, now);
-  if (since > until) return new UsageError("--since is after --until; the period must have a length");
+  const { since = start } = given;
   if (by !== "key") return { by, since, until };
   return { by: until - since <= SUM_OF_HOURS_MS ? "hour" : "day", since, until };
 }

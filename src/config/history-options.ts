@@ -1,6 +1,7 @@
 import { type Actor, ACTOR_KINDS, AUDIT_ACTIONS } from "../domain/audit.ts";
 import { keyId } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
+import { orderId, petId } from "./pet-types.ts";
 import { pointInTime } from "./time-types.ts";
 import { boolean, choice, integer, type ValueType } from "./value-types.ts";
 
@@ -29,11 +30,15 @@ const actorKind: ValueType<Actor["kind"]> = {
   format: wordOf,
 };
 
+export const MAX_AUDIT_LIMIT = 10_000;
+
 /** Further options of `petstore audit`. */
 export const AUDIT_OPTIONS = {
   action: { type: choice("ACTION", AUDIT_ACTIONS), help: "Only this action" },
   actor: { type: actorKind, help: "Only what was done there" },
   key: { type: keyId, help: "Only what concerns this key" },
+  pet: { type: petId, help: "Only what concerns this pet" },
+  order: { type: orderId, help: "Only what concerns this order" },
   ...PERIOD_OPTIONS,
-  limit: { type: integer({ min: 1, max: 10_000 }), default: 50, help: "Maximum number of entries" },
+  limit: { type: integer({ min: 1, max: MAX_AUDIT_LIMIT }), default: 50, help: "Maximum number of entries" },
 } as const satisfies Options;

@@ -1,18 +1,19 @@
-import { KEY_OPTIONS, keyId } from "./key-options.ts";
-import type { Options } from "./parse-options.ts";
+import { keyId } from "./key-options.ts";
+import type { Option, Options } from "./parse-options.ts";
 import { categoryId, newPetStatus, orderId, orderStatus, petId, petName, petStatus } from "./pet-types.ts";
 import { integer } from "./value-types.ts";
 
-const PAGE_OPTIONS = {
-  limit: { type: integer({ min: 1, max: 1_000 }), default: 50, help: "Maximum number of rows" },
-  json: KEY_OPTIONS.json,
-} as const satisfies Options;
+const limit = {
+  type: integer({ min: 1, max: 1_000 }),
+  default: 50,
+  help: "Maximum number of rows",
+} as const satisfies Option;
 
 /** Options of `petstore pets list`. */
 export const PET_LIST_OPTIONS = {
   status: { type: petStatus, help: "Only pets with this status" },
   after: { type: petId, help: "Only pets with a greater ID" },
-  ...PAGE_OPTIONS,
+  limit,
 } as const satisfies Options;
 
 /** Options of `petstore pets update`. */
@@ -20,7 +21,6 @@ export const PET_UPDATE_OPTIONS = {
   name: { type: petName, help: "New name" },
   category: { type: categoryId, help: "New category" },
   status: { type: newPetStatus, help: "New status; none removes it" },
-  json: KEY_OPTIONS.json,
 } as const satisfies Options;
 
 /** Options of `petstore orders list`. */
@@ -29,5 +29,5 @@ export const ORDER_LIST_OPTIONS = {
   key: { type: keyId, help: "Only orders of this key" },
   pet: { type: petId, help: "Only orders for this pet" },
   before: { type: orderId, help: "Only orders with a smaller ID" },
-  ...PAGE_OPTIONS,
+  limit,
 } as const satisfies Options;

@@ -1,8 +1,9 @@
 import { NAME_MAX_LENGTH } from "../contract/constants.ts";
+import { grouped } from "../contract/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../contract/json.ts";
 import { FINAL_ORDER_STATUSES, ORDER_STATUSES, PET_STATUSES } from "../contract/resources.ts";
 import { Invalid, text } from "../contract/schema.ts";
-import { choice, grouped, type ValueType } from "./value-types.ts";
+import { choice, type ValueType } from "./value-types.ts";
 
 /** An int64 in plain decimal, as in the paths of the API. */
 function int64(placeholder: string, expected: string): ValueType<bigint> {

@@ -1,3 +1,4 @@
+import { UsageError } from "./usage-error.ts";
 import { duration, formatDuration, type ValueType } from "./value-types.ts";
 
 /** An instant, or how long before now. In milliseconds. */
@@ -12,6 +13,7 @@ export const pointInTime: ValueType<PointInTime> = {
   placeholder: "WHEN",
   expected:
     "a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d",
+  range: "2026-11-01, 2026-11-01T12:00:00Z, or 30d for 30 days ago",
   parse(text) {
     const agoMs = ago.parse(text);
     if (agoMs !== undefined) return { agoMs };
@@ -32,6 +34,24 @@ function isOnCalendar(text: string): boolean {
 
 export function timeOf(value: PointInTime, now: number): number {
   return "at" in value ? value.at : now - value.agoMs;
+}
+
+interface Period<T> {
+  readonly since: T;
+  readonly until: T;
+}
+
+/** The ends that are given, in milliseconds. */
+export function periodOf(
+  { since, until }: Period<PointInTime | undefined>,
+  now: number,
+): Partial<Period<number>> | UsageError {
+  const start = since && timeOf(since, now);
+  const end = until && timeOf(until, now);
+  if (start !== undefined && start > (end ?? now)) {
+    return new UsageError("--since is after --until; the period must have a length");
+  }
+  return { ...(start !== undefined && { since: start }), ...(end !== undefined && { until: end }) };
 }
 
 /** From now on, or null for no end. */

@@ -1,3 +1,4 @@
+import { grouped } from "../contract/formatting.ts";
 import type { TextRule } from "../domain/key-fields.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { joined } from "./usage-error.ts";
@@ -55,11 +56,6 @@ export function integer({ min, max }: Bounds): ValueType<number> {
     parse: (text) => within(DIGITS.test(text) ? Number(text) : undefined, { min, max }),
     format: String,
   };
-}
-
-/** 1234567 → 1,234,567. */
-export function grouped(value: number): string {
-  return value.toLocaleString("en-US");
 }
 
 function within(value: number | undefined, { min, max }: Bounds): number | undefined {
@@ -170,6 +166,7 @@ export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
     placeholder: `${type.placeholder}…`,
     ...(type.secret && { secret: type.secret }),
     expected: `${type.expected}, or several separated by commas`,
+    ...(type.range !== undefined && { range: type.range }),
     parse: (text) => {
       const values = splitList(text).flatMap((item) => type.parse(item) ?? []);
       return values.length === splitList(text).length ? values : undefined;

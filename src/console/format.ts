@@ -49,13 +49,10 @@ export function relative(at: number, now: number): string {
 }
 
 const LOCAL = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-const LOCAL_DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 const UTC_DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
 
 /** `15 Nov 2026, 16:41:52`, in the time zone of the browser. */
 export const localTime = (at: number): string => LOCAL.format(at);
-
-export const localDay = (at: number): string => LOCAL_DAY.format(at);
 
 /** Days of the usage history are days in UTC. */
 export const utcDay = (at: number): string => UTC_DAY.format(at);

@@ -1,3 +1,5 @@
+import { formatTime } from "../contract/formatting.ts";
+
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
 
 /** Who made a change. `name` tells more: the user of the machine, the address of the client, the host of the server. */
@@ -48,6 +50,19 @@ export interface NewAuditEntry {
 
 export interface AuditEntry extends NewAuditEntry {
   readonly id: bigint;
+}
+
+/** An entry as operators see it: null where there is no value. */
+export function auditView({ id, at, actor, action, target, before, after }: AuditEntry) {
+  return {
+    id,
+    at: formatTime(at),
+    actor: { kind: actor.kind, name: actor.name ?? null },
+    action,
+    target: target ?? null,
+    before: before ?? null,
+    after: after ?? null,
+  };
 }
 
 /** Every condition that is given has to hold. */

@@ -25,38 +25,40 @@ export interface FilteredKey extends Pick<
   KeyView,
   "id" | "name" | "owner" | "labels" | "plan" | "access" | "state"
 > {
-  /** Of its secrets. */
-  readonly hints: readonly string[];
+  /** Of its secrets. Only some searches need them. */
+  readonly hints: () => readonly string[];
   /** When it was last used or, without any use, created; in milliseconds since the epoch. */
   readonly usedAt: number;
 }
 
 export function matchesFilter(view: KeyView, filter: KeyFilter): boolean {
-  const hints = view.secrets.flatMap(({ hint }) => hint ?? []);
-  return isMatch({ ...view, hints, usedAt: Date.parse(view.lastUsedAt ?? view.createdAt) }, filter);
+  const hints = () => view.secrets.flatMap(({ hint }) => hint ?? []);
+  return keyMatcher(filter)({ ...view, hints, usedAt: Date.parse(view.lastUsedAt ?? view.createdAt) });
 }
 
-export function isMatch(key: FilteredKey, filter: KeyFilter): boolean {
-  const { plan, state, access, owner, labels = [], unusedSince, search } = filter;
-  return (
+/** For many keys: what depends on the filter alone is computed once. */
+export function keyMatcher(filter: KeyFilter): (key: FilteredKey) => boolean {
+  const { plan, state, access, unusedSince } = filter;
+  const owner = filter.owner?.toLowerCase();
+  const labels = (filter.labels ?? []).map((label) => label.toLowerCase());
+  const search = filter.search === undefined ? undefined : searchFor(filter.search.trim());
+  return (key) =>
     (plan === undefined || key.plan === plan) &&
     (state === undefined || key.state === state) &&
     (access === undefined || key.access === access) &&
-    (owner === undefined || (key.owner !== null && isSame(key.owner, owner))) &&
-    labels.every((label) => key.labels.some((other) => isSame(other, label))) &&
+    (owner === undefined || key.owner?.toLowerCase() === owner) &&
+    labels.every((label) => key.labels.some((other) => other.toLowerCase() === label)) &&
     (unusedSince === undefined || key.usedAt < unusedSince) &&
-    (search === undefined || isFound(key, search.trim()))
-  );
+    (search === undefined || search(key));
 }
 
-function isSame(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
-}
-
-function isFound({ id, name, owner, labels, hints }: FilteredKey, text: string): boolean {
-  if (String(id) === text) return true;
+function searchFor(text: string): (key: FilteredKey) => boolean {
   const part = text.toLowerCase();
-  const fields = [name, owner ?? "", ...labels, ...(part.length < MIN_HINT_PART ? [] : hints)];
-  // No field has a line feed, and no part of a search.
-  return fields.join("\n").toLowerCase().includes(part);
+  const hasPart = (field: string) => field.toLowerCase().includes(part);
+  return ({ id, name, owner, labels, hints }) =>
+    hasPart(name) ||
+    (owner !== null && hasPart(owner)) ||
+    labels.some(hasPart) ||
+    String(id) === text ||
+    (part.length >= MIN_HINT_PART && hints().some(hasPart));
 }

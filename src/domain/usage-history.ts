@@ -2,8 +2,8 @@ import { type OperationId, OPERATIONS } from "../contract/operations.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
 export const HOUR_MS = 3_600_000;
-export const HOURLY_USAGE_DAYS = 35;
-export const DAILY_USAGE_DAYS = 400;
+const HOURLY_USAGE_DAYS = 35;
+const DAILY_USAGE_DAYS = 400;
 
 /** Requests of one API key. */
 export interface RequestCounts {

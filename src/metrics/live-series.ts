@@ -31,7 +31,7 @@ export interface LiveView {
   };
 }
 
-export const LIVE_RANGES = {
+const LIVE_RANGES = {
   "15m": 15 * 60_000,
   "1h": 60 * 60_000,
   "6h": 6 * 60 * 60_000,

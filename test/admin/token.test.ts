@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Sessions } from "../../src/admin/sessions.ts";
 import { AdminToken, generateToken } from "../../src/admin/token.ts";
+import { saveAdminUrl } from "../../src/admin/token-source.ts";
 import { TokenAttempts } from "../../src/admin/token-attempts.ts";
+import { temporaryFolder } from "../../harness/cleanup.ts";
 import { TestClock } from "../test-clock.ts";
 
 const HOUR = 3_600_000;
@@ -132,4 +136,16 @@ describe("wrong tokens", () => {
     clock.step(HOUR);
     expect(attempts.check("right")).toEqual({ outcome: "blocked", retryAfterSeconds: 60 });
   });
+});
+
+test("a server that stops removes its URL, and not the one of a server that started after it", () => {
+  const dataDir = temporaryFolder("admin-url");
+  const storage = { environment: "production", dataDir } as const;
+  const file = join(dataDir, "production-admin-url");
+  const removeFirst = saveAdminUrl(storage, "http://127.0.0.1:8090");
+  const removeSecond = saveAdminUrl(storage, "http://127.0.0.1:8091");
+  removeFirst();
+  expect(readFileSync(file, "utf8")).toBe("http://127.0.0.1:8091\n");
+  removeSecond();
+  expect(existsSync(file)).toBeFalse();
 });

@@ -58,6 +58,8 @@ test.each([
   ["--since 30m", [5, 4]],
   ["--until 1h", [1]],
   ["--limit 5", [5, 4, 3, 2, 1]],
+  ["--pet 1", []],
+  ["--order 1", []],
 ] as const)("audit %s", async (flags, expected) => {
   const entries = await (await changedKeys()).json<{ id: number }[]>("audit", ...flags.split(" "));
   expect(entries.map(({ id }) => id)).toEqual([...expected]);
@@ -86,6 +88,8 @@ test.each([
     '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',
   ],
   ["--limit 0", '--limit is "0"; it must be an integer from 1 to 10000'],
+  ["--since 1h --until 2h", "--since is after --until; the period must have a length"],
+  ["--pet 1 --order 2", "--pet and --order exclude each other; use one of them"],
   ["--key x", '--key is "x"; it must be the ID of a key, as petstore keys list shows it'],
 ])("audit %s is wrong usage", async (flags, err) => {
   expect(await new InProcessCli().run(["audit", ...flags.split(" ")])).toEqual({ code: 2, out: "", err });

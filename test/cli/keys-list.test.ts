@@ -33,6 +33,18 @@ describe("keys list and keys show", () => {
     );
   });
 
+  test("long names and owners are shortened in lists, and whole in JSON and in keys show", async () => {
+    const cli = new InProcessCli();
+    const [name, owner] = ["n".repeat(41), "🦊".repeat(41)];
+    await createKey(cli, "--name", name, "--plan", "free", "--owner", owner);
+    const { out } = await cli.run(["keys", "list"]);
+    expect(out).toContain(` ${"n".repeat(39)}…  ${"🦊".repeat(39)}…  free `);
+    expect(await cli.json<unknown[]>("keys", "list")).toMatchObject([{ name, owner }]);
+    expect((await cli.run(["keys", "show", "1"])).out).toContain(
+      `Name         ${name}\nOwner        ${owner}\n`,
+    );
+  });
+
   test("keys show prints one key", async () => {
     const cli = new InProcessCli();
     const { key } = await createKey(cli);

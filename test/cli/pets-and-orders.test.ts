@@ -199,6 +199,16 @@ describe("pets update, pets delete and orders update", () => {
     );
   });
 
+  test("petstore audit --pet and --order show what was done to one of them", async () => {
+    const cli = await cliWithPets();
+    await run(cli, "pets update 1 --category 5");
+    await run(cli, "orders update 1 completed");
+    const actions = async (flags: string) =>
+      (await cli.json<{ action: string }[]>("audit", ...flags.split(" "))).map(({ action }) => action);
+    expect(await actions("--pet 1")).toEqual(["pet.updated"]);
+    expect(await actions("--order 1")).toEqual(["order.updated"]);
+  });
+
   test("the audit trail names the user", async () => {
     const cli = await cliWithPets();
     await run(cli, "pets update 1 --category 5");

@@ -49,7 +49,7 @@ describe("petstore usage", () => {
     expect(await cli.run(["usage"])).toEqual({
       code: 0,
       err: "",
-      out: "There were no requests from 2026-10-17T00:00:00.000Z to 2026-11-15T12:00:00.000Z.\n",
+      out: "There were no requests from 2026-10-17 to 2026-11-15, both included.\n",
     });
     expect(await cli.json<unknown>("usage")).toEqual([]);
     expect(await cli.json<unknown>("usage", "--by", "day")).toEqual([]);
@@ -60,9 +60,9 @@ describe("petstore usage", () => {
     const cli = await withTwoKeys();
     expect((await cli.run(["usage"])).out).toBe(
       `ID     NAME            PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
-2      the "big", one  pro   1,202     30       4       7       2026-11-15T12:00:00Z
-1      app             free  2         0        0       2       2026-11-15T12:00:00Z
-Total                        1,204     30       4       9
+2      the "big", one  pro      1,202       30       4       7  2026-11-15T12:00:00Z
+1      app             free         2        0       0       2  2026-11-15T12:00:00Z
+Total                           1,204       30       4       9
 `,
     );
     expect(await cli.json<unknown>("usage", "--since", "24h")).toEqual([
@@ -99,22 +99,22 @@ Total                        1,204     30       4       9
     const cli = await withTwoKeys();
     expect((await cli.run(["usage", "2"])).out).toBe(
       `DAY         ADMITTED  LIMITED  BANNED  ERRORS
-2026-11-14  2         0        0       2
-2026-11-15  1,200     30       4       5
-Total       1,202     30       4       7
+2026-11-14         2        0       0       2
+2026-11-15     1,200       30       4       5
+Total          1,202       30       4       7
 
 OPERATION  ADMITTED  LIMITED  BANNED  ERRORS
-listPets   1,195     0        0       0
-none       7         30       4       7
+listPets      1,195        0       0       0
+none              7       30       4       7
 `,
     );
     expect((await cli.run(["usage", "2", "--by", "hour"])).out).toStartWith(
       `HOUR               ADMITTED  LIMITED  BANNED  ERRORS
-2026-11-15T12:00Z  1,200     30       4       5
+2026-11-15T12:00Z     1,200       30       4       5
 Total `,
     );
     expect((await cli.run(["usage", "1", "--by", "key", "--since", "60d"])).out).toContain(
-      "\n1      app   free  1,202 ",
+      "\n1      app   free     1,202 ",
     );
   });
 
@@ -122,7 +122,7 @@ Total `,
     const cli = await withTwoKeys();
     expect((await cli.run(["usage", "--by", "day", "--since", "2026-11-15"])).out).toStartWith(
       `DAY         ADMITTED  LIMITED  BANNED  ERRORS
-2026-11-15  1,202     30       4       7
+2026-11-15     1,202       30       4       7
 `,
     );
   });

@@ -30,7 +30,7 @@ const KEY_ID = {
   description: "Identifier of the API key",
 } as const;
 
-export const KEY_SORTS = ["id", "name", "plan", "createdAt", "lastUsedAt", "usedToday"] as const;
+const KEY_SORTS = ["id", "name", "plan", "createdAt", "lastUsedAt", "usedToday"] as const;
 
 /** API keys, their usage and the audit trail. */
 export const KEY_OPERATIONS = {

@@ -62,7 +62,7 @@ export const Server = object({
 });
 export type Server = Infer<typeof Server>;
 
-export const SETTING_SOURCES = ["default", "flag", "variable", "env file", "saved"] as const;
+const SETTING_SOURCES = ["default", "flag", "variable", "env file", "saved"] as const;
 
 const Setting = object({
   required: {

@@ -1,6 +1,6 @@
 import { encodeCursor } from "../../contract/cursor.ts";
 import { formatOptionalTime, formatTime } from "../../contract/formatting.ts";
-import type { AuditEntry } from "../../domain/audit.ts";
+import { auditView } from "../../domain/audit.ts";
 import type { AuditStore, Clock, KeyStore, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { HOUR_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
@@ -101,16 +101,4 @@ function periodOf(query: PeriodQuery, now: number): UsagePeriod | AdminRejection
 
 function formatPeriod({ by, since, until }: UsagePeriod): { since: string; until: string } {
   return { since: formatTime(startOf(by, since)), until: formatTime(startOf(by, until) + LENGTH_MS[by]) };
-}
-
-function auditView({ id, at, actor, action, target, before, after }: AuditEntry) {
-  return {
-    id,
-    at: formatTime(at),
-    actor: { kind: actor.kind, name: actor.name ?? null },
-    action,
-    target: target ?? null,
-    before: before ?? null,
-    after: after ?? null,
-  };
 }

@@ -1,5 +1,5 @@
 import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
-import { isMatch, type KeyFilter } from "../../domain/key-filter.ts";
+import { type KeyFilter, keyMatcher } from "../../domain/key-filter.ts";
 import {
   type KeyUsage,
   type KeyView,
@@ -124,21 +124,19 @@ export class KeyDirectory {
     ]);
     const now = clock.now();
     const isBanned = (id: number) => !("reason" in usage) && now < (usage.get(id)?.bannedUntil ?? NEVER);
+    const isMatch = keyMatcher(filter);
     return keys.filter((key) =>
-      isMatch(
-        {
-          id: key.id,
-          name: key.name,
-          owner: key.owner ?? null,
-          labels: key.labels,
-          plan: key.plan,
-          access: key.access,
-          state: stateOf(key, isBanned(key.id), now),
-          hints: liveSecrets(secrets.get(key.id) ?? [], now).flatMap(({ hint }) => hint ?? []),
-          usedAt: lastUsed.get(key.id) ?? key.createdAt,
-        },
-        filter,
-      ),
+      isMatch({
+        id: key.id,
+        name: key.name,
+        owner: key.owner ?? null,
+        labels: key.labels,
+        plan: key.plan,
+        access: key.access,
+        state: stateOf(key, isBanned(key.id), now),
+        hints: () => liveSecrets(secrets.get(key.id) ?? [], now).flatMap(({ hint }) => hint ?? []),
+        usedAt: lastUsed.get(key.id) ?? key.createdAt,
+      }),
     );
   }
 

@@ -1,4 +1,5 @@
 import { describeStorage, storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { ORDER_LIST_OPTIONS } from "../../config/pet-options.ts";
 import { defineCommand } from "../command.ts";
@@ -10,7 +11,7 @@ export const ordersList = defineCommand({
   summary: "List the orders of all API keys",
   description:
     "Lists the orders of all keys, newest first. KEY is the key that placed the order; orders of earlier releases may have none. When more follow, the last line says how to continue.",
-  options: { ...ORDER_LIST_OPTIONS, ...STORAGE_OPTIONS },
+  options: { ...ORDER_LIST_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: [
     "petstore orders list",
     "petstore orders list --status placed --key 3",

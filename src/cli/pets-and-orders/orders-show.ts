@@ -13,7 +13,7 @@ export const ordersShow = defineCommand({
   summary: "Show one order of any API key",
   description: "Shows one order with the key that placed it. Orders of earlier releases may have no key.",
   positionals: { ID: orderId },
-  options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
+  options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore orders show 12", "petstore orders show 12 --json"],
   async run({ positionals: { ID: id }, values }, { print }) {
     return withTarget<OrderWithKey>(

@@ -14,7 +14,7 @@ export const ordersUpdate = defineCommand({
   description:
     "Completes or cancels a placed order, whichever key it belongs to. Its pet becomes sold or available. Running servers show the change within a second. The change is in the audit trail.",
   positionals: { ID: orderId, STATUS: finalOrderStatus },
-  options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
+  options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled"],
   async run({ positionals: { ID: id, STATUS: status }, values }, { clock, user, print }) {
     return withTarget<OrderWithKey>(

@@ -14,7 +14,7 @@ export const petsDelete = defineCommand({
   description:
     "Deletes a pet. It cannot be undone, and the ID is not used again. Running servers respond 404 within a second. A pet that has ever been ordered is kept, because its orders name it. The deletion is in the audit trail, with the pet as it was.",
   positionals: { ID: petId },
-  options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
+  options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore pets delete 7"],
   async run({ positionals: { ID: id }, values }, { clock, user, print }) {
     return withTarget<Pet>(

@@ -1,4 +1,5 @@
 import { describeStorage, storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { PET_LIST_OPTIONS } from "../../config/pet-options.ts";
 import { defineCommand } from "../command.ts";
@@ -10,7 +11,7 @@ export const petsList = defineCommand({
   summary: "List the pets",
   description:
     "Lists the pets of an environment in ascending order of their IDs. When more follow, the last line says how to continue.",
-  options: { ...PET_LIST_OPTIONS, ...STORAGE_OPTIONS },
+  options: { ...PET_LIST_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore pets list", "petstore pets list --status sold --after 50 --json"],
   async run({ values }, { print }) {
     const storage = storageOf(values);

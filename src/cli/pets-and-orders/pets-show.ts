@@ -22,7 +22,7 @@ export const petsShow = defineCommand({
   summary: "Show one pet with its latest orders",
   description: `Shows one pet with its latest orders, newest first, at most ${LATEST_ORDERS}. All of them: petstore orders list --pet ID.`,
   positionals: { ID: petId },
-  options: { json: KEY_OPTIONS.json, ...STORAGE_OPTIONS },
+  options: { ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: ["petstore pets show 7", "petstore pets show 7 --json"],
   async run({ positionals: { ID: id }, values }, { print }) {
     return withTarget<PetWithOrders>(

@@ -1,4 +1,5 @@
 import { storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { PET_UPDATE_OPTIONS } from "../../config/pet-options.ts";
 import { petId } from "../../config/pet-types.ts";
@@ -15,7 +16,7 @@ export const petsUpdate = defineCommand({
   description:
     "Changes the given fields of a pet. Running servers show the change within a second. A pet with a placed order keeps its status: complete or cancel the order first. The change is in the audit trail.",
   positionals: { ID: petId },
-  options: { ...PET_UPDATE_OPTIONS, ...STORAGE_OPTIONS },
+  options: { ...PET_UPDATE_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: [
     "petstore pets update 7 --name Rex",
     "petstore pets update 7 --category 12 --status available",

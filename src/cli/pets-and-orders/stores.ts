@@ -4,7 +4,7 @@ import { describeStorage, type StorageConfig } from "../../config/config.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import type { OperatorStore, Store } from "../../domain/ports.ts";
 import { type Context, Failure, type Outcome } from "../command.ts";
-import { databaseExists } from "../keys.ts";
+import { databaseExists } from "../keys/key-store.ts";
 
 /** The user who runs the command, and the time. */
 export function by({ clock, user }: Pick<Context, "clock" | "user">): Attribution {

@@ -1,8 +1,7 @@
-import { printable } from "../../config/usage-error.ts";
 import { toJson } from "../../contract/json.ts";
 import type { Pet, PetStatus } from "../../contract/resources.ts";
 import type { OrderWithKey } from "../../domain/corrections.ts";
-import { columns } from "../output.ts";
+import { columns, shortened } from "../output.ts";
 
 /** A pet as `pets list` and `pets show` print it. */
 export interface PetView {
@@ -21,25 +20,17 @@ export function exactJson(value: unknown): string {
   return `${toJson(value, 2)}\n`;
 }
 
-/** A name of a pet can be longer than a terminal is wide. */
-const MAX_NAME_WIDTH = 60;
-
 export function petTable(pets: readonly Pet[]): string {
   const header = ["ID", "NAME", "CATEGORY", "STATUS"];
   return columns([
     header,
     ...pets.map(({ id, name, categoryId, status = "-" }) => [
       String(id),
-      shortened(printable(name)),
+      shortened(name, 60),
       String(categoryId),
       status,
     ]),
   ]);
-}
-
-function shortened(text: string): string {
-  const characters = [...text];
-  return characters.length <= MAX_NAME_WIDTH ? text : `${characters.slice(0, MAX_NAME_WIDTH - 1).join("")}…`;
 }
 
 export function orderTable(orders: readonly OrderWithKey[]): string {

@@ -1,14 +1,14 @@
-import { banRulesOf, plansOf, storageOf } from "../config/config.ts";
-import { KEY_OPTIONS } from "../config/key-options.ts";
-import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { formatOptionalTime } from "../contract/formatting.ts";
-import { isKeyFailure } from "../domain/key-management.ts";
-import { keyView } from "../domain/key-view.ts";
-import { defineCommand, Failure } from "./command.ts";
+import { banRulesOf, plansOf, storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
+import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { formatOptionalTime } from "../../contract/formatting.ts";
+import { isKeyFailure } from "../../domain/key-management.ts";
+import { keyView } from "../../domain/key-view.ts";
+import { defineCommand, Failure } from "../command.ts";
 import { keyTable } from "./key-output.ts";
 import { readUsage, usageWarning } from "./key-usage.ts";
-import { databaseExists, failureOf, keyDetails, keyManagement, withKeyStore } from "./keys.ts";
-import { json } from "./output.ts";
+import { databaseExists, failureOf, keyDetails, keyManagement, withKeyStore } from "./key-store.ts";
+import { json } from "../output.ts";
 
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;
 

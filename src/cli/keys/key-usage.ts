@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { openValkey } from "../adapters.ts";
-import { describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
-import { SETTINGS } from "../config/options.ts";
-import { Unavailable } from "../contract/errors.ts";
-import type { ApiKey } from "../domain/api-keys.ts";
-import type { KeyUsage, UsageUnavailable } from "../domain/key-view.ts";
-import type { Clock, RateLimiter, UsageStore } from "../domain/ports.ts";
-import { DEFAULT_BAN, LONGEST_BAN_MS, unban, type Usage } from "../domain/rate-limit.ts";
-import { errorMessage } from "./error-message.ts";
+import { openValkey } from "../../adapters.ts";
+import { describeStorage, pathsOf, type StorageConfig } from "../../config/config.ts";
+import { SETTINGS } from "../../config/options.ts";
+import { Unavailable } from "../../contract/errors.ts";
+import type { ApiKey } from "../../domain/api-keys.ts";
+import type { KeyUsage, UsageUnavailable } from "../../domain/key-view.ts";
+import type { Clock, RateLimiter, UsageStore } from "../../domain/ports.ts";
+import { DEFAULT_BAN, LONGEST_BAN_MS, unban, type Usage } from "../../domain/rate-limit.ts";
+import { errorMessage } from "../error-message.ts";
 
 export function usageWarning({ reason }: UsageUnavailable): string {
   return `${reason} (usage, strikes and bans are unknown)`;
@@ -88,7 +88,7 @@ export async function unbanKey(
 async function withUsageStore(storage: StorageConfig, work: (usageStore: UsageStore) => void): Promise<void> {
   const { usageStore: path } = pathsOf(storage);
   if (!existsSync(path)) return;
-  const { openUsageStore } = await import("../store/sqlite/usage-store.ts");
+  const { openUsageStore } = await import("../../store/sqlite/usage-store.ts");
   const usageStore = openUsageStore(path);
   try {
     work(usageStore);

@@ -1,12 +1,12 @@
-import { storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../config/options.ts";
-import { formatOptionalTime } from "../contract/formatting.ts";
-import { isKeyFailure } from "../domain/key-management.ts";
-import { defineCommand, Failure } from "./command.ts";
+import { storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS, keyId } from "../../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { formatOptionalTime } from "../../contract/formatting.ts";
+import { isKeyFailure } from "../../domain/key-management.ts";
+import { defineCommand, Failure } from "../command.ts";
 import { unbanKey } from "./key-usage.ts";
-import { failureOf, keyManagement, withKey } from "./keys.ts";
-import { json } from "./output.ts";
+import { failureOf, keyManagement, withKey } from "./key-store.ts";
+import { json } from "../output.ts";
 
 const WITHOUT_VALKEY =
   "running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then";

@@ -1,15 +1,24 @@
-import { storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../config/options.ts";
-import { quoted, UsageError } from "../config/usage-error.ts";
-import { formatOptionalTime } from "../contract/formatting.ts";
-import { isKeyFailure, type KeyEdit } from "../domain/key-management.ts";
-import { defineCommand } from "./command.ts";
-import { failureOf, keyManagement, withKey } from "./keys.ts";
-import { json } from "./output.ts";
+import { storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS, keyId } from "../../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { quoted, UsageError } from "../../config/usage-error.ts";
+import { formatOptionalTime } from "../../contract/formatting.ts";
+import { isKeyFailure, type KeyEdit } from "../../domain/key-management.ts";
+import { defineCommand } from "../command.ts";
+import { failureOf, keyManagement, withKey } from "./key-store.ts";
+import { json } from "../output.ts";
 
 const { name, owner, notes, label, access, expires, clear, json: jsonOption } = KEY_OPTIONS;
-const EDITS = { name, owner, notes, label, access, expires, clear };
+/** What is not given stays as it is, so these have no default here. */
+const EDITS = {
+  name,
+  owner,
+  notes,
+  label,
+  access: { type: access.type, help: access.help },
+  expires: { type: expires.type, help: expires.help },
+  clear,
+};
 const EDIT_FLAGS = Object.keys(EDITS).map((flag) => `--${flag}`);
 
 export const keysUpdate = defineCommand({

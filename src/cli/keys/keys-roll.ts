@@ -1,12 +1,12 @@
-import { storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
-import { ADDRESS_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { quoted } from "../config/usage-error.ts";
-import { formatTime } from "../contract/formatting.ts";
-import { isKeyFailure } from "../domain/key-management.ts";
-import { defineCommand } from "./command.ts";
-import { failureOf, keyManagement, urlOf, withKey } from "./keys.ts";
-import { formatSecret, json } from "./output.ts";
+import { storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS, keyId } from "../../config/key-options.ts";
+import { ADDRESS_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { quoted } from "../../config/usage-error.ts";
+import { formatTime } from "../../contract/formatting.ts";
+import { isKeyFailure } from "../../domain/key-management.ts";
+import { defineCommand } from "../command.ts";
+import { failureOf, keyManagement, urlOf, withKey } from "./key-store.ts";
+import { formatSecret, json } from "../output.ts";
 
 export const keysRoll = defineCommand({
   name: "keys roll",

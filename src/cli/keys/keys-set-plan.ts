@@ -1,12 +1,12 @@
-import { plansOf, storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
-import { PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { UsageError } from "../config/usage-error.ts";
-import { isKeyFailure } from "../domain/key-management.ts";
-import { limitsOf } from "../domain/plans.ts";
-import { defineCommand } from "./command.ts";
-import { enterpriseLimits, failureOf, keyManagement, withKey } from "./keys.ts";
-import { formatLimits, json } from "./output.ts";
+import { plansOf, storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS, keyId } from "../../config/key-options.ts";
+import { PLAN_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { isKeyFailure } from "../../domain/key-management.ts";
+import { limitsOf } from "../../domain/plans.ts";
+import { defineCommand } from "../command.ts";
+import { enterpriseLimits, failureOf, keyManagement, withKey } from "./key-store.ts";
+import { formatLimits, json } from "../output.ts";
 
 export const keysSetPlan = defineCommand({
   name: "keys set-plan",

@@ -1,17 +1,17 @@
 /** What the `keys` commands share. */
 import { existsSync } from "node:fs";
-import { openStores } from "../adapters.ts";
-import { describeStorage, expectedUrl, pathsOf, type StorageConfig } from "../config/config.ts";
-import type { ADDRESS_OPTIONS } from "../config/options.ts";
-import type { Source, ValuesOf } from "../config/parse-options.ts";
-import { UsageError } from "../config/usage-error.ts";
-import type { ApiKey, Environment } from "../domain/api-keys.ts";
-import { type KeyFailure, KeyManagement } from "../domain/key-management.ts";
-import type { ViewOptions } from "../domain/key-view.ts";
-import type { PlanName } from "../domain/plans.ts";
-import type { AuditStore, KeyStore, SettingsStore, UsageHistoryStore } from "../domain/ports.ts";
-import type { Limits } from "../domain/rate-limit.ts";
-import { type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
+import { openStores } from "../../adapters.ts";
+import { describeStorage, expectedUrl, pathsOf, type StorageConfig } from "../../config/config.ts";
+import type { ADDRESS_OPTIONS } from "../../config/options.ts";
+import type { Source, ValuesOf } from "../../config/parse-options.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import type { ApiKey, Environment } from "../../domain/api-keys.ts";
+import { type KeyFailure, KeyManagement } from "../../domain/key-management.ts";
+import type { ViewOptions } from "../../domain/key-view.ts";
+import type { PlanName } from "../../domain/plans.ts";
+import type { AuditStore, KeyStore, SettingsStore, UsageHistoryStore } from "../../domain/ports.ts";
+import type { Limits } from "../../domain/rate-limit.ts";
+import { type Context, Failure, type Outcome, type SavedSettings } from "../command.ts";
 
 interface KeyStores {
   readonly keys: KeyStore;

@@ -1,13 +1,13 @@
-import { plansOf, storageOf } from "../config/config.ts";
-import { KEY_OPTIONS } from "../config/key-options.ts";
-import { ADDRESS_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { quoted, UsageError } from "../config/usage-error.ts";
-import { formatOptionalTime, formatTime } from "../contract/formatting.ts";
-import { isKeyFailure } from "../domain/key-management.ts";
-import { limitsOf } from "../domain/plans.ts";
-import { defineCommand } from "./command.ts";
-import { enterpriseLimits, failureOf, keyManagement, urlOf, withKeyStore } from "./keys.ts";
-import { formatLimits, formatSecret, json } from "./output.ts";
+import { plansOf, storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
+import { ADDRESS_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { quoted, UsageError } from "../../config/usage-error.ts";
+import { formatOptionalTime, formatTime } from "../../contract/formatting.ts";
+import { isKeyFailure } from "../../domain/key-management.ts";
+import { limitsOf } from "../../domain/plans.ts";
+import { defineCommand } from "../command.ts";
+import { enterpriseLimits, failureOf, keyManagement, urlOf, withKeyStore } from "./key-store.ts";
+import { formatLimits, formatSecret, json } from "../output.ts";
 
 const { overlap: _overlap, clear: _clear, json: jsonOption, ...NEW_KEY_OPTIONS } = KEY_OPTIONS;
 

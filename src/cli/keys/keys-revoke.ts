@@ -1,11 +1,11 @@
-import { storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../config/options.ts";
-import { formatOptionalTime } from "../contract/formatting.ts";
-import { isKeyFailure } from "../domain/key-management.ts";
-import { defineCommand } from "./command.ts";
-import { failureOf, keyManagement, withKey } from "./keys.ts";
-import { json } from "./output.ts";
+import { storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS, keyId } from "../../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { formatOptionalTime } from "../../contract/formatting.ts";
+import { isKeyFailure } from "../../domain/key-management.ts";
+import { defineCommand } from "../command.ts";
+import { failureOf, keyManagement, withKey } from "./key-store.ts";
+import { json } from "../output.ts";
 
 export const keysRevoke = defineCommand({
   name: "keys revoke",

@@ -1,7 +1,7 @@
-import { printable } from "../config/usage-error.ts";
-import { grouped } from "../contract/formatting.ts";
-import type { KeyView, SecretView, WindowView } from "../domain/key-view.ts";
-import { columns, formatLimits } from "./output.ts";
+import { printable } from "../../config/usage-error.ts";
+import { grouped } from "../../contract/formatting.ts";
+import type { KeyView, SecretView, WindowView } from "../../domain/key-view.ts";
+import { columns, formatLimits } from "../output.ts";
 
 /** A key as `keys show` and `keys find` print it. */
 export function keyTable(view: KeyView, extra: readonly (readonly string[])[] = []): string {

@@ -1,14 +1,14 @@
-import { banRulesOf, describeStorage, plansOf, storageOf } from "../config/config.ts";
-import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../config/key-options.ts";
-import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { timeOf } from "../config/time-types.ts";
-import { printable, UsageError } from "../config/usage-error.ts";
-import { matchesFilter } from "../domain/key-filter.ts";
-import { type KeyView, keyView } from "../domain/key-view.ts";
-import { defineCommand } from "./command.ts";
+import { banRulesOf, describeStorage, plansOf, storageOf } from "../../config/config.ts";
+import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../../config/key-options.ts";
+import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { timeOf } from "../../config/time-types.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { matchesFilter } from "../../domain/key-filter.ts";
+import { type KeyView, keyView } from "../../domain/key-view.ts";
+import { defineCommand } from "../command.ts";
 import { readUsage, usageWarning } from "./key-usage.ts";
-import { databaseExists, keyDetails, withKeyStore } from "./keys.ts";
-import { columns, json } from "./output.ts";
+import { databaseExists, keyDetails, withKeyStore } from "./key-store.ts";
+import { columns, json, shortened } from "../output.ts";
 
 const HEADER = [
   "ID",
@@ -82,6 +82,7 @@ export const keysList = defineCommand({
     const views = keys.map((key) => keyView(key, options)).filter((view) => matchesFilter(view, filter));
     if (values.json) await print(json(views));
     else if (views.length > 0) await print(columns([HEADER, ...views.map(row)]));
+    else if (keys.length === 1) await print(`The only key in ${values.env} does not match.\n`);
     else if (keys.length > 0) await print(`None of the ${keys.length} keys in ${values.env} matches.\n`);
     else {
       await print(
@@ -95,8 +96,8 @@ export const keysList = defineCommand({
 function row({ id, name, owner, plan, access, state, usage, strikes, ...times }: KeyView): string[] {
   return [
     String(id),
-    printable(name),
-    printable(owner ?? "-"),
+    shortened(name, 40),
+    shortened(owner ?? "-", 40),
     plan,
     access,
     state,

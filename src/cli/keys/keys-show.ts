@@ -1,12 +1,12 @@
-import { banRulesOf, plansOf, storageOf } from "../config/config.ts";
-import { KEY_OPTIONS, keyId } from "../config/key-options.ts";
-import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { keyView } from "../domain/key-view.ts";
-import { defineCommand } from "./command.ts";
+import { banRulesOf, plansOf, storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS, keyId } from "../../config/key-options.ts";
+import { BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { keyView } from "../../domain/key-view.ts";
+import { defineCommand } from "../command.ts";
 import { keyTable } from "./key-output.ts";
 import { readUsage, usageWarning } from "./key-usage.ts";
-import { keyDetails, withKey } from "./keys.ts";
-import { json } from "./output.ts";
+import { keyDetails, withKey } from "./key-store.ts";
+import { json } from "../output.ts";
 
 export const keysShow = defineCommand({
   name: "keys show",
