@@ -1,8 +1,9 @@
 /**
  * The console and /metrics with 10,000 keys and 400 days of usage history, on SQLite:
- * `npm run bench:admin [-- --check] [-- --docs]`, one to three minutes. `--check` exits with 1 if a bar is missed.
+ * `npm run bench:admin [-- --check] [-- --docs] [-- --pages Keys]`, one to three minutes. `--check` exits with 1 if a
+ * bar is missed; `--pages` measures those with the text in their names.
  */
-import { parseFlags, runCommand, limitRunTime } from "../harness/command-line.ts";
+import { limitRunTime, parseFlags, runCommand, UsageError } from "../harness/command-line.ts";
 import { replaceSection } from "../harness/docs-section.ts";
 import { HttpConnection } from "../harness/http-connection.ts";
 import { chooseCores, describeMachine, machineText, pinThisProcessTo } from "../harness/machine.ts";
@@ -41,8 +42,12 @@ async function start({ folder, tokenFile }: AdminData, admin: string, core: stri
   );
 }
 
-async function measure(data: AdminData, core: string | undefined): Promise<readonly Figures[]> {
-  const figures = [...consolePages(), METRICS].map((page): Figures => ({
+async function measure(
+  pages: readonly AdminPage[],
+  data: AdminData,
+  core: string | undefined,
+): Promise<readonly Figures[]> {
+  const figures = pages.map((page): Figures => ({
     page,
     cold: [],
     warm: [],
@@ -71,6 +76,7 @@ async function measure(data: AdminData, core: string | undefined): Promise<reado
   return figures;
 }
 
+/** In MB. */
 interface Memory {
   readonly withListener: number;
   readonly without: number;
@@ -141,16 +147,23 @@ function tableOf(figures: readonly Figures[], { withListener, without }: Memory)
 }
 
 await runCommand("bench:admin", async (args) => {
-  const { docs, check } = parseFlags(args, {
+  const {
+    docs,
+    check,
+    pages: only,
+  } = parseFlags(args, {
     docs: { type: "boolean", default: false },
     check: { type: "boolean", default: false },
+    pages: { type: "string", default: "" },
   });
+  const pages = [...consolePages(), METRICS].filter(({ name }) => name.includes(only));
+  if (pages.length === 0) throw new UsageError(`--pages: no page has "${only}" in its name`);
   limitRunTime(MAX_RUN_MS);
   const cores = chooseCores();
   process.stderr.write(`filling the database\n`);
   const data = fillAdminData();
   if (cores) pinThisProcessTo(cores.load);
-  const figures = await measure(data, cores?.server);
+  const figures = await measure(pages, data, cores?.server);
   const memory = await measureMemory(data, cores?.server);
   const table = tableOf(figures, memory);
   process.stdout.write(plainTable(table));

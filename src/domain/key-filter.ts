@@ -21,10 +21,8 @@ export interface KeyFilter {
 }
 
 /** What a filter looks at. Views of thousands of keys would take most of the time. */
-export interface FilteredKey extends Pick<
-  KeyView,
-  "id" | "name" | "owner" | "labels" | "plan" | "access" | "state"
-> {
+export interface FilteredKey extends Pick<KeyView, "id" | "name" | "owner" | "labels" | "plan" | "access"> {
+  readonly state: KeyState;
   /** Of its secrets. */
   readonly hints: readonly string[];
   /** When it was last used or, without any use, created; in milliseconds since the epoch. */
@@ -33,30 +31,33 @@ export interface FilteredKey extends Pick<
 
 export function matchesFilter(view: KeyView, filter: KeyFilter): boolean {
   const hints = view.secrets.flatMap(({ hint }) => hint ?? []);
-  return isMatch({ ...view, hints, usedAt: Date.parse(view.lastUsedAt ?? view.createdAt) }, filter);
+  return matcherOf(filter)({ ...view, hints, usedAt: Date.parse(view.lastUsedAt ?? view.createdAt) });
 }
 
-export function isMatch(key: FilteredKey, filter: KeyFilter): boolean {
-  const { plan, state, access, owner, labels = [], unusedSince, search } = filter;
-  return (
+/** Reads a property of a key only if a condition needs it. */
+export function matcherOf(filter: KeyFilter): (key: FilteredKey) => boolean {
+  const { plan, state, access, unusedSince } = filter;
+  const owner = filter.owner?.toLowerCase();
+  const labels = (filter.labels ?? []).map((label) => label.toLowerCase());
+  const search = filter.search?.trim();
+  const part = search?.toLowerCase() ?? "";
+  return (key) =>
     (plan === undefined || key.plan === plan) &&
-    (state === undefined || key.state === state) &&
     (access === undefined || key.access === access) &&
-    (owner === undefined || (key.owner !== null && isSame(key.owner, owner))) &&
-    labels.every((label) => key.labels.some((other) => isSame(other, label))) &&
-    (unusedSince === undefined || key.usedAt < unusedSince) &&
-    (search === undefined || isFound(key, search.trim()))
+    (owner === undefined || key.owner?.toLowerCase() === owner) &&
+    labels.every((label) => key.labels.some((other) => other.toLowerCase() === label)) &&
+    (search === undefined || String(key.id) === search || isFound(key, part)) &&
+    (state === undefined || key.state === state) &&
+    (unusedSince === undefined || key.usedAt < unusedSince);
+}
+
+/** `part` is in lower case. */
+function isFound(key: FilteredKey, part: string): boolean {
+  const hasPart = (text: string) => text.toLowerCase().includes(part);
+  return (
+    hasPart(key.name) ||
+    (key.owner !== null && hasPart(key.owner)) ||
+    key.labels.some(hasPart) ||
+    (part.length >= MIN_HINT_PART && key.hints.some(hasPart))
   );
-}
-
-function isSame(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
-}
-
-function isFound({ id, name, owner, labels, hints }: FilteredKey, text: string): boolean {
-  if (String(id) === text) return true;
-  const part = text.toLowerCase();
-  const fields = [name, owner ?? "", ...labels, ...(part.length < MIN_HINT_PART ? [] : hints)];
-  // No field has a line feed, and no part of a search.
-  return fields.join("\n").toLowerCase().includes(part);
 }
