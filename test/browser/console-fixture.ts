@@ -3,7 +3,7 @@ import { TestBrowser, type TestPage } from "./browser.ts";
 import { ConsoleServer, TOKEN } from "./console-server.ts";
 
 /** Installing the browser, when it is missing, takes most of it. */
-const START_TIMEOUT_MS = 300_000;
+export const START_TIMEOUT_MS = 300_000;
 export const TEST_TIMEOUT_MS = 90_000;
 
 export interface ConsoleFixture {

@@ -19,6 +19,26 @@ async function outputUntil(stream: Child["stdout"], end: string): Promise<string
   throw new Error(`the output ended: ${output}`);
 }
 
+interface ListedKey {
+  readonly name: string;
+  readonly plan: string;
+  readonly state: string;
+}
+
+/** With the ban: a server saves its usage every second. */
+async function keysOf(folder: string): Promise<readonly ListedKey[]> {
+  const deadline = performance.now() + 5_000;
+  for (;;) {
+    const list = await petstore("keys", "list", "--json", "--data", folder);
+    const keys: readonly ListedKey[] = JSON.parse(list.out);
+    if (namesOfBanned(keys).length > 0 || performance.now() >= deadline) return keys;
+  }
+}
+
+function namesOfBanned(keys: readonly ListedKey[]): string[] {
+  return keys.filter(({ state }) => state === "banned").map(({ name }) => name);
+}
+
 test("a newcomer sees keys of every plan, limits and a ban within ten seconds, and Ctrl-C leaves nothing behind", async () => {
   const startedAt = performance.now();
   const TMPDIR = temporaryDirectory();
@@ -33,12 +53,9 @@ test("a newcomer sees keys of every plan, limits and a ban within ten seconds, a
   await outputUntil(child.stderr, '"event":"key.banned"');
   expect(performance.now() - startedAt).toBeLessThan(10_000);
   const [folder = ""] = readdirSync(TMPDIR);
-  const list = await petstore("keys", "list", "--json", "--data", join(TMPDIR, folder));
-  const keys: { name: string; plan: string; state: string }[] = JSON.parse(list.out);
+  const keys = await keysOf(join(TMPDIR, folder));
   expect(new Set(keys.map(({ plan }) => plan))).toEqual(new Set(["free", "pro", "business", "enterprise"]));
-  expect(keys.filter(({ state }) => state === "banned").map(({ name }) => name)).toEqual([
-    "Forgotten script",
-  ]);
+  expect(namesOfBanned(keys)).toEqual(["Forgotten script"]);
 
   child.kill("SIGINT");
   expect(await child.exited).toBe(0);

@@ -88,6 +88,7 @@ describe("rate limits and keys", () => {
       60, 11, 2,
     ]);
     expect(responses("none", 429)).toBe(13);
+    expect(metrics().value("petstore_bans_total")).toBe(1);
     const { success, clientError, limited, banned } = service.app.metrics.requests.totals();
     expect([success, clientError, limited, banned]).toEqual([60, 0, 11, 2]);
   });

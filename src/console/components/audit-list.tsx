@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
 const PATHS = { key: "/keys", pet: "/pets", order: "/orders" } as const;
 
 function Target({ target }: Pick<AuditEntry, "target">) {
-  if (target === null) return <span class="muted">–</span>;
+  if (target === null) return <span class="muted none">–</span>;
   return (
     <a href={`${PATHS[target.kind]}/${target.id}`}>
       {target.kind} {String(target.id)}
@@ -50,7 +50,7 @@ function Actor({ actor: { kind, name } }: Pick<AuditEntry, "actor">) {
 
 function Changes({ before, after }: Pick<AuditEntry, "before" | "after">) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
-  if (names.length === 0) return <span class="muted">–</span>;
+  if (names.length === 0) return <span class="muted none">–</span>;
   return (
     <span class="changes">
       {names.map((name) => (

@@ -127,7 +127,7 @@ function Window({ window }: { readonly window: NonNullable<Key["usage"]>["minute
 
 function About({ apiKey }: KeyProps) {
   const { plan, limits, access, owner, labels, notes, createdAt, expiresAt, revokedAt, lastUsedAt } = apiKey;
-  const none = <span class="muted">–</span>;
+  const none = <span class="muted none">–</span>;
   return (
     <section aria-labelledby="about">
       <h2 id="about">About</h2>

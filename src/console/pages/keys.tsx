@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { KEY_STATES } from "../../domain/key-view.ts";
 import { PLANS } from "../../domain/plans.ts";
 import { call, type Key } from "../admin-api.ts";
@@ -56,6 +56,9 @@ function useKeys(): Polled<KeyList> & { readonly isFiltered: boolean } {
 export function Keys({ session }: PageProps) {
   const keys = useKeys();
   const [isFinding, setFinding] = useState(false);
+  // The form stays when the new key appears in the list: its secret is still on the screen.
+  const isFirstKey = useRef(false);
+  if (keys.data?.total === 0 && !keys.isFiltered && !keys.isStale) isFirstKey.current = true;
   return (
     <>
       <div class="page-head">
@@ -71,7 +74,7 @@ export function Keys({ session }: PageProps) {
       </div>
       <Loaded of={keys}>
         {(list) =>
-          list.total === 0 && !keys.isFiltered ? (
+          isFirstKey.current ? (
             <section>
               <Empty title="There are no keys yet">
                 <p>A client needs a key for every request. Create the first one here.</p>
@@ -175,7 +178,7 @@ const COLUMNS: readonly Column<Key>[] = [
     heading: "Owner",
     cell: ({ owner }) =>
       owner === null ? (
-        <span class="muted">–</span>
+        <span class="muted none">–</span>
       ) : (
         <bdi class="one-line" title={owner}>
           {owner}
@@ -194,10 +197,11 @@ function KeyCell({ apiKey }: { readonly apiKey: Key }) {
   return (
     <>
       <KeyLink {...apiKey} />
-      <span class="sub mono">
-        {hint ?? `key ${apiKey.id}`} <AccessBadge {...apiKey} />
+      <span class="sub key-hints">
+        <span class="mono">{hint ?? `key ${apiKey.id}`}</span>
+        <AccessBadge {...apiKey} />
+        <Labels {...apiKey} />
       </span>
-      <Labels {...apiKey} />
     </>
   );
 }

@@ -12,7 +12,6 @@ const STATUSES = ["placed", "completed", "cancelled"] as const;
 export const ORDER_COLUMNS: readonly Column<AdminOrder>[] = [
   {
     heading: "Order",
-    isLead: true,
     cell: ({ id }) => (
       <a class="row-link number" href={`/orders/${id}`}>
         {String(id)}
