@@ -40,24 +40,28 @@ export function changesOf(rows: readonly ChangedKeyRow[], since: number): Omit<K
 
 const NO_LABELS: readonly string[] = [];
 
-/** Columns that are null in the row are absent from the key. */
+type Writable<T> = { -readonly [P in keyof T]: T[P] };
+
+/** Columns that are null in the row are absent from the key. A list makes thousands of keys, so nothing is copied. */
 export function keyOf(row: KeyRow): ApiKey {
   const { owner, notes, labels, perMinute, perDay, expiresAt, revokedAt, unbannedAt } = row;
-  const hasLimits = perMinute !== null && perDay !== null;
-  return {
+  const key: Writable<ApiKey> = {
     id: Number(row.id),
     name: row.name,
-    ...(owner !== null && { owner }),
-    ...(notes !== null && { notes }),
     labels: labels === "[]" ? NO_LABELS : JSON.parse(labels),
     plan: row.plan,
-    ...(hasLimits && { limits: { perMinute: Number(perMinute), perDay: Number(perDay) } }),
     access: row.access,
     createdAt: Number(row.createdAt),
-    ...(expiresAt !== null && { expiresAt: Number(expiresAt) }),
-    ...(revokedAt !== null && { revokedAt: Number(revokedAt) }),
-    ...(unbannedAt !== null && { unbannedAt: Number(unbannedAt) }),
   };
+  if (owner !== null) key.owner = owner;
+  if (notes !== null) key.notes = notes;
+  if (perMinute !== null && perDay !== null) {
+    key.limits = { perMinute: Number(perMinute), perDay: Number(perDay) };
+  }
+  if (expiresAt !== null) key.expiresAt = Number(expiresAt);
+  if (revokedAt !== null) key.revokedAt = Number(revokedAt);
+  if (unbannedAt !== null) key.unbannedAt = Number(unbannedAt);
+  return key;
 }
 
 /** The values of WRITTEN_KEY_COLUMNS, in their order. */
@@ -123,16 +127,15 @@ export const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt"
 export function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, readonly KeySecret[]> {
   const secrets = new Map<number, KeySecret[]>();
   for (const { keyId, hint, createdAt, validUntil } of rows) {
-    const secret = {
-      ...(hint !== null && { hint }),
-      ...(createdAt !== null && { createdAt: Number(createdAt) }),
-      ...(validUntil !== null && { validUntil: Number(validUntil) }),
-    };
+    const secret: Writable<KeySecret> = {};
+    if (hint !== null) secret.hint = hint;
+    if (createdAt !== null) secret.createdAt = Number(createdAt);
+    if (validUntil !== null) secret.validUntil = Number(validUntil);
     const others = secrets.get(Number(keyId));
     if (others) others.push(secret);
     else secrets.set(Number(keyId), [secret]);
   }
-  for (const ofKey of secrets.values()) ofKey.sort(newestFirst);
+  for (const ofKey of secrets.values()) if (ofKey.length > 1) ofKey.sort(newestFirst);
   return secrets;
 }
 

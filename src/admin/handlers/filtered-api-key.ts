@@ -1,6 +1,6 @@
 import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
 import type { FilteredKey } from "../../domain/key-filter.ts";
-import { liveSecrets, stateOf } from "../../domain/key-view.ts";
+import { stateOf } from "../../domain/key-view.ts";
 
 export interface KnownOfKeys {
   /** By key, of those that are banned. */
@@ -48,7 +48,11 @@ export class FilteredApiKey implements FilteredKey {
 
   get hints() {
     const { key, known } = this;
-    return liveSecrets(known.secrets.get(key.id) ?? [], known.now).flatMap(({ hint }) => hint ?? []);
+    const hints: string[] = [];
+    for (const { hint, validUntil = Infinity } of known.secrets.get(key.id) ?? []) {
+      if (hint !== undefined && known.now < validUntil) hints.push(hint);
+    }
+    return hints;
   }
 
   get usedAt() {
