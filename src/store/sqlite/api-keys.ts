@@ -6,6 +6,7 @@ import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
 import { Turn } from "../../event-loop.ts";
 import {
+  addSecrets,
   applyChange,
   CHANGED_KEY_COLUMNS,
   type ChangedKeyRow,
@@ -17,6 +18,7 @@ import {
   keyValues,
   SECRET_COLUMNS,
   type SecretRow,
+  type SecretsByKey,
   secretsByKey,
   WRITTEN_KEY_COLUMNS,
 } from "../key-rows.ts";
@@ -25,6 +27,7 @@ import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
 
 type CredentialRow = KeyRow & { validUntil: bigint | null };
+type HashedSecretRow = SecretRow & { readonly hash: string };
 type Int = number | null;
 
 /** Takes one to two milliseconds. */
@@ -35,7 +38,7 @@ export class SqliteKeyStore implements KeyStore {
   readonly #selectByHash: Statement<CredentialRow, [string]>;
   readonly #selectById: Statement<KeyRow, [number]>;
   readonly #selectAfter: Statement<KeyRow, [number, number]>;
-  readonly #selectSecretsAfter: Statement<SecretRow & { hash: string }, [string, number]>;
+  readonly #selectSecretsAfter: Statement<HashedSecretRow, [string, number]>;
   readonly #selectSecretsOf: Statement<SecretRow, [string]>;
   readonly #selectChanged: Statement<ChangedKeyRow, [number]>;
   readonly #selectRevision: Statement<{ revision: bigint }, []>;
@@ -54,10 +57,14 @@ export class SqliteKeyStore implements KeyStore {
     this.#selectByHash = connection.prepare(`SELECT ${KEY_COLUMNS}, valid_until AS validUntil
       FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ?`);
     this.#selectById = connection.prepare(`${select} WHERE id = ?`);
-    this.#selectAfter = connection.prepare(`${select} WHERE id > ? ORDER BY id LIMIT +?`);
-    this.#selectSecretsAfter = connection.prepare(
-      `SELECT hash, ${SECRET_COLUMNS} FROM key_secrets WHERE hash > ? ORDER BY hash LIMIT +?`,
-    );
+    this.#selectAfter = connection
+      .prepare<KeyRow, [number, number]>(`${select} WHERE id > ? ORDER BY id LIMIT +?`)
+      .safeIntegers(false);
+    this.#selectSecretsAfter = connection
+      .prepare<HashedSecretRow, [string, number]>(
+        `SELECT hash, ${SECRET_COLUMNS} FROM key_secrets WHERE hash > ? ORDER BY hash LIMIT +?`,
+      )
+      .safeIntegers(false);
     this.#selectSecretsOf = connection.prepare(
       `${selectSecrets} WHERE key_id IN (SELECT value FROM json_each(?))`,
     );
@@ -120,13 +127,15 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   async #allSecrets(): Promise<ReadonlyMap<number, readonly KeySecret[]>> {
-    const secrets: (SecretRow & { hash: string })[] = [];
+    const secrets: SecretsByKey = new Map();
+    let lastHash = "";
     await readInTurns(() => {
-      const rows = this.#selectSecretsAfter.all(secrets.at(-1)?.hash ?? "", ROWS_PER_TURN);
-      secrets.push(...rows);
+      const rows = this.#selectSecretsAfter.all(lastHash, ROWS_PER_TURN);
+      lastHash = rows.at(-1)?.hash ?? "";
+      addSecrets(secrets, rows);
       return rows.length;
     });
-    return secretsByKey(secrets);
+    return secrets;
   }
 
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {
