@@ -11,7 +11,7 @@ import type { Plans } from "../../domain/plans.ts";
 import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
 import { type BanRules, NEVER, type Usage, type Window } from "../../domain/rate-limit.ts";
 import { requestsOf } from "../../domain/usage-history.ts";
-import { forEachInTurns, Turn } from "../../event-loop.ts";
+import { forEachInTurns } from "../../event-loop.ts";
 import { FirstItems } from "../../first-items.ts";
 import { AllKeys } from "./all-keys.ts";
 import { FilteredApiKey } from "./filtered-api-key.ts";
@@ -181,20 +181,22 @@ export class KeyDirectory {
 
   /** When the bans end that have not ended, by key. */
   async #bannedUntil(keys: readonly ApiKey[]): Promise<ReadonlyMap<number, number>> {
-    const { rateLimiter, countsHere, canReadUsage, clock } = this.#options;
+    const { rateLimiter, countsHere, clock } = this.#options;
     const ends = new Map<number, number>();
-    const turn = new Turn();
-    const candidates = countsHere ? keys : await this.#bannedLately(keys);
-    for (const { id } of candidates) {
-      if (!canReadUsage()) return new Map();
-      const read = rateLimiter.usage({ kind: "key", id });
-      const usage = read instanceof Promise ? await read : read;
-      if (usage !== undefined && usage.bannedUntil !== NEVER) {
-        const { bannedUntil } = this.#inWallTime(usage);
-        if (clock.now() < bannedUntil) ends.set(id, bannedUntil);
-      }
-      if (turn.isOver) await turn.next();
+    const add = (id: number, { bannedUntil }: Usage) => {
+      if (clock.now() < bannedUntil) ends.set(id, bannedUntil);
+    };
+    if (!countsHere) {
+      const usage = await this.#usageOf(await this.#bannedLately(keys));
+      if (!("reason" in usage)) for (const [id, each] of usage) add(id, each);
+      return ends;
     }
+    await forEachInTurns(keys, ({ id }) => {
+      const usage = rateLimiter.usage({ kind: "key", id });
+      // A rate limiter in this process responds at once.
+      if (usage === undefined || usage instanceof Promise || usage.bannedUntil === NEVER) return;
+      add(id, this.#inWallTime(usage));
+    });
     return ends;
   }
 
