@@ -10,13 +10,14 @@ import { temporaryFolder } from "../harness/cleanup.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { createClock } from "../src/clock.ts";
 import type { UsageHistoryStore } from "../src/domain/ports.ts";
-import { HOUR_MS, type KeyCounts, startOf, sumOf, type UsageBatch } from "../src/domain/usage-history.ts";
+import { HOUR_MS, type KeyCounts, startOf, type UsageBatch } from "../src/domain/usage-history.ts";
 import type { RequestRecord } from "../src/http/request-record.ts";
 import { openPostgres } from "../src/store/postgres/postgres-store.ts";
 import { openDatabase } from "../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../src/store/sqlite/sqlite-store.ts";
 import { UsageRecorder } from "../src/usage-history/usage-recorder.ts";
+import { fillHistory, insertSums, OPERATIONS_JSON } from "./usage-data.ts";
 
 const { values } = parseArgs({
   options: {
@@ -33,7 +34,6 @@ const DAY_MS = 24 * HOUR_MS;
 const now = Date.now();
 const today = startOf("day", now);
 const thisHour = startOf("hour", now);
-const OPERATIONS = '{"listPets":[700,3],"createPet":[200,1],"getPet":[90,9]}';
 
 /** The median, the first and the slowest of a few calls, and the processor time of this process, in milliseconds. */
 async function measure(title: string, work: () => unknown, rounds = 9): Promise<void> {
@@ -120,12 +120,6 @@ function measureObserver(): void {
   }
 }
 
-function insertSums(table: string): string {
-  const { length } = sumOf(table === "usage_days" ? "day" : "hour", 0);
-  return `INSERT INTO usage_sums SELECT ${length}, start - start % ${length}, key_id, sum(admitted), sum(limited),
-    sum(banned), sum(errors) FROM ${table} GROUP BY 2, 3`;
-}
-
 async function benchSqlite(): Promise<void> {
   const folder = temporaryFolder("bench-usage");
   const path = `${folder}/store.db`;
@@ -135,15 +129,7 @@ async function benchSqlite(): Promise<void> {
     cacheKiB: 65_536,
     busyTimeoutMs: 0,
   });
-  const series = (count: number) =>
-    `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ${count})`;
-  const fill = (table: string, from: number, step: number, count: number) =>
-    connection.run(`INSERT INTO ${table} ${series(count)}, k(key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM k WHERE key < ${keys})
-      SELECT ${from} + i * ${step}, key, 990, key % 10, 0, 13, '${OPERATIONS}' FROM n CROSS JOIN k`);
-  fill("usage_days", today - (days - 1) * DAY_MS, DAY_MS, days);
-  fill("usage_hours", thisHour - (hours - 1) * HOUR_MS, HOUR_MS, hours);
-  for (const table of ["usage_days", "usage_hours"]) connection.run(insertSums(table));
-  connection.run(`INSERT INTO key_last_used ${series(keys)} SELECT i + 1, ${now} FROM n`);
+  fillHistory(connection, { keys, days, hours, now });
   connection.close();
   console.log(`SQLite, ${(Bun.file(path).size / 1e6).toFixed(0)} MB`);
   const { usageHistory, close } = openSqlite(path);
@@ -158,11 +144,11 @@ async function benchPostgres(): Promise<void> {
   const { usageHistory, close } = await openPostgres(url);
   const sql = new SQL(url, { max: 1 });
   const fill = (table: string, from: number, step: number, count: number) =>
-    sql.unsafe(`INSERT INTO ${table} SELECT ${from} + i::bigint * ${step}, key, 990, key % 10, 0, 13, '${OPERATIONS}'
+    sql.unsafe(`INSERT INTO ${table} SELECT ${from} + i::bigint * ${step}, key, 990, key % 10, 0, 13, '${OPERATIONS_JSON}'
       FROM generate_series(0, ${count - 1}) AS i CROSS JOIN generate_series(1, ${keys}) AS key`);
   await fill("usage_days", today - (days - 1) * DAY_MS, DAY_MS, days);
   await fill("usage_hours", thisHour - (hours - 1) * HOUR_MS, HOUR_MS, hours);
-  for (const table of ["usage_days", "usage_hours"]) await sql.unsafe(insertSums(table));
+  for (const table of ["usage_days", "usage_hours"] as const) await sql.unsafe(insertSums(table));
   await sql.unsafe(`INSERT INTO key_last_used SELECT key, ${now} FROM generate_series(1, ${keys}) AS key`);
   await sql.unsafe("ANALYZE usage_days, usage_hours, usage_sums, key_last_used");
   console.log("PostgreSQL");

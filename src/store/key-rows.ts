@@ -6,9 +6,11 @@ import type { KeyChange, KeyChanges } from "../domain/ports.ts";
  * Rows of keys and secrets as both databases return them, and the domain objects they become.
  */
 
-/** Every number is far below 2^53. */
+/** Far below 2^53. SQLite gives numbers where there are thousands of rows, which is faster. */
+type Int = bigint | number;
+
 export interface KeyRow {
-  readonly id: bigint;
+  readonly id: Int;
   readonly name: string;
   readonly owner: string | null;
   readonly notes: string | null;
@@ -16,12 +18,12 @@ export interface KeyRow {
   readonly labels: string;
   readonly plan: PlanName;
   readonly access: Access;
-  readonly perMinute: bigint | null;
-  readonly perDay: bigint | null;
-  readonly createdAt: bigint;
-  readonly expiresAt: bigint | null;
-  readonly revokedAt: bigint | null;
-  readonly unbannedAt: bigint | null;
+  readonly perMinute: Int | null;
+  readonly perDay: Int | null;
+  readonly createdAt: Int;
+  readonly expiresAt: Int | null;
+  readonly revokedAt: Int | null;
+  readonly unbannedAt: Int | null;
 }
 
 export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, access,
@@ -29,7 +31,7 @@ export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, acces
   expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt"`;
 
 /** A row of the keys that changed. */
-export type ChangedKeyRow = KeyRow & { readonly unbanRevision: bigint | null };
+export type ChangedKeyRow = KeyRow & { readonly unbanRevision: Int | null };
 
 export const CHANGED_KEY_COLUMNS = `${KEY_COLUMNS}, unban_revision AS "unbanRevision"`;
 
@@ -40,24 +42,28 @@ export function changesOf(rows: readonly ChangedKeyRow[], since: number): Omit<K
 
 const NO_LABELS: readonly string[] = [];
 
-/** Columns that are null in the row are absent from the key. */
+type Writable<T> = { -readonly [P in keyof T]: T[P] };
+
+/** Columns that are null in the row are absent from the key. A list makes thousands of keys, so nothing is copied. */
 export function keyOf(row: KeyRow): ApiKey {
   const { owner, notes, labels, perMinute, perDay, expiresAt, revokedAt, unbannedAt } = row;
-  const hasLimits = perMinute !== null && perDay !== null;
-  return {
+  const key: Writable<ApiKey> = {
     id: Number(row.id),
     name: row.name,
-    ...(owner !== null && { owner }),
-    ...(notes !== null && { notes }),
     labels: labels === "[]" ? NO_LABELS : JSON.parse(labels),
     plan: row.plan,
-    ...(hasLimits && { limits: { perMinute: Number(perMinute), perDay: Number(perDay) } }),
     access: row.access,
     createdAt: Number(row.createdAt),
-    ...(expiresAt !== null && { expiresAt: Number(expiresAt) }),
-    ...(revokedAt !== null && { revokedAt: Number(revokedAt) }),
-    ...(unbannedAt !== null && { unbannedAt: Number(unbannedAt) }),
   };
+  if (owner !== null) key.owner = owner;
+  if (notes !== null) key.notes = notes;
+  if (perMinute !== null && perDay !== null) {
+    key.limits = { perMinute: Number(perMinute), perDay: Number(perDay) };
+  }
+  if (expiresAt !== null) key.expiresAt = Number(expiresAt);
+  if (revokedAt !== null) key.revokedAt = Number(revokedAt);
+  if (unbannedAt !== null) key.unbannedAt = Number(unbannedAt);
+  return key;
 }
 
 /** The values of WRITTEN_KEY_COLUMNS, in their order. */
@@ -114,29 +120,33 @@ function isPresent<T>(value: T | null | undefined): value is T {
 }
 
 export interface SecretRow {
-  readonly keyId: bigint;
+  readonly keyId: Int;
   readonly hint: string | null;
-  readonly createdAt: bigint | null;
-  readonly validUntil: bigint | null;
+  readonly createdAt: Int | null;
+  readonly validUntil: Int | null;
 }
 
 /** `issued_at` and not `created_at`: earlier releases read `created_at` of a join with api_keys without its table. */
 export const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
 
-export function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, readonly KeySecret[]> {
-  const secrets = new Map<number, KeySecret[]>();
-  for (const { keyId, hint, createdAt, validUntil } of rows) {
-    const secret = {
-      ...(hint !== null && { hint }),
-      ...(createdAt !== null && { createdAt: Number(createdAt) }),
-      ...(validUntil !== null && { validUntil: Number(validUntil) }),
-    };
-    const others = secrets.get(Number(keyId));
-    if (others) others.push(secret);
-    else secrets.set(Number(keyId), [secret]);
-  }
-  for (const ofKey of secrets.values()) ofKey.sort(newestFirst);
+export type SecretsByKey = Map<number, readonly KeySecret[]>;
+
+export function secretsByKey(rows: readonly SecretRow[]): SecretsByKey {
+  const secrets: SecretsByKey = new Map();
+  addSecrets(secrets, rows);
   return secrets;
+}
+
+export function addSecrets(secrets: SecretsByKey, rows: readonly SecretRow[]): void {
+  for (const { keyId, hint, createdAt, validUntil } of rows) {
+    const secret: Writable<KeySecret> = {};
+    if (hint !== null) secret.hint = hint;
+    if (createdAt !== null) secret.createdAt = Number(createdAt);
+    if (validUntil !== null) secret.validUntil = Number(validUntil);
+    const id = Number(keyId);
+    const others = secrets.get(id);
+    secrets.set(id, others ? [...others, secret].toSorted(newestFirst) : [secret]);
+  }
 }
 
 /** Secrets of earlier releases have no time of creation, and come last. Of two, the one that works longer is newer. */

@@ -66,7 +66,7 @@ describe("while another process holds the write lock", () => {
     await whileLocked(db.path, async () => {
       await expect(keys.createKey(key, storedSecret(0), BY)).rejects.toMatchObject({ name: "Unavailable" });
     });
-    expect(keys.listKeys()).toEqual([]);
+    expect(await keys.listKeys()).toEqual([]);
     expect((await keys.createKey(key, storedSecret(0), BY)).id).toBe(1);
     keys.close();
   });

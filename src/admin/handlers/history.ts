@@ -52,9 +52,9 @@ export function historyHandlers({
       const period = periodOf(query, clock.now());
       if ("code" in period) return period;
       const totals = await usageHistory.usageByKey({ ...period, limit: query.limit ?? DEFAULT_KEYS });
-      const ids = totals.map(({ keyId }) => keyId);
-      const [all, lastUsed] = await Promise.all([directory.keys(), usageHistory.lastUsed(ids)]);
-      const byId = new Map(all.map((key) => [key.id, key]));
+      const ids = new Set(totals.map(({ keyId }) => keyId));
+      const [all, lastUsed] = await Promise.all([directory.keys(), usageHistory.lastUsed([...ids])]);
+      const byId = new Map(all.filter(({ id }) => ids.has(id)).map((key) => [key.id, key]));
       const items = totals.map(({ keyId, admitted, limited, banned, errors }) => ({
         keyId,
         name: byId.get(keyId)?.name ?? null,

@@ -1,10 +1,9 @@
 import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
-import { type KeyFilter, keyMatcher } from "../../domain/key-filter.ts";
+import { type KeyFilter, matcherOf } from "../../domain/key-filter.ts";
 import {
   type KeyUsage,
   type KeyView,
   keyView,
-  liveSecrets,
   stateOf,
   type UsageUnavailable,
 } from "../../domain/key-view.ts";
@@ -12,7 +11,10 @@ import type { Plans } from "../../domain/plans.ts";
 import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
 import { type BanRules, NEVER, type Usage, type Window } from "../../domain/rate-limit.ts";
 import { requestsOf } from "../../domain/usage-history.ts";
+import { forEachInTurns } from "../../event-loop.ts";
+import { FirstItems } from "../../first-items.ts";
 import { AllKeys } from "./all-keys.ts";
+import { FilteredApiKey } from "./filtered-api-key.ts";
 
 export interface KeyDirectoryOptions {
   readonly keys: KeyStore;
@@ -87,57 +89,51 @@ export class KeyDirectory {
   async list(query: KeyListQuery): Promise<KeyList> {
     const { filter, sort, isDescending, after, limit } = query;
     const all = await this.#all.keys();
-    const matching = await this.#filter(all, filter);
-    const compare = await this.#comparison(sort);
-    const ordered = matching.toSorted(isDescending ? (a, b) => compare(b, a) : compare);
+    const isMatch = await this.#matcher(all, filter);
+    const ascending = await this.#comparison(sort);
+    const compare = isDescending ? reverse(ascending) : ascending;
     const last = after === undefined ? undefined : all.find(({ id }) => id === after);
-    const start =
-      last === undefined ? 0 : firstAfter(ordered, last, isDescending ? reverse(compare) : compare);
-    const page = ordered.slice(start, start + limit);
-    return {
-      items: await this.views(page),
-      total: ordered.length,
-      hasMore: start + limit < ordered.length,
-    };
+    const page = new FirstItems(limit, compare);
+    let total = 0;
+    let following = 0;
+    await forEachInTurns(all, (key) => {
+      if (!isMatch(key)) return;
+      total++;
+      // The last key of the page before need not match any more.
+      if (last !== undefined && compare(key, last) <= 0) return;
+      following++;
+      page.add(key);
+    });
+    return { items: await this.views(page.items), total, hasMore: following > limit };
   }
 
   /** Those whose bans end first come first. */
   async banned(limit: number): Promise<KeyList> {
     const all = await this.#all.keys();
-    const usage = await this.#usageOfBanned(all);
-    const bannedUntil = (id: number) => ("reason" in usage ? NEVER : (usage.get(id)?.bannedUntil ?? NEVER));
-    const views = await this.views(all.filter(({ id }) => bannedUntil(id) !== NEVER));
-    const banned = views
-      .filter(({ state }) => state === "banned")
-      .toSorted((a, b) => (a.bannedUntil ?? "").localeCompare(b.bannedUntil ?? "") || a.id - b.id);
-    return { items: banned.slice(0, limit), total: banned.length, hasMore: banned.length > limit };
+    const bannedUntil = await this.#bannedUntil(all);
+    const now = this.#options.clock.now();
+    const banned = all
+      .filter((key) => bannedUntil.has(key.id) && stateOf(key, true, now) === "banned")
+      .toSorted(byNumber(({ id }) => bannedUntil.get(id) ?? NEVER));
+    return {
+      items: await this.views(banned.slice(0, limit)),
+      total: banned.length,
+      hasMore: banned.length > limit,
+    };
   }
 
   /** Reads from each of the places only what the filter needs. */
-  async #filter(keys: readonly ApiKey[], filter: KeyFilter): Promise<readonly ApiKey[]> {
-    if (Object.values(filter).every((condition) => condition === undefined)) return keys;
+  async #matcher(keys: readonly ApiKey[], filter: KeyFilter): Promise<(key: ApiKey) => boolean> {
+    if (Object.values(filter).every((condition) => condition === undefined)) return () => true;
     const { usageHistory, clock } = this.#options;
-    const [usage, secrets, lastUsed] = await Promise.all([
-      filter.state === undefined ? new Map<number, Usage>() : this.#usageOfBanned(keys),
+    const [bannedUntil, secrets, lastUsed] = await Promise.all([
+      filter.state === undefined ? new Map<number, number>() : this.#bannedUntil(keys),
       filter.search === undefined ? new Map<number, KeySecret[]>() : this.#all.secrets(),
       filter.unusedSince === undefined ? new Map<number, number>() : usageHistory.lastUsed(),
     ]);
-    const now = clock.now();
-    const isBanned = (id: number) => !("reason" in usage) && now < (usage.get(id)?.bannedUntil ?? NEVER);
-    const isMatch = keyMatcher(filter);
-    return keys.filter((key) =>
-      isMatch({
-        id: key.id,
-        name: key.name,
-        owner: key.owner ?? null,
-        labels: key.labels,
-        plan: key.plan,
-        access: key.access,
-        state: stateOf(key, isBanned(key.id), now),
-        hints: () => liveSecrets(secrets.get(key.id) ?? [], now).flatMap(({ hint }) => hint ?? []),
-        usedAt: lastUsed.get(key.id) ?? key.createdAt,
-      }),
-    );
+    const known = { bannedUntil, secrets, lastUsed, now: clock.now() };
+    const isMatch = matcherOf(filter);
+    return (key) => isMatch(new FilteredApiKey(key, known));
   }
 
   /** Ascending. Keys that compare as equal are in the order of their identifiers. */
@@ -183,14 +179,34 @@ export class KeyDirectory {
     return canReadUsage() ? usages : UNAVAILABLE;
   }
 
-  /** Enough to tell which keys are banned. Valkey would have to read every key: the audit trail has the bans. */
-  async #usageOfBanned(keys: readonly ApiKey[]): Promise<KeyUsage | UsageUnavailable> {
-    const { countsHere, audit, clock, maxBanMs } = this.#options;
-    if (countsHere) return this.#usageOf(keys);
+  /** When the bans end that have not ended, by key. */
+  async #bannedUntil(keys: readonly ApiKey[]): Promise<ReadonlyMap<number, number>> {
+    const { rateLimiter, countsHere, clock } = this.#options;
+    const ends = new Map<number, number>();
+    const add = (id: number, { bannedUntil }: Usage) => {
+      if (clock.now() < bannedUntil) ends.set(id, bannedUntil);
+    };
+    if (!countsHere) {
+      const usage = await this.#usageOf(await this.#bannedLately(keys));
+      if (!("reason" in usage)) for (const [id, each] of usage) add(id, each);
+      return ends;
+    }
+    await forEachInTurns(keys, ({ id }) => {
+      const usage = rateLimiter.usage({ kind: "key", id });
+      // A rate limiter in this process responds at once.
+      if (usage === undefined || usage instanceof Promise || usage.bannedUntil === NEVER) return;
+      add(id, this.#inWallTime(usage));
+    });
+    return ends;
+  }
+
+  /** Valkey would have to read every key: the audit trail has the bans. */
+  async #bannedLately(keys: readonly ApiKey[]): Promise<readonly ApiKey[]> {
+    const { audit, clock, maxBanMs } = this.#options;
     const since = clock.now() - maxBanMs;
     const { items } = await audit.listAudit({ action: "key.banned", since, limit: MAX_BANS });
     const ids = new Set(items.flatMap(({ target }) => (target ? Number(target.id) : [])));
-    return this.#usageOf(keys.filter(({ id }) => ids.has(id)));
+    return keys.filter(({ id }) => ids.has(id));
   }
 
   /** A rate limiter in this process counts on the steady clock, which a step of the machine's clock does not move. */
@@ -238,9 +254,3 @@ const reverse =
   (compare: Comparison): Comparison =>
   (a, b) =>
     compare(b, a);
-
-/** The index of the first key after `last`, which need not be among them any more. */
-function firstAfter(ordered: readonly ApiKey[], last: ApiKey, compare: Comparison): number {
-  const index = ordered.findIndex((key) => compare(key, last) > 0);
-  return index === -1 ? ordered.length : index;
-}

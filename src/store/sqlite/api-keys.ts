@@ -1,9 +1,12 @@
 import type { Statement } from "bun:sqlite";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
+import type { Awaitable } from "../../domain/awaitable.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
+import { Turn } from "../../event-loop.ts";
 import {
+  addSecrets,
   applyChange,
   CHANGED_KEY_COLUMNS,
   type ChangedKeyRow,
@@ -15,6 +18,7 @@ import {
   keyValues,
   SECRET_COLUMNS,
   type SecretRow,
+  type SecretsByKey,
   secretsByKey,
   WRITTEN_KEY_COLUMNS,
 } from "../key-rows.ts";
@@ -23,14 +27,18 @@ import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
 
 type CredentialRow = KeyRow & { validUntil: bigint | null };
+type HashedSecretRow = SecretRow & { readonly hash: string };
 type Int = number | null;
+
+/** Takes one to two milliseconds. */
+const ROWS_PER_TURN = 1_000;
 
 /** Has a connection of its own: a change of a key waits for the write lock, a client's request does not. */
 export class SqliteKeyStore implements KeyStore {
   readonly #selectByHash: Statement<CredentialRow, [string]>;
   readonly #selectById: Statement<KeyRow, [number]>;
-  readonly #selectAll: Statement<KeyRow, []>;
-  readonly #selectSecrets: Statement<SecretRow, []>;
+  readonly #selectAfter: Statement<KeyRow, [number, number]>;
+  readonly #selectSecretsAfter: Statement<HashedSecretRow, [string, number]>;
   readonly #selectSecretsOf: Statement<SecretRow, [string]>;
   readonly #selectChanged: Statement<ChangedKeyRow, [number]>;
   readonly #selectRevision: Statement<{ revision: bigint }, []>;
@@ -49,8 +57,14 @@ export class SqliteKeyStore implements KeyStore {
     this.#selectByHash = connection.prepare(`SELECT ${KEY_COLUMNS}, valid_until AS validUntil
       FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ?`);
     this.#selectById = connection.prepare(`${select} WHERE id = ?`);
-    this.#selectAll = connection.prepare(`${select} ORDER BY id`);
-    this.#selectSecrets = connection.prepare(selectSecrets);
+    this.#selectAfter = connection
+      .prepare<KeyRow, [number, number]>(`${select} WHERE id > ? ORDER BY id LIMIT +?`)
+      .safeIntegers(false);
+    this.#selectSecretsAfter = connection
+      .prepare<HashedSecretRow, [string, number]>(
+        `SELECT hash, ${SECRET_COLUMNS} FROM key_secrets WHERE hash > ? ORDER BY hash LIMIT +?`,
+      )
+      .safeIntegers(false);
     this.#selectSecretsOf = connection.prepare(
       `${selectSecrets} WHERE key_id IN (SELECT value FROM json_each(?))`,
     );
@@ -91,8 +105,15 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
-  listKeys(): readonly ApiKey[] {
-    return translateErrors(() => this.#selectAll.all().map(keyOf));
+  /** Keys are never deleted, so that pages of them are as good as all at once. */
+  async listKeys(): Promise<readonly ApiKey[]> {
+    const keys: ApiKey[] = [];
+    await readInTurns(() => {
+      const rows = this.#selectAfter.all(keys.at(-1)?.id ?? 0, ROWS_PER_TURN);
+      for (const row of rows) keys.push(keyOf(row));
+      return rows.length;
+    });
+    return keys;
   }
 
   getKey(id: number): ApiKey | undefined {
@@ -100,11 +121,21 @@ export class SqliteKeyStore implements KeyStore {
     return row === null ? undefined : keyOf(row);
   }
 
-  listSecrets(keyIds?: readonly number[]): ReadonlyMap<number, readonly KeySecret[]> {
-    const rows = translateErrors(() =>
-      keyIds === undefined ? this.#selectSecrets.all() : this.#selectSecretsOf.all(JSON.stringify(keyIds)),
-    );
-    return secretsByKey(rows);
+  listSecrets(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>> {
+    if (keyIds === undefined) return this.#allSecrets();
+    return secretsByKey(translateErrors(() => this.#selectSecretsOf.all(JSON.stringify(keyIds))));
+  }
+
+  async #allSecrets(): Promise<ReadonlyMap<number, readonly KeySecret[]>> {
+    const secrets: SecretsByKey = new Map();
+    let lastHash = "";
+    await readInTurns(() => {
+      const rows = this.#selectSecretsAfter.all(lastHash, ROWS_PER_TURN);
+      lastHash = rows.at(-1)?.hash ?? "";
+      addSecrets(secrets, rows);
+      return rows.length;
+    });
+    return secrets;
   }
 
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {
@@ -165,4 +196,10 @@ export class SqliteKeyStore implements KeyStore {
     if (key === undefined) throw new Error(`key ${id} does not exist`);
     return key;
   }
+}
+
+/** `read` reads the next page of rows, and gives their number. Other work of the event loop goes on in between. */
+async function readInTurns(read: () => number): Promise<void> {
+  const turn = new Turn();
+  while (translateErrors(read) === ROWS_PER_TURN) await turn.next();
 }

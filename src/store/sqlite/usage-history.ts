@@ -1,4 +1,5 @@
 import type { Statement } from "bun:sqlite";
+import type { Awaitable } from "../../domain/awaitable.ts";
 import type { UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
@@ -16,12 +17,14 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../../domain/usage-history.ts";
+import { forEachInTurns, Turn } from "../../event-loop.ts";
+import { FirstItems } from "../../first-items.ts";
 import { addOperations, encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
 
-/** Rows that are read, or deleted, in one turn of the event loop: a few milliseconds. */
-const ROWS_PER_TURN = 5_000;
+/** Rows that are read, or deleted, in one turn of the event loop: one to two milliseconds. */
+const ROWS_PER_TURN = 2_000;
 const DELETED_PER_TURN = 500;
 
 /**
@@ -34,7 +37,7 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
   readonly #deleteBatches: Statement<unknown, [number]>;
   readonly #setLastUsed: Statement<unknown, [number, number]>;
   readonly #selectLastUsed: Statement<{ lastUsedAt: number }, [number]>;
-  readonly #selectAllLastUsed: Statement<{ keyId: number; lastUsedAt: number }, []>;
+  readonly #selectLastUsedAfter: Statement<unknown, [number, number]>;
 
   constructor(private readonly connection: Connection) {
     this.#tables = {
@@ -53,9 +56,9 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
         "SELECT last_used_at AS lastUsedAt FROM key_last_used WHERE key_id = ?",
       )
       .safeIntegers(false);
-    this.#selectAllLastUsed = connection
-      .prepare<{ keyId: number; lastUsedAt: number }, []>(
-        "SELECT key_id AS keyId, last_used_at AS lastUsedAt FROM key_last_used ORDER BY key_id",
+    this.#selectLastUsedAfter = connection
+      .prepare<unknown, [number, number]>(
+        "SELECT key_id, last_used_at FROM key_last_used WHERE key_id > ? ORDER BY key_id LIMIT +?",
       )
       .safeIntegers(false);
   }
@@ -77,18 +80,32 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
   }
 
   async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
-    const totals = await this.#tables[query.by].sum(query);
-    return totals.toSorted(byRequests).slice(0, query.limit);
+    const { by, limit } = query;
+    const sums = await this.#tables[by].sum(query);
+    if (limit === undefined) return Array.from(sums, totalsOf).toSorted(byRequests);
+    const first = new FirstItems(limit, byRequests);
+    await forEachInTurns(sums, (entry) => first.add(totalsOf(entry)));
+    return first.items;
   }
 
-  lastUsed(keyIds?: readonly number[]): ReadonlyMap<number, number> {
+  lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>> {
+    if (keyIds === undefined) return this.#allLastUsed();
     return translateErrors(() => {
-      if (keyIds === undefined) {
-        return new Map(this.#selectAllLastUsed.all().map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]));
-      }
       const times = keyIds.map((keyId) => [keyId, this.#selectLastUsed.get(keyId)?.lastUsedAt] as const);
       return new Map(times.flatMap(([keyId, time]) => (time === undefined ? [] : [[keyId, time] as const])));
     });
+  }
+
+  async #allLastUsed(): Promise<ReadonlyMap<number, number>> {
+    const times = new Map<number, number>();
+    const read = (after: number) => {
+      // Both columns are INTEGER NOT NULL in a STRICT table.
+      const rows = this.#selectLastUsedAfter.values(after, ROWS_PER_TURN) as [number, number][];
+      for (const [keyId, time] of rows) times.set(keyId, time);
+      return rows;
+    };
+    await readInTurns(read);
+    return times;
   }
 
   async deleteOldUsage(now: number): Promise<boolean> {
@@ -189,7 +206,7 @@ class UsageTable {
   }
 
   /** The sums of each key. Other work of the event loop goes on between two pages of rows. */
-  async sum(query: KeyTotalsQuery): Promise<KeyTotals[]> {
+  async sum(query: KeyTotalsQuery): Promise<ReadonlyMap<number, Counts>> {
     const { intervals, sums } = partsOf(
       query,
       translateErrors(() => this.#bounds()),
@@ -197,13 +214,7 @@ class UsageTable {
     const totals = new Map<number, Counts>();
     for (const start of intervals) await addAll(totals, this.#selectAll, start);
     for (const start of sums) await addAll(totals, this.#selectSums, start);
-    return Array.from(totals, ([keyId, [admitted, limited, banned, errors]]) => ({
-      keyId,
-      admitted,
-      limited,
-      banned,
-      errors,
-    }));
+    return totals;
   }
 
   deleteBefore(start: number): number {
@@ -224,15 +235,30 @@ async function addAll(
   select: Statement<unknown, [number, number, number]>,
   start: number,
 ): Promise<void> {
-  let lastKeyId = 0;
-  let rows: CountsRow[];
-  do {
+  await readInTurns((after) => {
     // The columns are INTEGER NOT NULL in a STRICT table.
-    rows = translateErrors(() => select.values(start, lastKeyId, ROWS_PER_TURN)) as CountsRow[];
+    const rows = select.values(start, after, ROWS_PER_TURN) as CountsRow[];
     for (const row of rows) addTo(totals, row);
+    return rows;
+  });
+}
+
+/** Reads all rows in the order of their keys. Other work of the event loop goes on between two pages of them. */
+async function readInTurns(
+  read: (afterKeyId: number) => readonly (readonly [keyId: number, ...unknown[]])[],
+): Promise<void> {
+  const turn = new Turn();
+  let lastKeyId = 0;
+  for (;;) {
+    const rows = translateErrors(() => read(lastKeyId));
     lastKeyId = rows.at(-1)?.[0] ?? 0;
-    await new Promise((resolve) => setImmediate(resolve));
-  } while (rows.length === ROWS_PER_TURN);
+    await turn.next();
+    if (rows.length < ROWS_PER_TURN) return;
+  }
+}
+
+function totalsOf([keyId, [admitted, limited, banned, errors]]: readonly [number, Counts]): KeyTotals {
+  return { keyId, admitted, limited, banned, errors };
 }
 
 function addTo(totals: Map<number, Counts>, row: CountsRow): void {

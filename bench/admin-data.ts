@@ -1,0 +1,92 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../harness/cleanup.ts";
+import { newUsage, type Subject, type Usage } from "../src/domain/rate-limit.ts";
+import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
+import { type Connection, openDatabase } from "../src/store/sqlite/connection.ts";
+import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
+import { fillHistory } from "./usage-data.ts";
+
+export const KEYS = 10_000;
+export const DAYS = 400;
+export const HOURS = 24 * 8;
+export const PETS = 20_000;
+
+export interface AdminData {
+  readonly folder: string;
+  readonly tokenFile: string;
+  readonly token: string;
+}
+
+/**
+ * A data folder with 10,000 keys, all of which were used in every hour and on every day of the history: with that the
+ * sums take longest. Of the hours there are 8 days, because no page reads more.
+ */
+export function fillAdminData(): AdminData {
+  const folder = temporaryFolder("bench-admin");
+  const token = crypto.randomUUID();
+  const tokenFile = join(folder, "token");
+  writeFileSync(tokenFile, token, { mode: 0o600 });
+  const connection = openDatabase(join(folder, "production.db"), {
+    migrations: MIGRATIONS,
+    synchronous: "NORMAL",
+    cacheKiB: 262_144,
+    busyTimeoutMs: 0,
+  });
+  const now = Date.now();
+  connection.run("PRAGMA synchronous = OFF");
+  fillHistory(connection, { keys: KEYS, days: DAYS, hours: HOURS, now });
+  connection.transaction(() => {
+    fillKeys(connection, now);
+    fillPets(connection, now);
+  });
+  connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
+  connection.close();
+  fillLimits(join(folder, "production-limits.db"), now);
+  return { folder, tokenFile, token };
+}
+
+/** The numbers from 1 to `count`, as the table `n`. */
+function numbers(count: number): string {
+  return `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
+}
+
+/** Each with an owner, labels, a secret and four entries of the audit trail. */
+function fillKeys(connection: Connection, now: number): void {
+  const createdAt = now - 500 * 24 * HOUR_MS;
+  connection.run(`INSERT INTO api_keys (name, plan, created_at, revoked_at, revision, owner, labels)
+    ${numbers(KEYS)} SELECT 'Customer ' || i, CASE i % 3 WHEN 0 THEN 'free' WHEN 1 THEN 'pro' ELSE 'business' END,
+      ${createdAt} + i * 60000, CASE WHEN i % 50 = 0 THEN ${now} END, i, 'owner' || i || '@example.com',
+      '["team-' || (i % 40) || '","region-' || (i % 7) || '"]' FROM n`);
+  connection.run(`INSERT INTO key_secrets (hash, key_id, hint, issued_at)
+    ${numbers(KEYS)} SELECT lower(hex(randomblob(32))), i, 'pet_live_' || substr(hex(randomblob(2)), 1, 4) || '…' ||
+      substr(hex(randomblob(2)), 1, 4), ${createdAt} FROM n`);
+  connection.run(`UPDATE key_revision SET revision = ${KEYS}`);
+  connection.run(`INSERT INTO audit (at, actor, actor_name, action, target_kind, target_id, values_before, values_after)
+    ${numbers(4 * KEYS)} SELECT ${createdAt} + i * 60000, 'console', '127.0.0.1', 'key.updated', 'key',
+      1 + i % ${KEYS}, '{"plan":"free"}', '{"plan":"pro"}' FROM n`);
+}
+
+/** A quarter of the pets was ordered. */
+function fillPets(connection: Connection, now: number): void {
+  connection.run(`INSERT INTO pets (name, category_id, status)
+    ${numbers(PETS)} SELECT 'Pet ' || i, i % 100, CASE i % 2 WHEN 0 THEN 'available' ELSE 'sold' END FROM n`);
+  connection.run(`INSERT INTO orders (pet_id, status, created_at, key_id)
+    ${numbers(PETS / 4)} SELECT i, 'completed', ${now} - i * 1000, 1 + i % ${KEYS} FROM n`);
+}
+
+/** Every key has used its windows; one in a hundred is banned. */
+function fillLimits(path: string, now: number): void {
+  const store = openUsageStore(path);
+  const usages = Array.from({ length: KEYS }, (_, i): readonly [Subject, Usage] => {
+    const usage = newUsage();
+    Object.assign(usage.minute, { openedAt: now, used: 7 });
+    Object.assign(usage.day, { openedAt: now - HOUR_MS, used: 700 });
+    if (i % 100 === 0)
+      Object.assign(usage, { bannedAt: now, bannedUntil: startOf("hour", now) + 2 * HOUR_MS });
+    return [{ kind: "key", id: i + 1 }, usage];
+  });
+  store.save(usages);
+  store.close();
+}
