@@ -6,7 +6,13 @@
 import { limitRunTime, parseFlags, runCommand, UsageError } from "../harness/command-line.ts";
 import { replaceSection } from "../harness/docs-section.ts";
 import { HttpConnection } from "../harness/http-connection.ts";
-import { chooseCores, describeMachine, machineText, pinThisProcessTo } from "../harness/machine.ts";
+import {
+  chooseCores,
+  describeMachine,
+  type Machine,
+  machineText,
+  pinThisProcessTo,
+} from "../harness/machine.ts";
 import { startPetstore } from "../harness/petstore.ts";
 import { residentMb } from "../harness/processes.ts";
 import { median, quantile } from "../harness/statistics.ts";
@@ -137,11 +143,12 @@ function barsOf(figures: readonly Figures[], { withListener, without }: Memory):
   return [...ofPages, { name: "memory, MB more", value: withListener - without, most: BARS.memoryMb }];
 }
 
-function tableOf(figures: readonly Figures[], { withListener, without }: Memory): Table {
+function tableOf(figures: readonly Figures[], memoryMb: Memory, machine: Machine): Table {
+  const { withListener, without } = memoryMb;
   const memory = `${withListener.toFixed(0)} MB resident two seconds after all pages, ${without.toFixed(0)} MB without the listener`;
   return {
     title: `The console and /metrics with ${KEYS.toLocaleString("en")} keys`,
-    note: `SQLite, ${DAYS} days of usage history in which every key was used in every hour. The first call is the first after a start (median of ${RESTARTS}), the others follow it (${WARM_CALLS} calls). Waits are the longest that GET /healthz took meanwhile: of the first call in the best of the starts, of the others the median. ${memory}. ${machineText(describeMachine())}, Bun ${Bun.version}; the server has one core.`,
+    note: `SQLite, ${DAYS} days of usage history in which every key was used in every hour. The first call is the first after a start (median of ${RESTARTS}), the others follow it (${WARM_CALLS} calls). Waits are the longest that GET /healthz took meanwhile: of the first call in the best of the starts, of the others the median. ${memory}. ${machineText(machine)}, Bun ${Bun.version}; the server has one core. Load average before the run: ${machine.load}.`,
     header: ["page", "first call, ms", "median, ms", "p99, ms", "wait, first, ms", "wait, ms", "kB"],
     rows: figures.map(({ page, cold, warm, coldWaits, warmWaits, bytes }) => [
       page.name,
@@ -166,13 +173,14 @@ await runCommand("bench:admin", async (args) => {
   const pages = [...consolePages(), METRICS].filter(({ name }) => name.includes(only));
   if (pages.length === 0) throw new UsageError(`--pages: no page has "${only}" in its name`);
   limitRunTime(MAX_RUN_MS);
+  const machine = describeMachine();
   const cores = chooseCores();
   process.stderr.write(`filling the database\n`);
   const data = fillAdminData();
   if (cores) pinThisProcessTo(cores.load);
   const figures = await measure(pages, data, cores?.server);
   const memory = await measureMemory(data, cores?.server);
-  const table = tableOf(figures, memory);
+  const table = tableOf(figures, memory, machine);
   process.stdout.write(plainTable(table));
   if (docs) replaceSection("performance.md", "console", markdownTable(table));
   const missed = barsOf(figures, memory).filter(({ value, most }) => value > most);
