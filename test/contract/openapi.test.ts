@@ -318,7 +318,7 @@ describe("numbers and dates in the document", () => {
     expect(headers?.["Deprecation"]?.["example"] as unknown).toBe("@1794614400");
     expect(headers?.["Sunset"]?.["example"] as unknown).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
     expect(headers?.["SuccessorLink"]?.["example"] as unknown).toBe(
-      '<http://127.0.0.1:8080/v1/pets>; rel="successor-version", ' +
+      '<http://127.0.0.1:8080/v1/pets?id=1>; rel="successor-version", ' +
         '<http://127.0.0.1:8080/docs#deprecation>; rel="deprecation"; type="text/html"',
     );
   });
