@@ -161,7 +161,7 @@ describe("the document as a whole", () => {
     const pets = ["Pet", "NewPet", "PetStatus", "Pets"];
     const orders = ["Order", "NewOrder", "OrderUpdate", "OrderStatus", "Orders"];
     const found = Object.keys(document["components"]?.["schemas"] ?? {});
-    expect(found.toSorted()).toEqual([...pets, ...orders, "Error"].toSorted());
+    expect(found.toSorted()).toEqual([...pets, ...orders, "ApiError"].toSorted());
   });
 
   test("has exactly the operations of the table", () => {
@@ -230,7 +230,7 @@ describe.each(operations)("%s in the document", (id, operation) => {
     for (const [status, codes] of codesByStatus(operation)) {
       const { schema, examples } = jsonOf(node["responses"]?.[String(status)]);
       const [error, restriction] = Object.values(schema?.["allOf"] ?? {});
-      expect(error as unknown).toEqual({ $ref: "#/components/schemas/Error" });
+      expect(error as unknown).toEqual({ $ref: "#/components/schemas/ApiError" });
       expect(restriction as unknown).toEqual({
         properties: { code: { enum: codes }, status: { const: status } },
       });
