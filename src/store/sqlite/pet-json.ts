@@ -116,13 +116,22 @@ export class SqlitePetJson {
     return next === undefined ? { json, last, hasMore: false } : { json, last, hasMore: true, next };
   }
 
+  /** `bun bench/store.ts`: one identifier takes 0.3 µs as a pet of the block cache, and 10 µs with the statement. */
   #listByIds(query: PetQuery): PageJson {
     const { status = null, limit } = query;
-    const ids = `[${idsAfter(query).join(",")}]`;
-    const rows = this.#selectByIds.all(ids, status, limit + 1);
+    const ids = idsAfter(query);
+    const [id] = ids;
+    if (id !== undefined && ids.length === 1 && status === null) return this.#listOne(id);
+    const rows = this.#selectByIds.all(`[${ids.join(",")}]`, status, limit + 1);
     const page = rows.slice(0, limit);
     const json = `[${page.map(({ entry }) => entry).join(",")}]`;
     return { json, last: page.at(-1)?.id, hasMore: rows.length > limit };
+  }
+
+  #listOne(id: bigint): PageJson {
+    const pet = this.get(id <= Number.MAX_SAFE_INTEGER ? Number(id) : id);
+    if (pet === undefined) return { json: "[]", last: undefined, hasMore: false };
+    return { json: `[${pet.json}]`, last: id, hasMore: false };
   }
 
   #readHighestId(): bigint {
