@@ -105,6 +105,12 @@ function comparePages(connection: Connection, pets: number): void {
     "joined by SQLite": () => petJson.list(query()),
     "encoded row by row": () => store.listPets(query()).items.map(encodePet).join(","),
   });
+  const cached = new SqlitePetJson(connection, new ChangeCounters());
+  const id = () => BigInt(1 + randomUpTo(1_000));
+  compare("the list of one identifier", 20_000, {
+    "as one pet": () => cached.list({ ids: [id()], limit: 20 }),
+    "by the statement": () => cached.list({ ids: [-1n, id()], limit: 20 }),
+  });
   const select = "SELECT id, name, category_id, status FROM pets WHERE id > ? ORDER BY id LIMIT";
   const bare = connection.prepare<unknown, [number, number]>(`${select} ?`);
   const expression = connection.prepare<unknown, [number, number]>(`${select} +?`);
