@@ -111,6 +111,7 @@ export async function serveOn(
     log,
     baseUrl,
     requestTimeoutMs,
+    corsOrigins: config.corsOrigins,
     observe(record, response) {
       metrics.requests.observe(record, response);
       usageRecorder.observe(record, response);

@@ -31,9 +31,9 @@ export function keyTotalsView(
 }
 
 const COUNT_HEADER = ["ADMITTED", "LIMITED", "BANNED", "ERRORS"];
-const NO_REQUESTS: RequestCounts = { admitted: 0, limited: 0, banned: 0, errors: 0 };
+export const NO_REQUESTS: RequestCounts = { admitted: 0, limited: 0, banned: 0, errors: 0 };
 
-const plus = (a: RequestCounts, b: RequestCounts): RequestCounts => ({
+export const plus = (a: RequestCounts, b: RequestCounts): RequestCounts => ({
   admitted: a.admitted + b.admitted,
   limited: a.limited + b.limited,
   banned: a.banned + b.banned,

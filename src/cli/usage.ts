@@ -7,10 +7,19 @@ import type { ValuesOf } from "../config/parse-options.ts";
 import { timeOf } from "../config/time-types.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { optional } from "../config/value-types.ts";
+import type { OperationId } from "../contract/operations.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
-import { HOUR_MS, startOf, type UsagePeriod, type UsageRow } from "../domain/usage-history.ts";
+import {
+  byRequests,
+  HOUR_MS,
+  type KeyTotals,
+  type RequestCounts,
+  startOf,
+  type UsagePeriod,
+  type UsageRow,
+} from "../domain/usage-history.ts";
 import { type Context, defineCommand, type Outcome } from "./command.ts";
 import { databaseExists, noSuchKey } from "./keys.ts";
 import { json } from "./output.ts";
@@ -20,6 +29,8 @@ import {
   keyTotalsCsv,
   keyTotalsTable,
   keyTotalsView,
+  NO_REQUESTS,
+  plus,
   UsageSums,
   USAGE_CSV_HEADER,
   usageCsv,
@@ -30,12 +41,13 @@ export const usage = defineCommand({
   name: "usage",
   summary: "Show how many requests API keys have made",
   description:
-    "Adds up the requests of one key, or of all keys. ADMITTED requests were within the rate limits; ERRORS are those of them whose response was 4xx or 5xx. LIMITED and BANNED requests got 429. Hours are kept for 35 days and days for 400 days. While a server runs, the counts are at most five seconds old. By default the period is the last 24 hours by hour, and otherwise the last 30 days. The first and the last interval count in full.",
+    "Adds up the requests of one key, or of all keys. ADMITTED requests were within the rate limits; ERRORS are those of them whose response was 4xx or 5xx. LIMITED and BANNED requests got 429. Hours are kept for 35 days and days for 400 days. While a server runs, the counts are at most five seconds old. By default the period is the last 24 hours by hour, and otherwise the last 30 days. The first and the last interval count in full. --operation leaves out requests to other operations; LAST USED is about all of them.",
   positionals: { ID: optional(keyId) },
   options: { ...USAGE_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: [
     "petstore usage",
     "petstore usage 3 --by hour --since 24h",
+    "petstore usage --operation getPet",
     "petstore usage --since 2026-10-01 --until 2026-10-31 --csv > october.csv",
   ],
   async run({ positionals: { ID: id }, values }, { clock, print }) {
@@ -46,9 +58,10 @@ export const usage = defineCommand({
     const period = periodOf(by, values, clock.now());
     if (period instanceof UsageError) return period;
     const show = by === "key" ? showTotals : showIntervals;
-    const { json: isJson, csv: isCsv } = values;
+    const { json: isJson, csv: isCsv, operation } = values;
+    const format = isJson ? "json" : isCsv ? "csv" : "table";
     return withUsageHistory(storageOf(values), id, (keys, history) =>
-      show({ keys, history, period, format: isJson ? "json" : isCsv ? "csv" : "table", print }),
+      show({ keys, history, period, operation, format, print }),
     );
   },
 });
@@ -100,15 +113,18 @@ interface Shown {
   readonly keys: readonly ApiKey[];
   readonly history: UsageHistory;
   readonly period: UsagePeriod;
+  /** Undefined means all. */
+  readonly operation: OperationId | undefined;
   readonly format: "table" | "json" | "csv";
   readonly print: Context["print"];
 }
 
-async function showTotals({ keys, history, period, format, print }: Shown): Promise<void> {
+async function showTotals(shown: Shown): Promise<void> {
+  const { keys, history, period, format, print } = shown;
   const byId = new Map(keys.map((key) => [key.id, key]));
   const lastUsed = await history.lastUsed(keys.length === 1 ? [...byId.keys()] : undefined);
   const views: KeyTotalsView[] = [];
-  for (const totals of await history.usageByKey(period)) {
+  for (const totals of await totalsOf(shown)) {
     const key = byId.get(totals.keyId);
     if (key) views.push(keyTotalsView(key, totals, lastUsed.get(key.id)));
   }
@@ -118,6 +134,16 @@ async function showTotals({ keys, history, period, format, print }: Shown): Prom
     csv: () => keyTotalsCsv(views),
   };
   await print(text[format]());
+}
+
+async function totalsOf(shown: Shown): Promise<readonly KeyTotals[]> {
+  const { history, period, operation } = shown;
+  if (operation === undefined) return history.usageByKey(period);
+  const totals: KeyTotals[] = [];
+  for await (const [{ id: keyId }, rows] of usageOf(shown)) {
+    if (rows.length > 0) totals.push({ keyId, ...rows.reduce<RequestCounts>(plus, NO_REQUESTS) });
+  }
+  return totals.toSorted(byRequests);
 }
 
 async function showIntervals(shown: Shown): Promise<void> {
@@ -144,13 +170,14 @@ async function showIntervals(shown: Shown): Promise<void> {
 const KEYS_AT_ONCE = 32;
 
 /** Key by key, because the usage of all keys can be larger than the memory. */
-async function* usageOf({ keys, history, period }: Shown): AsyncGenerator<[ApiKey, readonly UsageRow[]]> {
+async function* usageOf(shown: Shown): AsyncGenerator<[ApiKey, readonly UsageRow[]]> {
+  const { keys, history, period, operation } = shown;
   for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
     const some = keys.slice(from, from + KEYS_AT_ONCE);
-    const read = async (key: ApiKey): Promise<[ApiKey, readonly UsageRow[]]> => [
-      key,
-      await history.readUsage({ keyId: key.id, ...period }),
-    ];
+    const read = async (key: ApiKey): Promise<[ApiKey, readonly UsageRow[]]> => {
+      const rows = await history.readUsage({ keyId: key.id, ...period });
+      return [key, operation === undefined ? rows : rows.filter((row) => row.operation === operation)];
+    };
     yield* await Promise.all(some.map(read));
   }
 }

@@ -70,6 +70,18 @@ export const baseUrl: ValueType<string> = {
   format: (value) => value,
 };
 
+/** As browsers send it in `Origin`: a scheme and a host, and a port that is not the scheme's own. */
+export const origin: ValueType<string> = {
+  placeholder: "ORIGIN",
+  expected: "the origin of a page such as https://app.example.com or http://localhost:3000, without a path",
+  parse: (text) => {
+    if (!/^https?:\/\/[^\s\\/?#@*]+\/?$/i.test(text) || !URL.canParse(text)) return undefined;
+    return new URL(text).origin;
+  },
+  format: (value) => value,
+  hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? URL.parse(text)?.origin : undefined),
+};
+
 /** As in libpq. `allow` and `prefer` fall back to plain text. */
 const SSL_MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 

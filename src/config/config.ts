@@ -32,6 +32,8 @@ export interface Config extends StorageConfig {
   readonly tls?: TlsFiles;
   /** Networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly IpNetwork[];
+  /** Origins of web pages whose scripts may use the API; undefined means none. */
+  readonly corsOrigins?: readonly string[];
   /** Undefined means as many as the limit of open files allows. */
   readonly maxConnections?: number;
   /** Connections of one IPv4 address or IPv6 /64 network; 0 means any number. */
@@ -95,6 +97,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     ...(twinUrl !== undefined && { twinUrl }),
     ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
     trustedProxies: values["trust-proxy"],
+    corsOrigins: values["cors-origin"],
     ...(maxConnections !== undefined && { maxConnections }),
     maxConnectionsPerAddress: values["max-connections-per-address"],
     drainDelayMs: values["drain-delay"],

@@ -1,4 +1,5 @@
 import { type Actor, ACTOR_KINDS, AUDIT_ACTIONS } from "../domain/audit.ts";
+import { OPERATION_IDS } from "../domain/usage-history.ts";
 import { keyId } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
 import { pointInTime } from "./time-types.ts";
@@ -16,6 +17,11 @@ export const USAGE_OPTIONS = {
     type: choice("INTERVAL", ["hour", "day", "key"]),
     defaultText: "day with an ID or --csv, otherwise key",
     help: "What a row adds up: an hour, a day (both UTC), or the whole period",
+  },
+  operation: {
+    type: choice("OPERATION", OPERATION_IDS),
+    defaultText: "all",
+    help: "Only requests to this operation, such as getPet",
   },
   ...PERIOD_OPTIONS,
   csv: { type: boolean, default: false, help: "Print CSV: one row per key, interval and operation" },

@@ -3,7 +3,7 @@ import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
-import { baseUrl, host, network, port, postgresUrl, valkeyUrl } from "./address-types.ts";
+import { baseUrl, host, network, origin, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import { ADMIN_OPTIONS } from "./admin-options.ts";
 import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
@@ -145,6 +145,13 @@ export const SETTINGS = {
     defaultText: "none",
     repeatable: true,
     help: "Proxies whose X-Forwarded-For header is trusted; can be repeated",
+  },
+  "cors-origin": {
+    type: list(origin),
+    default: [],
+    defaultText: "none",
+    repeatable: true,
+    help: "Origins of web pages whose scripts may use the API from a browser (CORS); can be repeated",
   },
   "max-connections": {
     type: integer({ min: 1, max: 1_000_000 }),

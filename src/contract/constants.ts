@@ -5,6 +5,8 @@ export const MAX_BODY_BYTES = 16 * 1024;
 /** In code points. */
 export const NAME_MAX_LENGTH = 1_024;
 export const PAGE_LIMIT = { min: 1, max: 100, default: 20 } as const;
+/** In the `id` parameter of `listPets`. */
+export const MAX_IDS = 100;
 
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000;

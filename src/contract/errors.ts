@@ -168,7 +168,7 @@ export const IDEMPOTENCY_KEY_REUSED = rejection(
 
 export interface Removal {
   readonly sunset: Date;
-  /** The path of the operation to use instead. */
+  /** The path of the operation to use instead; `{parameter}` is the identifier in the path of the removed one. */
   readonly replacement: string;
 }
 

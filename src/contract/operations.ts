@@ -1,9 +1,9 @@
-import { PAGE_LIMIT } from "./constants.ts";
+import { MAX_IDS, PAGE_LIMIT } from "./constants.ts";
 import { cursorOf } from "./cursor.ts";
 import type { ErrorCode, Rejection, Removal } from "./errors.ts";
 import { longDate } from "./formatting.ts";
 import type { Identifier } from "./json.ts";
-import { queryInteger, type Infer, type ObjectSchema, type Schema } from "./schema.ts";
+import { queryIdentifiers, queryInteger, type Infer, type ObjectSchema, type Schema } from "./schema.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 
 /** In front of every path of the API. */
@@ -68,7 +68,7 @@ const limit = queryInteger(PAGE_LIMIT);
 const GET_PET_DEPRECATION = {
   since: new Date("2026-11-14T00:00:00Z"),
   sunset: new Date("2030-12-05T00:00:00Z"),
-  replacement: "/pets",
+  replacement: "/pets?id={petId}",
 } as const;
 
 const ORDER_ID = {
@@ -84,8 +84,8 @@ export const OPERATIONS = {
     tag: "Pets",
     summary: "List pets",
     description:
-      'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link.',
-    query: { limit, status: PetStatus, cursor: cursorOf("pets") },
+      'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link. `id` selects pets by their identifiers; those that do not exist are left out.',
+    query: { limit, status: PetStatus, id: queryIdentifiers(MAX_IDS), cursor: cursorOf("pets") },
     success: {
       status: 200,
       description: "A page of pets",
@@ -118,7 +118,7 @@ export const OPERATIONS = {
     path: "/pets/{petId}",
     tag: "Pets",
     summary: "Fetch one pet",
-    description: `Deprecated. It is removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.replacement}\` with the \`status\` filter instead.`,
+    description: `Deprecated. It is removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.replacement}\` instead.`,
     identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
     success: {
       status: 200,

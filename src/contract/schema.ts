@@ -208,6 +208,23 @@ export function queryIdentifier(json: JsonSchema = {}): Schema<bigint> {
   });
 }
 
+/** Identifiers in a query string, separated by commas. They are read in ascending order, each once. */
+export function queryIdentifiers(max: number, json: JsonSchema = {}): Schema<readonly bigint[]> {
+  const expected = `1 to ${max} decimal integers ${INT64_RANGE}, separated by commas`;
+  const shape = { type: "array", items: int64().json, minItems: 1, maxItems: max, ...json };
+  return simple(expected, shape, (value) => {
+    const texts = typeof value === "string" ? value.split(",", max + 1) : [];
+    const ids = new Set<bigint>();
+    for (const text of texts) {
+      const identifier = parseIdentifier(text);
+      if (identifier === undefined) return undefined;
+      ids.add(BigInt(identifier));
+    }
+    if (texts.length === 0 || texts.length > max) return undefined;
+    return [...ids].toSorted((a, b) => (a < b ? -1 : 1));
+  });
+}
+
 type Fields = Record<string, Schema<unknown>>;
 type Shape<R extends Fields, O extends Fields> = { [K in keyof R]: Infer<R[K]> } & {
   [K in keyof O]?: Infer<O[K]>;

@@ -24,6 +24,11 @@ export interface PageQuery<Status> {
   readonly limit: number;
 }
 
+export interface PetQuery extends PageQuery<PetStatus> {
+  /** Only pets with these identifiers, which ascend. */
+  readonly ids?: readonly bigint[];
+}
+
 export interface Page<T> {
   readonly items: readonly T[];
   /** Whether another item matches the query after the last one. */
@@ -62,7 +67,7 @@ export type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempoten
  */
 export interface Store {
   /** In ascending order of identifiers. The first page and the last cost the same. */
-  listPets(query: PageQuery<PetStatus>): Awaitable<Page<Pet>>;
+  listPets(query: PetQuery): Awaitable<Page<Pet>>;
   getPet(id: bigint): Awaitable<Pet | undefined>;
   createPet(
     pet: NewPet,

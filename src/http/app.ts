@@ -7,6 +7,7 @@ import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
 import type { ProtocolErrorStatus, Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
+import { Cors } from "./cors.ts";
 import { createDispatch, createEndpoints, rawInputOf } from "./dispatch.ts";
 import { ErrorLog } from "./error-log.ts";
 import type { HandlerOptions } from "./handlers.ts";
@@ -32,6 +33,8 @@ export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly addresses: Addresses;
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
+  /** Origins whose scripts may use the API in a browser. */
+  readonly corsOrigins?: readonly string[] | undefined;
   readonly observe?: RequestObserver | undefined;
   /** Is called for each request that is not valid HTTP/1.1 or arrives too slowly; `observe` is not. */
   readonly onProtocolError?: ((status: ProtocolErrorStatus) => void) | undefined;
@@ -45,7 +48,8 @@ interface Counted {
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs } = options;
-  const { observe, onProtocolError } = options;
+  const { observe, onProtocolError, corsOrigins = [] } = options;
+  const cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
   const errorLog = new ErrorLog(log);
   const staticRoutes = createStaticRoutes(options);
   const router = new Router(createEndpoints(options));
@@ -135,10 +139,12 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   return {
     handle(request) {
       const record = new RequestRecord(request, requestIdOf(request), performance.now());
-      const response = isApiPath(request.path) ? handleApiRequest(record) : handleStaticRequest(record);
+      const response =
+        cors?.preflight(request) ??
+        (isApiPath(request.path) ? handleApiRequest(record) : handleStaticRequest(record));
       return andThen(response, (handled) => {
         observe?.(record, handled);
-        return withRequestId(handled, record.requestId);
+        return withRequestId(cors?.allow(request, handled) ?? handled, record.requestId);
       });
     },
     handleError(error) {

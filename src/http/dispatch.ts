@@ -7,7 +7,7 @@ import type { Decision } from "../domain/rate-limit.ts";
 import { etagOf } from "../etag.ts";
 import { headerLine, type Request, RequestAborted, type Response } from "../http1/index.ts";
 import { conditionalResponse } from "./conditional-requests.ts";
-import { deprecationHeaders } from "./deprecation-headers.ts";
+import { deprecationLines } from "./deprecation-headers.ts";
 import type { ErrorLog } from "./error-log.ts";
 import { createHandlers, type HandlerOptions } from "./handlers.ts";
 import type { IdRange } from "./pet-json.ts";
@@ -32,8 +32,8 @@ export interface Endpoint {
   readonly operation: Operation;
   readonly handler: AnyHandler;
   readonly cache: ResponseCache | undefined;
-  /** On every response of the operation. */
-  readonly headerLines: string;
+  /** On every response of a deprecated operation; the argument is the identifier in the path. */
+  readonly deprecationLines: ((identifier: string) => string) | undefined;
   readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
 }
 
@@ -70,7 +70,7 @@ export function createEndpoints(options: HandlerOptions): Endpoint[] {
         id === "listPets" && petJson.changes
           ? new ResponseCache(petJson.changes, responseCacheStatistics)
           : undefined,
-      headerLines: deprecated ? headerLinesOf(deprecationHeaders(deprecated, baseUrl)) : "",
+      deprecationLines: deprecated && deprecationLines(deprecated, baseUrl),
       removal: deprecated && { at: deprecated.sunset.getTime(), rejection: operationRemoved(deprecated) },
     };
   });
@@ -111,24 +111,31 @@ export function createDispatch({ clock, errorLog, requestTimeoutMs }: DispatchOp
     return response instanceof Promise ? withTimeout(response, requestTimeoutMs) : response;
   }
 
-  function failed(error: unknown, { endpoint, decision, requestId }: Context): Response {
+  function failed(error: unknown, context: Context): Response {
+    const { endpoint, decision, requestId } = context;
     if (error instanceof RequestAborted) return ABORTED_RESPONSE;
     errorLog.report(endpoint.id, error, requestId);
-    const headerLines = endpoint.headerLines + rateLimitLines(decision);
+    const headerLines = operationLines(context) + rateLimitLines(decision);
     return error instanceof Unavailable
       ? unavailableResponse(error.retryAfterSeconds, headerLines)
       : internalErrorResponse(headerLines);
   }
 }
 
-function rejected(rejection: Rejection, { endpoint, decision }: Context): Response {
-  return errorResponse(rejection, endpoint.headerLines + rateLimitLines(decision));
+/** On every response of the operation. */
+function operationLines({ endpoint, rawInput }: Context): string {
+  return endpoint.deprecationLines?.(rawInput) ?? "";
+}
+
+function rejected(rejection: Rejection, context: Context): Response {
+  return errorResponse(rejection, operationLines(context) + rateLimitLines(context.decision));
 }
 
 function succeeded(result: AnySuccess, context: Context): Response {
   const { body, headers, dependsOn } = result;
   const { endpoint, decision, request, rawInput } = context;
-  const headerLines = headers ? endpoint.headerLines + headerLinesOf(headers) : endpoint.headerLines;
+  const lines = operationLines(context);
+  const headerLines = headers ? lines + headerLinesOf(headers) : lines;
   const { method, success } = endpoint.operation;
   if (method !== "GET") return jsonResponse(success.status, headerLines + rateLimitLines(decision), body);
   const etag = result.etag ?? etagOf(body);

@@ -73,7 +73,9 @@ function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocumentedSetting
 
 function deprecationLines(url: string): string[] {
   const headers = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, url));
-  return headers.map(([name, value]) => `${name}: ${value.replace(", <", ",\n      <")}`);
+  return headers.map(
+    ([name, value]) => `${name}: ${value.replace("{petId}", "7").replace(", <", ",\n      <")}`,
+  );
 }
 
 function connectionLimit(maximum: number): string {

@@ -6,7 +6,7 @@ import { isRejection, orderNotFound, petNotFound, type Rejection } from "../cont
 import type { Input, OperationId, RejectionOf, Success } from "../contract/operations.ts";
 import { encodeOrder } from "../contract/resources.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
-import type { Clock, PageQuery, Store, WriteResult } from "../domain/ports.ts";
+import type { Clock, PageQuery, PetQuery, Store, WriteResult } from "../domain/ports.ts";
 import { encodePage, type IdRange, type PageJson, type PetJsonSource } from "./pet-json.ts";
 import type { OperationInput } from "./validation.ts";
 
@@ -33,10 +33,11 @@ export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
   return {
     listPets: ({ query }) =>
-      andThen(petJson.list(storeQuery(query)), (page) => ({
+      andThen(petJson.list(petQuery(query)), (page) => ({
         body: page.json,
         headers: nextLink({ url: `${baseUrl}/pets`, list: "pets", query, page }),
-        dependsOn: rangeOf(query.cursor ?? 0n, page),
+        // Pets that are selected by their identifiers are not next to one another.
+        ...(query.id === undefined && { dependsOn: rangeOf(query.cursor ?? 0n, page) }),
       })),
 
     createPet: ({ body, idempotentRequest }) =>
@@ -71,6 +72,10 @@ export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOption
   };
 }
 
+function petQuery({ id: ids, ...query }: Input<"listPets">["query"]): PetQuery {
+  return ids === undefined ? storeQuery(query) : { ...storeQuery(query), ids };
+}
+
 interface ListQuery<Status> {
   readonly limit?: number;
   readonly status?: Status;
@@ -88,15 +93,21 @@ function storeQuery<Status>({
   return query;
 }
 
-/** The next page has the same `limit` and `status`, and begins after the last item. */
-function nextLink(options: { url: string; list: ListName; query: ListQuery<string>; page: PageJson }): {
-  Link?: string;
-} {
+interface NextLinkOptions {
+  readonly url: string;
+  readonly list: ListName;
+  readonly query: ListQuery<string> & { readonly id?: readonly bigint[] };
+  readonly page: PageJson;
+}
+
+/** The next page has the same `limit`, `status` and `id`, and begins after the last item. */
+function nextLink(options: NextLinkOptions): { Link?: string } {
   const { url, list, query, page } = options;
   if (!page.hasMore || page.last === undefined) return {};
   const limit = query.limit === undefined ? "" : `limit=${query.limit}&`;
   const status = query.status === undefined ? "" : `status=${query.status}&`;
-  return { Link: `<${url}?${limit}${status}cursor=${encodeCursor(list, page.last)}>; rel="next"` };
+  const ids = query.id === undefined ? "" : `id=${query.id.join(",")}&`;
+  return { Link: `<${url}?${limit}${status}${ids}cursor=${encodeCursor(list, page.last)}>; rel="next"` };
 }
 
 /** The last page depends on every pet that is added later. Another page depends on the pet that follows it, too. */

@@ -1,13 +1,13 @@
 import type { CacheStatistics } from "../bounded-cache.ts";
 import type { Identifier } from "../contract/json.ts";
-import { encodePet, type PetStatus } from "../contract/resources.ts";
+import { encodePet } from "../contract/resources.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
-import type { Page, PageQuery, Store } from "../domain/ports.ts";
+import type { Page, PetQuery, Store } from "../domain/ports.ts";
 import { type TaggedJson, withEtag } from "../etag.ts";
 
 /** Pets as JSON text. A store that can produce the text itself is faster than one whose rows are encoded here. */
 export interface PetJsonSource {
-  list(query: PageQuery<PetStatus>): Awaitable<PageJson>;
+  list(query: PetQuery): Awaitable<PageJson>;
   get(id: Identifier): Awaitable<TaggedJson | undefined>;
   /** Absent where other processes write too: then no response can be cached. */
   readonly changes?: ChangeTracker;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { DOCS_PATH, HEALTH_PATH } from "../contract/constants.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
-import { openApiJson } from "../contract/openapi/document.ts";
+import { openApiJson, openApiYaml } from "../contract/openapi/document.ts";
 import { ALL_METHODS } from "../contract/operations.ts";
 import { etagOf } from "../etag.ts";
 import type { Request, Response } from "../http1/index.ts";
@@ -45,6 +45,13 @@ export function createStaticRoutes({
         () => JSON_LINES,
       ),
     ],
+    [
+      "/openapi.yaml",
+      page(
+        () => openApiYaml(docsSettings),
+        () => YAML_LINES,
+      ),
+    ],
     [HEALTH_PATH, { isRateLimited: false, respond: onlyGet(health) }],
     // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
     ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
@@ -59,6 +66,8 @@ const ALLOW_ALL = headerLinesOf({ Allow: ALL_METHODS });
 const REDIRECT = headerLinesOf({ Location: DOCS_PATH });
 const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
 const JSON_LINES = headerLinesOf({ "Content-Type": "application/json" });
+/** RFC 9512. */
+const YAML_LINES = headerLinesOf({ "Content-Type": "application/yaml" });
 const ALLOWED = "GET, HEAD";
 
 type Respond = StaticRoute["respond"];

@@ -1,6 +1,6 @@
 import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
 import type { OrderWithKey } from "../domain/corrections.ts";
-import type { Page } from "../domain/ports.ts";
+import type { Page, PetQuery } from "../domain/ports.ts";
 
 /*
  * Rows as both databases return them, and the domain objects they become. Aliases are quoted because PostgreSQL folds
@@ -45,6 +45,11 @@ export const ORDER_WITH_KEY_COLUMNS = `${ORDER_COLUMNS}, key_id AS "keyId"`;
 
 export function orderWithKeyOf(row: OrderWithKeyRow): OrderWithKey {
   return { ...orderOf(row), keyId: row.keyId === null ? null : Number(row.keyId) };
+}
+
+/** The identifiers that a query selects, from its cursor on. */
+export function idsAfter({ ids = [], after }: PetQuery): readonly bigint[] {
+  return after === undefined ? ids : ids.filter((id) => id > after);
 }
 
 /** Takes one row more than the limit where there is one: it shows that the page has a successor. */

@@ -127,6 +127,50 @@ Total `,
     );
   });
 
+  test("--operation: the keys that still use an operation, and when", async () => {
+    const cli = new InProcessCli();
+    for (const name of ["new", "old", "older"]) await createKey(cli, "--name", name, "--plan", "free");
+    const getPet = (admitted: number, errors = 0) => ({
+      byOperation: [
+        { operation: "listPets", admitted: 7, errors: 0 },
+        { operation: "getPet", admitted, errors },
+      ] as const,
+    });
+    await addUsage(
+      cli,
+      [0, counts(1), counts(2, getPet(3)), counts(3, getPet(4, 1))],
+      [25, counts(3, getPet(2))],
+      [31 * 24, counts(1, getPet(9))],
+    );
+    expect((await cli.run(["usage", "--operation", "getPet"])).out).toBe(
+      `ID     NAME   PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
+3      older  free  6         0        0       1       2026-11-15T12:00:00Z
+2      old    free  3         0        0       0       2026-11-15T12:00:00Z
+Total               9         0        0       1
+`,
+    );
+    expect((await cli.run(["usage", "3", "--operation", "getPet"])).out).toBe(
+      `DAY         ADMITTED  LIMITED  BANNED  ERRORS
+2026-11-14  2         0        0       0
+2026-11-15  4         0        0       1
+Total       6         0        0       1
+
+OPERATION  ADMITTED  LIMITED  BANNED  ERRORS
+getPet     6         0        0       1
+`,
+    );
+    expect((await cli.run(["usage", "--operation", "getPet", "--csv", "--since", "2026-11-15"])).out).toBe(
+      `key_id,name,start,operation,admitted,limited,banned,errors
+2,old,2026-11-15T00:00:00.000Z,getPet,3,0,0,0
+3,older,2026-11-15T00:00:00.000Z,getPet,4,0,0,1
+`,
+    );
+    expect((await cli.run(["usage", "--operation", "placeOrder"])).out).toStartWith(
+      "There were no requests from ",
+    );
+    expect((await cli.run(["usage", "--operation", "getpets"])).code).toBe(2);
+  });
+
   test("--csv: one row per key, day and operation", async () => {
     const cli = await withTwoKeys();
     expect((await cli.run(["usage", "--csv", "--since", "2026-11-14", "--until", "2026-11-15"])).out).toBe(

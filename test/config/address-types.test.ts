@@ -133,6 +133,41 @@ test.each([
   expect(usageError({ [flag]: [url] })).toEndWith(`(${remark})`);
 });
 
+describe("--cors-origin", () => {
+  test.each([
+    ["https://app.example.com", "https://app.example.com"],
+    ["https://App.Example.com:443/", "https://app.example.com"],
+    ["http://localhost:3000", "http://localhost:3000"],
+    ["http://[::1]:3000", "http://[::1]:3000"],
+    ["https://bücher.example", "https://xn--bcher-kva.example"],
+  ])("%s is the origin %s, as browsers write it", (text, origin) => {
+    expect(parseConfig({ "cors-origin": [text] }).corsOrigins).toEqual([origin]);
+  });
+
+  test("there is none by default, and there can be several", () => {
+    expect(parseConfig({}).corsOrigins).toEqual([]);
+    expect(parseConfig({ "cors-origin": ["http://a", "http://b,http://c"] }).corsOrigins).toHaveLength(3);
+  });
+
+  test.each([
+    "*",
+    "null",
+    "https://*.example.com",
+    "app.example.com",
+    "ftp://a",
+    "https://u:p@a",
+    "file:///a",
+  ])("%s is rejected", (text) => {
+    expect(usageError({ "cors-origin": [text] })).toContain("must be the origin of a page such as https://");
+  });
+
+  test("a path is rejected with a suggestion", () => {
+    expect(usageError({ "cors-origin": ["https://a.example/x"] })).toEndWith(
+      "(did you mean https://a.example?)",
+    );
+  });
+});
+
 describe("--trust-proxy", () => {
   test.each([
     ["10.0.0.0/8", "10.0.0.0/8"],

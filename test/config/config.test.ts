@@ -19,6 +19,7 @@ describe("Config", () => {
       dataDir: "./data",
       limitsTimeoutMs: 25,
       trustedProxies: [],
+      corsOrigins: [],
       maxConnectionsPerAddress: 256,
       drainDelayMs: 0,
       plans: {

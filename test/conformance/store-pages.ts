@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import type { PetStatus } from "../../src/contract/resources.ts";
-import type { Page, PageQuery, Store } from "../../src/domain/ports.ts";
+import { encodePet, type PetStatus } from "../../src/contract/resources.ts";
+import type { Page, PageQuery, PetQuery, Store } from "../../src/domain/ports.ts";
+import { BY } from "../key-store-arguments.ts";
 import { AT, KEY_ID, addPet, idsOf, type WithStore, resultOf } from "./store-fixture.ts";
 
 /** Adds pets one after the other, in a defined order. */
@@ -109,6 +110,57 @@ export function pageCases(withStore: WithStore): void {
       expect(idsOf(await store.listPets({ limit: 9, status: "available" }))).toEqual([second]);
       expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual([first]);
       expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first, second]);
+    }),
+  );
+
+  test(
+    "listPets: `ids` selects the pets that exist, and combines with `status`, `after` and `limit`",
+    withStore(async (store, { petJson }) => {
+      const [one = 0n, two = 0n, three = 0n, four = 0n] = await addPets(store, [
+        "sold",
+        undefined,
+        "sold",
+        "sold",
+      ]);
+      const list = async (query: PetQuery) => {
+        const page = await store.listPets(query);
+        const json = `[${page.items.map(encodePet).join(",")}]`;
+        const { hasMore } = page;
+        expect(await petJson.list(query)).toEqual({ json, last: page.items.at(-1)?.id, hasMore });
+        return { ids: idsOf(page), hasMore };
+      };
+      const all = [INT64_MIN, 0n, one, two, four, INT64_MAX];
+      expect(await list({ ids: [three], limit: 20 })).toEqual({ ids: [three], hasMore: false });
+      expect(await list({ ids: all, limit: 3 })).toEqual({ ids: [one, two, four], hasMore: false });
+      expect(await list({ ids: all, limit: 2 })).toEqual({ ids: [one, two], hasMore: true });
+      expect(await list({ ids: all, limit: 2, after: two })).toEqual({ ids: [four], hasMore: false });
+      expect(await list({ ids: all, limit: 1, status: "sold" })).toEqual({ ids: [one], hasMore: true });
+      expect(await list({ ids: all, limit: 1, status: "sold", after: one })).toEqual({
+        ids: [four],
+        hasMore: false,
+      });
+      expect(await list({ ids: all, limit: 9, status: "pending" })).toEqual({ ids: [], hasMore: false });
+      expect(await list({ ids: all, limit: 9, after: INT64_MAX })).toEqual({ ids: [], hasMore: false });
+      expect(await list({ ids: [], limit: 9 })).toEqual({ ids: [], hasMore: false });
+    }),
+  );
+
+  test(
+    "listPets: `ids` shows an order, a correction, a deletion and a new pet at once",
+    withStore(async (store, { operators, petJson }) => {
+      const [one = 0n, two = 0n] = await addPets(store, ["available", undefined]);
+      const query = { ids: [one, two, two + 1n], limit: 20 };
+      const json = async () => (await petJson.list(query)).json;
+      const before = `[{"id":${one},"name":"Rex","categoryId":7,"status":"available"},{"id":${two},"name":"Rex","categoryId":7}]`;
+      expect(await json()).toBe(before);
+      expect(await json()).toBe(before);
+      resultOf(await store.placeOrder({ keyId: KEY_ID, petId: one }, AT));
+      expect(await json()).toBe(before.replace("available", "pending"));
+      await operators.deletePet(two, BY);
+      expect(await json()).toBe(`[{"id":${one},"name":"Rex","categoryId":7,"status":"pending"}]`);
+      const [three = 0n] = await addPets(store, ["sold"]);
+      expect(three).toBe(two + 1n);
+      expect(await json()).toEndWith(`,{"id":${three},"name":"Rex","categoryId":7,"status":"sold"}]`);
     }),
   );
 

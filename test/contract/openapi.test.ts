@@ -161,7 +161,7 @@ describe("the document as a whole", () => {
     const pets = ["Pet", "NewPet", "PetStatus", "Pets"];
     const orders = ["Order", "NewOrder", "OrderUpdate", "OrderStatus", "Orders"];
     const found = Object.keys(document["components"]?.["schemas"] ?? {});
-    expect(found.toSorted()).toEqual([...pets, ...orders, "Error"].toSorted());
+    expect(found.toSorted()).toEqual([...pets, ...orders, "ApiError"].toSorted());
   });
 
   test("has exactly the operations of the table", () => {
@@ -230,7 +230,7 @@ describe.each(operations)("%s in the document", (id, operation) => {
     for (const [status, codes] of codesByStatus(operation)) {
       const { schema, examples } = jsonOf(node["responses"]?.[String(status)]);
       const [error, restriction] = Object.values(schema?.["allOf"] ?? {});
-      expect(error as unknown).toEqual({ $ref: "#/components/schemas/Error" });
+      expect(error as unknown).toEqual({ $ref: "#/components/schemas/ApiError" });
       expect(restriction as unknown).toEqual({
         properties: { code: { enum: codes }, status: { const: status } },
       });
@@ -318,7 +318,7 @@ describe("numbers and dates in the document", () => {
     expect(headers?.["Deprecation"]?.["example"] as unknown).toBe("@1794614400");
     expect(headers?.["Sunset"]?.["example"] as unknown).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
     expect(headers?.["SuccessorLink"]?.["example"] as unknown).toBe(
-      '<http://127.0.0.1:8080/v1/pets>; rel="successor-version", ' +
+      '<http://127.0.0.1:8080/v1/pets?id=1>; rel="successor-version", ' +
         '<http://127.0.0.1:8080/docs#deprecation>; rel="deprecation"; type="text/html"',
     );
   });

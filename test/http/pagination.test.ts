@@ -49,6 +49,37 @@ describe("listPets", () => {
     });
   }
 
+  test("listPets 200: `id` selects pets, and the next link keeps the ids, the limit and the status", async () => {
+    const response = await get("/pets?id=9,5,1,131,5&limit=2&status=available");
+    expect(pets(response).map(({ id }) => id)).toEqual([1, 5]);
+    expect(nextOf(response)).toMatch(/\/pets\?limit=2&status=available&id=1,5,9,131&cursor=\w+$/);
+    expect(pets(await get("/pets?id=131"))).toEqual([]);
+    expect((await walk("/pets?id=9,5,1,131,5&limit=2")).map(({ id }) => id)).toEqual([1, 5, 9]);
+    const hundred = Array.from({ length: 100 }, (_, i) => i + 31);
+    expect(pets(await get(`/pets?limit=100&id=${hundred.join(",")}`)).map(({ id }) => id)).toEqual(hundred);
+  });
+
+  for (const id of [
+    "",
+    "7,",
+    ",7",
+    "07",
+    "%2B7",
+    "7.0",
+    "abc",
+    "7&id=8",
+    "9223372036854775808",
+    "1,".repeat(100) + "1",
+  ]) {
+    test(`listPets 400: id=${id.slice(0, 24)}`, async () => {
+      const { status, text } = await get(`/pets?id=${id}`);
+      expect(status).toBe(400);
+      expect(text).toMatch(
+        /"id must be (given only once|1 to 100 decimal integers from -2\^63 to 2\^63 - 1, separated by commas)\./,
+      );
+    });
+  }
+
   for (const status of ["available", "pending", "sold"]) {
     test(`listPets 200: the pages with status=${status} have each of those pets once`, async () => {
       const seen = await walk(`/pets?status=${status}&limit=7`);

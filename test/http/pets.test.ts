@@ -269,11 +269,16 @@ describe("getPet", () => {
 
   test("getPet 200: Deprecation, Sunset and Link", async () => {
     const { json } = await create({ name: "Old", categoryId: 1 });
-    const { headers, status } = await service.call({ path: `/pets/${(json as { id: number }).id}` });
+    const { id } = json as { id: number };
+    const { headers, status } = await service.call({ path: `/pets/${id}` });
     expect(status).toBe(200);
     expect(headers.get("deprecation")).toBe("@1794614400");
     expect(headers.get("sunset")).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
-    expect(headers.get("link")).toContain(`<${service.url}/pets>; rel="successor-version"`);
+    expect(headers.get("link")).toContain(`<${service.url}/pets?id=${id}>; rel="successor-version"`);
+    const missing = await service.call({ path: "/pets/9223372036854775807" });
+    expect(missing.headers.get("link")).toStartWith(`<${service.url}/pets?id=9223372036854775807>;`);
+    const malformed = await service.call({ path: "/pets/%3E%0Ax" });
+    expect(malformed.headers.get("link")).toStartWith(`<${service.url}/pets>; rel="successor-version"`);
     expect(headers.get("link")).toContain('rel="deprecation"');
     const docs = /<([^>]*)>; rel="deprecation"/.exec(headers.get("link") ?? "")?.[1] ?? "";
     const page = await (await fetch(docs)).text();

@@ -64,6 +64,17 @@ describe("a staging server with its own settings", () => {
     expect(info.description).toContain("twice as long as that one, at most 6 minutes.");
   });
 
+  test("GET /openapi.yaml is the same document, with exact integers and an ETag", async () => {
+    const response = await fetch(urlOf("/openapi.yaml"));
+    expect(response.headers.get("content-type")).toBe("application/yaml");
+    const yaml = await response.text();
+    expect(Bun.YAML.parse(yaml)).toEqual(JSON.parse(await page("/openapi.json")));
+    expect(yaml).toContain("minimum: -9223372036854775808\n");
+    expect(yaml).toContain("maximum: 9223372036854775807\n");
+    const headers = { "If-None-Match": response.headers.get("etag") ?? "" };
+    expect((await fetch(urlOf("/openapi.yaml"), { headers })).status).toBe(304);
+  });
+
   test("GET /docs has its URL, its keys, its plans and its ban rules, and no defaults", async () => {
     const html = await page("/docs");
     expect(html).toContain(`API=${staging.url}\nKEY=pet_test_…`);
@@ -130,8 +141,8 @@ describe("public pages", () => {
   const page = (path: string, headers: Record<string, string> = {}, method = "GET") =>
     fetch(service.url.replace("/v1", path), { method, headers, decompress: false });
 
-  test("/docs and /openapi.json are compressed for clients that accept it", async () => {
-    for (const path of ["/docs", "/openapi.json"]) {
+  test("/docs, /openapi.json and /openapi.yaml are compressed for clients that accept it", async () => {
+    for (const path of ["/docs", "/openapi.json", "/openapi.yaml"]) {
       const plain = await (await page(path, { "Accept-Encoding": "identity" })).text();
       for (const [encoding, decompress] of [
         ["gzip", gunzipSync],

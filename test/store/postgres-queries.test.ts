@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { connect } from "../../src/store/postgres/connection.ts";
 import { ALL_ORDER_PAGES } from "../../src/store/postgres/operator-store.ts";
 import { ORDER_PAGES } from "../../src/store/postgres/orders.ts";
-import { PET_PAGES } from "../../src/store/postgres/pets.ts";
+import { PET_PAGES, PETS_BY_IDS } from "../../src/store/postgres/pets.ts";
 import { AT, rex, resultOf } from "../conformance/store-fixture.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
@@ -109,6 +109,7 @@ async function expectIndexes(sql: SQL): Promise<void> {
     "Limit; ->  Index Scan using pets_by_status on pets; " +
       "Index Cond: ((ROW(status, id) > ROW($3, $1)) AND (status <= $3))",
   );
+  expect(await plan(sql, PETS_BY_IDS, "'{7,9}', 21, 'sold'")).toContain("Index Cond: (id = ANY ($1))");
   expect(await plan(sql, ORDER_PAGES.all, "25000, 21, 2")).toBe(
     "Limit; ->  Index Scan using orders_by_key on orders; " +
       "Index Cond: ((ROW(key_id, id) > ROW($3, $1)) AND (key_id <= $3))",

@@ -45,6 +45,7 @@ function planOf(connection: Connection, sql: string): string {
 const SCANS = [
   /^SELECT .* FROM api_keys ORDER BY id$/,
   /^SELECT .* FROM key_secrets$/,
+  /^SELECT .* FROM pets WHERE id IN \(SELECT value FROM json_each\(\?1\)\)/,
   /^SELECT .* FROM key_secrets WHERE key_id IN \(SELECT value FROM json_each\(\?\)\)$/,
   /^SELECT .* FROM key_last_used ORDER BY key_id$/,
   /^SELECT \(SELECT min\(start\) FROM (usage_hours|usage_days)\)/,
@@ -64,6 +65,15 @@ test("no statement scans a table or sorts", () => {
     if (!isExempt) expect(`${sql}: ${plan}`).not.toContain("SCAN");
     expect(`${sql}: ${plan}`).not.toContain("TEMP B-TREE");
   }
+});
+
+test("pets that are selected by identifiers are looked up by them, also with a status", () => {
+  const byIds = [...plans()].filter(([sql]) => sql.includes("FROM pets WHERE id IN"));
+  expect(byIds.map(([, plan]) => plan)).toEqual(
+    Array.from({ length: 2 }, () =>
+      expect.stringMatching(/^SEARCH pets USING INTEGER PRIMARY KEY \(rowid=\?\); /),
+    ),
+  );
 });
 
 test("pages are read from the indexes on id, (status, id), (key_id, id) and (key_id, status, id)", () => {

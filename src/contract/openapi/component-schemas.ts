@@ -33,7 +33,8 @@ const errors = Object.entries({ ...ERRORS, ...PROTOCOL_ERRORS });
 const codes = errors.map(([code]) => code);
 const statuses = [...new Set(errors.map(([, { status }]) => status))].toSorted((a, b) => a - b);
 
-const ErrorSchema: JsonSchema = {
+/** The name does not shadow `Error` in the code that generators make. */
+const ApiError: JsonSchema = {
   type: "object",
   description: "An error. `code` is for programs, `message` for people.",
   required: ["code", "message", "status"],
@@ -49,15 +50,15 @@ export const SCHEMAS: JsonSchema = {
   ...Object.fromEntries(Object.entries(NAMED).map(([name, { json }]) => [name, withRefs(json)])),
   Pets: pageOf("Pet", "A page of pets, in ascending order of their identifiers."),
   Orders: pageOf("Order", "A page of orders, in ascending order of their identifiers."),
-  Error: ErrorSchema,
+  ApiError,
 };
 
 function pageOf(name: string, description: string): JsonSchema {
   return { type: "array", items: ref(name), maxItems: PAGE_LIMIT.max, description };
 }
 
-/** The Error of one status, restricted to its codes. */
+/** The ApiError of one status, restricted to its codes. */
 export function errorSchema(status: number, allowed: readonly string[]): JsonSchema {
   const restriction = { properties: { code: { enum: allowed }, status: { const: status } } };
-  return { allOf: [ref("Error"), restriction] };
+  return { allOf: [ref("ApiError"), restriction] };
 }

@@ -194,7 +194,7 @@ const deprecation = lines(
   "",
   `Within \`${BASE_PATH}\` we only add. A removal is announced at least a year ahead, in the \`Deprecation\` and \`Sunset\``,
   "headers of each response; after it the operation responds 410. One operation is deprecated:",
-  `\`${method} ${path}\` is removed on ${longDate(deprecated.sunset)}. Use \`GET ${deprecated.replacement}\` with the \`status\` filter`,
+  `\`${method} ${path}\` is removed on ${longDate(deprecated.sunset)}. Use \`GET ${deprecated.replacement}\` instead`,
   "instead.",
 );
 

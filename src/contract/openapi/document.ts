@@ -9,6 +9,7 @@ import { responsesOf, responsesOutsideOperations, sharedResponses } from "./resp
 import { SCHEMAS, schemaRef } from "./component-schemas.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../operations.ts";
 import type { JsonSchema } from "../schema.ts";
+import { toYaml } from "../yaml.ts";
 
 /** The OpenAPI 3.1 document. It has the bounds of int64 as bigints; `openApiJson` writes them exactly. */
 export function openApiDocument(settings: DocumentedSettings): JsonSchema {
@@ -44,6 +45,11 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
     },
     "x-responses-outside-operations": responsesOutsideOperations(settings),
   };
+}
+
+/** The document as YAML text. */
+export function openApiYaml(settings: DocumentedSettings): string {
+  return toYaml(openApiDocument(settings));
 }
 
 /** The document as JSON text. */

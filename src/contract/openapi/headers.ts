@@ -122,7 +122,7 @@ function examplesOf(settings: DocumentedSettings): Partial<Record<keyof typeof H
     "X-RateLimit-Remaining": perMinute - 1,
     NextLink: `<${url}/pets?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor("pets", 20n)}>; rel="next"`,
     SuccessorLink:
-      `<${url}${replacement}>; rel="successor-version", ` +
+      `<${url}${replacement.replace("{petId}", "1")}>; rel="successor-version", ` +
       `<${docsUrl(url)}#deprecation>; rel="deprecation"; type="text/html"`,
     Location: `${url}/pets/1`,
   };

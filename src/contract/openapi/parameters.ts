@@ -48,6 +48,7 @@ export function parametersOf({
   const parameters = identifier ? [pathParameter(identifier)] : [];
   for (const [name, schema] of Object.entries(query)) {
     if (name === "limit" || name === "cursor") parameters.push(ref(name));
+    else if (name === "id") parameters.push(identifiersParameter(name, schema));
     else parameters.push(queryParameter(name, schema, `Only items with this ${name}.`));
   }
   if (success.headers.includes("ETag")) parameters.push(ref("If-None-Match"));
@@ -57,6 +58,12 @@ export function parametersOf({
 
 function pathParameter({ name, description }: NonNullable<Operation["identifier"]>): JsonSchema {
   return { name, in: "path", required: true, description, schema: int64().json, example: 1 };
+}
+
+function identifiersParameter(name: string, schema: Schema<unknown>): JsonSchema {
+  const description =
+    "Only items with these identifiers, separated by commas. Those that do not exist are left out.";
+  return { ...queryParameter(name, schema, description), style: "form", explode: false };
 }
 
 function queryParameter(

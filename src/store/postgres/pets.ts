@@ -1,13 +1,13 @@
 import type { SQL } from "bun";
-import { encodePet, type NewPet, type Pet, type PetStatus } from "../../contract/resources.ts";
+import { encodePet, type NewPet, type Pet } from "../../contract/resources.ts";
 import type {
   IdempotencyRejection,
   IdempotentRequest,
   Page,
-  PageQuery,
+  PetQuery,
   WriteResult,
 } from "../../domain/ports.ts";
-import { PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
+import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import { nextIdLock } from "./advisory-locks.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { type PageQueries, PageReader } from "./page-query.ts";
@@ -18,6 +18,10 @@ export const PET_PAGES: PageQueries = {
   all: `${SELECT} WHERE id > $1 ORDER BY id LIMIT $2`,
   byStatus: `${SELECT} WHERE (status, id) > ($3, $1) AND status <= $3 ORDER BY status, id LIMIT $2`,
 };
+
+/** The parameters are the identifiers, the limit, and the status or null. */
+export const PETS_BY_IDS = `${SELECT}
+  WHERE id = ANY($1::int8[]) AND ($3::text IS NULL OR status = $3) ORDER BY id LIMIT $2`;
 
 export interface PetCreation {
   readonly pet: NewPet;
@@ -36,8 +40,13 @@ export class Pets {
     this.#records = new IdempotencyRecords("createPet", pools.writes);
   }
 
-  list(query: PageQuery<PetStatus>): Promise<Page<Pet>> {
-    return this.#pages.read(query);
+  async list(query: PetQuery): Promise<Page<Pet>> {
+    if (query.ids === undefined) return this.#pages.read(query);
+    const { status = null, limit } = query;
+    const rows = await this.pools.reads.query((sql) =>
+      sql.unsafe<PetRow[]>(PETS_BY_IDS, [idsAfter(query), limit + 1, status]),
+    );
+    return pageOf(rows, limit, petOf);
   }
 
   async get(id: bigint): Promise<Pet | undefined> {

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../contract/resources.ts";
+import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../contract/resources.ts";
 import type {
   AuditStore,
   IdempotentRequest,
@@ -8,6 +8,7 @@ import type {
   OrderPlacement,
   Page,
   PageQuery,
+  PetQuery,
   SettingsStore,
   Store,
   UsageHistoryStore,
@@ -128,7 +129,7 @@ export class PostgresStore implements Store {
     return this.#creations.queueLength;
   }
 
-  listPets(query: PageQuery<PetStatus>): Promise<Page<Pet>> {
+  listPets(query: PetQuery): Promise<Page<Pet>> {
     return this.#pets.list(query);
   }
 

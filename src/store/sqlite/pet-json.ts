@@ -1,12 +1,14 @@
 import type { Statement } from "bun:sqlite";
 import type { Identifier } from "../../contract/json.ts";
 import type { PetStatus } from "../../contract/resources.ts";
-import type { PageQuery } from "../../domain/ports.ts";
+import type { PageQuery, PetQuery } from "../../domain/ports.ts";
 import { type TaggedJson, withEtag } from "../../etag.ts";
 import { AdmissionFilter, type CacheStatistics } from "../../bounded-cache.ts";
 import type { ChangeCounters } from "./change-counters.ts";
 import type { Connection } from "./connection.ts";
+import { idsAfter } from "../rows.ts";
 import { PetBlockCache } from "./pet-block-cache.ts";
+import { BY_IDS } from "./pets.ts";
 import { translateErrors } from "./sqlite-errors.ts";
 
 interface PageJson {
@@ -44,6 +46,7 @@ export class SqlitePetJson {
   readonly #selectById: Statement<{ entry: string }, [Identifier]>;
   readonly #selectPage: Statement<PageRow, [bigint, number]>;
   readonly #selectPageByStatus: Statement<PageRow, [PetStatus, bigint, number]>;
+  readonly #selectByIds: Statement<{ id: bigint; entry: string }, [string, PetStatus | null, number]>;
   readonly #selectNextByStatus: Statement<{ id: bigint }, [PetStatus, bigint]>;
   readonly #selectHighestId: Statement<{ id: bigint }, []>;
 
@@ -59,6 +62,7 @@ export class SqlitePetJson {
     this.#selectById = connection.prepare("SELECT entry FROM pets WHERE id = ?");
     this.#selectPage = connection.prepare(selectPage(BY_ID));
     this.#selectPageByStatus = connection.prepare(selectPage(BY_STATUS));
+    this.#selectByIds = connection.prepare(`SELECT id, entry FROM pets WHERE ${BY_IDS}`);
     this.#selectNextByStatus = connection.prepare(
       `SELECT id FROM pets WHERE ${BY_STATUS} ORDER BY id LIMIT 1`,
     );
@@ -86,7 +90,8 @@ export class SqlitePetJson {
     });
   }
 
-  list(query: PageQuery<PetStatus>): PageJson {
+  list(query: PetQuery): PageJson {
+    if (query.ids !== undefined) return translateErrors(() => this.#listByIds(query));
     return translateErrors(() => this.#listCached(query) ?? this.#listStored(query));
   }
 
@@ -109,6 +114,15 @@ export class SqlitePetJson {
     if (status === undefined) return { json, last, hasMore: last < this.#readHighestId() };
     const next = this.#selectNextByStatus.get(status, last)?.id;
     return next === undefined ? { json, last, hasMore: false } : { json, last, hasMore: true, next };
+  }
+
+  #listByIds(query: PetQuery): PageJson {
+    const { status = null, limit } = query;
+    const ids = `[${idsAfter(query).join(",")}]`;
+    const rows = this.#selectByIds.all(ids, status, limit + 1);
+    const page = rows.slice(0, limit);
+    const json = `[${page.map(({ entry }) => entry).join(",")}]`;
+    return { json, last: page.at(-1)?.id, hasMore: rows.length > limit };
   }
 
   #readHighestId(): bigint {

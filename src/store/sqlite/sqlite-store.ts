@@ -13,7 +13,6 @@ import {
   type OrderStatus,
   type OrderUpdate,
   type Pet,
-  type PetStatus,
 } from "../../contract/resources.ts";
 import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
@@ -24,6 +23,7 @@ import type {
   OrderPlacement,
   Page,
   PageQuery,
+  PetQuery,
   SettingsStore,
   Store,
   UsageHistoryStore,
@@ -168,7 +168,7 @@ export class SqliteStore implements Store {
     return this.#writes.queueLength;
   }
 
-  listPets(query: PageQuery<PetStatus>): Page<Pet> {
+  listPets(query: PetQuery): Page<Pet> {
     return this.#pets.list(query);
   }
 

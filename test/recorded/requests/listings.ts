@@ -20,6 +20,8 @@ async function addPets(server: Server): Promise<void> {
 
 const next = `GET {{next}} HTTP/1.1\r\n${HOST}\r\nAuthorization: Bearer {{main}}\r\n\r\n`;
 
+const idsTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1).join(",");
+
 /** Pages, filters, cursors, validators. */
 export const listings: Scenario = {
   keys: {
@@ -120,5 +122,26 @@ export const listings: Scenario = {
       post("/pets", { name: "Last", categoryId: 1, status: "sold" }),
     ],
     ["listPets 200: the last page, with that pet", next],
+
+    ["listPets 200: id=7", get("/pets?id=7")],
+    ["listPets 304: id=7", get("/pets?id=7", "If-None-Match: {{etag}}")],
+    ["HEAD listPets 200: id=7", head("/pets?id=7")],
+    ["listPets 200: several ids, in ascending order and each once", get("/pets?id=9,7,150,7")],
+    ["listPets 200: an encoded comma", get("/pets?id=7%2C9")],
+    ["listPets 200: ids that do not exist are left out", get("/pets?id=-1,0,7,9007199254740993")],
+    ["listPets 200: no id exists", get("/pets?id=9223372036854775807")],
+    ["listPets 200: ids with a status", get("/pets?id=4,5,6,7,8&status=available")],
+    ["listPets 200: ids with a limit", get("/pets?id=8,4,12&limit=2")],
+    ["listPets 200: the next page of ids", next],
+    ["listPets 400: id=", get("/pets?id=")],
+    ["listPets 400: id=7,", get("/pets?id=7,")],
+    ["listPets 400: id=07", get("/pets?id=07")],
+    ["listPets 400: id=+7", get("/pets?id=+7")],
+    ["listPets 400: id=7.0", get("/pets?id=7.0")],
+    ["listPets 400: id=abc", get("/pets?id=abc")],
+    ["listPets 400: id out of range", get("/pets?id=9223372036854775808")],
+    ["listPets 400: id given twice", get("/pets?id=7&id=8")],
+    ["listPets 200: 100 ids", get(`/pets?limit=1&id=${idsTo(100)}`)],
+    ["listPets 400: 101 ids", get(`/pets?id=${idsTo(101)}`)],
   ],
 };
