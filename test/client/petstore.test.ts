@@ -49,6 +49,14 @@ describe("pets", () => {
     expect(last.response.status).toBe(200);
   });
 
+  test("byIds fetches the pets that exist, 100 in one request", async () => {
+    const { id } = await petstore.pets.create({ name: "Lola", categoryId: 1 });
+    const ids = Array.from({ length: 150 }, (_, i) => id - BigInt(i));
+    const pets = await petstore.pets.byIds([...ids, id + 1_000n]);
+    expect(pets.map((pet) => pet.id)).toEqual(ids.filter((each) => each > 0n).toReversed());
+    expect(pets.at(-1)).toEqual({ id, name: "Lola", categoryId: 1n });
+  });
+
   test("get warns once, or tells the hook each time", async () => {
     const warn = spyOn(console, "warn").mockImplementation(() => {});
     try {
