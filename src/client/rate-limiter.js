@@ -1,5 +1,11 @@
 /** @import { ResponseMetadata } from "./index.d.ts" */
 
+/**
+ * After this time without a response, other clients of the key may have used up the limit. A burst would then be
+ * rejected as a whole, and ten late rejections ban a key, so only a few requests find out.
+ */
+const STALE_MS = 1_000;
+const MAX_IN_PROGRESS_STALE = 3;
 /** A longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -14,6 +20,7 @@ export class RateLimiter {
   #windows = new Map();
   #inProgress = 0;
   #pausedUntil = 0;
+  #learnedAt = 0;
   /** The headers are hidden, for example by CORS: there is nothing to wait for. */
   #isBlind = false;
   /** @type {Set<() => void>} */
@@ -75,6 +82,7 @@ export class RateLimiter {
     const { remaining, resetAt } = rateLimit;
     const key = resetAt.getTime();
     const now = Date.now();
+    this.#learnedAt = now;
     // Both are the server's, so a client whose clock is wrong waits as long as one whose clock is right.
     const date = Date.parse(headers.get("Date") ?? "");
     const closesAt = now + key - (Number.isNaN(date) ? now : date);
@@ -107,6 +115,8 @@ export class RateLimiter {
     for (const [key, { closesAt }] of this.#windows) if (closesAt <= now) this.#windows.delete(key);
     const windows = [...this.#windows.values()];
     if (windows.length === 0) return this.#inProgress === 0 ? 0 : Infinity;
+    const isStale = now - this.#learnedAt > STALE_MS;
+    if (isStale && this.#inProgress >= MAX_IN_PROGRESS_STALE) return Infinity;
     const exhausted = windows.filter(({ remaining }) => remaining <= this.#inProgress);
     return exhausted.length === 0 ? 0 : Math.max(...exhausted.map(({ closesAt }) => closesAt - now));
   }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { Petstore } from "@petstore/client";
 
-const WINDOW_MS = 1_000;
-
-/** Limits as the server does, in windows of a second, and responds in any order. */
+/** Limits as the server does, in short windows, and responds in any order. */
 class LimitedServer {
   readonly #limit: number;
+  readonly #clockErrorMs: number;
+  readonly #windowMs: number;
   #opensUntil = 0;
   #used = 0;
   accepted = 0;
@@ -13,8 +13,11 @@ class LimitedServer {
   mostAtOnce = 0;
   #atOnce = 0;
 
-  constructor(limit: number) {
+  /** `clockErrorMs` is how far its clock is ahead of the client's. */
+  constructor(limit: number, { clockErrorMs = 0, windowMs = 1_000 } = {}) {
     this.#limit = limit;
+    this.#clockErrorMs = clockErrorMs;
+    this.#windowMs = windowMs;
   }
 
   readonly fetch = async (): Promise<Response> => {
@@ -26,9 +29,9 @@ class LimitedServer {
   };
 
   #respond(): Response {
-    const now = Date.now();
+    const now = Date.now() + this.#clockErrorMs;
     if (now >= this.#opensUntil) {
-      this.#opensUntil = now + WINDOW_MS;
+      this.#opensUntil = now + this.#windowMs;
       this.#used = 0;
     }
     const isAccepted = this.#used < this.#limit;
@@ -77,6 +80,30 @@ describe("calls that share a client", () => {
       await Promise.all([listPages(server.client(), 30), listPages(server.client(), 30)]);
       expect(server.accepted).toBe(60);
       expect(server.rejected).toBeLessThan(40);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "send three requests after a pause, not a burst, because other clients may have used up the limit",
+    async () => {
+      const server = new LimitedServer(20, { windowMs: 3_000 });
+      const petstore = server.client();
+      await listPages(petstore, 1);
+      await listPages(server.client(), 19);
+      await Bun.sleep(1_100);
+      await listPages(petstore, 15);
+      expect(server).toMatchObject({ accepted: 35, rejected: 3 });
+    },
+    TIMEOUT_MS,
+  );
+
+  test.each([-3_600_000, 3_600_000])(
+    "wait as long as it takes if the clocks differ by %i ms",
+    async (clockErrorMs) => {
+      const server = new LimitedServer(10, { clockErrorMs });
+      await listPages(server.client(), 15);
+      expect(server).toMatchObject({ accepted: 15, rejected: 0 });
     },
     TIMEOUT_MS,
   );
