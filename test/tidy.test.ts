@@ -25,9 +25,11 @@ function filesUnder(folder: string): string[] {
 
 const read = (path: string): File => ({ path, text: readFileSync(join(ROOT, path), "utf8") });
 const paths = TREES.flatMap(filesUnder);
-const code = paths.filter((path) => /\.tsx?$/.test(path)).map(read);
+const code = paths.filter((path) => /\.(?:tsx?|js)$/.test(path)).map(read);
 const source = code.filter(({ path }) => path.startsWith("src/"));
-const pages = [...readdirSync(ROOT), ...filesUnder("docs")].filter((path) => path.endsWith(".md")).map(read);
+const pages = [...readdirSync(ROOT), ...filesUnder("docs"), ...filesUnder("src/client")]
+  .filter((path) => path.endsWith(".md"))
+  .map(read);
 
 /** Everything but comments, so that prose may speak of what code may not do. */
 const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, "$1");
@@ -133,6 +135,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "metrics",
     "tls-files",
   ],
+  client: [],
   console: ["admin", "domain", "contract"],
   cli: [
     "app",
@@ -153,6 +156,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 
 /** What may be imported from outside the project, by modules that keep to it. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
+  client: /^$/,
   contract: /^node:zlib$/,
   domain: /^node:(?:crypto|zlib)$/,
 };
@@ -173,7 +177,7 @@ describe("modules", () => {
     expect(faults).toEqual([]);
   });
 
-  test("contract imports node:zlib alone, and domain node:crypto and node:zlib", () => {
+  test("client imports nothing, contract node:zlib alone, and domain node:crypto and node:zlib", () => {
     const faults = imports.filter(({ from, of }) => {
       const allowed = PACKAGES[moduleOf(from)];
       return allowed !== undefined && !of.startsWith("src/") && !allowed.test(of);

@@ -1,0 +1,57 @@
+/** Compiled, never run: the types of the client are those of the table of operations. */
+import type * as client from "@petstore/client";
+import type { ErrorCode } from "../../src/contract/errors.ts";
+import type { Input, OperationId } from "../../src/contract/operations.ts";
+import type {
+  NewOrder,
+  NewPet,
+  Order,
+  OrderStatus,
+  OrderUpdate,
+  Pet,
+  PetStatus,
+} from "../../src/contract/resources.ts";
+
+type Flat<T> = { [K in keyof T]: T[K] };
+type Equal<A, B> =
+  (<T>() => T extends Flat<A> ? 1 : 2) extends <T>() => T extends Flat<B> ? 1 : 2 ? true : [Flat<A>, Flat<B>];
+type True<T extends true> = T;
+
+/** As the client takes it: int64 as number or bigint, and undefined for an optional field. */
+type Argument<T> = {
+  [K in keyof T]: bigint extends T[K] ? client.Int64 : undefined extends T[K] ? T[K] | undefined : T[K];
+};
+
+export type Resources = [
+  True<Equal<client.Pet, Pet>>,
+  True<Equal<client.Order, Order>>,
+  True<Equal<client.NewPet, Argument<NewPet>>>,
+  True<Equal<client.NewOrder, Argument<NewOrder>>>,
+];
+
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : [A, B]) : [A, B];
+export type Names = [
+  True<Same<client.PetStatus, PetStatus>>,
+  True<Same<client.OrderStatus, OrderStatus>>,
+  True<Same<client.ErrorCode, ErrorCode>>,
+  True<Same<OrderUpdate["status"], Exclude<client.OrderStatus, "placed">>>,
+];
+
+type QueryOf<Id extends OperationId> = keyof NonNullable<Input<Id>["query"]>;
+type ListParameters = Exclude<keyof client.ListOptions<string>, keyof client.CallOptions>;
+/** `id` is the parameter of `byIds`. */
+export type Parameters = [
+  True<Same<Exclude<QueryOf<"listPets">, "id">, ListParameters>>,
+  True<Same<QueryOf<"listOrders">, ListParameters>>,
+];
+
+/** An operation that the client lacks does not compile. */
+export const METHODS: Record<OperationId, (petstore: client.Petstore) => unknown> = {
+  listPets: ({ pets }) => [pets.list, pets.listPage, pets.byIds],
+  createPet: ({ pets }) => pets.create,
+  getPet: ({ pets }) => pets.get,
+  listOrders: ({ orders }) => [orders.list, orders.listPage],
+  placeOrder: ({ orders }) => orders.place,
+  getOrder: ({ orders }) => orders.get,
+  updateOrder: ({ orders }) => [orders.complete, orders.cancel],
+};

@@ -1,0 +1,44 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { int64, parseJson, toJson } from "../../src/client/json.js";
+
+describe("parseJson", () => {
+  test("every integer is an exact bigint", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
+        expect(parseJson(`[{"id": ${id}}]`)).toEqual([{ id }]);
+      }),
+    );
+  });
+
+  test("everything else is as JSON.parse reads it", () => {
+    const withoutIntegers = fc
+      .json()
+      .map((text) => JSON.parse(text, (_, value) => (typeof value === "number" ? String(value) : value)));
+    fc.assert(
+      fc.property(withoutIntegers, fc.boolean(), (value, isIndented) => {
+        const text = JSON.stringify(value, null, isIndented ? 2 : 0);
+        expect(parseJson(text)).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  test("strings may look like anything", () => {
+    const text = '{"a\\"}":"[1,\\"2\\\\","__proto__":"x","b":[1.5,-0.1e2,true,null,{},[]]}';
+    expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(JSON.parse(text)));
+  });
+
+  test.each(["", "[1", "{a:1}", "01", "[1,]", "<html>"])("%j is a SyntaxError", (text) => {
+    expect(() => parseJson(text)).toThrow(SyntaxError);
+  });
+});
+
+test("toJson writes bigints with all digits and leaves undefined out", () => {
+  expect(toJson({ name: 'a"b', categoryId: 9007199254740993n, status: undefined })).toBe(
+    '{"name":"a\\"b","categoryId":9007199254740993}',
+  );
+});
+
+test.each([1.5, 2 ** 53, Number.NaN, "7"])("%p is not taken as an int64", (value) => {
+  expect(() => int64("categoryId", value as number)).toThrow(TypeError);
+});
