@@ -11,8 +11,6 @@ const KEYS_PER_BATCH = 100;
 /** Keys and hours that are counted and not stored yet: about 25 MB, which is reached only while the store fails. */
 const MAX_COUNTERS = 100_000;
 const DELETE_EVERY_MS = 600_000;
-/** Reading the clock for each request would take longer than counting it. */
-const READ_CLOCK_EVERY_MS = 100;
 /** How long closing tries to save. */
 const CLOSE_MS = 3_000;
 
@@ -56,10 +54,6 @@ export class UsageRecorder {
   #lostRequests = 0;
   #isFailing = false;
   #lastError: unknown;
-  /** The time, as it was read last. */
-  #now: number;
-  /** A request that starts before this time of `performance.now` is counted at the time that was read last. */
-  #readClockAt = 0;
   /** By the steady clock. */
   #deleteAt = 0;
   #running: Promise<boolean> | undefined;
@@ -68,18 +62,19 @@ export class UsageRecorder {
 
   constructor(options: UsageRecorderOptions) {
     this.#options = options;
-    this.#now = options.clock.now();
-    this.#current = newHour(this.#now);
+    this.#current = newHour(options.clock.now());
     this.#schedule(SAVE_EVERY_MS);
   }
 
   /** Takes 0.1 µs; see `bun bench/usage-history.ts`. */
-  readonly observe: RequestObserver = ({ principal, decision, operation, startedAt }, { status }) => {
+  readonly observe: RequestObserver = ({ principal, decision, operation }, { status }) => {
     if (decision === undefined || typeof principal !== "object" || !("keyId" in principal)) return;
-    if (!(startedAt < this.#readClockAt)) this.#readClock(startedAt);
+    const now = this.#options.clock.now();
+    const { hour } = this.#current;
+    if (now < hour || now >= hour + HOUR_MS) this.#startHour(now);
     const counters = this.#current.byKey.get(principal.keyId) ?? this.#addCounters(principal.keyId);
     if (counters === undefined) return;
-    counters.lastUsedAt = this.#now;
+    counters.lastUsedAt = now;
     if (decision.outcome === "allowed") counters.admit(operation, status);
     else if (decision.outcome === "limited") counters.limited++;
     else counters.banned++;
@@ -171,13 +166,9 @@ export class UsageRecorder {
     return true;
   }
 
-  #readClock(startedAt: number): void {
-    this.#now = this.#options.clock.now();
-    this.#readClockAt = startedAt + READ_CLOCK_EVERY_MS;
-    const { hour } = this.#current;
-    if (this.#now >= hour && this.#now < hour + HOUR_MS) return;
+  #startHour(now: number): void {
     this.#queueCurrent();
-    this.#current = newHour(this.#now);
+    this.#current = newHour(now);
   }
 
   /** Sorted, because keys that are close to each other are on the same pages of the database. */
