@@ -144,19 +144,19 @@ Total `,
     );
     expect((await cli.run(["usage", "--operation", "getPet"])).out).toBe(
       `ID     NAME   PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
-3      older  free  6         0        0       1       2026-11-15T12:00:00Z
-2      old    free  3         0        0       0       2026-11-15T12:00:00Z
-Total               9         0        0       1
+3      older  free         6        0       0       1  2026-11-15T12:00:00Z
+2      old    free         3        0       0       0  2026-11-15T12:00:00Z
+Total                      9        0       0       1
 `,
     );
     expect((await cli.run(["usage", "3", "--operation", "getPet"])).out).toBe(
       `DAY         ADMITTED  LIMITED  BANNED  ERRORS
-2026-11-14  2         0        0       0
-2026-11-15  4         0        0       1
-Total       6         0        0       1
+2026-11-14         2        0       0       0
+2026-11-15         4        0       0       1
+Total              6        0       0       1
 
 OPERATION  ADMITTED  LIMITED  BANNED  ERRORS
-getPet     6         0        0       1
+getPet            6        0       0       1
 `,
     );
     expect((await cli.run(["usage", "--operation", "getPet", "--csv", "--since", "2026-11-15"])).out).toBe(
