@@ -62,7 +62,7 @@ export const Server = object({
 });
 export type Server = Infer<typeof Server>;
 
-const SETTING_SOURCES = ["default", "flag", "variable", "env file", "saved"] as const;
+export const SETTING_SOURCES = ["default", "flag", "variable", "env file"] as const;
 
 const Setting = object({
   required: {

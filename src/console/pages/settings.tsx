@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { SETTING_SOURCES } from "../../admin/contract/resources.ts";
 import { call, type Server, type Setting } from "../admin-api.ts";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Choices, Problem, useAction } from "../components/form.tsx";
@@ -12,8 +13,6 @@ import { usePlace } from "../router.ts";
 import { signOut } from "../session.ts";
 import { chooseTheme, chosenTheme, THEMES } from "../theme.ts";
 import type { PageProps } from "./page.ts";
-
-const SOURCES = ["default", "flag", "variable", "env file", "saved"] as const;
 
 export function Settings({ session: { server } }: PageProps) {
   const { query } = usePlace();
@@ -38,7 +37,11 @@ export function Settings({ session: { server } }: PageProps) {
         </p>
         <Filters>
           <TextFilter label="Search" name="search" type="search" hasShortcut />
-          <SelectFilter label="Source" name="source" options={SOURCES.map((each) => [each, each] as const)} />
+          <SelectFilter
+            label="Source"
+            name="source"
+            options={SETTING_SOURCES.map((each) => [each, each] as const)}
+          />
         </Filters>
         <Loaded of={settings}>{({ items }) => <SettingTable settings={items.filter(isShown)} />}</Loaded>
       </section>
