@@ -27,9 +27,14 @@ export function typescriptProgram(operationId: OperationId, context: ExampleCont
   return withClient(CALLS[operationId], context);
 }
 
-/** The program with a client named `petstore` in front. */
-export function withClient(program: string, { baseUrl, key }: ExampleContext): string {
-  return `import { Petstore } from "@petstore/client";
+/** The program with a client named `petstore` in front. `imports` are further names of the package. */
+export function withClient(
+  program: string,
+  { baseUrl, key }: ExampleContext,
+  imports: readonly string[] = [],
+): string {
+  const names = [...imports, "Petstore"].join(", ");
+  return `import { ${names} } from "@petstore/client";
 
 const petstore = new Petstore({ key: "${key}", baseUrl: "${baseUrl}" });
 
