@@ -10,6 +10,7 @@ export const API_PAGES: Readonly<Record<string, string>> = {
   errors: "errors",
   idempotency: "idempotency",
   deprecation: "deprecation",
+  "client-library": "client-library",
 };
 
 const LINK = /\]\(([\w-]+)\.md(?:#([\w-]+))?\)/g;
