@@ -22,8 +22,11 @@ export function guidePage(name: GuideName, settings: DocsSettings): Page {
     }),
   );
   const content = new PageContent();
-  for (const block of blocks) add(block, content, path);
-  if (name === "quickstart") addTryIt(content);
+  for (const [index, block] of blocks.entries()) {
+    // Before the first section, so that it is the first thing that a newcomer finds.
+    if (name === "quickstart" && index === firstSection(blocks)) addTryIt(content);
+    add(block, content, path);
+  }
   const { html, sections } = content.finish();
   const page = {
     path,
@@ -33,6 +36,10 @@ export function guidePage(name: GuideName, settings: DocsSettings): Page {
     sections,
   };
   return name === "quickstart" ? { ...page, tryIt: tryItData(["createPet"], path, settings) } : page;
+}
+
+function firstSection(blocks: readonly Block[]): number {
+  return blocks.findIndex((block) => block.kind === "heading" && block.level === 2);
 }
 
 function add(block: Block, content: PageContent, path: string): void {
@@ -64,9 +71,9 @@ function figure(file: string, alt: string): string {
 }
 
 function addTryIt(content: PageContent): void {
-  content.heading({ level: 2, id: "try-it", html: "Try it" });
+  content.heading({ level: 2, id: "try-it", html: "Try it here" });
   content.wide(
-    `<p>Send the request from this page with your own key.</p>${tryItSection("createPet", GUIDES.quickstart)}`,
+    `<p>Add a pet from this page, with your own key.</p>${tryItSection("createPet", GUIDES.quickstart)}`,
   );
 }
 

@@ -11,8 +11,9 @@ export function requestFields(id: OperationId): readonly TryItField[] {
   const parameters = parametersOf(operation).map((parameter) => parameterField(id, resolved(parameter)));
   const body = operation.body === undefined ? [] : fieldsOf(operation.body.json);
   return [
-    ...parameters,
+    ...parameters.filter((parameter) => parameter.in !== "header"),
     ...body.map((field) => ({ ...field, in: "body" as const, anchor: `${id}-${field.name}` })),
+    ...parameters.filter((parameter) => parameter.in === "header"),
   ];
 }
 
@@ -23,6 +24,8 @@ function parameterField(id: OperationId, parameter: JsonSchema): TryItField {
   return {
     ...field,
     in: placeOf(parameter["in"]),
+    // The schema of Idempotency-Key counts the optional quotes too.
+    ...(parameter["in"] === "header" && { constraint: "string" }),
     anchor: `${id}-${name}`,
     ...(example !== undefined && { example: String(example) }),
   };
@@ -52,7 +55,7 @@ export function tryItSection(id: OperationId, path: string): string {
   const groups = Map.groupBy(requestFields(id), (field) => field.in);
   const tables = [...groups].map(([place, fields]) => {
     const rows = fields.map((field) => ({ field, anchor: field.anchor }));
-    return `<h3>${TITLES[place]}</h3>${fieldTable(rows, linksOn(path))}`;
+    return `<h3>${TITLES[place]}</h3>${fieldTable(rows, { links: linksOn(path), mark: "required" })}`;
   });
   return `<section data-try-it="${id}" id="try-it-${id}">${tables.join("")}</section>`;
 }

@@ -33,7 +33,7 @@ export interface TryItOperation {
   /** Relative to the URL of the API, with `{parameter}`: `/pets/{petId}`. */
   readonly path: string;
   readonly summary: string;
-  /** In the order of the tables: path, query, header fields, then the fields of the JSON body. */
+  /** In the order of the tables: path, query, the fields of the JSON body, then header fields. */
   readonly fields: readonly TryItField[];
   /** The body of a successful example, as exact JSON text; undefined without a body. */
   readonly exampleBody?: string;
