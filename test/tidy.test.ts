@@ -74,7 +74,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "rate-limit": ["domain", "contract", "hash-index"],
   store: ["domain", "contract", "etag", "bounded-cache", "event-loop", "first-items"],
   http1: [],
-  http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string"],
+  http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string", "docs-site"],
   "usage-history": ["http", "domain", "contract"],
   config: ["domain", "contract", "ip-address", "log-events"],
   "access-log": ["http", "http1", "contract", "log"],

@@ -4,6 +4,8 @@ import { baseUrlOf, type DocumentedSettings } from "../contract/documented-setti
 import { duration, plural } from "../contract/formatting.ts";
 import { planTable } from "../contract/openapi/description.ts";
 import { OPERATIONS } from "../contract/operations.ts";
+import { exampleContext } from "../docs-site/examples/example.ts";
+import { exampleBlocks } from "../docs-site/examples/markdown.ts";
 import { deprecationHeaders } from "./deprecation-headers.ts";
 
 const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
@@ -26,6 +28,7 @@ export function settingBlocks(settings: DocsSettings): Readonly<Record<string, s
   const { plans, ban, environment } = settings;
   const url = baseUrlOf(settings);
   return {
+    ...exampleBlocks(exampleContext(settings)),
     "quickstart-variables": codeBlock(
       "sh",
       `API=${url}`,
