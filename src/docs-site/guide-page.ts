@@ -1,6 +1,4 @@
 import { codeBlock } from "./code-blocks.ts";
-import { exampleContext } from "./examples/example.ts";
-import { exampleBlocks } from "./examples/markdown.ts";
 import { GUIDES, type GuideName } from "./guides.ts";
 import { linksOn, withSubjectLinks } from "./links.ts";
 import { type Block, blocksOf, htmlOf, textOf } from "./markdown.ts";
@@ -15,12 +13,7 @@ import { tryItData } from "./try-it.ts";
 /** A page of docs/ with the settings of the server. */
 export function guidePage(name: GuideName, settings: DocsSettings): Page {
   const path = GUIDES[name];
-  const blocks = blocksOf(
-    replaceBlocks(GUIDE_SOURCES[name], {
-      ...settingBlocks(settings),
-      ...exampleBlocks(exampleContext(settings)),
-    }),
-  );
+  const blocks = blocksOf(replaceBlocks(GUIDE_SOURCES[name], settingBlocks(settings)));
   const content = new PageContent();
   for (const [index, block] of blocks.entries()) {
     // Before the first section, so that it is the first thing that a newcomer finds.

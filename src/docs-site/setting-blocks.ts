@@ -5,6 +5,8 @@ import { duration, plural } from "../contract/formatting.ts";
 import { planTable } from "../contract/openapi/description.ts";
 import { OPERATIONS } from "../contract/operations.ts";
 import { deprecationHeaders } from "../http/deprecation-headers.ts";
+import { exampleContext } from "./examples/example.ts";
+import { exampleBlocks } from "./examples/markdown.ts";
 
 const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
 
@@ -28,6 +30,7 @@ export function settingBlocks(settings: DocsSettings): Readonly<Record<string, s
   const { plans, ban, environment } = settings;
   const url = baseUrlOf(settings);
   return {
+    ...exampleBlocks(exampleContext(settings)),
     "quickstart-variables": codeBlock(
       "sh",
       `API=${url}`,
