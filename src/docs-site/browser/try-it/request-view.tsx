@@ -1,0 +1,43 @@
+import { useId, useState } from "preact/hooks";
+import { CodeBlock } from "./code.tsx";
+import { type ApiRequest, curlText, httpText } from "./request.ts";
+
+const FORMS = { HTTP: httpText, curl: curlText } as const;
+type Form = keyof typeof FORMS;
+
+/** The request as text, while it is edited: as it is sent, or for a shell. */
+export function RequestView({ request }: { readonly request: ApiRequest }) {
+  const [form, setForm] = useState<Form>("HTTP");
+  const name = useId();
+  const choice = (value: Form) => (
+    <label key={value}>
+      <input type="radio" name={name} checked={value === form} onChange={() => setForm(value)} />
+      <span>{value}</span>
+    </label>
+  );
+  return (
+    <div class="try-request">
+      <div class="try-bar">
+        <h3>Request</h3>
+        <fieldset class="try-forms">
+          <legend class="visually-hidden">Show the request as</legend>
+          {choice("HTTP")}
+          {choice("curl")}
+        </fieldset>
+      </div>
+      <CodeBlock label="Request">{FORMS[form](request)}</CodeBlock>
+      <p class="try-hint">
+        {form === "HTTP" ? (
+          <>
+            Your browser adds headers of its own, such as <code>User-Agent</code>. The key is hidden here, and
+            sent whole.
+          </>
+        ) : (
+          <>
+            Set <code>KEY</code> to your API key first.
+          </>
+        )}
+      </p>
+    </div>
+  );
+}
