@@ -16,13 +16,22 @@ import { tryItData } from "./try-it.ts";
 export function guidePage(name: GuideName, settings: DocsSettings): Page {
   const path = GUIDES[name];
   const blocks = blocksOf(
-    replaceBlocks(GUIDE_SOURCES[name], { ...settingBlocks(settings), ...exampleBlocks(exampleContext(settings)) }),
+    replaceBlocks(GUIDE_SOURCES[name], {
+      ...settingBlocks(settings),
+      ...exampleBlocks(exampleContext(settings)),
+    }),
   );
   const content = new PageContent();
   for (const block of blocks) add(block, content, path);
   if (name === "quickstart") addTryIt(content);
   const { html, sections } = content.finish();
-  const page = { path, title: sections[0]?.title ?? name, description: descriptionOf(blocks, path), html, sections };
+  const page = {
+    path,
+    title: sections[0]?.title ?? name,
+    description: descriptionOf(blocks, path),
+    html,
+    sections,
+  };
   return name === "quickstart" ? { ...page, tryIt: tryItData(["createPet"], path, settings) } : page;
 }
 
@@ -30,7 +39,8 @@ function add(block: Block, content: PageContent, path: string): void {
   const links = linksOn(path);
   switch (block.kind) {
     case "heading": {
-      const [, id = "", html = ""] = /^<h\d id="([^"]*)">(.*)<\/h\d>/s.exec(htmlOf(block.markdown, links)) ?? [];
+      const [, id = "", html = ""] =
+        /^<h\d id="([^"]*)">(.*)<\/h\d>/s.exec(htmlOf(block.markdown, links)) ?? [];
       return content.heading({ level: block.level, id, html });
     }
     case "code":

@@ -21,7 +21,9 @@ export function linksOn(path: string): LinkTarget {
 
 /** What code spans name, with the page about it. */
 const SUBJECTS: ReadonlyMap<string, string> = new Map([
-  ...Object.keys({ ...ERRORS, ...PROTOCOL_ERRORS }).map((code) => [code, `${ERROR_CODES_PATH}#${code}`] as const),
+  ...Object.keys({ ...ERRORS, ...PROTOCOL_ERRORS }).map(
+    (code) => [code, `${ERROR_CODES_PATH}#${code}`] as const,
+  ),
   ...Object.entries(OPERATIONS).flatMap(([id, { method, path }]) => [
     [id, operationPath(id)] as const,
     [`${method} ${path}`, operationPath(id)] as const,
@@ -34,6 +36,8 @@ const LINK_OR_CODE = /<a [^>]*>.*?<\/a>|<code>([^<]+)<\/code>/gs;
 export function withSubjectLinks(html: string, path: string): string {
   return html.replace(LINK_OR_CODE, (found, name?: string) => {
     const target = name === undefined ? undefined : SUBJECTS.get(name);
-    return target === undefined || target === path ? found : `<a href="${relativeUrl(path, target)}">${found}</a>`;
+    return target === undefined || target === path
+      ? found
+      : `<a href="${relativeUrl(path, target)}">${found}</a>`;
   });
 }

@@ -20,7 +20,7 @@ const MARK = /^<!-- \/?[a-z-]+ -->$/;
 export function blocksOf(markdown: string): Block[] {
   const blocks: Block[] = [];
   const lines = markdown.split("\n").filter((line) => !MARK.test(line));
-  for (let i = 0; i < lines.length; ) {
+  for (let i = 0; i < lines.length;) {
     const { block, next } = blockAt(lines, i);
     if (block !== undefined) append(blocks, block);
     i = next;
@@ -104,7 +104,9 @@ export function htmlOf(markdown: string, linkTarget: LinkTarget): string {
 
 /** HTML of a sentence, without a paragraph around it. */
 export function inlineHtml(markdown: string, linkTarget: LinkTarget): string {
-  return htmlOf(markdown, linkTarget).trim().replace(/^<p>|<\/p>$/g, "");
+  return htmlOf(markdown, linkTarget)
+    .trim()
+    .replace(/^<p>|<\/p>$/g, "");
 }
 
 /** The text of HTML, for titles and the search index. */

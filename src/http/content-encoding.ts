@@ -53,12 +53,15 @@ export class EncodedContent {
   }
 
   respond({ headers }: Pick<Request, "headers">, rateLimitLines: string): Awaitable<Response> {
-    return andThen(this.#encoded(encodingOf(headers.get("accept-encoding"))), ({ headerLines, etag, body }) => {
-      const lines = headerLines + rateLimitLines;
-      return matchesEtag(headers.get("if-none-match"), etag)
-        ? emptyResponse(304, lines)
-        : { status: 200, headerLines: lines, body };
-    });
+    return andThen(
+      this.#encoded(encodingOf(headers.get("accept-encoding"))),
+      ({ headerLines, etag, body }) => {
+        const lines = headerLines + rateLimitLines;
+        return matchesEtag(headers.get("if-none-match"), etag)
+          ? emptyResponse(304, lines)
+          : { status: 200, headerLines: lines, body };
+      },
+    );
   }
 
   #encoded(encoding: Encoding): Awaitable<Encoded> {

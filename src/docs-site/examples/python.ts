@@ -20,5 +20,7 @@ export function pythonProgram(
 
 function queryEntries(query: string): string {
   const entries = [...new URLSearchParams(query)];
-  return entries.map(([name, value]) => `"${name}": ${/^\d+$/.test(value) ? value : `"${value}"`}`).join(", ");
+  return entries
+    .map(([name, value]) => `"${name}": ${/^\d+$/.test(value) ? value : `"${value}"`}`)
+    .join(", ");
 }

@@ -3,7 +3,10 @@ import { withClient } from "../typescript.ts";
 
 /** Waits and repeats the request when the response is 429. */
 export const RATE_LIMITS: ExampleTemplates = {
-  curl: ({ baseUrl, key }) => `# Waits for Retry-After. Fails with exit status 22 if the last response is an error.
+  curl: ({
+    baseUrl,
+    key,
+  }) => `# Waits for Retry-After. Fails with exit status 22 if the last response is an error.
 curl --retry 5 --fail-with-body -o pets.json "${baseUrl}/pets" \\
   -H "Authorization: Bearer ${key}"`,
 
