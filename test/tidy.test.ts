@@ -136,6 +136,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "tls-files",
   ],
   client: [],
+  "docs-site": ["contract"],
   console: ["admin", "domain", "contract"],
   cli: [
     "app",

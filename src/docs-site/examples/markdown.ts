@@ -15,12 +15,24 @@ function codeBlock({ language, code }: Example): string {
 
 /**
  * The examples of the guides by the name of their block: the pages of docs/ have them between
- * `<!-- example-pagination -->` and `<!-- /example-pagination -->`.
+ * `<!-- example-pagination -->` and `<!-- /example-pagination -->`. `client-setup` is the first example of the guide to
+ * the client library, which is about TypeScript alone.
  */
 export function exampleBlocks(context: ExampleContext): Readonly<Record<string, string>> {
   const blocks = Object.entries(GUIDE_EXAMPLES).map(([name, templates]) => [
     `example-${name}`,
     examplesMarkdown(render(templates, context)),
   ]);
-  return Object.fromEntries(blocks);
+  return { ...Object.fromEntries(blocks), "client-setup": clientSetup(context) };
+}
+
+/** The examples that follow it use the three variables. */
+function clientSetup({ baseUrl, key }: ExampleContext): string {
+  return `\`\`\`ts
+import { Petstore } from "@petstore/client";
+
+const key = "${key}";
+const baseUrl = "${baseUrl}";
+const petstore = new Petstore({ key, baseUrl });
+\`\`\``;
 }
