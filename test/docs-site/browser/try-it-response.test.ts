@@ -100,10 +100,10 @@ test("the cursor of the next page comes from Link", () => {
 });
 
 test("a wait is written in the unit that people count in", () => {
-  expect([1, 59, 60, 61, 3_599, 3_600, 86_399].map(durationText)).toEqual([
+  expect([1, 60, 119, 120, 3_599, 3_600, 86_399].map(durationText)).toEqual([
     "1 s",
-    "59 s",
-    "1 min",
+    "60 s",
+    "119 s",
     "2 min",
     "1 h 0 min",
     "1 h 0 min",

@@ -16,9 +16,9 @@ export function useSecondsUntil(time: number | undefined): number {
   return seconds;
 }
 
-/** `42 s`, `12 min`, `23 h 59 min`. */
+/** `60 s`, `12 min`, `23 h 59 min`. */
 export function durationText(seconds: number): string {
-  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 120) return `${seconds} s`;
   const minutes = Math.ceil(seconds / 60);
   if (minutes < 60) return `${minutes} min`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;

@@ -27,15 +27,12 @@ export function RequestView({ request }: { readonly request: ApiRequest }) {
       </div>
       <CodeBlock label="Request">{FORMS[form](request)}</CodeBlock>
       <p class="try-hint">
-        {form === "HTTP" ? (
+        {form === "curl" ? (
           <>
-            Your browser adds headers of its own, such as <code>User-Agent</code>. The key is hidden here, and
-            sent whole.
+            Set the variable <code>KEY</code> to your API key first.
           </>
         ) : (
-          <>
-            Set <code>KEY</code> to your API key first.
-          </>
+          "Your browser adds headers of its own. The key is masked here, not in the request."
         )}
       </p>
     </div>

@@ -83,7 +83,7 @@ function Explanation({ response, data: { errorCodesPath } }: ExplanationProps) {
   );
 }
 
-/** How much of the window is left. The window is over at some time, and then all of it is there again. */
+/** How much of the window is left. Once it has closed, all of the next one is. */
 function RateLimitGauge({ window }: { readonly window: RateLimitWindow }) {
   const seconds = useSecondsUntil(window.closesAt);
   const remaining = seconds === 0 ? window.limit : window.remaining;
@@ -96,7 +96,9 @@ function RateLimitGauge({ window }: { readonly window: RateLimitWindow }) {
       </span>
       <span>
         {count(remaining)} of {count(window.limit)} requests left
-        {seconds > 0 ? `, for ${durationText(seconds)}` : "; a new window opens with the next request"}
+        {seconds > 0
+          ? `; the window closes in ${durationText(seconds)}`
+          : "; the next request opens a new window"}
       </span>
     </div>
   );

@@ -45,32 +45,36 @@ export function TryItForm({ data, operation, memory, onMemoryChange }: TryItForm
         submit(values);
       }}
     >
-      <KeyField data={data} memory={memory} onChange={onMemoryChange} />
-      <ParameterTables
-        fields={operation.fields}
-        values={values}
-        onChange={(name, text) => setValues({ ...values, [name]: text })}
-      />
-      <RequestView request={requestWith(values)} />
-      <div class="try-actions">
-        <button type="submit" class="primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
-          {retryIn > 0 ? `Send again in ${durationText(retryIn)}` : "Send request"}
-        </button>
-        {isRunning && (
-          <button type="button" onClick={cancel}>
-            Cancel
-          </button>
-        )}
-        {nextCursor !== undefined && !isRunning && (
-          <button type="button" onClick={() => submit({ ...values, cursor: nextCursor })}>
-            Next page
-          </button>
-        )}
-        <span class="try-hint">
-          {operation.method === "GET" ? "" : `It changes data of ${data.environment}.`}
-        </span>
+      <div class="try-parameters">
+        <KeyField data={data} memory={memory} onChange={onMemoryChange} />
+        <ParameterTables
+          fields={operation.fields}
+          values={values}
+          onChange={(name, text) => setValues({ ...values, [name]: text })}
+        />
       </div>
-      <Result outcome={outcome} isRunning={isRunning} data={data} />
+      <div class="try-exchange">
+        <RequestView request={requestWith(values)} />
+        <div class="try-actions">
+          <button type="submit" class="primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
+            {retryIn > 0 ? `Send again in ${durationText(retryIn)}` : "Send request"}
+          </button>
+          {isRunning && (
+            <button type="button" onClick={cancel}>
+              Cancel
+            </button>
+          )}
+          {nextCursor !== undefined && !isRunning && (
+            <button type="button" onClick={() => submit({ ...values, cursor: nextCursor })}>
+              Next page
+            </button>
+          )}
+          <span class="try-hint">
+            {operation.method === "GET" ? "" : `It changes data of ${data.environment}.`}
+          </span>
+        </div>
+        <Result outcome={outcome} isRunning={isRunning} data={data} />
+      </div>
     </form>
   );
 }
