@@ -1,4 +1,5 @@
 import { printable } from "../config/usage-error.ts";
+import { docsUrl } from "../contract/documented-settings.ts";
 import { grouped } from "../contract/formatting.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 
@@ -44,7 +45,7 @@ export function formatSecret(secret: string, url: string | undefined): string {
   const trial =
     url === undefined
       ? "A server on --port 0 prints its URL when it starts."
-      : `Try it:\n\n  ${curlCommand(secret, url)}`;
+      : `${trialSentence(url)}\n\n  ${curlCommand(secret, url)}`;
   return `
   ${secret}
 
@@ -57,10 +58,15 @@ export function formatSecretFile(path: string, url: string): string {
   return `
   ${path}
 
-Only the owner of this file can read it. Delete it when you have stored the key elsewhere. Try it:
+Only the owner of this file can read it. Delete it when you have stored the key elsewhere. ${trialSentence(url)}
 
   curl -i -H "Authorization: Bearer $(cat ${shellQuoted(path)})" ${shellQuoted(`${url}/pets`)}
 `;
+}
+
+/** Precedes a command. */
+function trialSentence(url: string): string {
+  return `Try it in a browser, at ${docsUrl(url)}#try-it, or with curl:`;
 }
 
 export function curlCommand(secret: string, url: string): string {

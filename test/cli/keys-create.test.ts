@@ -45,7 +45,7 @@ describe("keys create", () => {
 
   ${secret}
 
-This is the only time it is shown: Petstore stores only its hash. Try it:
+This is the only time it is shown: Petstore stores only its hash. Try it in a browser, at http://127.0.0.1:8080/docs#try-it, or with curl:
 
   curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:8080/v1/pets
 `);
