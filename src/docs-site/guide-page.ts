@@ -22,8 +22,12 @@ export function guidePage(name: GuideName, settings: DocsSettings): Page {
     }),
   );
   const content = new PageContent();
-  for (const block of blocks) add(block, content, path);
-  if (name === "quickstart") addTryIt(content);
+  const firstSection = blocks.find((block) => block.kind === "heading" && block.level === 2);
+  for (const block of blocks) {
+    // Whoever has a key sends a request before reading on.
+    if (name === "quickstart" && block === firstSection) addTryIt(content);
+    add(block, content, path);
+  }
   const { html, sections } = content.finish();
   const page = {
     path,
@@ -66,7 +70,7 @@ function figure(file: string, alt: string): string {
 function addTryIt(content: PageContent): void {
   content.heading({ level: 2, id: "try-it", html: "Try it" });
   content.wide(
-    `<p>Send the request from this page with your own key.</p>${tryItSection("createPet", GUIDES.quickstart)}`,
+    `<p>Paste your key and send the request: it adds a pet. Nothing else is needed.</p>${tryItSection("createPet", GUIDES.quickstart)}`,
   );
 }
 

@@ -66,3 +66,11 @@ export interface TryItField {
   /** A value that works, as text. */
   readonly example?: string;
 }
+
+/** The headings of the tables, in their order. */
+export const FIELD_GROUPS: Readonly<Record<TryItField["in"], string>> = {
+  path: "Path parameters",
+  query: "Query parameters",
+  header: "Header fields",
+  body: "Body",
+};

@@ -1,5 +1,5 @@
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { tokensOf } from "../../highlight.ts";
 import { addCopyButtons } from "../copy.ts";
 
 /** Plain text with `code` in backticks. */
@@ -10,13 +10,14 @@ export function CodeSpans({ text }: { readonly text: string }) {
 }
 
 interface CodeBlockProps {
-  /** What it shows, for screen readers: "Request". */
+  /** What it shows, for screen readers: "Request as sent". */
   readonly label: string;
-  readonly children: ComponentChildren;
+  readonly code: string;
+  readonly syntax: "http" | "json" | "sh" | "text";
 }
 
 /** As the code blocks of the page: it scrolls by itself and has a button that copies it. */
-export function CodeBlock({ label, children }: CodeBlockProps) {
+export function CodeBlock({ label, code, syntax }: CodeBlockProps) {
   const block = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (block.current?.parentElement) addCopyButtons(block.current.parentElement);
@@ -24,7 +25,17 @@ export function CodeBlock({ label, children }: CodeBlockProps) {
   return (
     <div class="code" ref={block}>
       <pre tabIndex={0} role="region" aria-label={label}>
-        <code>{children}</code>
+        <code>
+          {tokensOf(code, syntax).map(({ kind, text }, index) =>
+            kind === undefined ? (
+              text
+            ) : (
+              <span class={`token-${kind}`} key={index}>
+                {text}
+              </span>
+            ),
+          )}
+        </code>
       </pre>
     </div>
   );

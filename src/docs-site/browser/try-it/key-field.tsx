@@ -69,7 +69,11 @@ function KeyHelp({ data: { environment, keyPrefix, authenticationPath } }: { rea
         key: <code>{environment}-first-key</code> in the data directory. This command creates another one,
         also while the server runs:
       </p>
-      <CodeBlock label="Command">{`npx petstore keys create --name "my key" --plan free${flag}`}</CodeBlock>
+      <CodeBlock
+        label="Command"
+        code={`npx petstore keys create --name "my key" --plan free${flag}`}
+        syntax="sh"
+      />
     </details>
   );
 }

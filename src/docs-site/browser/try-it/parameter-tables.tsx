@@ -1,14 +1,9 @@
 import { useId } from "preact/hooks";
-import type { TryItField } from "../../try-it-data.ts";
+import { FIELD_GROUPS, type TryItField } from "../../try-it-data.ts";
 import { CodeSpans } from "./code.tsx";
 import { problemOf } from "./field-problem.ts";
 
-const GROUPS = [
-  { location: "path", title: "Path" },
-  { location: "query", title: "Query" },
-  { location: "header", title: "Headers" },
-  { location: "body", title: "Body" },
-] as const;
+const GROUPS = Object.entries(FIELD_GROUPS);
 
 interface ParameterTablesProps {
   readonly fields: readonly TryItField[];
@@ -20,14 +15,12 @@ interface ParameterTablesProps {
 export function ParameterTables({ fields, values, onChange }: ParameterTablesProps) {
   return (
     <>
-      {GROUPS.map(({ location, title }) => {
+      {GROUPS.map(([location, title]) => {
         const rows = fields.filter((field) => field.in === location);
         return (
           rows.length > 0 && (
             <div class="try-fields" role="group" aria-label={title} key={location}>
-              <div class="try-group" aria-hidden="true">
-                {title}
-              </div>
+              <h3 class="try-group">{title}</h3>
               {rows.map((field) => (
                 <FieldRow
                   key={field.name}
@@ -98,7 +91,8 @@ interface FieldInputProps {
   readonly onChange: (text: string) => void;
 }
 
-function FieldInput({ field: { name, type, values, isRequired }, attributes, onChange }: FieldInputProps) {
+function FieldInput({ field, attributes, onChange }: FieldInputProps) {
+  const { name, type, values, isRequired, default: assumed } = field;
   if (values !== undefined) {
     return (
       <select {...attributes} onChange={(event) => onChange(event.currentTarget.value)}>
@@ -109,13 +103,14 @@ function FieldInput({ field: { name, type, values, isRequired }, attributes, onC
       </select>
     );
   }
+  const placeholder = assumed === undefined ? "not sent" : `not sent: ${assumed}`;
   return (
     <div class="try-input">
       <input
         {...attributes}
         type="text"
         inputMode={type === "int64" || type === "integer" ? "numeric" : "text"}
-        placeholder={isRequired ? "" : "not sent"}
+        placeholder={isRequired ? "" : placeholder}
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}

@@ -2,13 +2,17 @@ import { useId, useState } from "preact/hooks";
 import { CodeBlock } from "./code.tsx";
 import { type ApiRequest, curlText, httpText } from "./request.ts";
 
-const FORMS = { HTTP: httpText, curl: curlText } as const;
+const FORMS = {
+  HTTP: { textOf: httpText, syntax: "http" },
+  curl: { textOf: curlText, syntax: "sh" },
+} as const;
 type Form = keyof typeof FORMS;
 
 /** The request as text, while it is edited: as it is sent, or for a shell. */
 export function RequestView({ request }: { readonly request: ApiRequest }) {
   const [form, setForm] = useState<Form>("HTTP");
   const name = useId();
+  const { textOf, syntax } = FORMS[form];
   const choice = (value: Form) => (
     <label key={value}>
       <input type="radio" name={name} checked={value === form} onChange={() => setForm(value)} />
@@ -18,14 +22,14 @@ export function RequestView({ request }: { readonly request: ApiRequest }) {
   return (
     <div class="try-request">
       <div class="try-bar">
-        <h3>Request</h3>
+        <h3>Request as sent</h3>
         <fieldset class="try-forms">
           <legend class="visually-hidden">Show the request as</legend>
           {choice("HTTP")}
           {choice("curl")}
         </fieldset>
       </div>
-      <CodeBlock label="Request">{FORMS[form](request)}</CodeBlock>
+      <CodeBlock label="Request as sent" code={textOf(request)} syntax={syntax} />
       <p class="try-hint">
         {form === "curl" ? (
           <>

@@ -154,18 +154,8 @@ function canonicalName(name: string): string {
 /** Text only: whatever the server sends, none of it becomes markup. */
 function Body({ response: { body } }: { readonly response: ApiResponse }) {
   if (body === "") return <p class="try-hint">The response has no body.</p>;
-  const tokens = indentedJson(body);
+  const json = indentedJson(body);
   return (
-    <CodeBlock label="Response body" key={body}>
-      {tokens?.map(({ part, text }, index) =>
-        part === "space" || part === "punctuation" ? (
-          text
-        ) : (
-          <span class={`token-${part}`} key={index}>
-            {text}
-          </span>
-        ),
-      ) ?? body}
-    </CodeBlock>
+    <CodeBlock label="Response body" code={json ?? body} syntax={json === undefined ? "text" : "json"} />
   );
 }
