@@ -10,10 +10,11 @@ export function requestFields(id: OperationId): readonly TryItField[] {
   const operation: Operation = OPERATIONS[id];
   const parameters = parametersOf(operation).map((parameter) => parameterField(id, resolved(parameter)));
   const body = operation.body === undefined ? [] : fieldsOf(operation.body.json);
-  return [
+  const fields = [
     ...parameters,
     ...body.map((field) => ({ ...field, in: "body" as const, anchor: `${id}-${field.name}` })),
   ];
+  return FIELD_GROUPS.flatMap((group) => fields.filter((field) => field.in === group.in));
 }
 
 function parameterField(id: OperationId, parameter: JsonSchema): TryItField {
@@ -42,10 +43,12 @@ function resolved(parameter: JsonSchema): JsonSchema {
 
 /** The section that the script of the page turns into a form; see `TryItData`. */
 export function tryItSection(id: OperationId, path: string): string {
-  const groups = Map.groupBy(requestFields(id), (field) => field.in);
-  const tables = [...groups].map(([place, fields]) => {
-    const rows = fields.map((field) => ({ field, anchor: field.anchor }));
-    return `<h3>${FIELD_GROUPS[place]}</h3>${fieldTable(rows, linksOn(path))}`;
+  const fields = requestFields(id);
+  const tables = FIELD_GROUPS.flatMap(({ in: location, title }) => {
+    const rows = fields
+      .filter((field) => field.in === location)
+      .map((field) => ({ field, anchor: field.anchor }));
+    return rows.length === 0 ? [] : [`<h3>${title}</h3>${fieldTable(rows, linksOn(path))}`];
   });
   return `<section data-try-it="${id}" id="try-it-${id}">${tables.join("")}</section>`;
 }

@@ -33,7 +33,7 @@ export interface TryItOperation {
   /** Relative to the URL of the API, with `{parameter}`: `/pets/{petId}`. */
   readonly path: string;
   readonly summary: string;
-  /** In the order of the tables: path, query, header fields, then the fields of the JSON body. */
+  /** In the order of the tables; see `FIELD_GROUPS`. */
   readonly fields: readonly TryItField[];
   /** The body of a successful example, as exact JSON text; undefined without a body. */
   readonly exampleBody?: string;
@@ -67,10 +67,10 @@ export interface TryItField {
   readonly example?: string;
 }
 
-/** The headings of the tables, in their order. */
-export const FIELD_GROUPS: Readonly<Record<TryItField["in"], string>> = {
-  path: "Path parameters",
-  query: "Query parameters",
-  header: "Header fields",
-  body: "Body",
-};
+/** The tables of an operation and their headings, in the order of a page: most headers are optional. */
+export const FIELD_GROUPS = [
+  { in: "path", title: "Path parameters" },
+  { in: "query", title: "Query parameters" },
+  { in: "body", title: "Body" },
+  { in: "header", title: "Header fields" },
+] as const satisfies readonly { in: TryItField["in"]; title: string }[];

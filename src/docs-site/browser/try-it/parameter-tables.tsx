@@ -3,8 +3,6 @@ import { FIELD_GROUPS, type TryItField } from "../../try-it-data.ts";
 import { CodeSpans } from "./code.tsx";
 import { problemOf } from "./field-problem.ts";
 
-const GROUPS = Object.entries(FIELD_GROUPS);
-
 interface ParameterTablesProps {
   readonly fields: readonly TryItField[];
   readonly values: Readonly<Record<string, string>>;
@@ -15,7 +13,7 @@ interface ParameterTablesProps {
 export function ParameterTables({ fields, values, onChange }: ParameterTablesProps) {
   return (
     <>
-      {GROUPS.map(([location, title]) => {
+      {FIELD_GROUPS.map(({ in: location, title }) => {
         const rows = fields.filter((field) => field.in === location);
         return (
           rows.length > 0 && (
