@@ -1,7 +1,7 @@
 /**
- * Bundles and compresses the script and the style sheet of one set of pages, and writes them to standard output as JSON:
- * `bun build.ts console`. It runs in a process of its own, so that the server neither waits for it nor keeps the memory
- * that it takes.
+ * Bundles and compresses the script and the style sheet of one set of pages, and writes them to standard output as
+ * JSON: `bun build.ts console`. It runs in a process of its own, so that the server neither waits for it nor keeps the
+ * memory that it takes.
  */
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";

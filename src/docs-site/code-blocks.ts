@@ -6,10 +6,18 @@ function preformatted(code: string, syntax: string): string {
   return `<pre tabindex="0"><code>${highlight(code, syntax)}</code></pre>`;
 }
 
-/** A code block with an optional title. */
-export function codeBlock(code: string, syntax: string, title?: string): string {
-  const head = title === undefined ? "" : `<div class="code-title">${Bun.escapeHTML(title)}</div>`;
-  return `<div class="code">${head}${preformatted(code, syntax)}</div>`;
+const SYNTAX_NAMES: Readonly<Record<string, string>> = {
+  sh: "Shell",
+  http: "HTTP",
+  json: "JSON",
+  ts: "TypeScript",
+  js: "JavaScript",
+  python: "Python",
+};
+
+/** A code block with a title, by default the name of its syntax. */
+export function codeBlock(code: string, syntax: string, title = SYNTAX_NAMES[syntax] ?? ""): string {
+  return `<div class="code"><div class="code-title">${Bun.escapeHTML(title)}</div>${preformatted(code, syntax)}</div>`;
 }
 
 /** Numbers the groups of one page, because radio buttons with the same name belong together. */

@@ -22,10 +22,9 @@ export function guidePage(name: GuideName, settings: DocsSettings): Page {
     }),
   );
   const content = new PageContent();
-  const firstSection = blocks.find((block) => block.kind === "heading" && block.level === 2);
-  for (const block of blocks) {
-    // Whoever has a key sends a request before reading on.
-    if (name === "quickstart" && block === firstSection) addTryIt(content);
+  for (const [index, block] of blocks.entries()) {
+    // Before the first section, so that it is the first thing that a newcomer finds.
+    if (name === "quickstart" && index === firstSection(blocks)) addTryIt(content);
     add(block, content, path);
   }
   const { html, sections } = content.finish();
@@ -37,6 +36,10 @@ export function guidePage(name: GuideName, settings: DocsSettings): Page {
     sections,
   };
   return name === "quickstart" ? { ...page, tryIt: tryItData(["createPet"], path, settings) } : page;
+}
+
+function firstSection(blocks: readonly Block[]): number {
+  return blocks.findIndex((block) => block.kind === "heading" && block.level === 2);
 }
 
 function add(block: Block, content: PageContent, path: string): void {
@@ -68,9 +71,9 @@ function figure(file: string, alt: string): string {
 }
 
 function addTryIt(content: PageContent): void {
-  content.heading({ level: 2, id: "try-it", html: "Try it" });
+  content.heading({ level: 2, id: "try-it", html: "Try it here" });
   content.wide(
-    `<p>Paste your key and send the request: it adds a pet. Nothing else is needed.</p>${tryItSection("createPet", GUIDES.quickstart)}`,
+    `<p>Add a pet from this page, with your own key.</p>${tryItSection("createPet", GUIDES.quickstart)}`,
   );
 }
 

@@ -119,9 +119,10 @@ function responseTable({ success, errors }: Operation, path: string): string {
 function responseBody({ success }: Operation, path: string): string {
   const name = success.of === Pet ? "Pet" : "Order";
   const link = `<a href="${relativeUrl(path, `${SCHEMAS_PATH}#${name.toLowerCase()}`)}">${name}</a>`;
-  const text = success.body === "list" ? `An array of ${link} objects:` : `A ${link} object:`;
+  const one = name === "Pet" ? `A ${link} object:` : `An ${link} object:`;
+  const text = success.body === "list" ? `An array of ${link} objects:` : one;
   const rows = fieldsOf(success.of.json).map((field) => ({ field, anchor: `response-${field.name}` }));
-  return `<p>${text.replace("A <a", name === "Order" ? "An <a" : "A <a")}</p>${fieldTable(rows, linksOn(path))}`;
+  return `<p>${text}</p>${fieldTable(rows, { links: linksOn(path), mark: "optional" })}`;
 }
 
 /** On every response. */

@@ -3,18 +3,18 @@ import { OPERATIONS, type Operation, type OperationId } from "../contract/operat
 import type { JsonSchema } from "../contract/schema.ts";
 import { linksOn } from "./links.ts";
 import { fieldOf, fieldsOf, fieldTable } from "./schema-fields.ts";
-import { FIELD_GROUPS, type TryItField } from "./try-it-data.ts";
+import { FIELD_GROUP_TITLES, type TryItField } from "./try-it-data.ts";
 
 /** Everything that a request of the operation can have, in the order of the tables. */
 export function requestFields(id: OperationId): readonly TryItField[] {
   const operation: Operation = OPERATIONS[id];
   const parameters = parametersOf(operation).map((parameter) => parameterField(id, resolved(parameter)));
   const body = operation.body === undefined ? [] : fieldsOf(operation.body.json);
-  const fields = [
-    ...parameters,
+  return [
+    ...parameters.filter((parameter) => parameter.in !== "header"),
     ...body.map((field) => ({ ...field, in: "body" as const, anchor: `${id}-${field.name}` })),
+    ...parameters.filter((parameter) => parameter.in === "header"),
   ];
-  return FIELD_GROUPS.flatMap((group) => fields.filter((field) => field.in === group.in));
 }
 
 function parameterField(id: OperationId, parameter: JsonSchema): TryItField {
@@ -24,6 +24,8 @@ function parameterField(id: OperationId, parameter: JsonSchema): TryItField {
   return {
     ...field,
     in: placeOf(parameter["in"]),
+    // The schema of Idempotency-Key counts the optional quotes too.
+    ...(parameter["in"] === "header" && { constraint: "string" }),
     anchor: `${id}-${name}`,
     ...(example !== undefined && { example: String(example) }),
   };
@@ -43,12 +45,10 @@ function resolved(parameter: JsonSchema): JsonSchema {
 
 /** The section that the script of the page turns into a form; see `TryItData`. */
 export function tryItSection(id: OperationId, path: string): string {
-  const fields = requestFields(id);
-  const tables = FIELD_GROUPS.flatMap(({ in: location, title }) => {
-    const rows = fields
-      .filter((field) => field.in === location)
-      .map((field) => ({ field, anchor: field.anchor }));
-    return rows.length === 0 ? [] : [`<h3>${title}</h3>${fieldTable(rows, linksOn(path))}`];
+  const groups = Map.groupBy(requestFields(id), (field) => field.in);
+  const tables = [...groups].map(([place, fields]) => {
+    const rows = fields.map((field) => ({ field, anchor: field.anchor }));
+    return `<h3>${FIELD_GROUP_TITLES[place]}</h3>${fieldTable(rows, { links: linksOn(path), mark: "required" })}`;
   });
   return `<section data-try-it="${id}" id="try-it-${id}">${tables.join("")}</section>`;
 }

@@ -86,15 +86,22 @@ export interface FieldRow {
   readonly anchor: string;
 }
 
-/** A table with one row per field. Each row can be linked to. */
-export function fieldTable(rows: readonly FieldRow[], links: LinkTarget): string {
-  return `<table class="fields"><tbody>${rows.map((row) => fieldRow(row, links)).join("")}</tbody></table>`;
+interface FieldTableOptions {
+  readonly links: LinkTarget;
+  /** What is said of a field: that a request must have it, or that a response may lack it. */
+  readonly mark: "required" | "optional";
 }
 
-function fieldRow({ field, anchor }: FieldRow, links: LinkTarget): string {
+/** A table with one row per field. Each row can be linked to. */
+export function fieldTable(rows: readonly FieldRow[], options: FieldTableOptions): string {
+  return `<table class="fields"><tbody>${rows.map((row) => fieldRow(row, options)).join("")}</tbody></table>`;
+}
+
+function fieldRow({ field, anchor }: FieldRow, { links, mark }: FieldTableOptions): string {
   const { name, constraint, isRequired, description } = field;
-  const required = isRequired ? ' <span class="required">required</span>' : "";
-  const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${required}<span class="type">${constraint}</span>`;
+  const isMarked = mark === "required" ? isRequired : !isRequired;
+  const note = isMarked ? ` <span class="${mark}">${mark}</span>` : "";
+  const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${constraint}</span>`;
   return `<tr id="${anchor}"><th scope="row">${head}</th><td>${inlineHtml(description, links)}${bounds(field)}</td></tr>`;
 }
 

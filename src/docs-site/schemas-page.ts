@@ -7,6 +7,9 @@ import type { Page } from "./page.ts";
 import { PageContent } from "./page-content.ts";
 import { fieldsOf, fieldTable } from "./schema-fields.ts";
 
+/** The schemas of request bodies. */
+const REQUESTS: readonly string[] = ["NewPet", "NewOrder", "OrderUpdate"];
+
 /** Every schema of the OpenAPI document, with its fields. */
 export function schemasPage(): Page {
   const content = new PageContent();
@@ -30,7 +33,8 @@ function addSchema(content: PageContent, name: string, schema: unknown): void {
   content.heading({ level: 2, id: name.toLowerCase(), html: name });
   content.prose(`<p>${inlineHtml(String(description ?? ""), links)}</p>`);
   const rows = fieldsOf({ ...schema }).map((field) => ({ field, anchor: `${name}-${field.name}` }));
-  if (rows.length > 0) content.prose(fieldTable(rows, links));
+  if (rows.length > 0)
+    content.prose(fieldTable(rows, { links, mark: REQUESTS.includes(name) ? "required" : "optional" }));
   if (Array.isArray(values)) content.prose(`<p>One of ${values.map(code).join(", ")}.</p>`);
   if (items !== undefined) {
     const item = name.replace(/s$/, "");

@@ -11,7 +11,10 @@ export function framedTable(table: string): { readonly html: string; readonly is
   const columns = [...table.matchAll(/<th\b[^>]*>(.*?)<\/th>/gs)].map(([, heading = ""]) => textOf(heading));
   const labelled = table.replace(/<tr>(.*?)<\/tr>/gs, (_row, cells: string) => {
     let column = 0;
-    const html = cells.replace(/<td\b/g, () => `<td data-label="${Bun.escapeHTML(columns[column++] ?? "")}"`);
+    const html = cells.replace(/<td\b([^>]*)>(.*?)<\/td>/gs, (_cell, attributes: string, content: string) => {
+      const label = Bun.escapeHTML(columns[column++] ?? "");
+      return `<td${attributes} data-label="${label}"><span>${content}</span></td>`;
+    });
     return `<tr>${html}</tr>`;
   });
   const html = `<div class="table" tabindex="0">${labelled.replace("<table>", '<table class="stacks">')}</div>`;

@@ -33,7 +33,7 @@ export interface TryItOperation {
   /** Relative to the URL of the API, with `{parameter}`: `/pets/{petId}`. */
   readonly path: string;
   readonly summary: string;
-  /** In the order of the tables; see `FIELD_GROUPS`. */
+  /** In the order of the tables: path, query, the fields of the JSON body, then header fields. */
   readonly fields: readonly TryItField[];
   /** The body of a successful example, as exact JSON text; undefined without a body. */
   readonly exampleBody?: string;
@@ -67,10 +67,10 @@ export interface TryItField {
   readonly example?: string;
 }
 
-/** The tables of an operation and their headings, in the order of a page: most headers are optional. */
-export const FIELD_GROUPS = [
-  { in: "path", title: "Path parameters" },
-  { in: "query", title: "Query parameters" },
-  { in: "body", title: "Body" },
-  { in: "header", title: "Header fields" },
-] as const satisfies readonly { in: TryItField["in"]; title: string }[];
+/** The headings of the tables. */
+export const FIELD_GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
+  path: "Path parameters",
+  query: "Query parameters",
+  body: "Body",
+  header: "Header fields",
+};

@@ -1,9 +1,8 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { etagOf } from "../etag.ts";
-import type { Awaitable } from "../domain/awaitable.ts";
-import { andThen } from "../domain/awaitable.ts";
-import type { Request, Response } from "../http1/index.ts";
+import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import type { HeaderFields, Response } from "../http1/index.ts";
 import { matchesEtag } from "./conditional-requests.ts";
 import { emptyResponse, headerLinesOf } from "./responses.ts";
 
@@ -20,6 +19,11 @@ export function encodingOf(acceptEncoding: string | null): Encoding {
   const accepts = (name: string) => (qualities.get(name) ?? qualities.get("*") ?? 0) > 0;
   if (accepts("br")) return "br";
   return accepts("gzip") ? "gzip" : "identity";
+}
+
+/** What the response depends on. */
+export interface ContentRequest {
+  readonly headers: Pick<HeaderFields, "get">;
 }
 
 export interface ContentOptions {
@@ -52,7 +56,7 @@ export class EncodedContent {
     this.#options = options;
   }
 
-  respond({ headers }: Pick<Request, "headers">, rateLimitLines: string): Awaitable<Response> {
+  respond({ headers }: ContentRequest, rateLimitLines: string): Awaitable<Response> {
     return andThen(
       this.#encoded(encodingOf(headers.get("accept-encoding"))),
       ({ headerLines, etag, body }) => {

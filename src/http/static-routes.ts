@@ -3,10 +3,9 @@ import { baseUrlOf, docsUrl, type DocumentedSettings, siteUrl } from "../contrac
 import { methodNotAllowed } from "../contract/errors.ts";
 import { openApiJson, openApiYaml } from "../contract/openapi/document.ts";
 import { ALL_METHODS } from "../contract/operations.ts";
-import type { Awaitable } from "../domain/awaitable.ts";
-import { andThen } from "../domain/awaitable.ts";
+import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { Request, Response } from "../http1/index.ts";
-import { EncodedContent } from "./content-encoding.ts";
+import { type ContentRequest, EncodedContent } from "./content-encoding.ts";
 import {
   emptyResponse,
   errorResponse,
@@ -15,7 +14,7 @@ import {
   unavailableResponse,
 } from "./responses.ts";
 
-type PageRequest = Pick<Request, "method" | "path" | "headers">;
+type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
 
 /** The pages for browsers: the documentation and `/`. Undefined if there is no such page. */
 export interface DocsPages {

@@ -1,5 +1,5 @@
 import { useId } from "preact/hooks";
-import { FIELD_GROUPS, type TryItField } from "../../try-it-data.ts";
+import { FIELD_GROUP_TITLES, type TryItField } from "../../try-it-data.ts";
 import { CodeSpans } from "./code.tsx";
 import { problemOf } from "./field-problem.ts";
 
@@ -11,26 +11,22 @@ interface ParameterTablesProps {
 
 /** The tables of parameters, each row with its input. */
 export function ParameterTables({ fields, values, onChange }: ParameterTablesProps) {
+  const groups = Map.groupBy(fields, (field) => field.in);
   return (
     <>
-      {FIELD_GROUPS.map(({ in: location, title }) => {
-        const rows = fields.filter((field) => field.in === location);
-        return (
-          rows.length > 0 && (
-            <div class="try-fields" role="group" aria-label={title} key={location}>
-              <h3 class="try-group">{title}</h3>
-              {rows.map((field) => (
-                <FieldRow
-                  key={field.name}
-                  field={field}
-                  text={values[field.name] ?? ""}
-                  onChange={(text) => onChange(field.name, text)}
-                />
-              ))}
-            </div>
-          )
-        );
-      })}
+      {[...groups].map(([location, rows]) => (
+        <div class="try-fields" role="group" aria-label={FIELD_GROUP_TITLES[location]} key={location}>
+          <h3 class="try-group">{FIELD_GROUP_TITLES[location]}</h3>
+          {rows.map((field) => (
+            <FieldRow
+              key={field.name}
+              field={field}
+              text={values[field.name] ?? ""}
+              onChange={(text) => onChange(field.name, text)}
+            />
+          ))}
+        </div>
+      ))}
     </>
   );
 }

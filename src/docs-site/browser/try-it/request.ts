@@ -23,7 +23,7 @@ interface GivenField {
   readonly text: string;
 }
 
-/** An empty field is left out. Any other text is sent as it was typed, so that people see how the API responds to it. */
+/** An empty field is left out. Any other text is sent as it was typed, so that people see what the API responds. */
 export function requestOf({ operation, values, baseUrl, key }: RequestInput): ApiRequest {
   const { method, path, fields } = operation;
   const given = (location: TryItField["in"]): GivenField[] =>
