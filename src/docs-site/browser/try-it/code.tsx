@@ -12,18 +12,21 @@ export function CodeSpans({ text }: { readonly text: string }) {
 interface CodeBlockProps {
   /** What it shows, for screen readers: "Request as sent". */
   readonly label: string;
+  /** Shown above it. */
+  readonly title?: string;
   readonly code: string;
   readonly syntax: "http" | "json" | "sh" | "text";
 }
 
 /** As the code blocks of the page: it scrolls by itself and has a button that copies it. */
-export function CodeBlock({ label, code, syntax }: CodeBlockProps) {
+export function CodeBlock({ label, title, code, syntax }: CodeBlockProps) {
   const block = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (block.current?.parentElement) addCopyButtons(block.current.parentElement);
   }, []);
   return (
     <div class="code" ref={block}>
+      {title !== undefined && <div class="code-title">{title}</div>}
       <pre tabIndex={0} role="region" aria-label={label}>
         <code>
           {tokensOf(code, syntax).map(({ kind, text }, index) =>

@@ -71,6 +71,7 @@ function KeyHelp({ data: { environment, keyPrefix, authenticationPath } }: { rea
       </p>
       <CodeBlock
         label="Command"
+        title="Shell"
         code={`npx petstore keys create --name "my key" --plan free${flag}`}
         syntax="sh"
       />

@@ -13,7 +13,7 @@ import {
 
 interface ResponseViewProps {
   readonly outcome: Outcome;
-  readonly data: Pick<TryItData, "headers" | "errorCodesPath" | "environment">;
+  readonly data: Pick<TryItData, "headers" | "errorCodesPath">;
 }
 
 /** What came back: status and time, the rate limit, headers, and the body as it was sent. */
@@ -32,7 +32,7 @@ export function ResponseView({ outcome, data }: ResponseViewProps) {
     <>
       <StatusLine response={outcome} />
       <Explanation response={outcome} data={data} />
-      {window && <RateLimitGauge window={window} />}
+      {window && <RateLimitGauge window={window} isBanned={isBan(outcome)} />}
       <HeaderList response={outcome} explanations={data.headers} />
       <Body response={outcome} />
     </>
@@ -42,10 +42,15 @@ export function ResponseView({ outcome, data }: ResponseViewProps) {
 /** Never colour alone: each meaning has a shape. */
 const SYMBOLS = { ok: "●", limited: "▲", error: "■", none: "○" } as const;
 
-function meaningOf({ status, body }: ApiResponse): keyof typeof SYMBOLS {
+function meaningOf(response: ApiResponse): keyof typeof SYMBOLS {
+  const { status } = response;
   if (status >= 200 && status < 300) return "ok";
   if (status < 400) return "none";
-  return status === 429 && apiErrorOf(body)?.code !== "key_banned" ? "limited" : "error";
+  return status === 429 && !isBan(response) ? "limited" : "error";
+}
+
+function isBan({ status, body }: ApiResponse): boolean {
+  return status === 429 && apiErrorOf(body)?.code === "key_banned";
 }
 
 function StatusLine({ response }: { readonly response: ApiResponse }) {
@@ -63,7 +68,7 @@ function StatusLine({ response }: { readonly response: ApiResponse }) {
 
 interface ExplanationProps {
   readonly response: ApiResponse;
-  readonly data: Pick<TryItData, "errorCodesPath" | "environment">;
+  readonly data: Pick<TryItData, "errorCodesPath">;
 }
 
 /** What an error means, and when to try again. */
@@ -74,34 +79,43 @@ function Explanation({ response, data: { errorCodesPath } }: ExplanationProps) {
     return <p class="try-explanation">Not modified: you have this version already, so it has no body.</p>;
   if (error === undefined) return null;
   return (
-    <p class="try-explanation">
-      {error.message}{" "}
-      <a href={`${errorCodesPath}#${encodeURIComponent(error.code)}`}>What {error.code} means</a>
-      {error.code === "missing_api_key" && ". Enter your API key above"}
-      {retryIn > 0 && <span class="try-countdown"> You can send again in {durationText(retryIn)}.</span>}
-    </p>
+    <div class="try-explanation">
+      <p>{error.message}</p>
+      <p>
+        {error.code === "missing_api_key" && "Enter your API key above. "}
+        {retryIn > 0 && `You can send again in ${durationText(retryIn)}. `}
+        <a href={`${errorCodesPath}#${encodeURIComponent(error.code)}`}>What {error.code} means</a>
+      </p>
+    </div>
   );
 }
 
+interface RateLimitGaugeProps {
+  readonly window: RateLimitWindow;
+  readonly isBanned: boolean;
+}
+
 /** How much of the window is left. Once it has closed, all of the next one is. */
-function RateLimitGauge({ window }: { readonly window: RateLimitWindow }) {
-  const seconds = useSecondsUntil(window.closesAt);
-  const remaining = seconds === 0 ? window.limit : window.remaining;
-  const share = Math.min(100, (remaining / window.limit) * 100);
-  const count = (number: number) => number.toLocaleString("en");
+function RateLimitGauge({ window: { limit, remaining, closesAt }, isBanned }: RateLimitGaugeProps) {
+  const seconds = useSecondsUntil(closesAt);
+  const left = seconds === 0 ? limit : remaining;
+  const end = isBanned ? "the ban ends" : "the window closes";
   return (
-    <div class="try-gauge" data-empty={remaining === 0 ? "" : undefined}>
+    <div class="try-gauge" data-empty={left === 0 ? "" : undefined}>
       <span class="try-gauge-bar" aria-hidden="true">
-        <span style={{ width: `${share}%` }} />
+        <span style={{ width: `${Math.min(100, (left / limit) * 100)}%` }} />
       </span>
       <span>
-        {count(remaining)} of {count(window.limit)} requests left
-        {seconds > 0
-          ? `; the window closes in ${durationText(seconds)}`
-          : "; the next request opens a new window"}
+        {grouped(left)} of {grouped(limit)} requests left;{" "}
+        {seconds > 0 ? `${end} in ${durationText(seconds)}` : "the next request opens a new window"}
       </span>
     </div>
   );
+}
+
+/** `1,000`. */
+function grouped(number: number): string {
+  return number.toLocaleString("en");
 }
 
 interface HeaderListProps {
@@ -155,7 +169,9 @@ function canonicalName(name: string): string {
 function Body({ response: { body } }: { readonly response: ApiResponse }) {
   if (body === "") return <p class="try-hint">The response has no body.</p>;
   const json = indentedJson(body);
-  return (
-    <CodeBlock label="Response body" code={json ?? body} syntax={json === undefined ? "text" : "json"} />
-  );
+  const { code, syntax, title } =
+    json === undefined
+      ? ({ code: body, syntax: "text", title: "Body" } as const)
+      : ({ code: json, syntax: "json", title: "Body, indented" } as const);
+  return <CodeBlock label="Response body" title={title} code={code} syntax={syntax} />;
 }
