@@ -3,7 +3,7 @@ import { highlight } from "./highlight.ts";
 
 /** What scrolls on a narrow screen can be scrolled with the keyboard. */
 function preformatted(code: string, syntax: string): string {
-  return `<pre tabindex="0"><code>${highlight(code, syntax)}</code></pre>`;
+  return `<pre tabindex="0" data-syntax="${Bun.escapeHTML(syntax)}"><code>${highlight(code, syntax)}</code></pre>`;
 }
 
 const SYNTAX_NAMES: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import { EncodedContent } from "../http/content-encoding.ts";
 import { headerLinesOf } from "../http/responses.ts";
 import { acceptsHtml, type DocsPages } from "../http/static-routes.ts";
 import type { Response } from "../http1/index.ts";
-import type { RenderedPage } from "./render-site.ts";
+import type * as Renderer from "./render-site.ts";
 import type { DocsSettings } from "./setting-blocks.ts";
 
 export interface DocsSiteOptions {
@@ -21,7 +21,7 @@ interface Site {
   readonly contents: ReadonlyMap<string, EncodedContent>;
   readonly assets: BundledAssets;
   /** The page for a path that does not exist. */
-  readonly notFound: (path: string) => RenderedPage;
+  readonly notFound: (path: string) => Renderer.RenderedPage;
 }
 
 const bundleDocs = () => bundleInChildProcess("docs");
@@ -62,7 +62,7 @@ const HASH_LENGTH = 16;
 /** The name of a file changes with its content. */
 const FOREVER_SECONDS = 31_536_000;
 
-function siteOf(bundle: Bundle, renderer: typeof import("./render-site.ts"), settings: DocsSettings): Site {
+function siteOf(bundle: Bundle, renderer: typeof Renderer, settings: DocsSettings): Site {
   const { siteContent, renderPages, renderNotFound } = renderer;
   const content = siteContent(settings);
   const assets = new BundledAssets(`${ASSETS_PATH}docs-`, bundle);

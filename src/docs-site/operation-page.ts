@@ -68,15 +68,16 @@ function introduction(id: OperationId, operation: Operation, path: string): stri
   const idempotency = acceptsIdempotencyKey
     ? `<p>See <a href="${relativeUrl(path, GUIDES.idempotency)}">Idempotency</a>.</p>`
     : "";
+  const text = withSubjectLinks(htmlOf(description, linksOn(path)), path) + idempotency;
   return `<h1>${summary}</h1>
 <p class="endpoint">${methodBadge(method)} <code>${BASE_PATH}${template}</code> <span class="operation-id">${id}</span></p>
-${deprecated === undefined ? "" : deprecationNotice(deprecated, path)}
-${withSubjectLinks(htmlOf(description, linksOn(path)), path)}${idempotency}`;
+${deprecated === undefined ? text : deprecationNotice(deprecated, path)}`;
 }
 
-function deprecationNotice({ since, sunset }: Deprecation, path: string): string {
+/** It says what the description of the operation says, and more. */
+function deprecationNotice({ since, sunset, replacement }: Deprecation, path: string): string {
   const migration = relativeUrl(path, GUIDES.deprecation);
-  return `<p class="notice deprecated"><strong>Deprecated</strong> since ${longDate(since)}, removed on ${longDate(sunset)}. <a href="${migration}">How to migrate</a></p>`;
+  return `<p class="notice deprecated"><strong>Deprecated</strong> since ${longDate(since)}, removed on ${longDate(sunset)}. Use <code>GET ${replacement}</code> instead. <a href="${migration}">How to migrate</a></p>`;
 }
 
 function aside(id: OperationId, settings: DocsSettings): string {

@@ -2,7 +2,7 @@ import { PARAMETERS, parametersOf } from "../contract/openapi/parameters.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
 import type { JsonSchema } from "../contract/schema.ts";
 import { linksOn } from "./links.ts";
-import { fieldOf, fieldsOf, fieldTable } from "./schema-fields.ts";
+import { fieldOf, fieldsOf, fieldTable, type SchemaField } from "./schema-fields.ts";
 import { FIELD_GROUP_TITLES, type TryItField } from "./try-it-data.ts";
 
 /** Everything that a request of the operation can have, in the order of the tables. */
@@ -12,21 +12,24 @@ export function requestFields(id: OperationId): readonly TryItField[] {
   const body = operation.body === undefined ? [] : fieldsOf(operation.body.json);
   return [
     ...parameters.filter((parameter) => parameter.in !== "header"),
-    ...body.map((field) => ({ ...field, in: "body" as const, anchor: `${id}-${field.name}` })),
+    ...body.map((field) => placed(field, id, "body")),
     ...parameters.filter((parameter) => parameter.in === "header"),
   ];
+}
+
+function placed(field: SchemaField, id: OperationId, place: TryItField["in"]): TryItField {
+  return { ...field, in: place, anchor: `${id}-${field.name}` };
 }
 
 function parameterField(id: OperationId, parameter: JsonSchema): TryItField {
   const { description, required, schema, example } = parameter;
   const name = String(parameter["name"]);
   const field = fieldOf({ name, schema, isRequired: required === true, description: String(description) });
+  const place = placeOf(parameter["in"]);
   return {
-    ...field,
-    in: placeOf(parameter["in"]),
+    ...placed(field, id, place),
     // The schema of Idempotency-Key counts the optional quotes too.
-    ...(parameter["in"] === "header" && { constraint: "string" }),
-    anchor: `${id}-${name}`,
+    ...(place === "header" && { constraint: "string" }),
     ...(example !== undefined && { example: String(example) }),
   };
 }

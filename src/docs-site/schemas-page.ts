@@ -8,7 +8,7 @@ import { PageContent } from "./page-content.ts";
 import { fieldsOf, fieldTable } from "./schema-fields.ts";
 
 /** The schemas of request bodies. */
-const REQUESTS: readonly string[] = ["NewPet", "NewOrder", "OrderUpdate"];
+const REQUESTS: ReadonlySet<string> = new Set(["NewPet", "NewOrder", "OrderUpdate"]);
 
 /** Every schema of the OpenAPI document, with its fields. */
 export function schemasPage(): Page {
@@ -34,7 +34,7 @@ function addSchema(content: PageContent, name: string, schema: unknown): void {
   content.prose(`<p>${inlineHtml(String(description ?? ""), links)}</p>`);
   const rows = fieldsOf({ ...schema }).map((field) => ({ field, anchor: `${name}-${field.name}` }));
   if (rows.length > 0)
-    content.prose(fieldTable(rows, { links, mark: REQUESTS.includes(name) ? "required" : "optional" }));
+    content.prose(fieldTable(rows, { links, mark: REQUESTS.has(name) ? "required" : "optional" }));
   if (Array.isArray(values)) content.prose(`<p>One of ${values.map(code).join(", ")}.</p>`);
   if (items !== undefined) {
     const item = name.replace(/s$/, "");

@@ -30,10 +30,10 @@ export const GUIDE_SOURCES: Readonly<Record<GuideName, string>> = {
 /** SVG by the name of its file. */
 export const FIGURES: Readonly<Record<string, string>> = { "rate-limits.svg": rateLimitsFigure };
 
-/** Without the lines for operators and maintainers, and without headings that then have no line. */
+/** The lines for clients, without headings that then have none. */
 function forClients(text: string): string {
   return text
-    .replace(/^- (?!clients: |security: ).*\n(?:  .*\n)*/gm, "")
-    .replace(/^- (?:clients|security): (.)/gm, (_line, first: string) => `- ${first.toUpperCase()}`)
+    .replace(/^- (?!clients: ).*\n(?: {2}.*\n)*/gm, "")
+    .replace(/^- clients: (.)/gm, (_line, first: string) => `- ${first.toUpperCase()}`)
     .replace(/^#{2,} .*\n+(?=#|$(?![\s\S]))/gm, "");
 }

@@ -9,7 +9,7 @@ export function bestMatches(entries: readonly SearchEntry[], query: string): rea
   const scored = entries.map((entry, index) => ({ entry, index, score: scoreOf(entry, words) }));
   return scored
     .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score || a.index - b.index)
+    .toSorted((a, b) => b.score - a.score || a.index - b.index)
     .slice(0, MAX_RESULTS)
     .map(({ entry }) => entry);
 }

@@ -20,13 +20,14 @@ function restorePosition(sidebar: HTMLElement): void {
     // A browser may forbid storage.
   }
   const current = sidebar.querySelector<HTMLElement>("[aria-current='page']");
-  if (current !== null && !isVisible(current, sidebar)) current.scrollIntoView({ block: "center" });
+  if (current !== null) bringIntoView(current, sidebar);
 }
 
-function isVisible(element: HTMLElement, frame: HTMLElement): boolean {
+/** `scrollIntoView` would scroll the page too. */
+function bringIntoView(element: HTMLElement, frame: HTMLElement): void {
   const { top, bottom } = element.getBoundingClientRect();
   const bounds = frame.getBoundingClientRect();
-  return top >= bounds.top && bottom <= bounds.bottom;
+  if (top < bounds.top || bottom > bounds.bottom) frame.scrollTop += top - bounds.top - bounds.height / 2;
 }
 
 /** The last heading above the middle of the screen is the one that is read. */
