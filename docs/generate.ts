@@ -33,7 +33,8 @@ import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
+import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/docs-site/setting-blocks.ts";
+import { ERROR_ACTIONS } from "../src/docs-site/error-actions.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
 import {
   IDLE_TIMEOUT_SECONDS,
@@ -44,7 +45,7 @@ import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
-import { ACTIONS, AUDIT_MEANINGS } from "./meanings.ts";
+import { AUDIT_MEANINGS } from "./audit-meanings.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -153,7 +154,7 @@ function errorRows(): string[][] {
     String(status),
     code(name),
     meaning,
-    ACTIONS[name as ErrorCode],
+    ERROR_ACTIONS[name as ErrorCode],
   ]);
 }
 

@@ -5,6 +5,7 @@ import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore }
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
 import { createConsole } from "./admin/console/assets.ts";
+import { createDocsSite } from "./docs-site/docs-site.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
@@ -99,6 +100,14 @@ export async function serveOn(
   });
   adapters.bans.onRecord = metrics.requests.countBan;
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
+  const docsSettings = {
+    environment,
+    servers: serversOf(config, baseUrl),
+    plans,
+    ban: config.ban,
+    maxConnectionsPerAddress: config.maxConnectionsPerAddress,
+    otherUrl: config.twinUrl,
+  };
   const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
     authenticator,
@@ -120,13 +129,8 @@ export async function serveOn(
     },
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
-    docsSettings: {
-      environment,
-      servers: serversOf(config, baseUrl),
-      plans,
-      ban: config.ban,
-      maxConnectionsPerAddress: config.maxConnectionsPerAddress,
-    },
+    docsSettings,
+    docsPages: createDocsSite({ settings: docsSettings }),
     isShuttingDown: () => server.isShuttingDown,
   });
   const keyChanges = followKeyChanges({
