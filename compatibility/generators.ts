@@ -8,20 +8,8 @@ import { temporaryFolder } from "../harness/cleanup.ts";
 import { limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
 import { createKey, runPetstore, startPetstore } from "../harness/petstore.ts";
 import { type Check, expectEqual, runChecks } from "./checks.ts";
+import { GENERATOR_PACKAGES as PACKAGES } from "./packages.ts";
 import { run, succeed, Tools } from "./tools.ts";
-
-const PACKAGES = {
-  "openapi-typescript": "7.13.0",
-  "openapi-fetch": "0.17.0",
-  "@hey-api/openapi-ts": "0.99.0",
-  orval: "8.38.0",
-  "@redocly/cli": "2.73.0",
-  "@stoplight/spectral-cli": "6.16.3",
-  "@apidevtools/swagger-parser": "13.1.0",
-  newman: "6.2.2",
-  typescript: "5.9.3",
-  "@types/node": "24.10.1",
-} as const;
 
 interface Server {
   readonly url: string;

@@ -4,9 +4,8 @@
 import { join } from "node:path";
 import { limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
 import { type Check, expectEqual, runChecks } from "./checks.ts";
+import { PACKAGE_CHECK_PACKAGES as PACKAGES } from "./packages.ts";
 import { run, succeed, Tools } from "./tools.ts";
-
-const PACKAGES = { publint: "0.3.25", "@arethetypeswrong/cli": "0.18.5", deno: "2.9.5" } as const;
 
 const ROOT = join(import.meta.dir, "..");
 const PACKAGE = join(ROOT, "src/client");
