@@ -3,7 +3,8 @@ import { withClient } from "../typescript.ts";
 
 /** Creates one pet, however often a connection breaks or the server fails. */
 export const IDEMPOTENCY: ExampleTemplates = {
-  curl: ({ baseUrl, key }) => `# One Idempotency-Key for each pet, the same for every attempt.
+  curl: ({ baseUrl, key }) => `# One Idempotency-Key for each pet,
+# the same for every attempt.
 curl "${baseUrl}/pets" \\
   --retry 5 --retry-all-errors --fail-with-body -o pet.json \\
   -H "Authorization: Bearer ${key}" \\
@@ -14,9 +15,10 @@ cat pet.json`,
 
   typescript: (context) =>
     withClient(
-      `// Without idempotencyKey the client chooses a random one
-// and uses it for all attempts of the call. One that your
-// program can compute again also covers its restart.
+      `// Without idempotencyKey the client chooses a
+// random one for all attempts of the call. One
+// that your program can compute again also
+// covers a restart of your program.
 const options = { idempotencyKey: "import-42-row-1" };
 const newPet = { name: "Rex", categoryId: 7 };
 const pet = await petstore.pets.create(newPet, options);
@@ -24,7 +26,8 @@ console.log(pet.id);`,
       context,
     ),
 
-  fetch: ({ baseUrl, key }) => `// One Idempotency-Key for each pet, the same for every attempt.
+  fetch: ({ baseUrl, key }) => `// One Idempotency-Key for each pet,
+// the same for every attempt.
 const options = {
   method: "POST",
   headers: {
@@ -59,7 +62,8 @@ import uuid
 
 import requests
 
-# One Idempotency-Key for each pet, the same for every attempt.
+# One Idempotency-Key for each pet,
+# the same for every attempt.
 headers = {
     "Authorization": "Bearer ${key}",
     "Idempotency-Key": str(uuid.uuid4()),

@@ -24,8 +24,8 @@ console.log(pet.categoryId); // 9007199254740993n`,
       context,
     ),
 
-  fetch: ({ baseUrl, key }) => `// JSON.rawJSON and the source text in JSON.parse:
-// Node 22 and newer, Bun, Deno, browsers since 2025.
+  fetch: ({ baseUrl, key }) => `// JSON.rawJSON and the source in JSON.parse:
+// Node 22, Bun, Deno, browsers since 2025.
 const response = await fetch("${baseUrl}/pets", {
   method: "POST",
   headers: {

@@ -10,8 +10,8 @@ curl --retry 5 --fail-with-body -o pets.json "${baseUrl}/pets" \\
 
   typescript: (context) =>
     withClient(
-      `// The client waits before a request that would exceed
-// the limit, and repeats a 429 by itself.
+      `// The client waits before a request that would
+// exceed the limit, and repeats a 429 by itself.
 const { items, response } = await petstore.pets.listPage();
 const left = response.rateLimit?.remaining;
 console.log(items.length, "pets;", left, "requests left");`,
