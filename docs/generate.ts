@@ -35,8 +35,6 @@ import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/docs-site/setting-blocks.ts";
 import { ERROR_ACTIONS } from "../src/docs-site/error-actions.ts";
-import { exampleContext } from "../src/docs-site/examples/example.ts";
-import { exampleBlocks } from "../src/docs-site/examples/markdown.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
 import {
   IDLE_TIMEOUT_SECONDS,
@@ -79,7 +77,6 @@ export const DEFAULT_SETTINGS: DocsSettings = {
 
 const BLOCKS: Readonly<Record<string, string>> = {
   ...settingBlocks(DEFAULT_SETTINGS),
-  ...exampleBlocks(exampleContext(DEFAULT_SETTINGS)),
   operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
   "pet-fields": fieldTable(Pet),
   "order-fields": fieldTable(Order),

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { outputOf } from "./machine.ts";
 
 export interface Program {
@@ -49,6 +49,20 @@ export const CHROMIUM: Program = {
   packages: ["chromium"],
   find: () => folderOf("chromium"),
 };
+
+export const CURL: Program = { name: "curl", packages: ["curl"], find: () => folderOf("curl") };
+
+/** Debian's own Python first: a python3 earlier on the path may lack the package. */
+export const PYTHON: Program = {
+  name: "Python with requests",
+  packages: ["python3-requests"],
+  find: () => ["/usr/bin", folderOf("python3")].find((folder) => folder !== undefined && hasRequests(folder)),
+};
+
+function hasRequests(folder: string): boolean {
+  const python = `${folder}/python3`;
+  return existsSync(python) && Bun.spawnSync([python, "-c", "import requests"]).exitCode === 0;
+}
 
 function folderOf(program: string): string | undefined {
   const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/usr/local/sbin`;
