@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { tokensOf } from "../../highlight.ts";
+import { tokensOf } from "../../markdown/highlight.ts";
 import { addCopyButtons } from "../copy.ts";
 
 /** Plain text with `code` in backticks. */

@@ -1,9 +1,9 @@
-import { PARAMETERS, parametersOf } from "../contract/openapi/parameters.ts";
-import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
-import type { JsonSchema } from "../contract/schema.ts";
-import { linksOn } from "./links.ts";
+import { PARAMETERS, parametersOf } from "../../contract/openapi/parameters.ts";
+import { OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
+import type { JsonSchema } from "../../contract/schema.ts";
+import { linksOn } from "../links.ts";
 import { fieldOf, fieldsOf, fieldTable, type SchemaField } from "./schema-fields.ts";
-import { FIELD_GROUP_TITLES, type TryItField } from "./try-it-data.ts";
+import { FIELD_GROUP_TITLES, type TryItField } from "../try-it-data.ts";
 
 /** Everything that a request of the operation can have, in the order of the tables. */
 export function requestFields(id: OperationId): readonly TryItField[] {
