@@ -266,9 +266,12 @@ describe("what goes wrong", () => {
 
       await page.unrouteAll();
       const body = "<img src=x onerror=alert(1)><script>alert(2)</script>";
-      await page.route("**/v1/**", (route) => route.fulfill({ status: 502, contentType: "text/html", body }));
+      const headers = { "Content-Type": "text/html", Constructor: "<b>x</b>" };
+      await page.route("**/v1/**", (route) => route.fulfill({ status: 502, headers, body }));
       expect(await send(page)).toBe("502 Bad Gateway");
       expect(await responseBody(page).innerText()).toBe(body);
+      await page.getByText(/^\d+ headers$/).click();
+      await page.getByText("<b>x</b>").waitFor();
       expect(unexpected(opened)).toEqual([]);
       await opened.close();
     },

@@ -53,7 +53,7 @@ test("the window closes by the clock of the server", () => {
     "x-ratelimit-reset": "1794733260",
     date: new Date((1_794_733_260 - 42) * 1_000).toUTCString(),
   };
-  expect(rateLimitOf(response(200, headers))).toEqual({ limit: 60, remaining: 57, closesAt: 43_000 });
+  expect(rateLimitOf(response(200, headers))).toEqual({ limit: 60, remaining: 57, closesAt: 42_000 });
   expect(rateLimitOf(response(200, { ...headers, "x-ratelimit-limit": "x" }))).toBeUndefined();
   expect(rateLimitOf(response(200, {}))).toBeUndefined();
 });

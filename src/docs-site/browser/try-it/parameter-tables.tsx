@@ -51,6 +51,7 @@ function FieldRow({ field, text, onChange }: FieldRowProps) {
         <span class="try-constraint"> {constraint}</span>
         <div class="try-description" id={`${id}-description`}>
           <CodeSpans text={description} />
+          <Bounds field={field} />
         </div>
       </div>
       <div class="try-value">
@@ -70,6 +71,25 @@ function FieldRow({ field, text, onChange }: FieldRowProps) {
         </div>
       </div>
     </div>
+  );
+}
+
+/** As the tables of the page state them. */
+function Bounds({ field: { values, default: assumed } }: { readonly field: TryItField }) {
+  const choices = values?.map((value) => `\`${value}\``).join(", ");
+  return (
+    <>
+      {choices !== undefined && (
+        <span class="bound">
+          <CodeSpans text={`One of ${choices}`} />
+        </span>
+      )}
+      {assumed !== undefined && (
+        <span class="bound">
+          Default: <code>{assumed}</code>
+        </span>
+      )}
+    </>
   );
 }
 

@@ -130,7 +130,8 @@ function HeaderList({ response: { headers }, explanations }: HeaderListProps) {
       <summary>{lines.length} headers</summary>
       <dl>
         {lines.map(([name, value]) => {
-          const explanation = explanations[name];
+          // A proxy may send a header of any name, such as "constructor".
+          const explanation = Object.hasOwn(explanations, name) ? explanations[name] : undefined;
           return (
             <div key={name}>
               <dt>
@@ -152,17 +153,15 @@ function HeaderList({ response: { headers }, explanations }: HeaderListProps) {
   );
 }
 
-const IRREGULAR: Readonly<Record<string, string>> = {
-  etag: "ETag",
-  "www-authenticate": "WWW-Authenticate",
-  "x-ratelimit-limit": "X-RateLimit-Limit",
-  "x-ratelimit-remaining": "X-RateLimit-Remaining",
-  "x-ratelimit-reset": "X-RateLimit-Reset",
-};
+const IRREGULAR_NAMES = new Map(
+  ["ETag", "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"].map(
+    (name) => [name.toLowerCase(), name],
+  ),
+);
 
 /** Browsers give names in lower case. */
 function canonicalName(name: string): string {
-  return IRREGULAR[name] ?? name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
+  return IRREGULAR_NAMES.get(name) ?? name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
 }
 
 /** Text only: whatever the server sends, none of it becomes markup. */

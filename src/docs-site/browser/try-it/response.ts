@@ -66,7 +66,8 @@ export function rateLimitOf({ headers, receivedAt }: ApiResponse): RateLimitWind
   // The time by the clock of the server: that of this machine may be wrong.
   const date = Date.parse(headers.get("date") ?? "");
   const now = Number.isNaN(date) ? Date.now() : date;
-  return { limit, remaining, closesAt: receivedAt + Math.max(0, reset * 1_000 - now) };
+  // Both are whole seconds, one rounded up and the other down. In the middle of what they mean is a second less.
+  return { limit, remaining, closesAt: receivedAt + Math.max(0, (reset - 1) * 1_000 - now) };
 }
 
 /** When a request that got 429 may be repeated, on the clock of `performance`. */
