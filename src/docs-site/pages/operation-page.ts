@@ -49,7 +49,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): Page {
 
 function pageSection(id: OperationId, { method, path, summary, description }: Operation): Section {
   const names = requestFields(id).map(({ name }) => name);
-  const text = `${id} ${method} ${path} ${description} ${names.join(" ")}`;
+  const text = `${id} ${method} ${path} ${textOf(inlineHtml(description, () => undefined))} ${names.join(" ")}`;
   return { id: "", title: summary, level: 1, text };
 }
 
