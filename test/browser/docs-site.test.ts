@@ -117,7 +117,7 @@ test(
       async ({ page }) => {
         const block = page.locator(".example > .code:visible");
         await block.getByRole("button", { name: "Copy" }).click();
-        await block.getByRole("button", { name: "Copied" }).waitFor();
+        await page.waitForFunction("navigator.clipboard.readText().then((text) => text !== '')");
         const copied = await page.evaluate("navigator.clipboard.readText()");
         expect(copied).toBe(await block.locator("pre").textContent());
         expect(copied).toContain(`${service.url}/pets`);
@@ -236,7 +236,12 @@ test(
   "on paper there is the content alone, in one column",
   async () => {
     await withPage("/docs/errors", async ({ page }) => {
-      await page.emulateMedia({ media: "print" });
+      const colour = () => page.evaluate("getComputedStyle(document.documentElement).color");
+      const light = await colour();
+      await page.emulateMedia({ colorScheme: "dark" });
+      expect(await colour()).not.toBe(light);
+      await page.emulateMedia({ media: "print", colorScheme: "dark" });
+      expect(await colour()).toBe(light);
       for (const selector of [".header", "#navigation", ".pager", ".copy"])
         expect(await page.locator(selector).first().isVisible()).toBe(false);
       expect(await page.locator("h1").isVisible()).toBe(true);
