@@ -45,6 +45,7 @@ import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
+import { exactJson, generatorRows } from "./generated-clients.ts";
 import { AUDIT_MEANINGS } from "./audit-meanings.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -76,6 +77,8 @@ export const DEFAULT_SETTINGS: DocsSettings = {
 };
 
 const BLOCKS: Readonly<Record<string, string>> = {
+  generators: table(["Generator", "For `bigint`", "For all digits"], generatorRows()),
+  "exact-json": exactJson(),
   ...settingBlocks(DEFAULT_SETTINGS),
   operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
   "pet-fields": fieldTable(Pet),

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
-const TREES = ["src", "test", "harness", "bench", "faults", "attacks", "docs"];
+const TREES = ["src", "test", "harness", "bench", "faults", "attacks", "compatibility", "docs"];
 const MAX_LINES = 300;
 const MAX_COLUMNS = 120;
 
