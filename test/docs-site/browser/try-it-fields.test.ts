@@ -1,11 +1,28 @@
 import { expect, test } from "bun:test";
 import { isSendable, problemOf } from "../../../src/docs-site/browser/try-it/field-problem.ts";
 import { cleanKey, keyProblem } from "../../../src/docs-site/browser/try-it/key.ts";
+import { initialValues } from "../../../src/docs-site/browser/try-it/request.ts";
+import { requestFields } from "../../../src/docs-site/pages/request-fields.ts";
 import { categoryId, idempotencyKey, ids, limit, name, petId, status } from "./try-it-operations.ts";
 
 test("an empty field is a problem only if it is required", () => {
   expect(problemOf(limit, "")).toBeUndefined();
   expect(problemOf(petId, "")).toBe("is required");
+});
+
+test.each([
+  "listPets",
+  "createPet",
+  "getPet",
+  "listOrders",
+  "placeOrder",
+  "getOrder",
+  "updateOrder",
+] as const)("a new form of %s can be sent as it is", (id) => {
+  const fields = requestFields(id);
+  const values = initialValues(fields);
+  expect(fields.filter((each) => problemOf(each, values[each.name] ?? "") !== undefined)).toEqual([]);
+  expect(fields.length).toBeGreaterThan(0);
 });
 
 test("integers are compared exactly with their bounds", () => {

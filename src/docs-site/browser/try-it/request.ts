@@ -8,10 +8,21 @@ export interface ApiRequest {
   readonly body?: string;
 }
 
+/** What was typed, by the names of the fields. */
+export type Values = Readonly<Record<string, string>>;
+
+/** Defaults, and for what is required values that work, so that a new form can be sent as it is. */
+export function initialValues(fields: readonly TryItField[]): Values {
+  return Object.fromEntries(fields.map((field) => [field.name, field.default ?? requiredValue(field)]));
+}
+
+function requiredValue({ isRequired, example, values }: TryItField): string {
+  return isRequired ? (example ?? values?.[0] ?? "") : "";
+}
+
 export interface RequestInput {
   readonly operation: Pick<TryItOperation, "method" | "path" | "fields">;
-  /** What was typed, by the names of the fields. */
-  readonly values: Readonly<Record<string, string>>;
+  readonly values: Values;
   /** Of the API, without a trailing slash. */
   readonly baseUrl: string;
   /** Empty for none. */

@@ -5,12 +5,10 @@ import { isSendable } from "./field-problem.ts";
 import { isSendableKey, type KeyMemory } from "./key.ts";
 import { KeyField } from "./key-field.tsx";
 import { ParameterTables } from "./parameter-tables.tsx";
-import { requestOf } from "./request.ts";
+import { initialValues, requestOf, type Values } from "./request.ts";
 import { RequestView } from "./request-view.tsx";
 import { nextCursorOf, type Outcome, retryAtOf, send } from "./response.ts";
 import { ResponseView } from "./response-view.tsx";
-
-type Values = Readonly<Record<string, string>>;
 
 interface TryItFormProps {
   readonly data: TryItData;
@@ -21,7 +19,7 @@ interface TryItFormProps {
 
 /** Sends requests of one operation from the page that describes it. */
 export function TryItForm({ data, operation, memory, onMemoryChange }: TryItFormProps) {
-  const [values, setValues] = useState(() => initialValues(operation));
+  const [values, setValues] = useState(() => initialValues(operation.fields));
   const { outcome, isRunning, retryIn, run, cancel } = useSending(memory.key);
   const requestWith = (changed: Values) =>
     requestOf({ operation, values: changed, baseUrl: apiUrl(data), key: memory.key });
@@ -76,16 +74,6 @@ export function TryItForm({ data, operation, memory, onMemoryChange }: TryItForm
         <Result outcome={outcome} isRunning={isRunning} data={data} />
       </div>
     </form>
-  );
-}
-
-/** Defaults, and values that work for what is required. */
-function initialValues({ fields }: TryItOperation): Values {
-  return Object.fromEntries(
-    fields.map(({ name, isRequired, default: assumed, example }) => [
-      name,
-      assumed ?? (isRequired ? (example ?? "") : ""),
-    ]),
   );
 }
 
