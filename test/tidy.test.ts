@@ -139,7 +139,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   client: [],
   "browser-bundle": ["http", "http1", "contract"],
-  "docs-site": ["browser-bundle", "console", "http", "http1", "domain", "contract"],
+  "docs-site": ["browser-bundle", "console", "http", "http1", "domain", "contract", "event-loop"],
   console: ["admin", "domain", "contract"],
   cli: [
     "app",
