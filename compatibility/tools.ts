@@ -1,5 +1,5 @@
-import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
 
 /** Name → version, exact. */
@@ -26,12 +26,13 @@ export class Tools {
 
   /** Installs them into a folder, or into one that is removed when this process ends. */
   static async install(packages: Packages, folder: string | undefined): Promise<Tools> {
-    const tools = new Tools(folder ?? temporaryFolder("tools"));
+    const tools = new Tools(folder === undefined ? temporaryFolder("tools") : resolve(folder));
     const names = Object.entries({
       ...packages,
       ...(process.platform === "linux" && { [NODE]: NODE_VERSION }),
     });
     const manifest = { name: "tools", private: true, type: "module" };
+    mkdirSync(tools.folder, { recursive: true });
     writeFileSync(join(tools.folder, "package.json"), JSON.stringify(manifest));
     process.stderr.write(`Installing ${names.length} packages into ${tools.folder} …\n`);
     const flags = ["--save-exact", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"];
