@@ -4,12 +4,13 @@ import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
-import { createConsole } from "./admin/console/assets.ts";
+import { type ConsoleOptions, createConsole, parseConsoleFiles } from "./admin/console/assets.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
+import { EXECUTABLE, type ExecutableContents } from "./executable.ts";
 import { createLog, type Log } from "./log.ts";
 import { logKeyChanges } from "./log-key-changes.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
@@ -167,7 +168,7 @@ export async function serveOn(
         applyKeyChanges: () => keyChanges.applyNow(),
         tls,
         peerOf: (address) => addresses.peerOf(address),
-        pages: createConsole(),
+        pages: createConsole(embeddedConsole(EXECUTABLE)),
       });
   } catch (error) {
     await stopPublic(0);
@@ -193,6 +194,11 @@ export async function serveOn(
       await adapters.close();
     },
   };
+}
+
+/** From its source, the server bundles the console itself. */
+function embeddedConsole(contents: ExecutableContents | undefined): ConsoleOptions {
+  return contents ? { build: async () => parseConsoleFiles(contents.console) } : {};
 }
 
 function systemClock(log: Log): Clock {

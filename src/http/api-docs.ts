@@ -1,4 +1,11 @@
-import { readFileSync } from "node:fs";
+import api from "../../docs/api.md" with { type: "text" };
+import authentication from "../../docs/authentication.md" with { type: "text" };
+import deprecation from "../../docs/deprecation.md" with { type: "text" };
+import errors from "../../docs/errors.md" with { type: "text" };
+import idempotency from "../../docs/idempotency.md" with { type: "text" };
+import pagination from "../../docs/pagination.md" with { type: "text" };
+import rateLimitFigure from "../../docs/rate-limits.svg" with { type: "text" };
+import rateLimits from "../../docs/rate-limits.md" with { type: "text" };
 import { type DocsSettings, replaceBlocks, settingBlocks } from "./docs-blocks.ts";
 
 /** The pages of docs/ that make up /docs, in this order, with the id of the heading that each begins with. */
@@ -10,6 +17,18 @@ export const API_PAGES: Readonly<Record<string, string>> = {
   errors: "errors",
   idempotency: "idempotency",
   deprecation: "deprecation",
+};
+
+/** Imported, so that the executable contains them. */
+const FILES: Readonly<Record<string, string>> = {
+  "api.md": api,
+  "authentication.md": authentication,
+  "pagination.md": pagination,
+  "rate-limits.md": rateLimits,
+  "rate-limits.svg": rateLimitFigure,
+  "errors.md": errors,
+  "idempotency.md": idempotency,
+  "deprecation.md": deprecation,
 };
 
 const LINK = /\]\(([\w-]+)\.md(?:#([\w-]+))?\)/g;
@@ -24,5 +43,7 @@ export function apiDocs(settings: DocsSettings): string {
 }
 
 function read(file: string): string {
-  return readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
+  const text = FILES[file];
+  if (text === undefined) throw new Error(`docs/${file} is not among the files of /docs`);
+  return text;
 }

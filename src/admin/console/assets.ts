@@ -139,6 +139,13 @@ function htmlOf(scriptPath: string, stylePath: string): string {
 const ROOT = join(import.meta.dir, "../../..");
 const BUILD_TIMEOUT_MS = 60_000;
 
+/** From what build.ts writes. */
+export function parseConsoleFiles(json: string): ConsoleFiles {
+  const files = ConsoleFiles.read(JSON.parse(json));
+  if (files instanceof Invalid) throw new Error(`The bundle of the console ${files.problems.join("; ")}`);
+  return files;
+}
+
 async function buildInChildProcess(): Promise<ConsoleFiles> {
   // With the flags of the launcher, Bun reads no settings of the working directory. No variable means no secret.
   const flags = ["--no-env-file", "--config=/dev/null", `--tsconfig-override=${join(ROOT, "tsconfig.json")}`];
@@ -152,7 +159,5 @@ async function buildInChildProcess(): Promise<ConsoleFiles> {
   });
   const [output, problem, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   if (code !== 0) throw new Error(`The console could not be bundled: ${problem.trim()}`);
-  const files = ConsoleFiles.read(JSON.parse(output));
-  if (files instanceof Invalid) throw new Error(`The bundle of the console ${files.problems.join("; ")}`);
-  return files;
+  return parseConsoleFiles(output);
 }
