@@ -64,6 +64,9 @@ export const ZSH: Program = { name: "zsh", packages: ["zsh"], find: () => folder
 
 export const FISH: Program = { name: "fish", packages: ["fish"], find: () => folderOf("fish") };
 
+/** Builds container images without a daemon. */
+export const BUILDAH: Program = { name: "buildah", packages: ["buildah"], find: () => folderOf("buildah") };
+
 const PROGRAMS: readonly Program[] = [
   POSTGRESQL,
   VALKEY,
@@ -77,6 +80,7 @@ const PROGRAMS: readonly Program[] = [
   MANDOC,
   ZSH,
   FISH,
+  BUILDAH,
 ];
 
 function folderOf(program: string): string | undefined {

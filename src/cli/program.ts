@@ -9,6 +9,7 @@ import { adminTokenRoll } from "./admin-token-roll.ts";
 import { adminUrl } from "./admin-url.ts";
 import { completion } from "./completion/completion.ts";
 import { demo } from "./demo.ts";
+import { health } from "./health.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys/keys-create.ts";
 import { keysFind } from "./keys/keys-find.ts";
@@ -35,6 +36,7 @@ import { versionLine } from "./version.ts";
 /** In the order of the overview. */
 export const COMMANDS: readonly Command[] = [
   serve,
+  health,
   demo,
   keysCreate,
   keysList,
