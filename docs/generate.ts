@@ -44,6 +44,9 @@ import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
+import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
+import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import packageJson from "../package.json" with { type: "json" };
 import { ACTIONS, AUDIT_MEANINGS } from "./meanings.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -95,6 +98,10 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
   "usage-options": optionTable(USAGE_OPTIONS),
   "audit-options": optionTable(AUDIT_OPTIONS),
+  migrations: table(
+    ["Release", "Schema on SQLite", "Schema on PostgreSQL", "What its first start migrates"],
+    migrationRows(),
+  ),
   "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
 
@@ -210,6 +217,24 @@ function commandRows(): string[][] {
     code(["petstore", name, ...positionalUsage(positionals)].join(" ")),
     summary,
   ]);
+}
+
+/** The latest migrations of each release before this one, newest first. */
+const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const;
+
+function migrationRows(): string[][] {
+  const latest = { release: packageJson.version, sqlite: Infinity, postgres: Infinity };
+  const releases = [latest, ...EARLIER_RELEASES];
+  return releases.map(({ release, sqlite, postgres }, index) => {
+    const before = releases[index + 1] ?? { sqlite: 0, postgres: 0 };
+    const ofSqlite = SQLITE_MIGRATIONS.filter(({ version }) => version > before.sqlite && version <= sqlite);
+    const ofPostgres = POSTGRES_MIGRATIONS.filter(
+      ({ version }) => version > before.postgres && version <= postgres,
+    );
+    const names = new Set([...ofSqlite, ...ofPostgres].map(({ name }) => name));
+    const last = (steps: readonly { readonly version: number }[]) => String(steps.at(-1)?.version ?? "");
+    return [release, last(ofSqlite), last(ofPostgres), [...names].join("; ")];
+  });
 }
 
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
