@@ -44,6 +44,7 @@ import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
+import { latestVersion } from "../src/store/migrations.ts";
 import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -76,6 +77,9 @@ export const DEFAULT_SETTINGS: DocsSettings = {
   ban: DEFAULT_BAN,
   maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
 };
+
+/** The latest migrations of each release before this one, newest first. */
+const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const;
 
 const BLOCKS: Readonly<Record<string, string>> = {
   ...settingBlocks(DEFAULT_SETTINGS),
@@ -219,9 +223,6 @@ function commandRows(): string[][] {
   ]);
 }
 
-/** The latest migrations of each release before this one, newest first. */
-const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const;
-
 function migrationRows(): string[][] {
   const latest = { release: packageJson.version, sqlite: Infinity, postgres: Infinity };
   const releases = [latest, ...EARLIER_RELEASES];
@@ -232,8 +233,8 @@ function migrationRows(): string[][] {
       ({ version }) => version > before.postgres && version <= postgres,
     );
     const names = new Set([...ofSqlite, ...ofPostgres].map(({ name }) => name));
-    const last = (steps: readonly { readonly version: number }[]) => String(steps.at(-1)?.version ?? "");
-    return [release, last(ofSqlite), last(ofPostgres), [...names].join("; ")];
+    const versions = [ofSqlite, ofPostgres].map((steps) => String(latestVersion(steps)));
+    return [release, ...versions, [...names].join("; ")];
   });
 }
 
