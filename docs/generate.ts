@@ -233,8 +233,8 @@ function migrationRows(): string[][] {
       ({ version }) => version > before.postgres && version <= postgres,
     );
     const names = new Set([...ofSqlite, ...ofPostgres].map(({ name }) => name));
-    const versions = [ofSqlite, ofPostgres].map((steps) => String(latestVersion(steps)));
-    return [release, ...versions, [...names].join("; ")];
+    const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
+    return [release, String(onSqlite), String(onPostgres), [...names].join("; ")];
   });
 }
 
