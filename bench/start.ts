@@ -47,6 +47,8 @@ async function firstResponseMs(command: readonly string[], data: string): Promis
   return elapsed;
 }
 
+const milliseconds = (ms: number) => `${Math.round(ms)} ms`;
+
 await runCommand("bench:start", async (args) => {
   const flags = parseFlags(args, {
     rounds: { type: "string", default: "15" },
@@ -70,7 +72,7 @@ await runCommand("bench:start", async (args) => {
   const rows = [...times].map(([name, values]) => {
     const { median, min, max } = spreadOf(values);
     const ratio = ratioOf(values, reference).median;
-    return [name, ...[median, min, max].map((ms) => `${Math.round(ms)} ms`), ratio.toFixed(2)];
+    return [name, milliseconds(median), milliseconds(min), milliseconds(max), ratio.toFixed(2)];
   });
   const machine = describeMachine();
   process.stdout.write(

@@ -33,7 +33,8 @@ import { Order, Pet } from "../src/contract/resources.ts";
 import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/http/docs-blocks.ts";
+import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/docs-site/setting-blocks.ts";
+import { ERROR_ACTIONS } from "../src/docs-site/error-actions.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
 import {
   IDLE_TIMEOUT_SECONDS,
@@ -48,7 +49,7 @@ import { latestVersion } from "../src/store/migrations.ts";
 import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { ACTIONS, AUDIT_MEANINGS } from "./meanings.ts";
+import { AUDIT_MEANINGS } from "./audit-meanings.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -164,7 +165,7 @@ function errorRows(): string[][] {
     String(status),
     code(name),
     meaning,
-    ACTIONS[name as ErrorCode],
+    ERROR_ACTIONS[name as ErrorCode],
   ]);
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { outputOf } from "./machine.ts";
 
 export interface Program {
@@ -67,6 +67,20 @@ export const FISH: Program = { name: "fish", packages: ["fish"], find: () => fol
 /** Builds container images without a daemon. */
 export const BUILDAH: Program = { name: "buildah", packages: ["buildah"], find: () => folderOf("buildah") };
 
+export const CURL: Program = { name: "curl", packages: ["curl"], find: () => folderOf("curl") };
+
+/** Debian's own Python first: a python3 earlier on the path may lack the package. */
+export const PYTHON: Program = {
+  name: "Python with requests",
+  packages: ["python3-requests"],
+  find: () => ["/usr/bin", folderOf("python3")].find((folder) => folder !== undefined && hasRequests(folder)),
+};
+
+function hasRequests(folder: string): boolean {
+  const python = `${folder}/python3`;
+  return existsSync(python) && Bun.spawnSync([python, "-c", "import requests"]).exitCode === 0;
+}
+
 const PROGRAMS: readonly Program[] = [
   POSTGRESQL,
   VALKEY,
@@ -76,6 +90,8 @@ const PROGRAMS: readonly Program[] = [
   IPROUTE,
   OPENSSL,
   CHROMIUM,
+  CURL,
+  PYTHON,
   SYSTEMD,
   MANDOC,
   ZSH,

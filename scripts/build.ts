@@ -7,6 +7,7 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
+import type { BundleName } from "../src/browser-bundle/bundle.ts";
 import type { ExecutableContents } from "../src/executable.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -18,7 +19,8 @@ export interface BuildOptions {
 
 export async function buildExecutable({ outfile, commit }: BuildOptions): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true });
-  const contents: ExecutableContents = { commit, console: await bundleOf("src/admin/console/build.ts") };
+  const [console, docs] = await Promise.all([bundleOf("console"), bundleOf("docs")]);
+  const contents: ExecutableContents = { commit, bundles: { console, docs } };
   const { success, logs } = await Bun.build({
     entrypoints: [join(ROOT, "src/cli/main.ts")],
     target: "bun",
@@ -32,16 +34,16 @@ export async function buildExecutable({ outfile, commit }: BuildOptions): Promis
   if (!success) throw new AggregateError(logs, "the executable could not be built");
 }
 
-/** What a script that bundles files for the browser prints. */
-async function bundleOf(script: string): Promise<string> {
-  const child = Bun.spawn([process.execPath, join(ROOT, script)], {
+/** The script and the style sheet of a set of pages. */
+async function bundleOf(name: BundleName): Promise<string> {
+  const child = Bun.spawn([process.execPath, join(ROOT, "src/browser-bundle/build.ts"), name], {
     cwd: ROOT,
     stdin: "ignore",
     stdout: "pipe",
     stderr: "inherit",
   });
   const [output, code] = await Promise.all([child.stdout.text(), child.exited]);
-  if (code !== 0) throw new Error(`${script} ended with ${code}`);
+  if (code !== 0) throw new Error(`the bundle ${name} could not be built`);
   return output;
 }
 

@@ -4,13 +4,13 @@ import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
-import { type ConsoleOptions, createConsole, parseConsoleFiles } from "./admin/console/assets.ts";
+import { createConsole } from "./admin/console/assets.ts";
+import { createDocsSite } from "./docs-site/docs-site.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
-import { EXECUTABLE, type ExecutableContents } from "./executable.ts";
 import { createLog, type Log } from "./log.ts";
 import { logKeyChanges } from "./log-key-changes.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
@@ -100,6 +100,14 @@ export async function serveOn(
   });
   adapters.bans.onRecord = metrics.requests.countBan;
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
+  const docsSettings = {
+    environment,
+    servers: serversOf(config, baseUrl),
+    plans,
+    ban: config.ban,
+    maxConnectionsPerAddress: config.maxConnectionsPerAddress,
+    otherUrl: config.twinUrl,
+  };
   const usageRecorder = recordUsage(usageHistory, clock, log);
   server.handler = createHttpApp({
     authenticator,
@@ -121,13 +129,8 @@ export async function serveOn(
     },
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
-    docsSettings: {
-      environment,
-      servers: serversOf(config, baseUrl),
-      plans,
-      ban: config.ban,
-      maxConnectionsPerAddress: config.maxConnectionsPerAddress,
-    },
+    docsSettings,
+    docsPages: createDocsSite({ settings: docsSettings }),
     isShuttingDown: () => server.isShuttingDown,
   });
   const keyChanges = followKeyChanges({
@@ -168,7 +171,7 @@ export async function serveOn(
         applyKeyChanges: () => keyChanges.applyNow(),
         tls,
         peerOf: (address) => addresses.peerOf(address),
-        pages: createConsole(embeddedConsole(EXECUTABLE)),
+        pages: createConsole(),
       });
   } catch (error) {
     await stopPublic(0);
@@ -194,11 +197,6 @@ export async function serveOn(
       await adapters.close();
     },
   };
-}
-
-/** From its source, the server bundles the console itself. */
-function embeddedConsole(contents: ExecutableContents | undefined): ConsoleOptions {
-  return contents ? { build: async () => parseConsoleFiles(contents.console) } : {};
 }
 
 function systemClock(log: Log): Clock {

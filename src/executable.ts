@@ -2,8 +2,8 @@
 export interface ExecutableContents {
   /** The commit that it was built from. */
   readonly commit: string;
-  /** The files of the console, as `admin/console/build.ts` writes them. */
-  readonly console: string;
+  /** What pages load, as `browser-bundle/build.ts` writes it. */
+  readonly bundles: Readonly<Record<"console" | "docs", string>>;
 }
 
 /** Undefined in a program that runs from its source: `scripts/build.ts` replaces this module. */

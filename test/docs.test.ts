@@ -1,14 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BLOCK_NAMES, DEFAULT_SETTINGS, generate, pages, VALUES } from "../docs/generate.ts";
+import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { PAGE_LIMIT } from "../src/contract/constants.ts";
 import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
-import { API_PAGES, apiDocs } from "../src/http/api-docs.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -70,32 +69,4 @@ test("the README has the commands to start, test and build", () => {
 test("only .ci/run and the README let the tests install packages", () => {
   expect(read(".ci/run")).toContain("export PETSTORE_TEST_INSTALL=1");
   expect(read("package.json")).not.toContain("PETSTORE_TEST_INSTALL");
-});
-
-const headingIds = (markdown: string) =>
-  [...Bun.markdown.html(markdown, { headings: { ids: true } }).matchAll(/<h\d id="([^"]+)"/g)].map(
-    ([, id]) => id,
-  );
-
-describe("the pages that a server shows at /docs", () => {
-  const texts = Object.keys(API_PAGES).map((name) => read(`docs/${name}.md`));
-  const ids = texts.flatMap(headingIds);
-
-  test("each begins with its only heading of the first level", () => {
-    expect(texts.map((text) => headingIds(text)[0])).toEqual(Object.values(API_PAGES));
-    for (const text of texts) expect(Bun.markdown.html(text).match(/<h1/g)).toHaveLength(1);
-  });
-
-  test("heading ids are unique across them, and one is #deprecation", () => {
-    expect(ids.toSorted()).toEqual([...new Set(ids)].toSorted());
-    expect(ids).toContain("deprecation");
-  });
-
-  test("they become one text whose links lead to its own headings, with the figure in it", () => {
-    const text = apiDocs(DEFAULT_SETTINGS);
-    expect(headingIds(text)).toEqual(ids);
-    const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
-    expect(targets.filter((target) => !target.startsWith("#") || !ids.includes(target.slice(1)))).toEqual([]);
-    expect(Bun.markdown.html(text)).toContain(read("docs/rate-limits.svg").trim());
-  });
 });

@@ -9,7 +9,7 @@ import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
 import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
-import { choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
+import { boolean, choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -199,6 +199,11 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
+/** Further options of `petstore openapi`. */
+export const OPENAPI_OPTIONS = {
+  postman: { type: boolean, default: false, help: "Print a Postman collection instead of the document" },
+} as const satisfies Options;
+
 /**
  * Every option. A flag means the same in every command that has it, but for the name and the status, which are those of
  * a key, a pet or an order.
@@ -212,4 +217,5 @@ export const OPTIONS = {
   ...KEY_FILTER_OPTIONS,
   ...USAGE_OPTIONS,
   ...AUDIT_OPTIONS,
+  ...OPENAPI_OPTIONS,
 } as const;

@@ -27,6 +27,11 @@ export function baseUrlOf({ servers, environment }: DocumentedSettings): string 
   return servers[environment];
 }
 
+/** Of a path outside the API, such as `/openapi.json`. */
+export function siteUrl(baseUrl: string, path: string): string {
+  return baseUrl.slice(0, -BASE_PATH.length) + path;
+}
+
 export function docsUrl(baseUrl: string): string {
-  return baseUrl.slice(0, -BASE_PATH.length) + DOCS_PATH;
+  return siteUrl(baseUrl, DOCS_PATH);
 }

@@ -24,7 +24,7 @@ import {
   withRequestId,
 } from "./responses.ts";
 import { isApiPath, isSafeMethod, otherMethodResponse, Router } from "./router.ts";
-import { createStaticRoutes, type StaticRouteOptions } from "./static-routes.ts";
+import { type StaticRouteOptions, StaticRoutes } from "./static-routes.ts";
 
 export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
@@ -51,7 +51,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const { observe, onProtocolError, corsOrigins = [] } = options;
   const cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
   const errorLog = new ErrorLog(log);
-  const staticRoutes = createStaticRoutes(options);
+  const staticRoutes = new StaticRoutes(options);
   const router = new Router(createEndpoints(options));
   const dispatch = createDispatch({ clock, errorLog, requestTimeoutMs });
 
@@ -99,7 +99,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   function handleStaticRequest(record: RequestRecord): Awaitable<Response> {
     const { request, requestId } = record;
     const route = staticRoutes.get(request.path);
-    if (route?.isRateLimited === false) return route.respond(request, "");
+    if (route?.isRateLimited === false) return orNotFound(route.respond(request, ""), "");
     const address = addressOf(request);
     return recover(
       () =>
@@ -107,7 +107,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           record.decision = decision;
           if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
           const headerLines = rateLimitLines(decision);
-          return route?.respond(request, headerLines) ?? errorResponse(NOT_FOUND, headerLines);
+          return orNotFound(route?.respond(request, headerLines), headerLines);
         }),
       (error) => undecided(error, address, requestId),
     );
@@ -159,6 +159,10 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       return withRequestId(protocolErrorResponse(status), requestId);
     },
   };
+}
+
+function orNotFound(response: Awaitable<Response | undefined>, headerLines: string): Awaitable<Response> {
+  return andThen(response, (found) => found ?? errorResponse(NOT_FOUND, headerLines));
 }
 
 function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {

@@ -20,7 +20,7 @@ const QUERY = /\?\w+=$/;
 /** `{petId}` stands for the identifier. */
 export function deprecationHeaders({ since, sunset, replacement }: Deprecation, baseUrl: string): Headers {
   const successor = `<${baseUrl}${replacement}>; rel="successor-version"`;
-  const documentation = `<${docsUrl(baseUrl)}#deprecation>; rel="deprecation"; type="text/html"`;
+  const documentation = `<${docsUrl(baseUrl)}/deprecation>; rel="deprecation"; type="text/html"`;
   return {
     Deprecation: `@${since.getTime() / 1000}`,
     Sunset: sunset.toUTCString(),

@@ -1,7 +1,7 @@
 import axe from "axe-core";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { startChromium } from "../../harness/chromium.ts";
 import { temporaryFolder } from "../../harness/cleanup.ts";
 
@@ -35,8 +35,8 @@ export class TestBrowser {
     return new TestBrowser(await startChromium(), folder);
   }
 
-  async open(url: string): Promise<TestPage> {
-    const context = await this.#browser.newContext({ reducedMotion: "reduce" });
+  async open(url: string, options: BrowserContextOptions = {}): Promise<TestPage> {
+    const context = await this.#browser.newContext({ reducedMotion: "reduce", ...options });
     context.setDefaultTimeout(TIMEOUT_MS);
     const opened = new TestPage({ page: await context.newPage(), context, url, folder: this.folder });
     await opened.page.goto(url);

@@ -212,6 +212,14 @@ describe("openapi", () => {
     expect(await urls("openapi --port 0")).toEqual(await urls("openapi"));
   });
 
+  test("--postman prints a collection for the URL of the environment", async () => {
+    const { out } = await run("openapi --postman --env staging --free-limits 7/70");
+    const { variable, info } = JSON.parse(out);
+    expect(variable[0]).toEqual({ key: "baseUrl", value: "http://127.0.0.1:8081/v1" });
+    expect(info.description).toContain("| Free | 7 | 70 |");
+    expect(out).toEndWith("}\n");
+  });
+
   test("is indented and ends with a line break", async () => {
     const { out } = await run("openapi");
     expect(out).toStartWith('{\n  "openapi": "3.1');

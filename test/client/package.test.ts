@@ -3,6 +3,7 @@ import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { temporaryFolder } from "../../harness/cleanup.ts";
+import { OPERATIONS } from "../../src/contract/operations.ts";
 import { type Service, startService } from "../service.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -19,16 +20,19 @@ async function run(command: string[], cwd: string): Promise<string> {
   return out;
 }
 
-/** The examples of the README as one program, which talks to the test's server. */
-function examples(): string {
-  const readme = readFileSync(join(PACKAGE, "README.md"), "utf8");
-  const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = ""]) => block);
+/** The examples of a page as one program, which talks to the test's server. */
+function examples(page: string): string {
+  const text = readFileSync(join(ROOT, page), "utf8");
+  const blocks = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = ""]) => block);
   expect(blocks.length).toBeGreaterThan(5);
   return blocks
     .join("\n")
-    .replaceAll("pet_live_…", service.key)
+    .replaceAll(/pet_live_(?:…|YOUR_KEY)/g, service.key)
     .replaceAll("http://127.0.0.1:8080/v1", service.url);
 }
+
+const README = "src/client/README.md";
+const GUIDE = "docs/client-library.md";
 
 /** Deno takes 81 MB, so it is not installed with the other packages. */
 const { PETSTORE_TEST_DENO } = process.env;
@@ -40,7 +44,7 @@ if (PETSTORE_TEST_DENO !== undefined) PROGRAMS.push(["Deno", [PETSTORE_TEST_DENO
 
 const TIMEOUT_MS = 60_000;
 
-describe("the examples of the README", () => {
+describe("the examples of the README and of the guide", () => {
   const folder = temporaryFolder("client-examples");
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
 
@@ -62,9 +66,10 @@ describe("the examples of the README", () => {
       writeFileSync(join(folder, "package.json"), '{"type":"module"}');
       writeFileSync(
         join(folder, "tsconfig.json"),
-        JSON.stringify({ compilerOptions, files: ["examples.ts"] }),
+        JSON.stringify({ compilerOptions, files: ["readme.ts", "guide.ts"] }),
       );
-      writeFileSync(join(folder, "examples.ts"), examples());
+      writeFileSync(join(folder, "readme.ts"), examples(README));
+      writeFileSync(join(folder, "guide.ts"), examples(GUIDE));
       await run([process.execPath, "check", "--no-script"], folder);
     },
     TIMEOUT_MS,
@@ -73,12 +78,14 @@ describe("the examples of the README", () => {
   test.each(PROGRAMS)(
     "run in %s",
     async (_, command) => {
-      const script = new Bun.Transpiler({ loader: "ts" }).transformSync(examples());
-      writeFileSync(join(folder, "examples.mjs"), script);
-      const output = await run([...command, "examples.mjs"], folder);
-      expect(output).toContain("Rex\n");
-      expect(output).toContain("order_not_found\n");
-      expect(output).toContain(`GET ${service.url}/pets?limit=1 1\n`);
+      for (const page of [README, GUIDE]) {
+        const script = new Bun.Transpiler({ loader: "ts" }).transformSync(examples(page));
+        writeFileSync(join(folder, "examples.mjs"), script);
+        const output = await run([...command, "examples.mjs"], folder);
+        expect(output).toContain("Rex\n");
+        expect(output).toContain("order_not_found");
+        expect(output).toContain(`GET ${service.url}/pets?limit=1 1\n`);
+      }
     },
     TIMEOUT_MS,
   );
@@ -116,6 +123,12 @@ describe("size", () => {
     const errorOnly = await minified('export { PetstoreError } from "@petstore/client"');
     expect(errorOnly.length).toBeLessThan(500);
   });
+});
+
+test("the guide names every operation", () => {
+  const guide = readFileSync(join(ROOT, GUIDE), "utf8");
+  const missing = Object.keys(OPERATIONS).filter((operationId) => !guide.includes(`\`${operationId}\``));
+  expect(missing).toEqual([]);
 });
 
 test("the package has no dependencies", () => {

@@ -119,7 +119,7 @@ describe("the document as a whole", () => {
     const example = (name: string) => components?.["headers"]?.[name]?.["example"] as unknown;
     expect(example("Location")).toBe("https://staging.example.com/v1/pets/1");
     expect(example("NextLink")).toContain("<https://staging.example.com/v1/pets?limit=20&cursor=");
-    expect(example("SuccessorLink")).toContain("<https://staging.example.com/docs#deprecation>");
+    expect(example("SuccessorLink")).toContain("<https://staging.example.com/docs/deprecation>");
     expect([example("X-RateLimit-Limit"), example("X-RateLimit-Remaining")]).toEqual([7, 6]);
     expect(staging).toContain("because requests continued after a 429. Retry after 45 seconds.");
     // Production is named once, among the servers.
@@ -319,7 +319,7 @@ describe("numbers and dates in the document", () => {
     expect(headers?.["Sunset"]?.["example"] as unknown).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
     expect(headers?.["SuccessorLink"]?.["example"] as unknown).toBe(
       '<http://127.0.0.1:8080/v1/pets?id=1>; rel="successor-version", ' +
-        '<http://127.0.0.1:8080/docs#deprecation>; rel="deprecation"; type="text/html"',
+        '<http://127.0.0.1:8080/docs/deprecation>; rel="deprecation"; type="text/html"',
     );
   });
 

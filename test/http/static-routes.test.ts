@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
-import { encodingOf } from "../../src/http/static-routes.ts";
+import { encodingOf } from "../../src/http/content-encoding.ts";
 import { type Service, startService } from "../service.ts";
 import { sendRaw } from "./raw.ts";
 
@@ -12,20 +12,32 @@ afterAll(() => service.stop());
 const call = (path: string, method = "GET") =>
   fetch(service.url.replace("/v1", path), { method, redirect: "manual" });
 
-test("GET / redirects to /docs", async () => {
-  const { status, headers } = await call("/");
-  expect([status, headers.get("location")]).toEqual([302, "/docs"]);
-});
+describe("GET /", () => {
+  const root = (accept?: string) =>
+    fetch(service.url.replace("/v1", "/"), accept === undefined ? {} : { headers: { Accept: accept } });
 
-test("GET /docs: every link within the documentation has its anchor, and every image is embedded", async () => {
-  const response = await call("/docs");
-  expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
-  const html = await response.text();
-  const anchors = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => `#${id}`));
-  const links = [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, url = ""]) => url);
-  expect(links.filter((url) => !/^(?:https?:|data:|\/)/.test(url) && !anchors.has(url))).toEqual([]);
-  expect(anchors).toContain("#deprecation");
-  expect(html).toContain("<table ");
+  test("programs get JSON that says where everything is", async () => {
+    const origin = service.url.replace("/v1", "");
+    for (const accept of [undefined, "*/*", "application/json"]) {
+      const response = await root(accept);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      expect(response.headers.get("vary")).toBe("Accept, Accept-Encoding");
+      expect(await response.json()).toEqual({
+        name: "Petstore API",
+        environment: "production",
+        api: service.url,
+        docs: `${origin}/docs`,
+        openapi: `${origin}/openapi.json`,
+      });
+    }
+  });
+
+  test("browsers get a page", async () => {
+    const response = await root("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(response.headers.get("vary")).toBe("Accept, Accept-Encoding");
+    expect(await response.text()).toContain(service.url);
+  });
 });
 
 describe("a staging server with its own settings", () => {
@@ -74,40 +86,7 @@ describe("a staging server with its own settings", () => {
     const headers = { "If-None-Match": response.headers.get("etag") ?? "" };
     expect((await fetch(urlOf("/openapi.yaml"), { headers })).status).toBe(304);
   });
-
-  test("GET /docs has its URL, its keys, its plans and its ban rules, and no defaults", async () => {
-    const html = await page("/docs");
-    expect(html).toContain(`API=${staging.url}\nKEY=pet_test_…`);
-    expect(html).toContain(`Location: ${staging.url}/pets/1\nX-RateLimit-Limit: 7\n`);
-    expect(html).toContain("X-RateLimit-Remaining: 6\n");
-    expect(html).toContain(`Link: &lt;${staging.url}/pets?limit=20&amp;cursor=`);
-    expect(html).toContain(`&lt;${urlOf("/docs")}#deprecation&gt;`);
-    expect(rowsOf(html)).toEqual(
-      expect.arrayContaining([
-        ["Free", "7", "70"],
-        ["Pro", "8", "8,000"],
-        ["Business", "9", "90"],
-        ["Enterprise", "custom", "custom"],
-        ["No valid key", "10", "100"],
-        ["Production", PRODUCTION, "pet_live_"],
-        ["Staging", staging.url, "pet_test_"],
-      ]),
-    );
-    expect(html).toContain("Requests rejected within 2 seconds of the first 429");
-    expect(html).toContain("4 strikes ban the key for 90 seconds.");
-    expect(html).toContain("can have 12 connections;");
-    expect(html).not.toMatch(/127\.0\.0\.1:808[01]/);
-    expect(html).not.toContain("KEY=pet_live_");
-    expect(rowsOf(html)).not.toContainEqual(["Free", "60", "1,000"]);
-  });
 });
-
-/** The text of the cells of every table. */
-function rowsOf(html: string): string[][] {
-  return [...html.matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = ""]) =>
-    [...row.matchAll(/<td[^>]*>([\s\S]*?)<\/td>/g)].map(([, cell = ""]) => cell.replace(/<[^>]+>/g, "")),
-  );
-}
 
 test("GET /healthz 200", async () => {
   const response = await call("/healthz");
@@ -198,18 +177,6 @@ describe("public pages", () => {
     }
     expect(statuses).toEqual([200, 200, 404, 429, 429, 200]);
     await own.stop();
-  });
-
-  test("the policy of /docs allows its own styles by hash, and nothing else", async () => {
-    const response = await page("/docs");
-    const policy = response.headers.get("content-security-policy") ?? "";
-    expect(policy).toMatch(
-      /^default-src 'none'; style-src('?[ ]'sha256-[A-Za-z0-9+/=]{44}')+; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
-    );
-    const html = await response.text();
-    expect(html).not.toMatch(/<script|\son\w+=|\sstyle="/);
-    expect(policy.match(/sha256-/g)?.length).toBe(html.match(/<style>/g)?.length);
-    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
   });
 
   test("every response has X-Content-Type-Options, also one to malformed HTTP", async () => {

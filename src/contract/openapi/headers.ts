@@ -123,7 +123,7 @@ function examplesOf(settings: DocumentedSettings): Partial<Record<keyof typeof H
     NextLink: `<${url}/pets?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor("pets", 20n)}>; rel="next"`,
     SuccessorLink:
       `<${url}${replacement.replace("{petId}", "1")}>; rel="successor-version", ` +
-      `<${docsUrl(url)}#deprecation>; rel="deprecation"; type="text/html"`,
+      `<${docsUrl(url)}/deprecation>; rel="deprecation"; type="text/html"`,
     Location: `${url}/pets/1`,
   };
 }

@@ -1,8 +1,7 @@
-import type { ErrorCode } from "../src/contract/errors.ts";
-import type { AuditAction } from "../src/domain/audit.ts";
+import type { ErrorCode } from "../contract/errors.ts";
 
 /** What a client does about an error, beyond what its meaning says. */
-export const ACTIONS: Readonly<Record<ErrorCode, string>> = {
+export const ERROR_ACTIONS: Readonly<Record<ErrorCode, string>> = {
   invalid_json: "Send valid JSON.",
   invalid_body: "Correct the fields that `message` names.",
   invalid_parameter: "Correct the parameter that `message` names.",
@@ -24,20 +23,4 @@ export const ACTIONS: Readonly<Record<ErrorCode, string>> = {
   key_banned: "Wait `Retry-After` seconds.",
   internal_error: "Repeat a `POST` with its `Idempotency-Key`.",
   unavailable: "Repeat after `Retry-After` seconds.",
-};
-
-export const AUDIT_MEANINGS: Readonly<Record<AuditAction, string>> = {
-  "key.created": "A key was created.",
-  "key.updated": "Fields of a key were changed.",
-  "key.rolled": "A key got a new secret.",
-  "key.revoked": "A key was revoked.",
-  "key.banned": "A server banned a key.",
-  "key.unbanned": "An operator ended the ban of a key, or reset its strikes.",
-  "pet.updated": "An operator corrected a pet.",
-  "pet.deleted": "An operator deleted a pet.",
-  "order.updated": "An operator completed or cancelled an order.",
-  "admin.signed-in": "Somebody signed in to the console.",
-  "admin.sign-in-failed": "Somebody tried to sign in with a wrong token.",
-  "admin.signed-out": "Somebody signed out of the console.",
-  "admin.token-rolled": "The admin token was replaced.",
 };

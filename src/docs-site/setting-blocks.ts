@@ -4,7 +4,9 @@ import { baseUrlOf, type DocumentedSettings } from "../contract/documented-setti
 import { duration, plural } from "../contract/formatting.ts";
 import { planTable } from "../contract/openapi/description.ts";
 import { OPERATIONS } from "../contract/operations.ts";
-import { deprecationHeaders } from "./deprecation-headers.ts";
+import { deprecationHeaders } from "../http/deprecation-headers.ts";
+import { exampleContext } from "./examples/example.ts";
+import { exampleBlocks } from "./examples/markdown.ts";
 
 const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
 
@@ -19,6 +21,8 @@ export function replaceBlocks(text: string, blocks: Readonly<Record<string, stri
 export interface DocsSettings extends DocumentedSettings {
   /** 0 means any number. */
   readonly maxConnectionsPerAddress: number;
+  /** The base URL of the other environment, if the operator has told it. */
+  readonly otherUrl?: string | undefined;
 }
 
 /** The blocks of the documentation that depend on settings, in Markdown. */
@@ -26,6 +30,7 @@ export function settingBlocks(settings: DocsSettings): Readonly<Record<string, s
   const { plans, ban, environment } = settings;
   const url = baseUrlOf(settings);
   return {
+    ...exampleBlocks(exampleContext(settings)),
     "quickstart-variables": codeBlock(
       "sh",
       `API=${url}`,

@@ -1,0 +1,106 @@
+import { type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
+import { BundledAssets } from "../browser-bundle/bundled-assets.ts";
+import { DOCS_PATH } from "../contract/constants.ts";
+import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import { EncodedContent } from "../http/content-encoding.ts";
+import { headerLinesOf } from "../http/responses.ts";
+import { acceptsHtml, type DocsPages } from "../http/static-routes.ts";
+import type { Response } from "../http1/index.ts";
+import type * as Renderer from "./render-site.ts";
+import type { DocsSettings } from "./setting-blocks.ts";
+
+export interface DocsSiteOptions {
+  readonly settings: DocsSettings;
+  readonly build?: () => Promise<Bundle>;
+}
+
+type PageRequest = Parameters<DocsPages["respond"]>[0];
+
+interface Site {
+  readonly contents: ReadonlyMap<string, EncodedContent>;
+  readonly assets: BundledAssets;
+  /** The page for a path that does not exist. */
+  readonly notFound: (path: string) => Renderer.RenderedPage;
+}
+
+const bundleDocs = () => loadBundle("docs");
+
+/**
+ * The documentation site. Everything is rendered on the first request of a page, so that a server starts as fast as
+ * without it, and then stays in memory: about 1 MB.
+ */
+export function createDocsSite({ settings, build = bundleDocs }: DocsSiteOptions): DocsPages {
+  let loading: Promise<Site> | undefined;
+  let site: Site | undefined;
+
+  async function load(): Promise<Site> {
+    const [bundle, renderer] = await Promise.all([build(), import("./render-site.ts")]);
+    return siteOf(bundle, renderer, settings);
+  }
+
+  function loaded(): Awaitable<Site> {
+    if (site !== undefined) return site;
+    loading ??= load().then(
+      (rendered) => (site = rendered),
+      (error: unknown) => {
+        // The next request tries again.
+        loading = undefined;
+        throw error;
+      },
+    );
+    return loading;
+  }
+
+  return {
+    respond: (request, headerLines) => andThen(loaded(), (found) => respondFrom(found, request, headerLines)),
+  };
+}
+
+const ASSETS_PATH = `${DOCS_PATH}/assets/`;
+const HASH_LENGTH = 16;
+/** The name of a file changes with its content. */
+const FOREVER_SECONDS = 31_536_000;
+
+function siteOf(bundle: Bundle, renderer: typeof Renderer, settings: DocsSettings): Site {
+  const { siteContent, renderPages, renderNotFound } = renderer;
+  const content = siteContent(settings);
+  const assets = new BundledAssets(`${ASSETS_PATH}docs-`, bundle);
+  const { scriptPath, stylePath } = assets;
+  const indexHash = Bun.SHA256.hash(content.searchIndex, "hex").slice(0, HASH_LENGTH);
+  const files = { scriptPath, stylePath, searchIndexPath: `${ASSETS_PATH}search-${indexHash}.json` };
+  const pages = [...renderPages(content, { settings, files })].map(([path, { html, headerLines }]) => {
+    const vary = path === "/" ? { vary: "Accept" } : {};
+    return [path, new EncodedContent({ text: html, headerLines, ...vary })] as const;
+  });
+  const index = new EncodedContent({
+    text: content.searchIndex,
+    headerLines: headerLinesOf({ "Content-Type": "application/json" }),
+    maxAgeSeconds: FOREVER_SECONDS,
+  });
+  return {
+    contents: new Map([...pages, [files.searchIndexPath, index]]),
+    assets,
+    notFound: (path) => renderNotFound(path, content, { settings, files }),
+  };
+}
+
+function respondFrom(site: Site, request: PageRequest, headerLines: string): Awaitable<Response | undefined> {
+  const { path, headers } = request;
+  const content = site.contents.get(path);
+  if (content !== undefined) return content.respond(request, headerLines);
+  const asset = site.assets.respond(path, headers, headerLines);
+  if (asset !== undefined) return asset;
+  const withoutSlash = path.replace(/\/$/, "");
+  if (site.contents.has(withoutSlash)) return redirect(withoutSlash, headerLines);
+  if (path.startsWith(ASSETS_PATH) || !acceptsHtml(headers.get("accept"))) return undefined;
+  const page = site.notFound(path);
+  return { status: 404, headerLines: page.headerLines + NO_STORE + headerLines, body: page.html };
+}
+
+const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
+
+/** Relative, because a proxy may serve the site under a prefix. */
+function redirect(path: string, headerLines: string): Response {
+  const location = `../${path.slice(path.lastIndexOf("/") + 1)}`;
+  return { status: 302, headerLines: headerLinesOf({ Location: location }) + headerLines, body: "" };
+}

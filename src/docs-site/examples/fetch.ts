@@ -1,0 +1,32 @@
+import type { ExampleContext } from "./example.ts";
+import type { ExampleRequest } from "./requests.ts";
+
+export function fetchProgram(
+  { method, path, body }: ExampleRequest,
+  { baseUrl, key }: ExampleContext,
+): string {
+  const options =
+    body === undefined
+      ? [`  headers: { Authorization: "Bearer ${key}" },`]
+      : [
+          `  method: "${method}",`,
+          `  headers: { Authorization: "Bearer ${key}", "Content-Type": "application/json" },`,
+          `  body: JSON.stringify(${javascriptObject(body)}),`,
+        ];
+  return [
+    `const response = await fetch("${baseUrl}${path}", {`,
+    ...options,
+    "});",
+    "if (!response.ok) throw new Error(await response.text());",
+    "",
+    "console.log(await response.json());",
+  ].join("\n");
+}
+
+/** `{"petId": 1}` → `{ petId: 1 }`. */
+export function javascriptObject(json: string): string {
+  return json
+    .replace(/"(\w+)":/g, "$1:")
+    .replace(/^\{/, "{ ")
+    .replace(/\}$/, " }");
+}

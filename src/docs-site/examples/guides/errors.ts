@@ -1,0 +1,44 @@
+import type { ExampleTemplates } from "../example.ts";
+import { withClient } from "../typescript.ts";
+
+/** Tells one error from another by its code. */
+export const ERRORS: ExampleTemplates = {
+  curl: ({ baseUrl, key }) => `# The error body, then the status.
+curl -s -w '\\n%{http_code}\\n' "${baseUrl}/store/orders/42" \\
+  -H "Authorization: Bearer ${key}"`,
+
+  typescript: (context) =>
+    withClient(
+      `try {
+  console.log(await petstore.orders.get(42));
+} catch (error) {
+  if (!(error instanceof ApiError)) throw error;
+  if (error.code === "order_not_found") console.log("You have no such order.");
+  else console.log(error.status, error.code, error.message, error.requestId);
+}`,
+      context,
+      ["ApiError"],
+    ),
+
+  fetch: ({ baseUrl, key }) => `const response = await fetch("${baseUrl}/store/orders/42", {
+  headers: { Authorization: "Bearer ${key}" },
+});
+const body = await response.json();
+if (response.ok) console.log(body);
+else if (body.code === "order_not_found") console.log("You have no such order.");
+else console.log(body.status, body.code, body.message, response.headers.get("X-Request-Id"));`,
+
+  python: ({ baseUrl, key }) => `import requests
+
+response = requests.get(
+    "${baseUrl}/store/orders/42",
+    headers={"Authorization": "Bearer ${key}"},
+)
+body = response.json()
+if response.ok:
+    print(body)
+elif body["code"] == "order_not_found":
+    print("You have no such order.")
+else:
+    print(body["status"], body["code"], body["message"], response.headers["X-Request-Id"])`,
+};

@@ -1,0 +1,43 @@
+import { toJson } from "../../contract/json.ts";
+import { EXAMPLES } from "../../contract/openapi/examples.ts";
+import { OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
+
+/** A request that an example sends. */
+export interface ExampleRequest {
+  readonly method: Operation["method"];
+  /** Relative to the base URL, with the query string. */
+  readonly path: string;
+  /** JSON text. */
+  readonly body?: string;
+}
+
+const PETS = "?status=available&limit=10";
+const ORDERS = "?status=placed";
+
+/** Pet 1 and order 1 exist as soon as the examples of `createPet` and `placeOrder` have run. */
+export const EXAMPLE_REQUESTS: Readonly<Record<OperationId, ExampleRequest>> = {
+  listPets: request("listPets", { query: PETS }),
+  createPet: request("createPet", { body: EXAMPLES.createPet.request["available"]?.value }),
+  getPet: request("getPet", { id: 1 }),
+  listOrders: request("listOrders", { query: ORDERS }),
+  placeOrder: request("placeOrder", { body: EXAMPLES.placeOrder.request["order"]?.value }),
+  getOrder: request("getOrder", { id: 1 }),
+  updateOrder: request("updateOrder", { id: 1, body: EXAMPLES.updateOrder.request["complete"]?.value }),
+};
+
+interface Parts {
+  readonly id?: number;
+  readonly query?: string;
+  readonly body?: unknown;
+}
+
+function request(operationId: OperationId, { id, query = "", body }: Parts): ExampleRequest {
+  const { method, path }: Operation = OPERATIONS[operationId];
+  const target = path.replace(/\{\w+\}/, String(id)) + query;
+  return { method, path: target, ...(body !== undefined && { body: spaced(toJson(body)) }) };
+}
+
+/** `{"petId": 1}`, as people write it. */
+function spaced(json: string): string {
+  return json.replace(/([:,])(?=["\d-])/g, "$1 ");
+}

@@ -1,0 +1,39 @@
+/** The Markdown of the guides. They are imported, so that an executable contains them. */
+import changelog from "../../CHANGELOG.md" with { type: "text" };
+import api from "../../docs/api.md" with { type: "text" };
+import authentication from "../../docs/authentication.md" with { type: "text" };
+import clientLibrary from "../../docs/client-library.md" with { type: "text" };
+import deprecation from "../../docs/deprecation.md" with { type: "text" };
+import errors from "../../docs/errors.md" with { type: "text" };
+import idempotency from "../../docs/idempotency.md" with { type: "text" };
+import integers from "../../docs/integers.md" with { type: "text" };
+import pagination from "../../docs/pagination.md" with { type: "text" };
+import quickstart from "../../docs/quickstart.md" with { type: "text" };
+import rateLimits from "../../docs/rate-limits.md" with { type: "text" };
+import rateLimitsFigure from "../../docs/rate-limits.svg" with { type: "text" };
+import type { GuideName } from "./guides.ts";
+
+export const GUIDE_SOURCES: Readonly<Record<GuideName, string>> = {
+  quickstart,
+  api,
+  authentication,
+  pagination,
+  "rate-limits": rateLimits,
+  idempotency,
+  errors,
+  integers,
+  deprecation,
+  "client-library": clientLibrary,
+  changelog: forClients(changelog),
+};
+
+/** SVG by the name of its file. */
+export const FIGURES: Readonly<Record<string, string>> = { "rate-limits.svg": rateLimitsFigure };
+
+/** The lines for clients, without headings that then have none. */
+function forClients(text: string): string {
+  return text
+    .replace(/^- (?!clients: ).*\n(?: {2}.*\n)*/gm, "")
+    .replace(/^- clients: (.)/gm, (_line, first: string) => `- ${first.toUpperCase()}`)
+    .replace(/^#{2,} .*\n+(?=#|$(?![\s\S]))/gm, "");
+}

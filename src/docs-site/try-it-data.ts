@@ -1,0 +1,68 @@
+/**
+ * What a page of the documentation tells the script that sends requests from it.
+ *
+ * A page that can send requests has, for each operation, a `<section data-try-it="createPet" id="try-it-createPet">`.
+ * Without JavaScript it shows the tables of parameters; the script replaces its content with a form of the same rows,
+ * in the same order, with the same ids. The page has one `<script type="application/json" id="try-it-data">` with
+ * `TryItData` as JSON. It contains no key.
+ */
+export interface TryItData {
+  /** As clients see it, for curl and the request as text: `http://127.0.0.1:8080/v1`. */
+  readonly baseUrl: string;
+  /**
+   * The URL of the API relative to the page, such as `../../v1`. The policy of the page allows requests to its own
+   * origin alone, so requests go to `new URL(apiPath, document.baseURI)`.
+   */
+  readonly apiPath: string;
+  readonly environment: "production" | "staging";
+  /** The beginning of every API key of this server, such as `pet_live_`. */
+  readonly keyPrefix: string;
+  /** The operations of the sections on this page. */
+  readonly operations: readonly TryItOperation[];
+  /** Header fields of responses, by name in lower case: one sentence each, in plain text with `code` in backticks. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The page of error codes relative to this page; the id of each code is the code: `errors#rate_limited`. */
+  readonly errorCodesPath: string;
+  /** The guide about authentication relative to this page. */
+  readonly authenticationPath: string;
+}
+
+export interface TryItOperation {
+  readonly id: string;
+  readonly method: "GET" | "POST" | "PATCH";
+  /** Relative to the URL of the API, with `{parameter}`: `/pets/{petId}`. */
+  readonly path: string;
+  readonly summary: string;
+  /** In the order of the tables: path, query, the fields of the JSON body, then header fields. */
+  readonly fields: readonly TryItField[];
+  /** The body of a successful example, as exact JSON text; undefined without a body. */
+  readonly exampleBody?: string;
+  readonly successStatus: number;
+  readonly isDeprecated: boolean;
+}
+
+export interface TryItField {
+  readonly name: string;
+  readonly in: "path" | "query" | "header" | "body";
+  /** The id of its row: `createPet-name`. */
+  readonly anchor: string;
+  readonly isRequired: boolean;
+  /** Plain text with `code` in backticks. */
+  readonly description: string;
+  /** `int64-list` is identifiers separated by commas. Integers are sent digit for digit. */
+  readonly type: "int64" | "integer" | "string" | "int64-list";
+  /** The constraint as the table states it: `integer (int64)`, `1 to 100`. */
+  readonly constraint: string;
+  /** The only values that are allowed. */
+  readonly values?: readonly string[];
+  /** Decimal digits. */
+  readonly minimum?: string;
+  readonly maximum?: string;
+  /** In code points. */
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  /** What the server assumes without a value, as text. */
+  readonly default?: string;
+  /** A value that works, as text. */
+  readonly example?: string;
+}

@@ -1,0 +1,68 @@
+import { KEY_PREFIX } from "../contract/constants.ts";
+import { baseUrlOf, type DocumentedSettings } from "../contract/documented-settings.ts";
+import { toJson } from "../contract/json.ts";
+import { EXAMPLES } from "../contract/openapi/examples.ts";
+import { componentHeaders } from "../contract/openapi/headers.ts";
+import { BASE_PATH, OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
+import { ERROR_CODES_PATH, GUIDES } from "./guides.ts";
+import { requestFields } from "./request-fields.ts";
+import { relativeUrl } from "./site-path.ts";
+import type { TryItData, TryItOperation } from "./try-it-data.ts";
+
+/** What the script of the page at `path` needs to send requests of these operations. */
+export function tryItData(
+  ids: readonly OperationId[],
+  path: string,
+  settings: DocumentedSettings,
+): TryItData {
+  return {
+    baseUrl: baseUrlOf(settings),
+    apiPath: relativeUrl(path, BASE_PATH),
+    environment: settings.environment,
+    keyPrefix: KEY_PREFIX[settings.environment],
+    operations: ids.map(operationData),
+    headers: headerDescriptions(settings),
+    errorCodesPath: relativeUrl(path, ERROR_CODES_PATH),
+    authenticationPath: relativeUrl(path, GUIDES.authentication),
+  };
+}
+
+function operationData(id: OperationId): TryItOperation {
+  const { method, path, summary, success, deprecated }: Operation = OPERATIONS[id];
+  const exampleBody = exampleBodyOf(id);
+  return {
+    id,
+    method,
+    path,
+    summary,
+    fields: requestFields(id),
+    ...(exampleBody !== undefined && { exampleBody }),
+    successStatus: success.status,
+    isDeprecated: deprecated !== undefined,
+  };
+}
+
+/** The body of the first example of a request, as exact JSON. */
+function exampleBodyOf(id: OperationId): string | undefined {
+  const [example] = Object.values(EXAMPLES[id].request ?? {});
+  return example === undefined ? undefined : toJson(example.value, 2);
+}
+
+/** Headers that HTTP defines, beside those of the OpenAPI document. */
+const STANDARD_HEADERS: Readonly<Record<string, string>> = {
+  "content-type": "The format of the body.",
+  "content-length": "The length of the body in bytes.",
+  date: "The time of the response.",
+  "cache-control": "How long the response may be kept.",
+  vary: "The request headers that the response depends on.",
+};
+
+function headerDescriptions(settings: DocumentedSettings): Readonly<Record<string, string>> {
+  const { NextLink, SuccessorLink, ...headers } = componentHeaders(settings);
+  const described = Object.entries(headers).map(([name, { description }]) => [
+    name.toLowerCase(),
+    description,
+  ]);
+  const link = [NextLink?.description, SuccessorLink?.description].join(" ");
+  return { ...STANDARD_HEADERS, ...Object.fromEntries(described), link };
+}

@@ -1,0 +1,101 @@
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import { etagOf } from "../etag.ts";
+import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import type { HeaderFields, Response } from "../http1/index.ts";
+import { matchesEtag } from "./conditional-requests.ts";
+import { emptyResponse, headerLinesOf } from "./responses.ts";
+
+export type Encoding = "br" | "gzip" | "identity";
+
+/** The best encoding that the client accepts (RFC 9110, 12.5.3). */
+export function encodingOf(acceptEncoding: string | null): Encoding {
+  const qualities = new Map<string, number>();
+  for (const element of (acceptEncoding ?? "").toLowerCase().split(",")) {
+    const [name = "", ...parameters] = element.split(";").map((part) => part.trim());
+    const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+    qualities.set(name, quality === undefined ? 1 : Number(quality));
+  }
+  const accepts = (name: string) => (qualities.get(name) ?? qualities.get("*") ?? 0) > 0;
+  if (accepts("br")) return "br";
+  return accepts("gzip") ? "gzip" : "identity";
+}
+
+/** What the response depends on. */
+export interface ContentRequest {
+  readonly headers: Pick<HeaderFields, "get">;
+}
+
+export interface ContentOptions {
+  readonly text: string;
+  /** `Content-Type` and what else depends on the content. */
+  readonly headerLines: string;
+  readonly maxAgeSeconds?: number;
+  /** Request headers beside `Accept-Encoding` that the choice of this content depends on. */
+  readonly vary?: string;
+}
+
+interface Encoded {
+  readonly headerLines: string;
+  readonly etag: string;
+  readonly body: string | Uint8Array;
+}
+
+const compressBrotli = promisify(brotliCompress);
+const compressGzip = promisify(gzip);
+/** The best quality takes ten times as long for 5 % less. */
+const BROTLI_OPTIONS = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
+const DEFAULT_MAX_AGE_SECONDS = 300;
+
+/** A text that stays in memory. It is compressed on its first request, once for each encoding, in another thread. */
+export class EncodedContent {
+  readonly #options: ContentOptions;
+  readonly #encodings = new Map<Encoding, Awaitable<Encoded>>();
+
+  constructor(options: ContentOptions) {
+    this.#options = options;
+  }
+
+  respond({ headers }: ContentRequest, rateLimitLines: string): Awaitable<Response> {
+    return andThen(
+      this.#encoded(encodingOf(headers.get("accept-encoding"))),
+      ({ headerLines, etag, body }) => {
+        const lines = headerLines + rateLimitLines;
+        return matchesEtag(headers.get("if-none-match"), etag)
+          ? emptyResponse(304, lines)
+          : { status: 200, headerLines: lines, body };
+      },
+    );
+  }
+
+  #encoded(encoding: Encoding): Awaitable<Encoded> {
+    const found = this.#encodings.get(encoding);
+    if (found !== undefined) return found;
+    const compressed = andThen(this.#compress(encoding), (body) => {
+      const encoded = { ...this.#describe(encoding), body };
+      this.#encodings.set(encoding, encoded);
+      return encoded;
+    });
+    this.#encodings.set(encoding, compressed);
+    return compressed;
+  }
+
+  #compress(encoding: Encoding): Awaitable<string | Uint8Array> {
+    const { text } = this.#options;
+    if (encoding === "br") return compressBrotli(text, BROTLI_OPTIONS);
+    return encoding === "gzip" ? compressGzip(text, { level: 9 }) : text;
+  }
+
+  #describe(encoding: Encoding): Omit<Encoded, "body"> {
+    const { text, headerLines, maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS, vary } = this.#options;
+    // A strong validator names the bytes, so each encoding has its own.
+    const etag = encoding === "identity" ? etagOf(text) : etagOf(text).replace(/"$/, `-${encoding}"`);
+    const headers = {
+      ETag: etag,
+      "Cache-Control": `public, max-age=${maxAgeSeconds}`,
+      Vary: vary === undefined ? "Accept-Encoding" : `${vary}, Accept-Encoding`,
+      ...(encoding !== "identity" && { "Content-Encoding": encoding }),
+    };
+    return { etag, headerLines: headerLines + headerLinesOf(headers) };
+  }
+}

@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type Service, startService } from "../service.ts";
+import { TestBrowser, type TestPage } from "./browser.ts";
+
+let service: Service;
+let browser: TestBrowser;
+/** Installing the browser, when it is missing, takes most of it. */
+const START_TIMEOUT_MS = 300_000;
+beforeAll(async () => {
+  service = await startService({ twinUrl: "https://staging.example.com/v1" });
+  browser = await TestBrowser.start();
+}, START_TIMEOUT_MS);
+afterAll(async () => {
+  await browser.stop();
+  await service.stop();
+});
+
+const TIMEOUT_MS = 120_000;
+const PHONE = { viewport: { width: 390, height: 844 } };
+const urlOf = (path: string) => service.url.replace("/v1", path);
+
+async function withPage(
+  path: string,
+  use: (opened: TestPage) => Promise<void>,
+  options: Parameters<TestBrowser["open"]>[1] = {},
+): Promise<void> {
+  const opened = await browser.open(urlOf(path), options);
+  await use(opened);
+  expect(opened.takeProblems()).toEqual([]);
+  await opened.close();
+}
+
+test.each([
+  ["landing", "/"],
+  ["quickstart", "/docs"],
+  ["errors", "/docs/errors"],
+  ["operation", "/docs/reference/createPet"],
+])(
+  "%s has no console errors, no requests to other origins and no axe violations, and fits every screen",
+  async (name, path) => {
+    await withPage(path, async (opened) => {
+      expect(await opened.page.title()).toContain("Petstore API");
+      expect(await opened.look(`docs-${name}`)).toEqual([]);
+      for (const appearance of ["light-1280", "dark-1280", "light-390", "dark-390"])
+        expect(existsSync(join(browser.folder, `docs-${name}-${appearance}.png`))).toBe(true);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "/ focuses the search, arrow keys choose a result, Enter opens it, Escape closes the list",
+  async () => {
+    await withPage("/docs/reference/getPet", async ({ page }) => {
+      await page.keyboard.press("/");
+      const input = page.getByRole("combobox", { name: "Search the documentation" });
+      await page.keyboard.type("retry-after");
+      const results = page.getByRole("option");
+      await results.first().waitFor();
+      expect(await results.first().getAttribute("aria-selected")).toBe("true");
+      await page.keyboard.press("ArrowDown");
+      expect(await results.nth(1).getAttribute("aria-selected")).toBe("true");
+      expect(await input.getAttribute("aria-activedescendant")).toBe("search-result-1");
+      await page.keyboard.press("Escape");
+      expect(await results.count()).toBe(0);
+
+      await page.keyboard.press("/");
+      await input.fill("key_banned");
+      await page.getByRole("option", { name: "key_banned" }).first().waitFor();
+      await page.keyboard.press("Enter");
+      await page.waitForURL("**/docs/reference/errors#key_banned");
+      expect(await page.locator("#key_banned").isVisible()).toBe(true);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a search without a result says so, and hostile text stays text",
+  async () => {
+    await withPage("/docs", async ({ page }) => {
+      await page.keyboard.press("/");
+      await page.keyboard.type("<img src=x onerror=alert(1)> xyzzy");
+      await page.getByText("Nothing found").waitFor();
+      expect(await page.locator(".search img").count()).toBe(0);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the language that was chosen stays chosen, for all examples and on the next page",
+  async () => {
+    await withPage("/docs/pagination", async ({ page }) => {
+      const shown = () => page.locator(".example > .code:visible");
+      expect(await shown().first().getAttribute("data-language")).toBe("curl");
+      await page.getByRole("radio", { name: "Python" }).first().check();
+      const languages = await shown().evaluateAll((blocks) =>
+        blocks.map((block) => block.getAttribute("data-language")),
+      );
+      expect(languages.length).toBeGreaterThan(1);
+      expect(new Set(languages)).toEqual(new Set(["python"]));
+      await page.getByRole("link", { name: "Idempotency", exact: true }).first().click();
+      await page.waitForURL("**/docs/idempotency");
+      expect(await page.getByRole("radio", { name: "Python" }).first().isChecked()).toBe(true);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a code block is copied as it is shown",
+  async () => {
+    await withPage(
+      "/docs/reference/listPets",
+      async ({ page }) => {
+        const block = page.locator(".example > .code:visible");
+        await block.getByRole("button", { name: "Copy" }).click();
+        await block.getByRole("button", { name: "Copied" }).waitFor();
+        const copied = await page.evaluate("navigator.clipboard.readText()");
+        expect(copied).toBe(await block.locator("pre").textContent());
+        expect(copied).toContain(`${service.url}/pets`);
+      },
+      { permissions: ["clipboard-read", "clipboard-write"] },
+    );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the theme that was chosen stays chosen and overrides the system",
+  async () => {
+    await withPage("/docs", async ({ page }) => {
+      const background = () => page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
+      const light = await background();
+      const button = page.getByRole("button", { name: /^Theme/ });
+      await button.click();
+      await button.click();
+      expect(await button.textContent()).toBe("Dark");
+      const dark = await background();
+      expect(dark).not.toBe(light);
+      await page.goto(urlOf("/docs/errors"));
+      expect([await background(), await button.textContent()]).toEqual([dark, "Dark"]);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the sidebar keeps its position from page to page and shows the section that is read",
+  async () => {
+    await withPage("/docs/rate-limits", async ({ page }) => {
+      await page.setViewportSize({ width: 1280, height: 400 });
+      const sidebar = page.locator("#navigation");
+      await sidebar.evaluate((element) => element.scrollTo(0, 200));
+      await page.getByRole("link", { name: "Errors", exact: true }).first().click();
+      await page.waitForURL("**/docs/errors");
+      expect(await sidebar.evaluate((element) => element.scrollTop)).toBe(200);
+
+      await page.goto(urlOf("/docs/errors#retries"));
+      const read = page.locator("#navigation .sections a[data-read]");
+      await read.getByText("Retries").waitFor();
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the first Tab leads to the content, and every parameter and error code can be linked to",
+  async () => {
+    await withPage("/docs/reference/createPet", async ({ page }) => {
+      await page.keyboard.press("Tab");
+      expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+      await page.keyboard.press("Enter");
+      expect(await page.evaluate("document.activeElement.id")).toBe("main");
+      await page.goto(urlOf("/docs/reference/errors#rate_limited"));
+      const top = await page
+        .locator("#rate_limited")
+        .evaluate((element) => element.getBoundingClientRect().top);
+      expect(top).toBeGreaterThan(56);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the environment menu has the address of this server and of the other environment",
+  async () => {
+    await withPage("/docs", async ({ page }) => {
+      await page.locator("summary").getByText("production").click();
+      expect(await page.getByText("https://staging.example.com/v1").isVisible()).toBe(true);
+      const link = page.getByRole("link", { name: "Documentation of staging" });
+      expect(await link.getAttribute("href")).toBe("https://staging.example.com/docs");
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "without JavaScript everything but search and try-it works, also on a phone",
+  async () => {
+    const withoutScript = { javaScriptEnabled: false };
+    await withPage(
+      "/docs/reference/createPet",
+      async ({ page }) => {
+        await page.getByRole("radio", { name: "TypeScript" }).check();
+        expect(await page.locator(".example > .code:visible").getAttribute("data-language")).toBe(
+          "typescript",
+        );
+        expect(await page.locator("#createPet-name").isVisible()).toBe(true);
+        expect(await page.getByRole("combobox").count()).toBe(0);
+      },
+      withoutScript,
+    );
+    await withPage(
+      "/docs",
+      async ({ page }) => {
+        const sidebar = page.locator("#navigation");
+        expect(await sidebar.isVisible()).toBe(false);
+        await page.getByRole("button", { name: "Menu" }).click();
+        expect(await sidebar.isVisible()).toBe(true);
+        await page.keyboard.press("Escape");
+        expect(await sidebar.isVisible()).toBe(false);
+        await page.getByRole("button", { name: "Menu" }).click();
+        await sidebar.getByRole("link", { name: "Integers" }).click();
+        await page.waitForURL("**/docs/integers");
+      },
+      { ...withoutScript, ...PHONE },
+    );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "on paper there is the content alone, in one column",
+  async () => {
+    await withPage("/docs/errors", async ({ page }) => {
+      await page.emulateMedia({ media: "print" });
+      for (const selector of [".header", "#navigation", ".pager", ".copy"])
+        expect(await page.locator(selector).first().isVisible()).toBe(false);
+      expect(await page.locator("h1").isVisible()).toBe(true);
+      expect(await page.evaluate("getComputedStyle(document.querySelector('.row')).display")).toBe("block");
+    });
+  },
+  TIMEOUT_MS,
+);

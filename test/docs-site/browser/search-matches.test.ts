@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { bestMatches } from "../../../src/docs-site/browser/search-matches.ts";
+import type { SearchEntry } from "../../../src/docs-site/search-index.ts";
+
+const ENTRIES: readonly SearchEntry[] = [
+  ["Quickstart", "", "docs", "You need a key. A pet is added."],
+  ["Rate limits and bans", "", "docs/rate-limits", "Every API key has two rate limits."],
+  ["Rate limits and bans", "Handling 429", "docs/rate-limits#handling-429", "Wait for Retry-After."],
+  ["Error codes", "rate_limited", "docs/reference/errors#rate_limited", "A rate limit is exhausted."],
+  ["Pagination", "", "docs/pagination", "Pages of pets; limit sets the size."],
+];
+
+const urls = (query: string) => bestMatches(ENTRIES, query).map(([, , url]) => url);
+
+test("a title comes before a text", () => {
+  expect(urls("rate")[0]).toBe("docs/rate-limits");
+  expect(urls("pagination")).toEqual(["docs/pagination"]);
+});
+
+test("an error code finds its section first", () => {
+  expect(urls("rate_limited")[0]).toBe("docs/reference/errors#rate_limited");
+});
+
+test("every word has to occur, in any order and case", () => {
+  expect(urls("429 WAIT")).toEqual(["docs/rate-limits#handling-429"]);
+  expect(urls("429 nothing")).toEqual([]);
+});
+
+test("a query without words finds nothing, and at most ten results are given", () => {
+  expect(urls(" .?! ")).toEqual([]);
+  const many = Array.from({ length: 50 }, (_, i): SearchEntry => ["Pet", `Pet ${i}`, `docs#${i}`, ""]);
+  expect(bestMatches(many, "pet")).toHaveLength(10);
+});

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { createDocsSite } from "../../src/docs-site/docs-site.ts";
+import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
+import { type Service, startService } from "../service.ts";
+
+let service: Service;
+beforeAll(async () => void (service = await startService()));
+afterAll(() => service.stop());
+
+const TIMEOUT_MS = 60_000;
+const HTML = { Accept: "text/html" };
+
+function get(path: string, headers: Record<string, string> = {}) {
+  return fetch(service.url.replace("/v1", path), { headers, redirect: "manual", decompress: false });
+}
+
+const sizeOf = async (response: Response) => (await response.arrayBuffer()).byteLength;
+
+test(
+  "the first view of a page takes at most 120 kB compressed",
+  async () => {
+    for (const path of ["/", "/docs", "/docs/api", "/docs/reference/createPet", "/docs/reference/errors"]) {
+      const html = await (await get(path, { ...HTML, "Accept-Encoding": "identity" })).text();
+      const files = [...html.matchAll(/(?:src|<link rel="stylesheet" href)="([^"]+)"/g)].map(
+        ([, url = ""]) => new URL(url, `http://petstore.test${path}`).pathname,
+      );
+      expect(files).toHaveLength(2);
+      let bytes = 0;
+      for (const each of [path, ...files]) {
+        const response = await get(each, { ...HTML, "Accept-Encoding": "br" });
+        expect(response.headers.get("content-encoding")).toBe("br");
+        bytes += await sizeOf(response);
+      }
+      expect(bytes).toBeGreaterThan(5_000);
+      expect(bytes).toBeLessThanOrEqual(120_000);
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test("scripts, style sheets and the search index are kept forever; their names change with their content", async () => {
+  const html = await (await get("/docs", { "Accept-Encoding": "identity" })).text();
+  const names = [...html.matchAll(/="(docs\/assets\/[^"]+)"/g)].map(([, name = ""]) => name);
+  expect(names).toHaveLength(3);
+  for (const name of names) {
+    expect(name).toMatch(/-[0-9a-f]{16}\.(?:js|css|json)$/);
+    const response = await get(`/${name}`);
+    expect(response.headers.get("cache-control")).toContain("max-age=31536000");
+    expect((await get(`/${name.replace(/[0-9a-f]{16}/, "0".repeat(16))}`)).status).toBe(404);
+  }
+});
+
+test("the policy allows scripts and styles of this origin, the inline ones by their hashes, and nothing else", async () => {
+  const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  for (const path of ["/docs", "/docs/rate-limits"]) {
+    const response = await get(path, { "Accept-Encoding": "identity" });
+    const html = await response.text();
+    const [, script = ""] = /<script>(.*?)<\/script>/s.exec(html) ?? [];
+    const styles = [...html.matchAll(/<style>(.*?)<\/style>/gs)].map(([, style = ""]) => ` ${hash(style)}`);
+    expect(response.headers.get("content-security-policy")).toBe(
+      `default-src 'none'; script-src 'self' ${hash(script)}; style-src 'self'${styles.join("")}; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    );
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+  }
+});
+
+test("an unknown page is a page for browsers and an error for programs, both 404", async () => {
+  const page = await get("/docs/nothing", HTML);
+  expect([page.status, page.headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);
+  expect(await page.text()).toContain("There is no such page");
+  const error = await get("/docs/nothing");
+  expect([error.status, await error.json()]).toEqual([
+    404,
+    { code: "not_found", message: "No such path. The paths of the API are listed at /docs.", status: 404 },
+  ]);
+});
+
+test("a slash at the end leads to the page without it", async () => {
+  for (const [path, location] of [
+    ["/docs/", "../docs"],
+    ["/docs/errors/", "../errors"],
+  ] as const) {
+    const response = await get(path);
+    expect([response.status, response.headers.get("location")]).toEqual([302, location]);
+  }
+});
+
+describe("the bundle", () => {
+  const bundle = { hash: "0123456789abcdef", br: "AA==", gzip: "AA==" };
+  const request = { method: "GET", path: "/docs", headers: { get: () => null } };
+
+  test("an executable gives its own; nothing is bundled", async () => {
+    let builds = 0;
+    const build = () => {
+      builds++;
+      return Promise.resolve({ script: bundle, style: bundle });
+    };
+    const site = createDocsSite({ settings: DEFAULT_SETTINGS, build });
+    const responses = await Promise.all([site.respond(request, ""), site.respond(request, "")]);
+    expect(String(responses[0]?.body)).toContain("docs/assets/docs-0123456789abcdef.js");
+    expect([responses[1]?.status, builds]).toEqual([200, 1]);
+  });
+
+  test("after a failure the next request tries again", async () => {
+    let builds = 0;
+    const build = () =>
+      ++builds === 1
+        ? Promise.reject(new Error("no memory"))
+        : Promise.resolve({ script: bundle, style: bundle });
+    const site = createDocsSite({ settings: DEFAULT_SETTINGS, build });
+    await expect(Promise.resolve(site.respond(request, ""))).rejects.toThrow("no memory");
+    expect((await site.respond(request, ""))?.status).toBe(200);
+  });
+});

@@ -1,0 +1,222 @@
+import { describe, expect, test } from "bun:test";
+import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
+import { ERRORS, PROTOCOL_ERRORS } from "../../src/contract/errors.ts";
+import { SCHEMAS } from "../../src/contract/openapi/component-schemas.ts";
+import { OPERATIONS, type Operation } from "../../src/contract/operations.ts";
+import { renderNotFound, renderPages, siteContent } from "../../src/docs-site/render-site.ts";
+import type { DocsSettings } from "../../src/docs-site/setting-blocks.ts";
+
+const FILES = {
+  scriptPath: "/docs/assets/docs-0.js",
+  stylePath: "/docs/assets/docs-0.css",
+  searchIndexPath: "/docs/assets/search-0.json",
+};
+
+function pagesWith(settings: DocsSettings): ReadonlyMap<string, string> {
+  const rendered = renderPages(siteContent(settings), { settings, files: FILES });
+  return new Map([...rendered].map(([path, { html }]) => [path, html]));
+}
+
+const pages = pagesWith(DEFAULT_SETTINGS);
+const pageAt = (path: string) => pages.get(path) ?? "";
+const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id);
+const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
+
+test("the guides and the reference are there", () => {
+  expect([...pages.keys()]).toEqual([
+    "/",
+    "/docs",
+    "/docs/api",
+    "/docs/authentication",
+    "/docs/pagination",
+    "/docs/rate-limits",
+    "/docs/idempotency",
+    "/docs/errors",
+    "/docs/integers",
+    "/docs/deprecation",
+    "/docs/client-library",
+    "/docs/changelog",
+    "/docs/reference/listPets",
+    "/docs/reference/createPet",
+    "/docs/reference/getPet",
+    "/docs/reference/listOrders",
+    "/docs/reference/placeOrder",
+    "/docs/reference/getOrder",
+    "/docs/reference/updateOrder",
+    "/docs/reference/schemas",
+    "/docs/reference/errors",
+  ]);
+});
+
+describe.each([...pages])("%s", (path, html) => {
+  test("every link leads to a page of the site and to an id on it", () => {
+    const broken = hrefsOf(html).filter((href) => {
+      if (/^(?:https?:|data:)/.test(href)) return false;
+      const { pathname, hash } = new URL(href, `http://petstore.test${path}`);
+      if (/^\/(?:openapi\.(?:json|yaml)|docs\/assets\/.+)$/.test(pathname)) return false;
+      const target = pages.get(pathname);
+      return target === undefined || (hash !== "" && !idsOf(target).includes(hash.slice(1)));
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test("links are relative, so that the site works under a prefix", () => {
+    const absolute = [...html.matchAll(/ (?:href|src)="(\/[^"]*)"/g)];
+    expect(absolute.map(([, url]) => url)).toEqual([]);
+  });
+
+  test("its ids are unique, it has one h1, and no script or style is inline without a hash", () => {
+    const ids = idsOf(html);
+    expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
+    expect(html.match(/<h1/g)).toHaveLength(1);
+    expect(html.match(/<script>/g)).toHaveLength(1);
+    expect(html).not.toMatch(/\son\w+=|\sstyle="|javascript:/);
+  });
+});
+
+describe("the reference", () => {
+  test("has every parameter, body field, status and error code of each operation", () => {
+    for (const [id, operation] of Object.entries<Operation>(OPERATIONS)) {
+      const html = pageAt(`/docs/reference/${id}`);
+      const names = [...Object.keys(operation.query ?? {}), ...(operation.body?.names ?? [])];
+      if (operation.identifier) names.push(operation.identifier.name);
+      if (operation.acceptsIdempotencyKey) names.push("Idempotency-Key");
+      expect(idsOf(html)).toEqual(expect.arrayContaining(names.map((name) => `${id}-${name}`)));
+      const codes = hrefsOf(html).flatMap((href) => (href.startsWith("errors#") ? [href.slice(7)] : []));
+      expect(codes).toEqual(expect.arrayContaining([...operation.errors, "rate_limited", "missing_api_key"]));
+      expect(html).toContain(`>${operation.success.status}</span>`);
+      expect(html).toContain(`<section data-try-it="${id}" id="try-it-${id}">`);
+      expect(html).toContain('<script type="application/json" id="try-it-data">');
+    }
+  });
+
+  test("has each error code and each schema as a link target", () => {
+    const codes = Object.keys({ ...ERRORS, ...PROTOCOL_ERRORS });
+    expect(idsOf(pageAt("/docs/reference/errors"))).toEqual(expect.arrayContaining(codes));
+    const schemas = Object.keys(SCHEMAS).map((name) => name.toLowerCase());
+    expect(idsOf(pageAt("/docs/reference/schemas"))).toEqual(expect.arrayContaining(schemas));
+  });
+
+  test("getPet is marked as deprecated, with both dates, in the sidebar too", () => {
+    const html = pageAt("/docs/reference/getPet");
+    expect(html).toContain("since 14 November 2026, removed on 5 December 2030.");
+    expect(html).toContain('<s>/pets/{petId}</s></span><span class="visually-hidden">, deprecated</span>');
+  });
+
+  test("examples keep all digits and come in four languages", () => {
+    const html = pageAt("/docs/reference/listPets");
+    expect(html).toContain("9007199254740993");
+    for (const language of ["curl", "typescript", "fetch", "python"])
+      expect(html).toContain(`<div class="code" data-language="${language}">`);
+  });
+
+  test("data for try-it cannot end its element", () => {
+    const [, json = ""] = /id="try-it-data">(.*?)<\/script>/s.exec(pageAt("/docs/reference/createPet")) ?? [];
+    expect(json).not.toContain("<");
+    const { operations, apiPath, errorCodesPath } = JSON.parse(json);
+    expect([operations[0].id, apiPath, errorCodesPath]).toEqual(["createPet", "../../v1", "errors"]);
+    expect(operations[0].fields.map(({ name }: { name: string }) => name)).toEqual([
+      "name",
+      "categoryId",
+      "status",
+      "Idempotency-Key",
+    ]);
+  });
+});
+
+describe("a staging server with its own settings", () => {
+  const own = "https://staging.example.com/v1";
+  const production = "https://api.example.com/v1";
+  const staging = pagesWith({
+    environment: "staging",
+    servers: { production, staging: own },
+    otherUrl: production,
+    plans: {
+      free: { perMinute: 7, perDay: 70 },
+      pro: { perMinute: 8, perDay: 8_000 },
+      business: { perMinute: 9, perDay: 90 },
+      anonymous: { perMinute: 10, perDay: 100 },
+    },
+    ban: { strikes: 4, graceMs: 2_000, lengthMs: 90_000, maxLengthMs: 360_000 },
+    maxConnectionsPerAddress: 12,
+  });
+  const textAt = (path: string) =>
+    (staging.get(path) ?? "")
+      .replace(/<[^>]+>/g, "")
+      .replace(/&lt;/g, "<")
+      .replace(/&gt;/g, ">");
+
+  test("shows its URL, its keys, its plans and its ban rules", () => {
+    expect(textAt("/docs")).toContain(`API=${own}\nKEY=pet_test_…`);
+    expect(textAt("/docs")).toContain(`Location: ${own}/pets/1\nX-RateLimit-Limit: 7\n`);
+    expect(textAt("/docs/pagination")).toContain(`Link: <${own}/pets?limit=20`);
+    expect(textAt("/docs/deprecation")).toContain("<https://staging.example.com/docs/deprecation>");
+    const rows = rowsOf(staging.get("/docs/rate-limits") ?? "");
+    expect(rows).toContainEqual(["Free", "7", "70"]);
+    expect(rows).toContainEqual(["Pro", "8", "8,000"]);
+    expect(rows).toContainEqual(["No valid key", "10", "100"]);
+    expect(textAt("/docs/rate-limits")).toContain("Requests rejected within 2 seconds of the first 429");
+    expect(textAt("/docs/rate-limits")).toContain("4 strikes ban the key for 90 seconds.");
+    expect(textAt("/docs/api")).toContain("can have 12 connections;");
+    expect(textAt("/docs/reference/createPet")).toContain(`${own}/pets`);
+    expect(textAt("/docs/reference/createPet")).toContain("pet_test_YOUR_KEY");
+  });
+
+  test("shows no default on any page", () => {
+    for (const html of staging.values()) {
+      expect(html).not.toMatch(/127\.0\.0\.1:808[01]/);
+      expect(html).not.toContain("pet_live_YOUR_KEY");
+      expect(rowsOf(html)).not.toContainEqual(["Free", "60", "1,000"]);
+    }
+  });
+
+  test("the menu names the other environment and its documentation; without an address it says so", () => {
+    expect(staging.get("/docs")).toContain(
+      `<a href="https://api.example.com/docs">Documentation of production</a>`,
+    );
+    expect(pageAt("/docs")).toContain("The operator has not told its address.");
+  });
+});
+
+/** The text of the cells of every table. */
+function rowsOf(html: string): string[][] {
+  return [...html.matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = ""]) =>
+    [...row.matchAll(/<td[^>]*>([\s\S]*?)<\/td>/g)].map(([, cell = ""]) => cell.replace(/<[^>]+>/g, "")),
+  );
+}
+
+test("the changelog has the changes for clients, not those for operators", () => {
+  const html = pageAt("/docs/changelog");
+  expect(html).toContain("@petstore/client");
+  expect(html).not.toMatch(/operators:|maintainers:|clients:/);
+  expect(html).not.toContain("petstore demo");
+});
+
+test("a page that does not exist has links that work at any depth", () => {
+  const content = siteContent(DEFAULT_SETTINGS);
+  const { html } = renderNotFound("/docs/a/b/c", content, { settings: DEFAULT_SETTINGS, files: FILES });
+  expect(html).toContain('<a href="../../../docs">quickstart</a>');
+  expect(html).not.toContain("/a/b");
+});
+
+describe("the search index", () => {
+  const entries: unknown = JSON.parse(siteContent(DEFAULT_SETTINGS).searchIndex);
+  const list = Array.isArray(entries) ? entries : [];
+
+  test("has each page and section once, with at most 400 characters of text each", () => {
+    const urls = list.map(([, , url]) => url);
+    expect(new Set(urls).size).toBe(urls.length);
+    expect(urls).toContain("docs/rate-limits#handling-429");
+    expect(urls).toContain("docs/reference/errors#rate_limited");
+    expect(Math.max(...list.map(([, , , text]) => text.length))).toBeLessThanOrEqual(400);
+  });
+
+  test("every URL of it is a page with that id", () => {
+    const broken = list.filter(([, , url]) => {
+      const [path, id] = String(url).split("#");
+      const html = pages.get(`/${path}`);
+      return html === undefined || (id !== undefined && !idsOf(html).includes(id));
+    });
+    expect(broken).toEqual([]);
+  });
+});
