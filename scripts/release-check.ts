@@ -40,6 +40,14 @@ const VERSIONS: readonly (readonly [path: string, pattern: RegExp])[] = [
   ["docs/deployment.md", /^ {4}petstore (\S+) \(commit/m],
 ];
 
+/** Files that name another version than package.json. */
+export function wrongVersions(): string[] {
+  return VERSIONS.flatMap(([path, pattern]) => {
+    const found = pattern.exec(read(path))?.[1] ?? "none";
+    return found === version ? [] : `${path}: ${found}`;
+  });
+}
+
 const executable = join(ROOT, "dist/petstore");
 
 const POINTS: readonly Point[] = [
@@ -56,13 +64,7 @@ const POINTS: readonly Point[] = [
   },
   {
     text: `every file that names the version names ${version}`,
-    check() {
-      const wrong = VERSIONS.flatMap(([path, pattern]) => {
-        const found = pattern.exec(read(path))?.[1] ?? "none";
-        return found === version ? [] : `${path}: ${found}`;
-      });
-      return wrong.join("\n") || undefined;
-    },
+    check: () => wrongVersions().join("\n") || undefined,
   },
   {
     text: `the tag v${version} does not exist, or is this commit`,

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { postgresUrl } from "../../harness/postgres.ts";
 import { valkeyUrl } from "../../harness/valkey.ts";
-import { buildExecutable } from "../../scripts/build.ts";
 import { COMMANDS } from "../../src/cli/program.ts";
 import { cleanUp, petstore, spawnTracked, temporaryDirectory } from "../cli/cli.ts";
 import { type ServerProcess, started } from "../cli/server-process.ts";
+import { builtExecutable, COMMIT } from "./built-executable.ts";
 
 // The build and processes take long on a busy machine.
 setDefaultTimeout(60_000);
@@ -15,10 +15,7 @@ afterAll(cleanUp);
 
 let executable: string;
 
-beforeAll(async () => {
-  executable = join(temporaryDirectory(), "petstore");
-  await buildExecutable({ outfile: executable, commit: "0123456789ab" });
-});
+beforeAll(async () => void (executable = await builtExecutable()));
 
 /** In a folder without node_modules, and without Node, npm and Bun on the path. */
 const spawn = (argv: readonly string[], cwd = temporaryDirectory()) =>
@@ -37,7 +34,7 @@ const withKey = ({ secret }: ServerProcess) => ({ Authorization: `Bearer ${secre
 
 describe("the executable", () => {
   test("--version names the version, the commit and the runtime", async () => {
-    const out = `petstore ${packageJson.version} (commit 0123456789ab, Bun ${Bun.version})\n`;
+    const out = `petstore ${packageJson.version} (commit ${COMMIT}, Bun ${Bun.version})\n`;
     expect(await run(["--version"])).toEqual({ code: 0, out, err: "" });
   });
 
