@@ -45,6 +45,7 @@ import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
+import { exactJson, generatorRows } from "./generated-clients.ts";
 import { latestVersion } from "../src/store/migrations.ts";
 import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
@@ -83,6 +84,8 @@ export const DEFAULT_SETTINGS: DocsSettings = {
 const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const;
 
 const BLOCKS: Readonly<Record<string, string>> = {
+  generators: table(["Generator", "For `bigint`", "For all digits"], generatorRows()),
+  "exact-json": exactJson(),
   ...settingBlocks(DEFAULT_SETTINGS),
   operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
   "pet-fields": fieldTable(Pet),

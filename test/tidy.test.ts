@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
-const TREES = ["src", "test", "harness", "bench", "faults", "attacks", "scripts", "docs"];
+const TREES = ["src", "test", "harness", "bench", "faults", "attacks", "compatibility", "scripts", "docs"];
 const MAX_LINES = 300;
 const MAX_COLUMNS = 120;
 
@@ -140,7 +140,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   client: [],
   "browser-bundle": ["http", "http1", "contract", "executable"],
-  "docs-site": ["browser-bundle", "console", "http", "http1", "domain", "contract"],
+  "docs-site": ["browser-bundle", "console", "http", "http1", "domain", "contract", "event-loop"],
   console: ["admin", "domain", "contract"],
   cli: [
     "app",

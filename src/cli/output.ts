@@ -1,4 +1,5 @@
 import { printable } from "../config/usage-error.ts";
+import { docsUrl } from "../contract/documented-settings.ts";
 import { grouped } from "../contract/formatting.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 
@@ -44,7 +45,7 @@ export function formatSecret(secret: string, url: string | undefined): string {
   const trial =
     url === undefined
       ? "A server on --port 0 prints its URL when it starts."
-      : `Try it:\n\n  ${curlCommand(secret, url)}`;
+      : waysToTry(url, curlCommand(secret, url));
   return `
   ${secret}
 
@@ -54,13 +55,16 @@ This is the only time it is shown: Petstore stores only its hash. ${trial}
 
 /** As formatSecret, for a secret in a file. */
 export function formatSecretFile(path: string, url: string): string {
+  const command = `curl -i -H "Authorization: Bearer $(cat ${shellQuoted(path)})" ${shellQuoted(`${url}/pets`)}`;
   return `
   ${path}
 
-Only the owner of this file can read it. Delete it when you have stored the key elsewhere. Try it:
-
-  curl -i -H "Authorization: Bearer $(cat ${shellQuoted(path)})" ${shellQuoted(`${url}/pets`)}
+Only the owner of this file can read it. Delete it when you have stored the key elsewhere. ${waysToTry(url, command)}
 `;
+}
+
+function waysToTry(url: string, command: string): string {
+  return `Try it in a browser or with curl:\n\n  ${docsUrl(url)}#try-it\n  ${command}`;
 }
 
 export function curlCommand(secret: string, url: string): string {

@@ -35,7 +35,7 @@ export function createDocsSite({ settings, build = bundleDocs }: DocsSiteOptions
 
   async function load(): Promise<Site> {
     const [bundle, renderer] = await Promise.all([build(), import("./render-site.ts")]);
-    return siteOf(bundle, renderer, settings);
+    return siteOf({ bundle, renderer, settings, content: await renderer.siteContent(settings) });
   }
 
   function loaded(): Awaitable<Site> {
@@ -61,17 +61,24 @@ const HASH_LENGTH = 16;
 /** The name of a file changes with its content. */
 const FOREVER_SECONDS = 31_536_000;
 
-function siteOf(bundle: Bundle, renderer: typeof Renderer, settings: DocsSettings): Site {
-  const { siteContent, renderPages, renderNotFound } = renderer;
-  const content = siteContent(settings);
+interface SiteParts {
+  readonly bundle: Bundle;
+  readonly renderer: typeof Renderer;
+  readonly settings: DocsSettings;
+  readonly content: Renderer.SiteContent;
+}
+
+function siteOf({ bundle, renderer, settings, content }: SiteParts): Site {
   const assets = new BundledAssets(`${ASSETS_PATH}docs-`, bundle);
   const { scriptPath, stylePath } = assets;
   const indexHash = Bun.SHA256.hash(content.searchIndex, "hex").slice(0, HASH_LENGTH);
   const files = { scriptPath, stylePath, searchIndexPath: `${ASSETS_PATH}search-${indexHash}.json` };
-  const pages = [...renderPages(content, { settings, files })].map(([path, { html, headerLines }]) => {
-    const vary = path === "/" ? { vary: "Accept" } : {};
-    return [path, new EncodedContent({ text: html, headerLines, ...vary })] as const;
-  });
+  const pages = [...renderer.renderPages(content, { settings, files })].map(
+    ([path, { html, headerLines }]) => {
+      const vary = path === "/" ? { vary: "Accept" } : {};
+      return [path, new EncodedContent({ text: html, headerLines, ...vary })] as const;
+    },
+  );
   const index = new EncodedContent({
     text: content.searchIndex,
     headerLines: headerLinesOf({ "Content-Type": "application/json" }),
@@ -80,7 +87,7 @@ function siteOf(bundle: Bundle, renderer: typeof Renderer, settings: DocsSetting
   return {
     contents: new Map([...pages, [files.searchIndexPath, index]]),
     assets,
-    notFound: (path) => renderNotFound(path, content, { settings, files }),
+    notFound: (path) => renderer.renderNotFound(path, content, { settings, files }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { ERRORS, PROTOCOL_ERRORS } from "../contract/errors.ts";
 import { OPERATIONS } from "../contract/operations.ts";
 import { ERROR_CODES_PATH, GUIDES, isGuide, operationPath } from "./guides.ts";
-import type { LinkTarget } from "./markdown.ts";
+import type { LinkTarget } from "./markdown/blocks.ts";
 import { relativeUrl } from "./site-path.ts";
 
 const FILE = /^(?:\.\/|docs\/)?([\w-]+)\.md(#[\w-]+)?$/;

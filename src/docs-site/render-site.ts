@@ -1,16 +1,17 @@
 import { DOCS_PATH } from "../contract/constants.ts";
 import { OPERATIONS, type OperationId } from "../contract/operations.ts";
-import { errorCodesPage } from "./error-codes-page.ts";
-import { guidePage } from "./guide-page.ts";
+import { Turn } from "../event-loop.ts";
+import { errorCodesPage } from "./pages/error-codes-page.ts";
+import { guidePage } from "./pages/guide-page.ts";
 import { GUIDES, type GuideName } from "./guides.ts";
-import { landingPage } from "./landing-page.ts";
-import { htmlOfLandingPage, htmlOfPage, pageHeaderLines, type SiteFiles } from "./layout.ts";
-import { Navigation } from "./navigation.ts";
-import { operationPage } from "./operation-page.ts";
-import type { Page } from "./page.ts";
-import { schemasPage } from "./schemas-page.ts";
+import { landingPage } from "./pages/landing-page.ts";
+import { htmlOfLandingPage, htmlOfPage, pageHeaderLines, type SiteFiles } from "./pages/layout.ts";
+import { Navigation } from "./pages/navigation.ts";
+import { operationPage } from "./pages/operation-page.ts";
+import type { Page } from "./pages/page.ts";
+import { schemasPage } from "./pages/schemas-page.ts";
 import { searchIndex } from "./search-index.ts";
-import type { DocsSettings } from "./setting-blocks.ts";
+import { type DocsSettings, settingBlocks } from "./setting-blocks.ts";
 import { relativeUrl } from "./site-path.ts";
 
 /** Every page without its frame. */
@@ -22,16 +23,33 @@ export interface SiteContent {
   readonly searchIndex: string;
 }
 
-export function siteContent(settings: DocsSettings): SiteContent {
-  const guides = (Object.keys(GUIDES) as GuideName[]).map((name) => guidePage(name, settings));
-  const operations = (Object.keys(OPERATIONS) as OperationId[]).map((id) => operationPage(id, settings));
-  const pages = [...guides, ...operations, schemasPage(), errorCodesPage(settings)];
+/** In turns, so that requests of clients are answered meanwhile. */
+export async function siteContent(settings: DocsSettings): Promise<SiteContent> {
+  const blocks = settingBlocks(settings);
+  const guides = await inTurns(Object.keys(GUIDES) as GuideName[], (name) =>
+    guidePage(name, blocks, settings),
+  );
+  const operations = await inTurns(Object.keys(OPERATIONS) as OperationId[], (id) =>
+    operationPage(id, settings),
+  );
+  const others = await inTurns([schemasPage, () => errorCodesPage(settings)], (render) => render());
+  const pages = [...guides, ...operations, ...others];
   return {
     landing: landingPage(settings),
     pages,
     navigation: new Navigation(guides),
     searchIndex: searchIndex(pages),
   };
+}
+
+async function inTurns<T>(items: readonly T[], render: (item: T) => Page): Promise<Page[]> {
+  const pages: Page[] = [];
+  const turn = new Turn();
+  for (const item of items) {
+    pages.push(render(item));
+    if (turn.isOver) await turn.next();
+  }
+  return pages;
 }
 
 export interface RenderedPage {

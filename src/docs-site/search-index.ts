@@ -1,4 +1,4 @@
-import type { Page } from "./page.ts";
+import type { Page } from "./pages/page.ts";
 
 /** A section in the index: the title of its page, its own, its URL from the root of the site, and its text. */
 export type SearchEntry = readonly [page: string, section: string, url: string, text: string];

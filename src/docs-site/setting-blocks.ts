@@ -8,10 +8,13 @@ import { deprecationHeaders } from "../http/deprecation-headers.ts";
 import { exampleContext } from "./examples/example.ts";
 import { exampleBlocks } from "./examples/markdown.ts";
 
+/** Markdown by the name of the block. */
+export type Blocks = Readonly<Record<string, string>>;
+
 const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
 
 /** Replaces each text between `<!-- name -->` and `<!-- /name -->` with the block of that name, if there is one. */
-export function replaceBlocks(text: string, blocks: Readonly<Record<string, string>>): string {
+export function replaceBlocks(text: string, blocks: Blocks): string {
   return text.replace(BLOCK, (block, name: string) => {
     const content = blocks[name];
     return content === undefined ? block : `<!-- ${name} -->\n\n${content}\n\n<!-- /${name} -->`;
@@ -26,7 +29,7 @@ export interface DocsSettings extends DocumentedSettings {
 }
 
 /** The blocks of the documentation that depend on settings, in Markdown. */
-export function settingBlocks(settings: DocsSettings): Readonly<Record<string, string>> {
+export function settingBlocks(settings: DocsSettings): Blocks {
   const { plans, ban, environment } = settings;
   const url = baseUrlOf(settings);
   return {

@@ -66,3 +66,11 @@ export interface TryItField {
   /** A value that works, as text. */
   readonly example?: string;
 }
+
+/** The headings of the tables. */
+export const FIELD_GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
+  path: "Path parameters",
+  query: "Query parameters",
+  body: "Body",
+  header: "Header fields",
+};

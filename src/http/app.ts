@@ -107,10 +107,18 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           record.decision = decision;
           if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
           const headerLines = rateLimitLines(decision);
-          return orNotFound(route?.respond(request, headerLines), headerLines);
+          return recover(
+            () => orNotFound(route?.respond(request, headerLines), headerLines),
+            (error) => failedPage(error, headerLines, requestId),
+          );
         }),
       (error) => undecided(error, address, requestId),
     );
+  }
+
+  function failedPage(error: unknown, headerLines: string, requestId: string): Response {
+    errorLog.report("page", error, requestId);
+    return internalErrorResponse(headerLines);
   }
 
   /** A request without a valid key counts against the limits of its IP address. */

@@ -31,13 +31,15 @@ test("on a terminal the first key is printed, and no file is written", async () 
   const data = join(temporaryDirectory(), "data");
   const output = await outputOnTerminal(data);
   const [secret] = /pet_live_\w+/.exec(output) ?? [];
+  const [, origin] = /^ {2}API +(\S+)\/v1$/m.exec(output) ?? [];
   expect(output).toContain(`Created the first API key (free plan, 60 requests per minute, 1,000 per day):
 
   ${secret}
 
-This is the only time it is shown: Petstore stores only its hash. Try it:
+This is the only time it is shown: Petstore stores only its hash. Try it in a browser or with curl:
 
-  curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:`);
+  ${origin}/docs#try-it
+  curl -i -H 'Authorization: Bearer ${secret}' ${origin}/v1/pets`);
   expect(existsSync(join(data, "production-first-key"))).toBeFalse();
   expect(output).toMatch(/^\S+Z info {2}the server accepts requests \[server\.started\] version=/m);
 });

@@ -45,8 +45,9 @@ describe("keys create", () => {
 
   ${secret}
 
-This is the only time it is shown: Petstore stores only its hash. Try it:
+This is the only time it is shown: Petstore stores only its hash. Try it in a browser or with curl:
 
+  http://127.0.0.1:8080/docs#try-it
   curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:8080/v1/pets
 `);
   });

@@ -47,6 +47,8 @@ const TIMEOUT_MS = 60_000;
 describe("the examples of the README and of the guide", () => {
   const folder = temporaryFolder("client-examples");
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  // Deno looks for packages in node_modules if there is a package.json.
+  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
 
   test(
     "compile, with strict options and the types of browsers alone",
@@ -63,7 +65,6 @@ describe("the examples of the README and of the guide", () => {
         lib: ["ES2022", "DOM"],
         types: [],
       };
-      writeFileSync(join(folder, "package.json"), '{"type":"module"}');
       writeFileSync(
         join(folder, "tsconfig.json"),
         JSON.stringify({ compilerOptions, files: ["readme.ts", "guide.ts"] }),

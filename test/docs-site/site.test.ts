@@ -12,12 +12,13 @@ const FILES = {
   searchIndexPath: "/docs/assets/search-0.json",
 };
 
-function pagesWith(settings: DocsSettings): ReadonlyMap<string, string> {
-  const rendered = renderPages(siteContent(settings), { settings, files: FILES });
+async function pagesWith(settings: DocsSettings): Promise<ReadonlyMap<string, string>> {
+  const rendered = renderPages(await siteContent(settings), { settings, files: FILES });
   return new Map([...rendered].map(([path, { html }]) => [path, html]));
 }
 
-const pages = pagesWith(DEFAULT_SETTINGS);
+const pages = await pagesWith(DEFAULT_SETTINGS);
+const content = await siteContent(DEFAULT_SETTINGS);
 const pageAt = (path: string) => pages.get(path) ?? "";
 const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id);
 const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
@@ -124,22 +125,23 @@ describe("the reference", () => {
   });
 });
 
+const own = "https://staging.example.com/v1";
+const production = "https://api.example.com/v1";
+const staging = await pagesWith({
+  environment: "staging",
+  servers: { production, staging: own },
+  otherUrl: production,
+  plans: {
+    free: { perMinute: 7, perDay: 70 },
+    pro: { perMinute: 8, perDay: 8_000 },
+    business: { perMinute: 9, perDay: 90 },
+    anonymous: { perMinute: 10, perDay: 100 },
+  },
+  ban: { strikes: 4, graceMs: 2_000, lengthMs: 90_000, maxLengthMs: 360_000 },
+  maxConnectionsPerAddress: 12,
+});
+
 describe("a staging server with its own settings", () => {
-  const own = "https://staging.example.com/v1";
-  const production = "https://api.example.com/v1";
-  const staging = pagesWith({
-    environment: "staging",
-    servers: { production, staging: own },
-    otherUrl: production,
-    plans: {
-      free: { perMinute: 7, perDay: 70 },
-      pro: { perMinute: 8, perDay: 8_000 },
-      business: { perMinute: 9, perDay: 90 },
-      anonymous: { perMinute: 10, perDay: 100 },
-    },
-    ban: { strikes: 4, graceMs: 2_000, lengthMs: 90_000, maxLengthMs: 360_000 },
-    maxConnectionsPerAddress: 12,
-  });
   const textAt = (path: string) =>
     (staging.get(path) ?? "")
       .replace(/<[^>]+>/g, "")
@@ -193,14 +195,13 @@ test("the changelog has the changes for clients, not those for operators", () =>
 });
 
 test("a page that does not exist has links that work at any depth", () => {
-  const content = siteContent(DEFAULT_SETTINGS);
   const { html } = renderNotFound("/docs/a/b/c", content, { settings: DEFAULT_SETTINGS, files: FILES });
   expect(html).toContain('<a href="../../../docs">quickstart</a>');
   expect(html).not.toContain("/a/b");
 });
 
 describe("the search index", () => {
-  const entries: unknown = JSON.parse(siteContent(DEFAULT_SETTINGS).searchIndex);
+  const entries: unknown = JSON.parse(content.searchIndex);
   const list = Array.isArray(entries) ? entries : [];
 
   test("has each page and section once, with at most 400 characters of text each", () => {

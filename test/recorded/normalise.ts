@@ -43,7 +43,8 @@ export class Normaliser {
     const body = this.#body(text);
     const isHead = request.startsWith("HEAD ");
     const isVarying = body !== text || (isHead && (/^HTTP\/1\.1 [45]/.test(raw) || PROSE.test(request)));
-    if (text.includes('"createdAt"') || PROSE.test(request)) this.#varyingEtags.add(fieldOf(lines, "ETag"));
+    if (/"createdAt"|^<!doctype html>/.test(text) || PROSE.test(request))
+      this.#varyingEtags.add(fieldOf(lines, "ETag"));
     this.#remember(lines);
 
     const fields = lines.map((line) => {
@@ -98,8 +99,7 @@ export class Normaliser {
 
   #body(text: string): string {
     if (text.startsWith("<!doctype html>")) {
-      // Where the Link of a deprecated operation leads.
-      return `<!doctype html> … ${/id="deprecation"/.exec(text)} …`;
+      return `<!doctype html> … ${/<title>.*<\/title>/.exec(text)} …`;
     }
     if (text.startsWith('{\n  "openapi"')) return structureOf(text);
     return text

@@ -15,13 +15,13 @@ export function bestMatches(entries: readonly SearchEntry[], query: string): rea
 }
 
 function wordsOf(text: string): string[] {
-  return text.toLowerCase().match(/[\p{L}\p{N}_-]+/gu) ?? [];
+  return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 }
 
 /** 0 if a word is missing. */
 function scoreOf([page, section, , text]: SearchEntry, words: readonly string[]): number {
   const title = section === "" ? page : section;
-  let score = section === "" ? 1 : 0;
+  let score = 0;
   for (const word of words) {
     const points = Math.max(scoreIn(title, word, 20), scoreIn(page, word, 8), scoreIn(text, word, 3));
     if (points === 0) return 0;
@@ -30,11 +30,14 @@ function scoreOf([page, section, , text]: SearchEntry, words: readonly string[])
   return score;
 }
 
+const MAX_COUNTED = 5;
+
+/** A whole word counts more than the beginning of one, and that more than its middle. Repetition counts a little. */
 function scoreIn(text: string, word: string, points: number): number {
-  const lower = text.toLowerCase();
-  if (!lower.includes(word)) return 0;
-  const all = wordsOf(lower);
+  if (!text.toLowerCase().includes(word)) return 0;
+  const all = wordsOf(text);
   if (all.length === 1 && all[0] === word) return points * 3;
-  if (all.includes(word)) return points * 2;
+  const count = Math.min(all.filter((each) => each === word).length, MAX_COUNTED);
+  if (count > 0) return points * 2 + count - 1;
   return all.some((each) => each.startsWith(word)) ? points * 1.5 : points;
 }

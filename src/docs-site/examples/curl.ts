@@ -1,4 +1,5 @@
 import type { ExampleContext } from "./example.ts";
+import { jsonObject } from "./object-literal.ts";
 import type { ExampleRequest } from "./requests.ts";
 
 /** curl sends POST if it has a body, and GET otherwise. */
@@ -11,6 +12,7 @@ export function curlCommand(
     `curl ${isDefault ? "" : `-X ${method} `}"${baseUrl}${path}"`,
     `  -H "Authorization: Bearer ${key}"`,
   ];
-  if (body !== undefined) lines.push('  -H "Content-Type: application/json"', `  -d '${body}'`);
+  if (body !== undefined)
+    lines.push('  -H "Content-Type: application/json"', `  -d '${jsonObject(body, 2)}'`);
   return lines.join(" \\\n");
 }

@@ -1,4 +1,5 @@
 import type { ExampleContext } from "./example.ts";
+import { javascriptObject } from "./object-literal.ts";
 import type { ExampleRequest } from "./requests.ts";
 
 export function fetchProgram(
@@ -10,8 +11,11 @@ export function fetchProgram(
       ? [`  headers: { Authorization: "Bearer ${key}" },`]
       : [
           `  method: "${method}",`,
-          `  headers: { Authorization: "Bearer ${key}", "Content-Type": "application/json" },`,
-          `  body: JSON.stringify(${javascriptObject(body)}),`,
+          "  headers: {",
+          `    Authorization: "Bearer ${key}",`,
+          '    "Content-Type": "application/json",',
+          "  },",
+          `  body: JSON.stringify(${javascriptObject(body, 2)}),`,
         ];
   return [
     `const response = await fetch("${baseUrl}${path}", {`,
@@ -21,12 +25,4 @@ export function fetchProgram(
     "",
     "console.log(await response.json());",
   ].join("\n");
-}
-
-/** `{"petId": 1}` → `{ petId: 1 }`. */
-export function javascriptObject(json: string): string {
-  return json
-    .replace(/"(\w+)":/g, "$1:")
-    .replace(/^\{/, "{ ")
-    .replace(/\}$/, " }");
 }

@@ -1,4 +1,5 @@
 import type { ExampleContext } from "./example.ts";
+import { pythonObject } from "./object-literal.ts";
 import type { ExampleRequest } from "./requests.ts";
 
 export function pythonProgram(
@@ -14,7 +15,7 @@ export function pythonProgram(
     `    headers={"Authorization": "Bearer ${key}"},`,
   ];
   if (query !== undefined) lines.push(`    params={${queryEntries(query)}},`);
-  if (body !== undefined) lines.push(`    json=${body},`);
+  if (body !== undefined) lines.push(`    json=${pythonObject(body, 4)},`);
   return [...lines, ")", "response.raise_for_status()", "print(response.json())"].join("\n");
 }
 

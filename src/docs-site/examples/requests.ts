@@ -1,14 +1,14 @@
 import { toJson } from "../../contract/json.ts";
 import { EXAMPLES } from "../../contract/openapi/examples.ts";
 import { OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
+import type { Fields } from "./object-literal.ts";
 
 /** A request that an example sends. */
 export interface ExampleRequest {
   readonly method: Operation["method"];
   /** Relative to the base URL, with the query string. */
   readonly path: string;
-  /** JSON text. */
-  readonly body?: string;
+  readonly body?: Fields;
 }
 
 const PETS = "?status=available&limit=10";
@@ -28,16 +28,15 @@ export const EXAMPLE_REQUESTS: Readonly<Record<OperationId, ExampleRequest>> = {
 interface Parts {
   readonly id?: number;
   readonly query?: string;
-  readonly body?: unknown;
+  readonly body?: object | undefined;
 }
 
 function request(operationId: OperationId, { id, query = "", body }: Parts): ExampleRequest {
   const { method, path }: Operation = OPERATIONS[operationId];
   const target = path.replace(/\{\w+\}/, String(id)) + query;
-  return { method, path: target, ...(body !== undefined && { body: spaced(toJson(body)) }) };
+  return { method, path: target, ...(body !== undefined && { body: fieldsOf(body) }) };
 }
 
-/** `{"petId": 1}`, as people write it. */
-function spaced(json: string): string {
-  return json.replace(/([:,])(?=["\d-])/g, "$1 ");
+function fieldsOf(body: object): Fields {
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, toJson(value)]));
 }

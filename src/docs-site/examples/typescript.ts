@@ -1,18 +1,20 @@
 import type { OperationId } from "../../contract/operations.ts";
 import type { ExampleContext } from "./example.ts";
-import { javascriptObject } from "./fetch.ts";
+import { javascriptObject } from "./object-literal.ts";
 import { EXAMPLE_REQUESTS } from "./requests.ts";
 
 /** What the program does once it has a client. */
 const CALLS: Readonly<Record<OperationId, string>> = {
-  listPets: `for await (const pet of petstore.pets.list({ status: "available", limit: 10 })) {
+  listPets: `const pets = petstore.pets.list({ status: "available", limit: 10 });
+for await (const pet of pets) {
   console.log(pet.id, pet.name);
 }`,
   createPet: `const pet = await petstore.pets.create(${argumentOf("createPet")});
 console.log(pet.id, pet.name);`,
   getPet: `const pet = await petstore.pets.get(1);
 console.log(pet.id, pet.name);`,
-  listOrders: `for await (const order of petstore.orders.list({ status: "placed" })) {
+  listOrders: `const orders = petstore.orders.list({ status: "placed" });
+for await (const order of orders) {
   console.log(order.id, order.petId, order.createdAt);
 }`,
   placeOrder: `const order = await petstore.orders.place(${argumentOf("placeOrder")});
@@ -36,11 +38,14 @@ export function withClient(
   const names = [...imports, "Petstore"].join(", ");
   return `import { ${names} } from "@petstore/client";
 
-const petstore = new Petstore({ key: "${key}", baseUrl: "${baseUrl}" });
+const petstore = new Petstore({
+  key: "${key}",
+  baseUrl: "${baseUrl}",
+});
 
 ${program}`;
 }
 
 function argumentOf(operationId: OperationId): string {
-  return javascriptObject(EXAMPLE_REQUESTS[operationId].body ?? "");
+  return javascriptObject(EXAMPLE_REQUESTS[operationId].body ?? {}, 0);
 }

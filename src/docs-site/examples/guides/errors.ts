@@ -13,8 +13,11 @@ curl -s -w '\\n%{http_code}\\n' "${baseUrl}/store/orders/42" \\
   console.log(await petstore.orders.get(42));
 } catch (error) {
   if (!(error instanceof ApiError)) throw error;
-  if (error.code === "order_not_found") console.log("You have no such order.");
-  else console.log(error.status, error.code, error.message, error.requestId);
+  if (error.code === "order_not_found") {
+    console.log("You have no such order.");
+  } else {
+    console.log(error.code, error.message, error.requestId);
+  }
 }`,
       context,
       ["ApiError"],
@@ -24,9 +27,14 @@ curl -s -w '\\n%{http_code}\\n' "${baseUrl}/store/orders/42" \\
   headers: { Authorization: "Bearer ${key}" },
 });
 const body = await response.json();
-if (response.ok) console.log(body);
-else if (body.code === "order_not_found") console.log("You have no such order.");
-else console.log(body.status, body.code, body.message, response.headers.get("X-Request-Id"));`,
+if (response.ok) {
+  console.log(body);
+} else if (body.code === "order_not_found") {
+  console.log("You have no such order.");
+} else {
+  const requestId = response.headers.get("X-Request-Id");
+  console.log(body.code, body.message, requestId);
+}`,
 
   python: ({ baseUrl, key }) => `import requests
 
@@ -40,5 +48,6 @@ if response.ok:
 elif body["code"] == "order_not_found":
     print("You have no such order.")
 else:
-    print(body["status"], body["code"], body["message"], response.headers["X-Request-Id"])`,
+    request_id = response.headers["X-Request-Id"]
+    print(body["code"], body["message"], request_id)`,
 };

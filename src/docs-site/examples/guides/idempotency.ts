@@ -3,8 +3,10 @@ import { withClient } from "../typescript.ts";
 
 /** Creates one pet, however often a connection breaks or the server fails. */
 export const IDEMPOTENCY: ExampleTemplates = {
-  curl: ({ baseUrl, key }) => `# One Idempotency-Key for each pet, the same for every attempt.
-curl --retry 5 --retry-all-errors --fail-with-body -o pet.json "${baseUrl}/pets" \\
+  curl: ({ baseUrl, key }) => `# One Idempotency-Key for each pet,
+# the same for every attempt.
+curl "${baseUrl}/pets" \\
+  --retry 5 --retry-all-errors --fail-with-body -o pet.json \\
   -H "Authorization: Bearer ${key}" \\
   -H "Content-Type: application/json" \\
   -H "Idempotency-Key: $(openssl rand -hex 16)" \\
@@ -13,14 +15,19 @@ cat pet.json`,
 
   typescript: (context) =>
     withClient(
-      `// Without idempotencyKey the client chooses a random one and uses it for all attempts of the call.
-// One that your program can compute again also covers a restart of the program.
-const pet = await petstore.pets.create({ name: "Rex", categoryId: 7 }, { idempotencyKey: "import-42-row-1" });
+      `// Without idempotencyKey the client chooses a
+// random one for all attempts of the call. One
+// that your program can compute again also
+// covers a restart of your program.
+const options = { idempotencyKey: "import-42-row-1" };
+const newPet = { name: "Rex", categoryId: 7 };
+const pet = await petstore.pets.create(newPet, options);
 console.log(pet.id);`,
       context,
     ),
 
-  fetch: ({ baseUrl, key }) => `// One Idempotency-Key for each pet, the same for every attempt.
+  fetch: ({ baseUrl, key }) => `// One Idempotency-Key for each pet,
+// the same for every attempt.
 const options = {
   method: "POST",
   headers: {
@@ -31,13 +38,22 @@ const options = {
   body: JSON.stringify({ name: "Rex", categoryId: 7 }),
 };
 
+async function createPet() {
+  try {
+    return await fetch("${baseUrl}/pets", options);
+  } catch {
+    return undefined; // no response
+  }
+}
+
 for (let attempt = 1; attempt <= 5; attempt++) {
-  const response = await fetch("${baseUrl}/pets", options).catch(() => undefined);
+  const response = await createPet();
   if (response && response.status < 500) {
     console.log(response.status, await response.text());
     break;
   }
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * 1000 * 2 ** attempt));
+  const delay = Math.random() * 1000 * 2 ** attempt;
+  await new Promise((resolve) => setTimeout(resolve, delay));
 }`,
 
   python: ({ baseUrl, key }) => `import random
@@ -46,8 +62,12 @@ import uuid
 
 import requests
 
-# One Idempotency-Key for each pet, the same for every attempt.
-headers = {"Authorization": "Bearer ${key}", "Idempotency-Key": str(uuid.uuid4())}
+# One Idempotency-Key for each pet,
+# the same for every attempt.
+headers = {
+    "Authorization": "Bearer ${key}",
+    "Idempotency-Key": str(uuid.uuid4()),
+}
 
 for attempt in range(1, 6):
     try:

@@ -7,7 +7,7 @@ import { withClient } from "../typescript.ts";
 const REQUEST: ExampleRequest = {
   method: "POST",
   path: "/pets",
-  body: '{"name": "Mia", "categoryId": 9007199254740993}',
+  body: { name: '"Mia"', categoryId: "9007199254740993" },
 };
 
 /** Sends an integer that a double would round, and reads it back. */
@@ -16,23 +16,31 @@ export const INTEGERS: ExampleTemplates = {
 
   typescript: (context) =>
     withClient(
-      `const pet = await petstore.pets.create({ name: "Mia", categoryId: 9007199254740993n });
+      `const pet = await petstore.pets.create({
+  name: "Mia",
+  categoryId: 9007199254740993n,
+});
 console.log(pet.categoryId); // 9007199254740993n`,
       context,
     ),
 
-  fetch: ({
-    baseUrl,
-    key,
-  }) => `// JSON.rawJSON and the source text in JSON.parse: Node 22 and newer, Bun, Deno, browsers since 2025.
+  fetch: ({ baseUrl, key }) => `// JSON.rawJSON and the source in JSON.parse:
+// Node 22, Bun, Deno, browsers since 2025.
 const response = await fetch("${baseUrl}/pets", {
   method: "POST",
-  headers: { Authorization: "Bearer ${key}", "Content-Type": "application/json" },
-  body: JSON.stringify({ name: "Mia", categoryId: JSON.rawJSON("9007199254740993") }),
+  headers: {
+    Authorization: "Bearer ${key}",
+    "Content-Type": "application/json",
+  },
+  body: JSON.stringify({
+    name: "Mia",
+    categoryId: JSON.rawJSON("9007199254740993"),
+  }),
 });
-const pet = JSON.parse(await response.text(), (name, value, { source }) =>
-  typeof value === "number" ? BigInt(source) : value,
-);
+function revive(name, value, { source }) {
+  return typeof value === "number" ? BigInt(source) : value;
+}
+const pet = JSON.parse(await response.text(), revive);
 console.log(pet.categoryId); // 9007199254740993n`,
 
   python: (context) => pythonProgram(REQUEST, context),

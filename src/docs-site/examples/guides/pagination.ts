@@ -5,7 +5,8 @@ import { withClient } from "../typescript.ts";
 export const PAGINATION: ExampleTemplates = {
   curl: ({ baseUrl, key }) => `next="${baseUrl}/pets?limit=100"
 while [ -n "$next" ]; do
-  curl -s -D headers.txt "$next" -H "Authorization: Bearer ${key}"
+  curl -s -D headers.txt "$next" \\
+    -H "Authorization: Bearer ${key}"
   next=$(sed -n 's/^[Ll]ink: <\\([^>]*\\)>; rel="next".*/\\1/p' headers.txt)
 done`,
 
@@ -17,12 +18,15 @@ done`,
       context,
     ),
 
-  fetch: ({ baseUrl, key }) => `let next = "${baseUrl}/pets?limit=100";
+  fetch: ({ baseUrl, key }) => `const headers = { Authorization: "Bearer ${key}" };
+
+let next = "${baseUrl}/pets?limit=100";
 while (next) {
-  const response = await fetch(next, { headers: { Authorization: "Bearer ${key}" } });
+  const response = await fetch(next, { headers });
   if (!response.ok) throw new Error(await response.text());
   for (const pet of await response.json()) console.log(pet.name);
-  next = response.headers.get("Link")?.match(/<([^>]*)>; rel="next"/)?.[1];
+  const link = response.headers.get("Link");
+  next = link?.match(/<([^>]*)>; rel="next"/)?.[1];
 }`,
 
   python: ({ baseUrl, key }) => `import requests

@@ -4,28 +4,36 @@ import { withClient } from "../typescript.ts";
 /** Adds a pet, orders it and completes the order. */
 export const QUICKSTART: ExampleTemplates = {
   curl: ({ baseUrl, key }) => `API="${baseUrl}"
-KEY="${key}"
+AUTHORIZATION="Authorization: Bearer ${key}"
+JSON="Content-Type: application/json"
 
 # Add a pet. The response has its id.
-curl "$API/pets" -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
+curl "$API/pets" -H "$AUTHORIZATION" -H "$JSON" \\
   -d '{"name": "Rex", "categoryId": 7, "status": "available"}'
 
 # List available pets.
-curl "$API/pets?status=available" -H "Authorization: Bearer $KEY"
+curl "$API/pets?status=available" -H "$AUTHORIZATION"
 
-# Order pet 1, then complete order 1: use the ids of the responses.
-curl "$API/store/orders" -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
+# Order pet 1, then complete order 1:
+# use the ids of the responses.
+curl "$API/store/orders" -H "$AUTHORIZATION" -H "$JSON" \\
   -d '{"petId": 1}'
-curl -X PATCH "$API/store/orders/1" -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
+curl -X PATCH "$API/store/orders/1" \\
+  -H "$AUTHORIZATION" -H "$JSON" \\
   -d '{"status": "completed"}'`,
 
   typescript: (context) =>
     withClient(
-      `const pet = await petstore.pets.create({ name: "Rex", categoryId: 7, status: "available" });
+      `const rex = await petstore.pets.create({
+  name: "Rex",
+  categoryId: 7,
+  status: "available",
+});
 
-for await (const { id, name } of petstore.pets.list({ status: "available" })) console.log(id, name);
+const available = petstore.pets.list({ status: "available" });
+for await (const pet of available) console.log(pet.id, pet.name);
 
-const order = await petstore.orders.place({ petId: pet.id });
+const order = await petstore.orders.place({ petId: rex.id });
 const { status } = await petstore.orders.complete(order.id);
 console.log(status);`,
       context,
@@ -34,19 +42,28 @@ console.log(status);`,
   fetch: ({ baseUrl, key }) => `async function request(method, path, body) {
   const response = await fetch("${baseUrl}" + path, {
     method,
-    headers: { Authorization: "Bearer ${key}", "Content-Type": "application/json" },
+    headers: {
+      Authorization: "Bearer ${key}",
+      "Content-Type": "application/json",
+    },
     body: body && JSON.stringify(body),
   });
   if (!response.ok) throw new Error(await response.text());
   return response.json();
 }
 
-const pet = await request("POST", "/pets", { name: "Rex", categoryId: 7, status: "available" });
+const rex = await request("POST", "/pets", {
+  name: "Rex",
+  categoryId: 7,
+  status: "available",
+});
 
-for (const { id, name } of await request("GET", "/pets?status=available")) console.log(id, name);
+const available = await request("GET", "/pets?status=available");
+for (const pet of available) console.log(pet.id, pet.name);
 
-const order = await request("POST", "/store/orders", { petId: pet.id });
-const { status } = await request("PATCH", \`/store/orders/\${order.id}\`, { status: "completed" });
+const order = await request("POST", "/store/orders", { petId: rex.id });
+const path = \`/store/orders/\${order.id}\`;
+const { status } = await request("PATCH", path, { status: "completed" });
 console.log(status);`,
 
   python: ({ baseUrl, key }) => `import requests
@@ -62,12 +79,17 @@ def request(method, path, **options):
     return response.json()
 
 
-pet = request("POST", "/pets", json={"name": "Rex", "categoryId": 7, "status": "available"})
+rex = request(
+    "POST",
+    "/pets",
+    json={"name": "Rex", "categoryId": 7, "status": "available"},
+)
 
-for each in request("GET", "/pets", params={"status": "available"}):
-    print(each["id"], each["name"])
+for pet in request("GET", "/pets", params={"status": "available"}):
+    print(pet["id"], pet["name"])
 
-order = request("POST", "/store/orders", json={"petId": pet["id"]})
-order = request("PATCH", f"/store/orders/{order['id']}", json={"status": "completed"})
+order = request("POST", "/store/orders", json={"petId": rex["id"]})
+path = f"/store/orders/{order['id']}"
+order = request("PATCH", path, json={"status": "completed"})
 print(order["status"])`,
 };

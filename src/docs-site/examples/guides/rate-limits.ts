@@ -3,28 +3,32 @@ import { withClient } from "../typescript.ts";
 
 /** Waits and repeats the request when the response is 429. */
 export const RATE_LIMITS: ExampleTemplates = {
-  curl: ({
-    baseUrl,
-    key,
-  }) => `# Waits for Retry-After. Fails with exit status 22 if the last response is an error.
+  curl: ({ baseUrl, key }) => `# Waits for Retry-After. The exit status is 22
+# if the last response is an error.
 curl --retry 5 --fail-with-body -o pets.json "${baseUrl}/pets" \\
   -H "Authorization: Bearer ${key}"`,
 
   typescript: (context) =>
     withClient(
-      `// The client waits before a request that would exceed the limit, and repeats a 429 by itself.
+      `// The client waits before a request that would
+// exceed the limit, and repeats a 429 by itself.
 const { items, response } = await petstore.pets.listPage();
-console.log(items.length, "pets;", response.rateLimit?.remaining, "requests left");`,
+const left = response.rateLimit?.remaining;
+console.log(items.length, "pets;", left, "requests left");`,
       context,
     ),
 
-  fetch: ({ baseUrl, key }) => `async function fetchWithRetry(url, options, maxAttempts = 6) {
+  fetch: ({ baseUrl, key }) => `function sleep(seconds) {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+}
+
+async function fetchWithRetry(url, options, maxAttempts = 6) {
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(url, options);
     if (response.status !== 429 || attempt === maxAttempts) return response;
     const retryAfter = Number(response.headers.get("Retry-After"));
     const jitter = Math.random() * 2 ** (attempt - 1);
-    await new Promise((resolve) => setTimeout(resolve, (retryAfter + jitter) * 1000));
+    await sleep(retryAfter + jitter);
   }
 }
 
@@ -32,7 +36,8 @@ const response = await fetchWithRetry("${baseUrl}/pets", {
   headers: { Authorization: "Bearer ${key}" },
 });
 const pets = await response.json();
-console.log(pets.length, "pets;", response.headers.get("X-RateLimit-Remaining"), "requests left");`,
+const left = response.headers.get("X-RateLimit-Remaining");
+console.log(pets.length, "pets;", left, "requests left");`,
 
   python: ({ baseUrl, key }) => `import random
 import time
@@ -49,7 +54,11 @@ def get_with_retry(url, max_attempts=6, **options):
         time.sleep(int(response.headers["Retry-After"]) + jitter)
 
 
-response = get_with_retry("${baseUrl}/pets", headers={"Authorization": "Bearer ${key}"})
+response = get_with_retry(
+    "${baseUrl}/pets",
+    headers={"Authorization": "Bearer ${key}"},
+)
 pets = response.json()
-print(len(pets), "pets;", response.headers["X-RateLimit-Remaining"], "requests left")`,
+left = response.headers["X-RateLimit-Remaining"]
+print(len(pets), "pets;", left, "requests left")`,
 };

@@ -1,4 +1,4 @@
-import { EXAMPLE_LANGUAGES, type Example, type ExampleLanguage } from "./examples/example.ts";
+import { EXAMPLE_LANGUAGES, type Example, type ExampleLanguage } from "../examples/example.ts";
 import { highlight } from "./highlight.ts";
 
 /** What scrolls on a narrow screen can be scrolled with the keyboard. */

@@ -1,4 +1,4 @@
-import type { TryItData } from "./try-it-data.ts";
+import type { TryItData } from "../try-it-data.ts";
 
 /** A page of the site without what all pages share. */
 export interface Page {

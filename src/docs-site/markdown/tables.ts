@@ -1,4 +1,4 @@
-import { textOf } from "./markdown.ts";
+import { textOf } from "./blocks.ts";
 
 /** A table of more columns takes the whole width. */
 const MAX_NARROW_COLUMNS = 3;

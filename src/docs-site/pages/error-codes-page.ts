@@ -1,16 +1,16 @@
-import type { DocumentedSettings } from "../contract/documented-settings.ts";
-import { type ErrorCode, ERRORS, PROTOCOL_ERRORS } from "../contract/errors.ts";
-import { toJson } from "../contract/json.ts";
-import { errorExample } from "../contract/openapi/examples.ts";
-import { COMMON_ERRORS, OPERATIONS, type Operation } from "../contract/operations.ts";
-import { codeBlock } from "./code-blocks.ts";
-import { ERROR_ACTIONS } from "./error-actions.ts";
-import { ERROR_CODES_PATH, GUIDES, operationPath } from "./guides.ts";
-import { linksOn } from "./links.ts";
-import { inlineHtml } from "./markdown.ts";
+import type { DocumentedSettings } from "../../contract/documented-settings.ts";
+import { type ErrorCode, ERRORS, PROTOCOL_ERRORS } from "../../contract/errors.ts";
+import { toJson } from "../../contract/json.ts";
+import { errorExample } from "../../contract/openapi/examples.ts";
+import { COMMON_ERRORS, OPERATIONS, type Operation } from "../../contract/operations.ts";
+import { codeBlock } from "../markdown/code-blocks.ts";
+import { ERROR_ACTIONS } from "../error-actions.ts";
+import { ERROR_CODES_PATH, GUIDES, operationPath } from "../guides.ts";
+import { linksOn } from "../links.ts";
+import { inlineHtml } from "../markdown/blocks.ts";
 import type { Page } from "./page.ts";
 import { PageContent } from "./page-content.ts";
-import { relativeUrl } from "./site-path.ts";
+import { relativeUrl } from "../site-path.ts";
 
 const links = linksOn(ERROR_CODES_PATH);
 

@@ -1,13 +1,13 @@
-import { KEY_PREFIX } from "../contract/constants.ts";
-import { baseUrlOf, type DocumentedSettings } from "../contract/documented-settings.ts";
-import { toJson } from "../contract/json.ts";
-import { EXAMPLES } from "../contract/openapi/examples.ts";
-import { componentHeaders } from "../contract/openapi/headers.ts";
-import { BASE_PATH, OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
-import { ERROR_CODES_PATH, GUIDES } from "./guides.ts";
+import { KEY_PREFIX } from "../../contract/constants.ts";
+import { baseUrlOf, type DocumentedSettings } from "../../contract/documented-settings.ts";
+import { toJson } from "../../contract/json.ts";
+import { EXAMPLES } from "../../contract/openapi/examples.ts";
+import { componentHeaders } from "../../contract/openapi/headers.ts";
+import { BASE_PATH, OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
+import { ERROR_CODES_PATH, GUIDES } from "../guides.ts";
 import { requestFields } from "./request-fields.ts";
-import { relativeUrl } from "./site-path.ts";
-import type { TryItData, TryItOperation } from "./try-it-data.ts";
+import { relativeUrl } from "../site-path.ts";
+import type { TryItData, TryItOperation } from "../try-it-data.ts";
 
 /** What the script of the page at `path` needs to send requests of these operations. */
 export function tryItData(

@@ -1,19 +1,19 @@
-import { codeBlock } from "./code-blocks.ts";
-import { GUIDES, type GuideName } from "./guides.ts";
-import { linksOn, withSubjectLinks } from "./links.ts";
-import { type Block, blocksOf, htmlOf, textOf } from "./markdown.ts";
+import { codeBlock } from "../markdown/code-blocks.ts";
+import { GUIDES, type GuideName } from "../guides.ts";
+import { linksOn, withSubjectLinks } from "../links.ts";
+import { type Block, blocksOf, htmlOf, textOf } from "../markdown/blocks.ts";
 import type { Page } from "./page.ts";
 import { PageContent } from "./page-content.ts";
 import { tryItSection } from "./request-fields.ts";
-import { type DocsSettings, replaceBlocks, settingBlocks } from "./setting-blocks.ts";
-import { FIGURES, GUIDE_SOURCES } from "./sources.ts";
-import { framedTable } from "./tables.ts";
-import { tryItData } from "./try-it.ts";
+import { type Blocks, type DocsSettings, replaceBlocks } from "../setting-blocks.ts";
+import { FIGURES, GUIDE_SOURCES } from "../sources.ts";
+import { framedTable } from "../markdown/tables.ts";
+import { tryItData } from "./page-try-it-data.ts";
 
-/** A page of docs/ with the settings of the server. */
-export function guidePage(name: GuideName, settings: DocsSettings): Page {
+/** A page of docs/ with the blocks of the server. */
+export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): Page {
   const path = GUIDES[name];
-  const blocks = blocksOf(replaceBlocks(GUIDE_SOURCES[name], settingBlocks(settings)));
+  const blocks = blocksOf(replaceBlocks(GUIDE_SOURCES[name], settingBlocks));
   const content = new PageContent();
   for (const [index, block] of blocks.entries()) {
     // Before the first section, so that it is the first thing that a newcomer finds.

@@ -54,23 +54,38 @@ const PATTERNS: Readonly<Record<string, RegExp>> = {
   http: new RegExp(HTTP_TOKENS, "gm"),
 };
 
-/** HTML of a program text in which each token is a `<span>` of its kind. Text of an unknown syntax stays plain. */
-export function highlight(code: string, syntax: string): string {
+export interface Token {
+  /** Undefined for what has no colour. */
+  readonly kind?: Kind;
+  readonly text: string;
+}
+
+/** The tokens of a program text. Text of an unknown syntax is one token. */
+export function tokensOf(code: string, syntax: string): readonly Token[] {
   const pattern = PATTERNS[syntax];
-  if (pattern === undefined) return Bun.escapeHTML(code);
-  let html = "";
+  if (pattern === undefined) return [{ text: code }];
+  const tokens: Token[] = [];
   let end = 0;
   for (const match of code.matchAll(pattern)) {
-    html += Bun.escapeHTML(code.slice(end, match.index)) + span(kindOf(match), match[0]);
+    if (match.index > end) tokens.push({ text: code.slice(end, match.index) });
+    tokens.push({ kind: kindOf(match), text: match[0] });
     end = match.index + match[0].length;
   }
-  return html + Bun.escapeHTML(code.slice(end));
+  if (end < code.length) tokens.push({ text: code.slice(end) });
+  return tokens;
 }
 
 function kindOf({ groups = {} }: RegExpExecArray): Kind {
   return Object.keys(groups).find((kind) => groups[kind] !== undefined) as Kind;
 }
 
-function span(kind: Kind, text: string): string {
-  return `<span class="token-${kind}">${Bun.escapeHTML(text)}</span>`;
+/** HTML of a program text in which each token is a `<span>` of its kind. */
+export function highlight(code: string, syntax: string): string {
+  return tokensOf(code, syntax)
+    .map(({ kind, text }) =>
+      kind === undefined
+        ? Bun.escapeHTML(text)
+        : `<span class="token-${kind}">${Bun.escapeHTML(text)}</span>`,
+    )
+    .join("");
 }

@@ -1,8 +1,8 @@
-import { SCHEMAS } from "../contract/openapi/component-schemas.ts";
-import type { JsonSchema } from "../contract/schema.ts";
-import { SCHEMAS_PATH } from "./guides.ts";
-import { linksOn } from "./links.ts";
-import { inlineHtml } from "./markdown.ts";
+import { SCHEMAS } from "../../contract/openapi/component-schemas.ts";
+import type { JsonSchema } from "../../contract/schema.ts";
+import { SCHEMAS_PATH } from "../guides.ts";
+import { linksOn } from "../links.ts";
+import { inlineHtml } from "../markdown/blocks.ts";
 import type { Page } from "./page.ts";
 import { PageContent } from "./page-content.ts";
 import { fieldsOf, fieldTable } from "./schema-fields.ts";

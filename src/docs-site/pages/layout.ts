@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { ICON } from "../browser-bundle/icon.ts";
-import { DOCS_PATH } from "../contract/constants.ts";
-import { baseUrlOf, docsUrl } from "../contract/documented-settings.ts";
-import { headerLinesOf } from "../http/responses.ts";
+import { ICON } from "../../browser-bundle/icon.ts";
+import { DOCS_PATH } from "../../contract/constants.ts";
+import { baseUrlOf, docsUrl } from "../../contract/documented-settings.ts";
+import { headerLinesOf } from "../../http/responses.ts";
 import type { Navigation } from "./navigation.ts";
 import type { Page } from "./page.ts";
-import type { DocsSettings } from "./setting-blocks.ts";
-import { relativeUrl } from "./site-path.ts";
+import type { DocsSettings } from "../setting-blocks.ts";
+import { relativeUrl } from "../site-path.ts";
 
 /** Paths of what every page loads. */
 export interface SiteFiles {

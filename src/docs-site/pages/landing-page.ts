@@ -1,13 +1,13 @@
-import { DOCS_PATH } from "../contract/constants.ts";
-import { baseUrlOf } from "../contract/documented-settings.ts";
-import { ExampleTabs } from "./code-blocks.ts";
-import { exampleContext } from "./examples/example.ts";
-import { examplesOf } from "./examples/examples.ts";
-import { GUIDES, operationPath } from "./guides.ts";
+import { DOCS_PATH } from "../../contract/constants.ts";
+import { baseUrlOf } from "../../contract/documented-settings.ts";
+import { ExampleTabs } from "../markdown/code-blocks.ts";
+import { exampleContext } from "../examples/example.ts";
+import { examplesOf } from "../examples/examples.ts";
+import { GUIDES, operationPath } from "../guides.ts";
 import { PRODUCT } from "./layout.ts";
 import type { Page } from "./page.ts";
-import type { DocsSettings } from "./setting-blocks.ts";
-import { relativeUrl } from "./site-path.ts";
+import type { DocsSettings } from "../setting-blocks.ts";
+import { relativeUrl } from "../site-path.ts";
 
 const PATH = "/";
 const DESCRIPTION = "List pets, add pets, and place, complete or cancel orders, over HTTP with an API key.";

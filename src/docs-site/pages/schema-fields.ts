@@ -1,8 +1,8 @@
-import { SCHEMAS } from "../contract/openapi/component-schemas.ts";
-import { grouped } from "../contract/formatting.ts";
-import type { JsonSchema } from "../contract/schema.ts";
-import { inlineHtml, type LinkTarget } from "./markdown.ts";
-import type { TryItField } from "./try-it-data.ts";
+import { SCHEMAS } from "../../contract/openapi/component-schemas.ts";
+import { grouped } from "../../contract/formatting.ts";
+import type { JsonSchema } from "../../contract/schema.ts";
+import { inlineHtml, type LinkTarget } from "../markdown/blocks.ts";
+import type { TryItField } from "../try-it-data.ts";
 
 /** A parameter of a request, or a field of a body. */
 export type SchemaField = Omit<TryItField, "in" | "anchor">;

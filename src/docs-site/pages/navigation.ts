@@ -1,8 +1,8 @@
-import { OPERATIONS, type Operation } from "../contract/operations.ts";
-import { ERROR_CODES_PATH, operationPath, SCHEMAS_PATH } from "./guides.ts";
+import { OPERATIONS, type Operation } from "../../contract/operations.ts";
+import { ERROR_CODES_PATH, operationPath, SCHEMAS_PATH } from "../guides.ts";
 import { methodBadge } from "./operation-page.ts";
 import type { Page, Section } from "./page.ts";
-import { relativeUrl } from "./site-path.ts";
+import { relativeUrl } from "../site-path.ts";
 
 interface Entry {
   readonly path: string;

@@ -1,9 +1,9 @@
-import { PARAMETERS, parametersOf } from "../contract/openapi/parameters.ts";
-import { OPERATIONS, type Operation, type OperationId } from "../contract/operations.ts";
-import type { JsonSchema } from "../contract/schema.ts";
-import { linksOn } from "./links.ts";
+import { PARAMETERS, parametersOf } from "../../contract/openapi/parameters.ts";
+import { OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
+import type { JsonSchema } from "../../contract/schema.ts";
+import { linksOn } from "../links.ts";
 import { fieldOf, fieldsOf, fieldTable, type SchemaField } from "./schema-fields.ts";
-import type { TryItField } from "./try-it-data.ts";
+import { FIELD_GROUP_TITLES, type TryItField } from "../try-it-data.ts";
 
 /** Everything that a request of the operation can have, in the order of the tables. */
 export function requestFields(id: OperationId): readonly TryItField[] {
@@ -46,19 +46,12 @@ function resolved(parameter: JsonSchema): JsonSchema {
   return shared[$ref.slice($ref.lastIndexOf("/") + 1)] ?? {};
 }
 
-const TITLES: Readonly<Record<TryItField["in"], string>> = {
-  path: "Path parameters",
-  query: "Query parameters",
-  header: "Header fields",
-  body: "Body",
-};
-
 /** The section that the script of the page turns into a form; see `TryItData`. */
 export function tryItSection(id: OperationId, path: string): string {
   const groups = Map.groupBy(requestFields(id), (field) => field.in);
   const tables = [...groups].map(([place, fields]) => {
     const rows = fields.map((field) => ({ field, anchor: field.anchor }));
-    return `<h3>${TITLES[place]}</h3>${fieldTable(rows, { links: linksOn(path), mark: "required" })}`;
+    return `<h3>${FIELD_GROUP_TITLES[place]}</h3>${fieldTable(rows, { links: linksOn(path), mark: "required" })}`;
   });
   return `<section data-try-it="${id}" id="try-it-${id}">${tables.join("")}</section>`;
 }

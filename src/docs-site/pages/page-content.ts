@@ -1,5 +1,5 @@
-import { ExampleTabs } from "./code-blocks.ts";
-import { textOf } from "./markdown.ts";
+import { ExampleTabs } from "../markdown/code-blocks.ts";
+import { textOf } from "../markdown/blocks.ts";
 import type { Section } from "./page.ts";
 
 interface Heading {

@@ -1,5 +1,5 @@
-import type { Example, ExampleLanguage } from "./examples/example.ts";
-import { EXAMPLE_LANGUAGES } from "./examples/example.ts";
+import type { Example, ExampleLanguage } from "../examples/example.ts";
+import { EXAMPLE_LANGUAGES } from "../examples/example.ts";
 
 /** A part of a Markdown text that the site lays out in its own way. */
 export type Block =

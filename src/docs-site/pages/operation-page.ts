@@ -1,9 +1,9 @@
-import { KEY_PREFIX } from "../contract/constants.ts";
-import { ERRORS, type ErrorCode } from "../contract/errors.ts";
-import { longDate } from "../contract/formatting.ts";
-import { toJson } from "../contract/json.ts";
-import { EXAMPLES } from "../contract/openapi/examples.ts";
-import { componentHeaders } from "../contract/openapi/headers.ts";
+import { KEY_PREFIX } from "../../contract/constants.ts";
+import { ERRORS, type ErrorCode } from "../../contract/errors.ts";
+import { longDate } from "../../contract/formatting.ts";
+import { toJson } from "../../contract/json.ts";
+import { EXAMPLES } from "../../contract/openapi/examples.ts";
+import { componentHeaders } from "../../contract/openapi/headers.ts";
 import {
   BASE_PATH,
   COMMON_ERRORS,
@@ -11,20 +11,20 @@ import {
   type Deprecation,
   type Operation,
   type OperationId,
-} from "../contract/operations.ts";
-import { Pet } from "../contract/resources.ts";
-import { codeBlock, ExampleTabs } from "./code-blocks.ts";
-import { exampleContext } from "./examples/example.ts";
-import { examplesOf } from "./examples/examples.ts";
-import { ERROR_CODES_PATH, GUIDES, operationPath, SCHEMAS_PATH } from "./guides.ts";
-import { linksOn, withSubjectLinks } from "./links.ts";
-import { htmlOf, inlineHtml, textOf } from "./markdown.ts";
+} from "../../contract/operations.ts";
+import { Pet } from "../../contract/resources.ts";
+import { codeBlock, ExampleTabs } from "../markdown/code-blocks.ts";
+import { exampleContext } from "../examples/example.ts";
+import { examplesOf } from "../examples/examples.ts";
+import { ERROR_CODES_PATH, GUIDES, operationPath, SCHEMAS_PATH } from "../guides.ts";
+import { linksOn, withSubjectLinks } from "../links.ts";
+import { htmlOf, inlineHtml, textOf } from "../markdown/blocks.ts";
 import type { Page, Section } from "./page.ts";
 import { requestFields, tryItSection } from "./request-fields.ts";
 import { fieldsOf, fieldTable } from "./schema-fields.ts";
-import type { DocsSettings } from "./setting-blocks.ts";
-import { relativeUrl } from "./site-path.ts";
-import { tryItData } from "./try-it.ts";
+import type { DocsSettings } from "../setting-blocks.ts";
+import { relativeUrl } from "../site-path.ts";
+import { tryItData } from "./page-try-it-data.ts";
 
 /** The page of one operation: what it does on the left, examples beside it. */
 export function operationPage(id: OperationId, settings: DocsSettings): Page {
@@ -49,7 +49,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): Page {
 
 function pageSection(id: OperationId, { method, path, summary, description }: Operation): Section {
   const names = requestFields(id).map(({ name }) => name);
-  const text = `${id} ${method} ${path} ${description} ${names.join(" ")}`;
+  const text = `${id} ${method} ${path} ${textOf(inlineHtml(description, () => undefined))} ${names.join(" ")}`;
   return { id: "", title: summary, level: 1, text };
 }
 

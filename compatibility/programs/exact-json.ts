@@ -1,0 +1,28 @@
+/** `JSON.rawJSON` and the source text in `JSON.parse`: Node 22 and newer, Bun, Deno, browsers since 2025. */
+const modernJson = JSON as JSON & { rawJSON(text: string): unknown };
+
+/** Writes bigints as integers, digit for digit. */
+export function writeJson(value: unknown): string {
+  return JSON.stringify(value, (_name, item: unknown) =>
+    typeof item === "bigint" ? modernJson.rawJSON(String(item)) : item,
+  );
+}
+
+const INT64_FIELDS = new Set(["id", "petId", "categoryId"]);
+
+/** For `JSON.parse`: fields of type int64 are bigints. */
+export function reviveInt64(name: string, value: unknown, context?: { source?: string }): unknown {
+  return INT64_FIELDS.has(name) && context?.source !== undefined ? BigInt(context.source) : value;
+}
+
+/** A `fetch` whose responses have bigints in `json()`. */
+export async function exactFetch(request: Request): Promise<Response> {
+  const response = await fetch(request);
+  const json = async (): Promise<unknown> => JSON.parse(await response.text(), reviveInt64);
+  return Object.assign(response, { json });
+}
+
+/** The JSON text with fields of type int64 as strings, from which `BigInt` reads all digits. */
+export function quoteInt64(text: string): string {
+  return text.replace(/(?<=[{,]"(?:id|petId|categoryId)":)-?\d+/g, '"$&"');
+}

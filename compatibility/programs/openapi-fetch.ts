@@ -1,0 +1,27 @@
+import createClient from "openapi-fetch";
+import { exactFetch, writeJson } from "./exact-json.ts";
+import { baseUrl, key, report, unwrap } from "./report.ts";
+import type { paths } from "./openapi-typescript/schema.ts";
+
+const api = createClient<paths>({
+  baseUrl,
+  headers: { Authorization: `Bearer ${key}` },
+  fetch: exactFetch,
+  bodySerializer: writeJson,
+  querySerializer: { array: { style: "form", explode: false } },
+});
+
+const body = { name: "Mia", categoryId: 9007199254740993n };
+const pet = unwrap(await api.POST("/pets", { body }));
+const other = unwrap(await api.POST("/pets", { body }));
+const pets = unwrap(await api.GET("/pets", { params: { query: { id: [pet.id, other.id] } } }));
+const order = unwrap(await api.POST("/store/orders", { body: { petId: pet.id } }));
+const completed = unwrap(
+  await api.PATCH("/store/orders/{orderId}", {
+    params: { path: { orderId: order.id } },
+    body: { status: "completed" },
+  }),
+);
+const { error } = await api.GET("/store/orders/{orderId}", { params: { path: { orderId: 9000000n } } });
+
+report({ pet, pets, completed, errorCode: error?.code });

@@ -1,0 +1,24 @@
+import { writeJson } from "./exact-json.ts";
+
+/** The server that the program talks to. */
+const [baseUrl = "", key = ""] = process.argv.slice(2);
+export { baseUrl, key };
+
+/** What a program has seen, with the types that its generated code declares. */
+export interface Report {
+  readonly pet: { id: bigint; name: string; categoryId: bigint };
+  readonly pets: readonly { id: bigint; categoryId: bigint }[];
+  readonly completed: { id: bigint; petId: bigint; status: string; createdAt: string | Date };
+  readonly errorCode: string | undefined;
+}
+
+/** Standard output is for the program that started this one. */
+export function report(result: Report): void {
+  process.stdout.write(`${writeJson(result)}\n`);
+}
+
+/** The data of a result of openapi-fetch or hey-api. */
+export function unwrap<T>({ data, error }: { data?: T; error?: unknown }): T {
+  if (data === undefined) throw new Error(`the server rejected the request: ${JSON.stringify(error)}`);
+  return data;
+}

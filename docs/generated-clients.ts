@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { GENERATOR_PACKAGES } from "../compatibility/packages.ts";
+
+type Generator = "@hey-api/openapi-ts" | "orval" | "openapi-typescript";
+
+/** The settings of compatibility/programs, in short. */
+const SETTINGS: Readonly<Record<Generator, readonly [forBigint: string, forAllDigits: string]>> = {
+  "@hey-api/openapi-ts": [
+    '`{ name: "@hey-api/transformers", bigInt: true }` and `{ name: "@hey-api/sdk", transformer: true }` in `plugins`',
+    "`bodySerializer: writeJson`, and an interceptor of responses that replaces the text by `quoteInt64(text)`",
+  ],
+  orval: [
+    "`override: { useBigInt: true }`",
+    '`override: { fetch: { jsonReviver: { path: "exact-json.ts", name: "reviveInt64" } } }`, and a `toJSON` of `BigInt.prototype` that returns `JSON.rawJSON(String(this))`',
+  ],
+  "openapi-typescript": [
+    'its function instead of its command line, with a `transform` that returns `bigint` for `format: "int64"`',
+    '`createClient({ fetch: exactFetch, bodySerializer: writeJson, querySerializer: { array: { style: "form", explode: false } } })` of `openapi-fetch`',
+  ],
+};
+
+export function generatorRows(): string[][] {
+  const rows = Object.entries(SETTINGS) as [Generator, (typeof SETTINGS)[Generator]][];
+  return rows.map(([name, [forBigint, forAllDigits]]) => [
+    `\`${name}\` ${GENERATOR_PACKAGES[name]}`,
+    forBigint,
+    forAllDigits,
+  ]);
+}
+
+export function exactJson(): string {
+  const file = join(import.meta.dir, "../compatibility/programs/exact-json.ts");
+  return `\`\`\`ts\n${readFileSync(file, "utf8").trimEnd()}\n\`\`\``;
+}

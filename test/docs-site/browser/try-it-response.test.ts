@@ -1,0 +1,94 @@
+import { expect, test } from "bun:test";
+import { durationText } from "../../../src/docs-site/browser/try-it/countdown.ts";
+import { indentedJson } from "../../../src/docs-site/browser/try-it/json-text.ts";
+import {
+  apiErrorOf,
+  type ApiResponse,
+  nextCursorOf,
+  rateLimitOf,
+  retryAtOf,
+} from "../../../src/docs-site/browser/try-it/response.ts";
+
+function response(status: number, headers: Record<string, string>): ApiResponse {
+  return {
+    kind: "response",
+    status,
+    statusText: "",
+    headers: new Headers(headers),
+    body: "",
+    durationMs: 1,
+    receivedAt: 1_000,
+  };
+}
+
+test("JSON is indented as JSON.stringify does it, whatever strings contain", () => {
+  const values = [
+    [],
+    {},
+    [[]],
+    [{}, {}],
+    { a: { b: [1, "x", null, true] }, c: [] },
+    '{"[,:\\"} \u2028',
+    -1.5e-7,
+  ];
+  for (const value of values)
+    expect(indentedJson(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
+});
+
+test("numbers keep their digits", () => {
+  const text = '[{"id":9007199254740993,"price":1.10,"big":1e400,"negative":-9223372036854775808}]';
+  for (const digits of ["9007199254740993", "1.10", "1e400", "-9223372036854775808"])
+    expect(indentedJson(text)).toContain(`: ${digits}`);
+});
+
+test("a text that is not JSON is not indented", () => {
+  for (const text of ["", "<h1>Bad gateway</h1>", "{", '{"a":01}'])
+    expect(indentedJson(text)).toBeUndefined();
+});
+
+test("the window closes by the clock of the server", () => {
+  const headers = {
+    "x-ratelimit-limit": "60",
+    "x-ratelimit-remaining": "57",
+    "x-ratelimit-reset": "1794733260",
+    date: new Date((1_794_733_260 - 42) * 1_000).toUTCString(),
+  };
+  expect(rateLimitOf(response(200, headers))).toEqual({ limit: 60, remaining: 57, closesAt: 42_000 });
+  expect(rateLimitOf(response(200, { ...headers, "x-ratelimit-limit": "x" }))).toBeUndefined();
+  expect(rateLimitOf(response(200, {}))).toBeUndefined();
+});
+
+test("a request that got 429 may be repeated after Retry-After", () => {
+  expect(retryAtOf(response(429, { "retry-after": "23" }))).toBe(24_000);
+  expect(retryAtOf(response(429, {}))).toBeUndefined();
+  expect(retryAtOf(response(503, { "retry-after": "1" }))).toBeUndefined();
+});
+
+test("only an error has a code", () => {
+  expect(apiErrorOf('{"code":"rate_limited","message":"Too many.","status":429}')).toEqual({
+    code: "rate_limited",
+    message: "Too many.",
+  });
+  for (const body of ["", "null", "[]", '"code"', '{"code":1,"message":"x"}'])
+    expect(apiErrorOf(body)).toBeUndefined();
+});
+
+test("the cursor of the next page comes from Link", () => {
+  const link = '<http://127.0.0.1:8080/v1/pets?limit=2&cursor=2abc>; rel="next"';
+  expect(nextCursorOf(response(200, { link }))).toBe("2abc");
+  const deprecation = '<http://127.0.0.1:8080/v1/pets?id=1>; rel="successor-version"';
+  expect(nextCursorOf(response(200, { link: deprecation }))).toBeUndefined();
+  expect(nextCursorOf(response(200, {}))).toBeUndefined();
+});
+
+test("a wait is written in the unit that people count in", () => {
+  expect([1, 60, 119, 120, 3_599, 3_600, 86_399].map(durationText)).toEqual([
+    "1 s",
+    "60 s",
+    "119 s",
+    "2 min",
+    "1 h 0 min",
+    "1 h 0 min",
+    "24 h 0 min",
+  ]);
+});
