@@ -46,6 +46,10 @@ import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-hea
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
 import { exactJson, generatorRows } from "./generated-clients.ts";
+import { latestVersion } from "../src/store/migrations.ts";
+import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
+import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import packageJson from "../package.json" with { type: "json" };
 import { AUDIT_MEANINGS } from "./audit-meanings.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -76,6 +80,9 @@ export const DEFAULT_SETTINGS: DocsSettings = {
   maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
 };
 
+/** The latest migrations of each release before this one, newest first. */
+const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const;
+
 const BLOCKS: Readonly<Record<string, string>> = {
   generators: table(["Generator", "For `bigint`", "For all digits"], generatorRows()),
   "exact-json": exactJson(),
@@ -99,6 +106,10 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
   "usage-options": optionTable(USAGE_OPTIONS),
   "audit-options": optionTable(AUDIT_OPTIONS),
+  migrations: table(
+    ["Release", "Schema on SQLite", "Schema on PostgreSQL", "What its first start migrates"],
+    migrationRows(),
+  ),
   "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
 
@@ -214,6 +225,21 @@ function commandRows(): string[][] {
     code(["petstore", name, ...positionalUsage(positionals)].join(" ")),
     summary,
   ]);
+}
+
+function migrationRows(): string[][] {
+  const latest = { release: packageJson.version, sqlite: Infinity, postgres: Infinity };
+  const releases = [latest, ...EARLIER_RELEASES];
+  return releases.map(({ release, sqlite, postgres }, index) => {
+    const before = releases[index + 1] ?? { sqlite: 0, postgres: 0 };
+    const ofSqlite = SQLITE_MIGRATIONS.filter(({ version }) => version > before.sqlite && version <= sqlite);
+    const ofPostgres = POSTGRES_MIGRATIONS.filter(
+      ({ version }) => version > before.postgres && version <= postgres,
+    );
+    const names = new Set([...ofSqlite, ...ofPostgres].map(({ name }) => name));
+    const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
+    return [release, String(onSqlite), String(onPostgres), [...names].join("; ")];
+  });
 }
 
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -17,12 +17,16 @@ export interface LogLine {
 
 export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
 
-/** `under` is a command that runs the command after it, such as `nice`. */
-export async function startPetstore(flags: readonly string[], under: readonly string[] = []) {
+/** `under` is a command that runs the command after it, such as `nice`; `program` can be another release. */
+export async function startPetstore(
+  flags: readonly string[],
+  under: readonly string[] = [],
+  program: readonly string[] = PETSTORE,
+) {
   const log: LogLine[] = [];
   // A server on PostgreSQL and Valkey writes its first key there.
   const data = flags.includes("--data") ? [] : ["--data", temporaryFolder("data")];
-  const child = new Child([...under, ...PETSTORE, "serve", ...flags, ...data], {
+  const child = new Child([...under, ...program, "serve", ...flags, ...data], {
     onLine(line) {
       const parsed = parseLogLine(line);
       if (parsed) log.push(parsed);
@@ -54,8 +58,22 @@ function parseLogLine(text: string): LogLine | undefined {
   return { at: Date.parse(time), level, event, text };
 }
 
-export async function runPetstore(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const child = Bun.spawn([...PETSTORE, ...args], { stdout: "pipe", stderr: "pipe" });
+export function runPetstore(...args: string[]): Promise<CommandResult> {
+  return runProgram(PETSTORE, args);
+}
+
+export interface CommandResult {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** `program` can be another release. */
+export async function runProgram(
+  program: readonly string[],
+  args: readonly string[],
+): Promise<CommandResult> {
+  const child = Bun.spawn([...program, ...args], { stdout: "pipe", stderr: "pipe" });
   const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
   return { code, out, err };
 }

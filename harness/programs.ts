@@ -50,6 +50,23 @@ export const CHROMIUM: Program = {
   find: () => folderOf("chromium"),
 };
 
+/** Checks units of systemd. */
+export const SYSTEMD: Program = {
+  name: "systemd-analyze",
+  packages: ["systemd"],
+  find: () => folderOf("systemd-analyze"),
+};
+
+/** Checks manual pages. */
+export const MANDOC: Program = { name: "mandoc", packages: ["mandoc"], find: () => folderOf("mandoc") };
+
+export const ZSH: Program = { name: "zsh", packages: ["zsh"], find: () => folderOf("zsh") };
+
+export const FISH: Program = { name: "fish", packages: ["fish"], find: () => folderOf("fish") };
+
+/** Builds container images without a daemon. */
+export const BUILDAH: Program = { name: "buildah", packages: ["buildah"], find: () => folderOf("buildah") };
+
 export const CURL: Program = { name: "curl", packages: ["curl"], find: () => folderOf("curl") };
 
 /** Debian's own Python first: a python3 earlier on the path may lack the package. */
@@ -63,6 +80,24 @@ function hasRequests(folder: string): boolean {
   const python = `${folder}/python3`;
   return existsSync(python) && Bun.spawnSync([python, "-c", "import requests"]).exitCode === 0;
 }
+
+const PROGRAMS: readonly Program[] = [
+  POSTGRESQL,
+  VALKEY,
+  NGINX,
+  HAPROXY,
+  PROMETHEUS,
+  IPROUTE,
+  OPENSSL,
+  CHROMIUM,
+  CURL,
+  PYTHON,
+  SYSTEMD,
+  MANDOC,
+  ZSH,
+  FISH,
+  BUILDAH,
+];
 
 function folderOf(program: string): string | undefined {
   const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/usr/local/sbin`;
@@ -79,7 +114,7 @@ function versionsIn(folder: string): string[] {
   }
 }
 
-/** The folder of the program's executables. Installs the program if it is missing. */
+/** The folder of the program's executables. Installs the program if PETSTORE_TEST_INSTALL allows it. */
 export function provide(
   program: Program,
   install: (program: Program) => string | undefined = installPackage,
@@ -117,22 +152,39 @@ export function databaseVersions(): string {
 /** Another process may be installing packages at the same time. */
 const WAIT_FOR_LOCK = ["-o", "DPkg::Lock::Timeout=120"];
 
+const VARIABLE = "PETSTORE_TEST_INSTALL";
+
 /** Gives the reason if it fails. */
-function installPackage({ name, packages }: Program): string | undefined {
-  if (Bun.which("apt-get") === null) return "there is no apt-get to do it";
-  if (process.getuid?.() !== 0) return "only root can";
-  process.stderr.write(`Installing ${name} …\n`);
+function installPackage({ packages }: Program): string | undefined {
+  if (process.env[VARIABLE] !== "1") return `or set ${VARIABLE}=1, and root's tests install it with apt-get`;
+  if (Bun.which("apt-get") === null) return `${VARIABLE}=1 is set, but there is no apt-get`;
+  if (process.getuid?.() !== 0) return `${VARIABLE}=1 is set, but only root can install it`;
   const restoreDefaults = withoutDefaultCluster();
   try {
-    run("apt-get", ...WAIT_FOR_LOCK, "update", "-q");
+    prepareToInstall();
     const offered =
       packages.find((each) => run("apt-cache", "show", each).exitCode === 0) ?? packages[0] ?? "";
+    process.stderr.write(`Installing ${offered} …\n`);
     const flags = [...WAIT_FOR_LOCK, "install", "-qy", "--no-install-recommends"];
     const { exitCode, stderr } = run("apt-get", ...flags, offered);
     return exitCode === 0 ? undefined : `apt-get: ${stderr.toString().trim().split("\n").at(-1)}`;
   } finally {
     restoreDefaults();
   }
+}
+
+let isPrepared = false;
+
+/** Once: says what may be installed, before anything is, and reads the lists of packages. */
+function prepareToInstall(): void {
+  if (isPrepared) return;
+  isPrepared = true;
+  const missing = PROGRAMS.filter((program) => program.find() === undefined);
+  const packages = missing.map(({ packages }) => packages.join(" or ")).join(", ");
+  process.stderr.write(
+    `${VARIABLE}=1: packages to install with apt-get, each when a test needs it: ${packages}\n`,
+  );
+  run("apt-get", ...WAIT_FOR_LOCK, "update", "-q");
 }
 
 function run(...command: string[]) {

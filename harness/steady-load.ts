@@ -4,6 +4,8 @@ export interface LoadOptions {
   readonly urls: readonly string[];
   readonly key: string;
   readonly perSecond: number;
+  /** Of each request, one after the other. */
+  readonly maxAttempts?: number;
 }
 
 /** One request. Times are those of `performance.now()`. */
@@ -66,8 +68,9 @@ export class SteadyLoad {
   }
 
   async #carryOut(operation: Operation, number: number): Promise<void> {
-    const servers = this.#options.urls.length;
-    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
+    const { urls, maxAttempts = MAX_ATTEMPTS } = this.#options;
+    const servers = urls.length;
+    for (let attempts = 0; attempts < maxAttempts; attempts++) {
       const { attempt, body } = await this.#attempt(operation, (number + attempts) % servers);
       this.attempts.push(attempt);
       const { status, code, retryAfterMs } = attempt;
@@ -82,7 +85,7 @@ export class SteadyLoad {
       }
       await Bun.sleep(Math.max(retryAfterMs * jitter(number), BACKOFF_MS * Math.min(attempts, servers)));
     }
-    this.failures.push(`${operation.kind}: failed ${MAX_ATTEMPTS} times`);
+    this.failures.push(`${operation.kind}: failed ${maxAttempts} times`);
   }
 
   async #attempt({ kind, path, init }: Operation, server: number) {

@@ -44,11 +44,11 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["docs/pagination.md", "the largest page", /\/pets\?limit=(\d+)"/g, PAGE_LIMIT.max],
   ["docs/capacity.md", "the Free plan", /330 × (\d+) =/g, DEFAULT_PLANS.free.perMinute],
   ["docs/deployment.md", "the idle timeout", /\[after (\d+ seconds)\]/g, VALUES.idleTimeout],
-  ["docs/balancers/haproxy.cfg", "the idle timeout", /after (\d+) s\./g, IDLE_TIMEOUT_SECONDS],
-  ["docs/balancers/nginx.conf", "the idle timeout", /after (\d+) s,/g, IDLE_TIMEOUT_SECONDS],
-  ["docs/balancers/haproxy.cfg", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
-  ["docs/balancers/nginx.conf", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
-  ["docs/balancers/nginx.conf", "the largest body", /(\d+ KiB)/g, VALUES.maxBody],
+  ["deploy/haproxy/haproxy.cfg", "the idle timeout", /after (\d+) s\./g, IDLE_TIMEOUT_SECONDS],
+  ["deploy/nginx/nginx.conf", "the idle timeout", /after (\d+) s,/g, IDLE_TIMEOUT_SECONDS],
+  ["deploy/haproxy/haproxy.cfg", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
+  ["deploy/nginx/nginx.conf", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
+  ["deploy/nginx/nginx.conf", "the largest body", /(\d+ KiB)/g, VALUES.maxBody],
   ["README.md", "the base URL", /(http:\/\/127\.0\.0\.1:\d+\/v1)/g, DEFAULT_URL.production],
 ];
 
@@ -60,7 +60,13 @@ describe("repeated values", () => {
   });
 });
 
-test("the README has the two commands", () => {
+test("the README has the commands to start, test and build", () => {
   expect(read("README.md")).toContain("npm ci && npm start");
-  expect(read("README.md")).toContain("npm ci && npm test");
+  expect(read("README.md")).toContain("npm ci && PETSTORE_TEST_INSTALL=1 npm test");
+  expect(read("README.md")).toContain("npm ci && npm run build");
+});
+
+test("only .ci/run and the README let the tests install packages", () => {
+  expect(read(".ci/run")).toContain("export PETSTORE_TEST_INSTALL=1");
+  expect(read("package.json")).not.toContain("PETSTORE_TEST_INSTALL");
 });

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
-const TREES = ["src", "test", "harness", "bench", "faults", "attacks", "compatibility", "docs"];
+const TREES = ["src", "test", "harness", "bench", "faults", "attacks", "compatibility", "scripts", "docs"];
 const MAX_LINES = 300;
 const MAX_COLUMNS = 120;
 
@@ -88,6 +88,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "ip-address": [],
   "hash-index": [],
   "event-loop": [],
+  executable: [],
   "first-items": [],
   "data-directory": ["config", "log"],
   "tls-files": ["config"],
@@ -138,7 +139,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "tls-files",
   ],
   client: [],
-  "browser-bundle": ["http", "http1", "contract"],
+  "browser-bundle": ["http", "http1", "contract", "executable"],
   "docs-site": ["browser-bundle", "console", "http", "http1", "domain", "contract", "event-loop"],
   console: ["admin", "domain", "contract"],
   cli: [
@@ -148,6 +149,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "clock",
     "config",
     "demo",
+    "executable",
     "store",
     "domain",
     "contract",
@@ -195,7 +197,7 @@ describe("modules", () => {
   });
 
   test("imports within src stay within src", () => {
-    const outside = imports.filter(({ of }) => /^(?:test|harness|bench|faults|docs|\.\.)\b/.test(of));
+    const outside = imports.filter(({ of }) => /^(?:test|harness|bench|faults|scripts|docs|\.\.)\b/.test(of));
     // The documentation site shows the pages of docs/.
     const isPage = ({ from, of }: Import) =>
       from === "src/docs-site/sources.ts" && /^docs\/[\w-]+\.(?:md|svg)$/.test(of);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { type Infer, Invalid, line, nested, object, text } from "../contract/schema.ts";
+import { EXECUTABLE } from "../executable.ts";
 
 /** Compressed, in base64. */
 const base64 = text(4 * 1024 * 1024);
@@ -12,7 +13,7 @@ export type Bundle = Infer<typeof Bundle>;
 export type BundleName = "console" | "docs";
 
 /** `json` is what build.ts wrote. */
-export function parseBundle(json: string): Bundle {
+function parseBundle(json: string): Bundle {
   const bundle = Bundle.read(JSON.parse(json));
   if (bundle instanceof Invalid) throw new Error(`The bundle ${bundle.problems.join("; ")}`);
   return bundle;
@@ -21,7 +22,12 @@ export function parseBundle(json: string): Bundle {
 const ROOT = join(import.meta.dir, "../..");
 const TIMEOUT_MS = 60_000;
 
-export async function bundleInChildProcess(name: BundleName): Promise<Bundle> {
+/** The executable contains the bundles; a program that runs from its source makes them. */
+export async function loadBundle(name: BundleName): Promise<Bundle> {
+  return EXECUTABLE ? parseBundle(EXECUTABLE.bundles[name]) : bundleInChildProcess(name);
+}
+
+async function bundleInChildProcess(name: BundleName): Promise<Bundle> {
   // With the flags of the launcher, Bun reads no settings of the working directory. No variable means no secret.
   const flags = ["--no-env-file", "--config=/dev/null", `--tsconfig-override=${join(ROOT, "tsconfig.json")}`];
   const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dir, "build.ts"), name], {

@@ -34,19 +34,24 @@ function usageOf({ name, positionals, required, options }: Command): string {
 }
 
 export function commandHelp(command: Command): string {
+  const hasOptions = Object.keys(command.options).length > 0;
   return `${command.summary}.
 
 Usage
-  petstore ${usageOf(command)} [options]
+  petstore ${usageOf(command)}${hasOptions ? " [options]" : ""}
 
 ${paragraph(command.description)}
 
-Options
+${hasOptions ? optionSection(command) : ""}Examples
+${command.examples.map((example) => `${INDENT}${example}\n`).join("")}`;
+}
+
+function optionSection(command: Command): string {
+  return `Options
 ${optionLines(command)}
 ${paragraph(savedOptionsNote(command) + variableNote(command))}
 
-Examples
-${command.examples.map((example) => `${INDENT}${example}\n`).join("")}`;
+`;
 }
 
 function variableNote({ options }: Command): string {
@@ -78,7 +83,7 @@ function optionLines({ options, savedOptions, required }: Command): string {
 }
 
 /** The help text with bounds and default. */
-function describeOption(option: Option, isRequired: boolean): string {
+export function describeOption(option: Option, isRequired: boolean): string {
   const value = describeDefault(option);
   const notes = [option.type.range, value && `default: ${value}`, isRequired && "required"].filter(Boolean);
   return notes.length === 0 ? option.help : `${option.help} (${notes.join("; ")})`;

@@ -2,13 +2,14 @@ import { nearest } from "../config/nearest.ts";
 import { OPTIONS } from "../config/options.ts";
 import { joined, quoted, UsageError } from "../config/usage-error.ts";
 import { checkVariables } from "../config/variables.ts";
-import packageJson from "../../package.json" with { type: "json" };
 import { type Arguments, parseArguments } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import type { Command, Context, Outcome } from "./command.ts";
 import { adminTokenRoll } from "./admin-token-roll.ts";
 import { adminUrl } from "./admin-url.ts";
+import { completion } from "./completion/completion.ts";
 import { demo } from "./demo.ts";
+import { health } from "./health.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys/keys-create.ts";
 import { keysFind } from "./keys/keys-find.ts";
@@ -19,6 +20,7 @@ import { keysSetPlan } from "./keys/keys-set-plan.ts";
 import { keysShow } from "./keys/keys-show.ts";
 import { keysUnban } from "./keys/keys-unban.ts";
 import { keysUpdate } from "./keys/keys-update.ts";
+import { man } from "./man.ts";
 import { openapi } from "./openapi.ts";
 import { ordersList } from "./pets-and-orders/orders-list.ts";
 import { ordersShow } from "./pets-and-orders/orders-show.ts";
@@ -29,10 +31,12 @@ import { petsShow } from "./pets-and-orders/pets-show.ts";
 import { petsUpdate } from "./pets-and-orders/pets-update.ts";
 import { serve } from "./serve.ts";
 import { usage } from "./usage.ts";
+import { versionLine } from "./version.ts";
 
 /** In the order of the overview. */
 export const COMMANDS: readonly Command[] = [
   serve,
+  health,
   demo,
   keysCreate,
   keysList,
@@ -55,6 +59,8 @@ export const COMMANDS: readonly Command[] = [
   audit,
   usage,
   openapi,
+  completion(() => COMMANDS),
+  man(() => COMMANDS),
 ];
 
 export async function runProgram(argv: readonly string[], context: Context): Promise<Outcome> {
@@ -65,7 +71,7 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
 
   if (parsed.help || isHelpCommand) return showHelp(positionals, command, context);
   if (parsed.version) {
-    await context.print(`petstore ${packageJson.version}\n`);
+    await context.print(`${versionLine()}\n`);
     return undefined;
   }
   if (command === undefined) return withoutCommand(argv, parsed, context);

@@ -11,6 +11,8 @@ export interface ValueType<T> {
   readonly expected: string;
   /** Bounds or choices, short enough for a line of --help. */
   readonly range?: string;
+  /** All valid values, if they are few. */
+  readonly choices?: readonly string[];
   /** A positional that may be missing; its value is undefined then. */
   readonly optional?: true;
   /** A value may contain a password, so messages do not repeat it. */
@@ -39,6 +41,7 @@ export function choice<const T extends string>(placeholder: string, values: read
     placeholder,
     expected: joined(values),
     range: joined(values),
+    choices: values,
     parse: (text) => values.find((value) => value === text),
     format: (value) => value,
   };

@@ -1,4 +1,4 @@
-import { type Bundle, bundleInChildProcess } from "../browser-bundle/bundle.ts";
+import { type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
 import { BundledAssets } from "../browser-bundle/bundled-assets.ts";
 import { DOCS_PATH } from "../contract/constants.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
@@ -11,7 +11,6 @@ import type { DocsSettings } from "./setting-blocks.ts";
 
 export interface DocsSiteOptions {
   readonly settings: DocsSettings;
-  /** An executable that contains the script and the style sheet gives them here, and bundles nothing. */
   readonly build?: () => Promise<Bundle>;
 }
 
@@ -24,7 +23,7 @@ interface Site {
   readonly notFound: (path: string) => Renderer.RenderedPage;
 }
 
-const bundleDocs = () => bundleInChildProcess("docs");
+const bundleDocs = () => loadBundle("docs");
 
 /**
  * The documentation site. Everything is rendered on the first request of a page, so that a server starts as fast as

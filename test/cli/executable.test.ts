@@ -21,13 +21,17 @@ describe("the executable", () => {
     symlinkSync(EXECUTABLE, join(directory, "first"));
     symlinkSync("first", join(directory, "second"));
     const child = Bun.spawn(["./second", "--version"], { cwd: directory, env: { PATH: "/usr/bin:/bin" } });
-    expect(await child.stdout.text()).toMatch(/^petstore \d+\.\d+\.\d+\n$/);
+    expect(await child.stdout.text()).toMatch(
+      /^petstore \d+\.\d+\.\d+ \(from source, Bun \d+\.\d+\.\d+\)\n$/,
+    );
     expect(await child.exited).toBe(0);
   });
 
   test("npx petstore runs in the project's directory", async () => {
     const child = spawnNpx("petstore", "--version");
-    expect(await child.stdout.text()).toMatch(/^petstore \d+\.\d+\.\d+\n$/);
+    expect(await child.stdout.text()).toMatch(
+      /^petstore \d+\.\d+\.\d+ \(from source, Bun \d+\.\d+\.\d+\)\n$/,
+    );
     expect(await child.exited).toBe(0);
   }, 20_000);
 

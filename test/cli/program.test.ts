@@ -57,8 +57,15 @@ describe("help", () => {
     }
   });
 
-  test("--version prints the version of the package", async () => {
-    expect(await run("--version")).toEqual({ code: 0, out: `petstore ${packageJson.version}\n`, err: "" });
+  test("--version prints the version of the package and of the runtime", async () => {
+    const out = `petstore ${packageJson.version} (from source, Bun ${Bun.version})\n`;
+    expect(await run("--version")).toEqual({ code: 0, out, err: "" });
+  });
+
+  test("a command without options has no section for them", async () => {
+    const { out } = await run("completion --help");
+    expect(out).toContain("Usage\n  petstore completion SHELL\n");
+    expect(out).not.toContain("Options\n");
   });
 });
 

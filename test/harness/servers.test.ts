@@ -29,6 +29,19 @@ test("if it cannot be installed, one line says what to install and why it was no
   );
 });
 
+test("nothing is installed unless PETSTORE_TEST_INSTALL=1 is set; the failure names the package and the variable", () => {
+  const script = `
+    import { provide } from ${JSON.stringify(join(import.meta.dir, "../../harness/programs.ts"))};
+    provide({ name: "Some Server", packages: ["some-server"], find: () => undefined });
+  `;
+  const env = { PATH: process.env["PATH"] };
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, "-e", script], { env, stderr: "pipe" });
+  expect(exitCode).toBe(1);
+  expect(stderr.toString()).toContain(
+    "Some Server is missing: install the package some-server (or set PETSTORE_TEST_INSTALL=1, and root's tests install it with apt-get).",
+  );
+});
+
 test(
   "servers end with the process that started them, even if that is killed and they are frozen",
   async () => {

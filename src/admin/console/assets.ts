@@ -1,4 +1,4 @@
-import { bundleInChildProcess, type Bundle } from "../../browser-bundle/bundle.ts";
+import { loadBundle, type Bundle } from "../../browser-bundle/bundle.ts";
 import { BundledAssets } from "../../browser-bundle/bundled-assets.ts";
 import { ICON } from "../../browser-bundle/icon.ts";
 import { etagOf } from "../../etag.ts";
@@ -8,7 +8,6 @@ import type { HeaderFields, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
 
 export interface ConsoleOptions {
-  /** An executable that contains the console gives its files here, and bundles nothing. */
   readonly build?: () => Promise<Bundle>;
 }
 
@@ -50,7 +49,7 @@ export function createConsole({ build = bundleConsole }: ConsoleOptions = {}): C
   };
 }
 
-const bundleConsole = () => bundleInChildProcess("console");
+const bundleConsole = () => loadBundle("console");
 const ASSET_PATH = "/assets/";
 
 function assetsOf(bundle: Bundle): Assets {

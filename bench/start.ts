@@ -1,0 +1,92 @@
+/**
+ * How long a server takes from its start to its first response: the executable of `npm run build`, `npm start`, and the
+ * launcher that `npm start` runs. `npm run bench:start`; with `--check` it fails if the executable takes more than 1.3
+ * times as long as `npm start`.
+ */
+import { join, resolve } from "node:path";
+import { Child } from "../harness/child.ts";
+import { temporaryFolder } from "../harness/cleanup.ts";
+import { integerIn, limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
+import { HttpConnection, NoResponse, sendOnce } from "../harness/http-connection.ts";
+import { describeMachine, machineText } from "../harness/machine.ts";
+import { freePort } from "../harness/ports.ts";
+import { killTree } from "../harness/processes.ts";
+import { ratioOf, spreadOf } from "../harness/statistics.ts";
+import { plainTable } from "../harness/table.ts";
+import { buildExecutable, currentCommit } from "../scripts/build.ts";
+
+const ROOT = resolve(import.meta.dir, "..");
+const MAX_RATIO = 1.3;
+const POLL_MS = 1;
+
+const commandsOf = (executable: string) => ({
+  "npm start": ["npm", "start", "-s", "--"],
+  "./petstore serve": [join(ROOT, "petstore"), "serve"],
+  "dist/petstore serve": [executable, "serve"],
+});
+
+/** Milliseconds from the start of the process to the response of /healthz, on data that exists. */
+async function firstResponseMs(command: readonly string[], data: string): Promise<number> {
+  const port = freePort();
+  const startedAt = performance.now();
+  const child = new Child([...command, "--port", `${port}`, "--data", data], { cwd: ROOT });
+  for (;;) {
+    try {
+      (await HttpConnection.open(port)).close();
+      break;
+    } catch (error) {
+      if (!(error instanceof NoResponse)) throw error;
+      if (child.hasExited) throw new Error(`${command[0]} ended:\n${child.output}`, { cause: error });
+      await Bun.sleep(POLL_MS);
+    }
+  }
+  const { status } = await sendOnce(port, { path: "/healthz" });
+  const elapsed = performance.now() - startedAt;
+  if (status !== 200) throw new Error(`/healthz responded with ${status}`);
+  await killTree(child.pid);
+  return elapsed;
+}
+
+const milliseconds = (ms: number) => `${Math.round(ms)} ms`;
+
+await runCommand("bench:start", async (args) => {
+  const flags = parseFlags(args, {
+    rounds: { type: "string", default: "15" },
+    check: { type: "boolean", default: false },
+  });
+  const rounds = integerIn("--rounds", flags.rounds, 100);
+  limitRunTime(10 * 60_000);
+  const executable = join(temporaryFolder("executable"), "petstore");
+  await buildExecutable({ outfile: executable, commit: currentCommit() });
+  const commands = Object.entries(commandsOf(executable));
+  const times = new Map<string, number[]>(commands.map(([name]) => [name, []]));
+  const data = temporaryFolder("data");
+  // The first round creates the data and fills the caches of the file system.
+  for (let round = -1; round < rounds; round++) {
+    for (const [name, command] of commands) {
+      const ms = await firstResponseMs(command, data);
+      if (round >= 0) times.get(name)?.push(ms);
+    }
+  }
+  const reference = times.get("npm start") ?? [];
+  const rows = [...times].map(([name, values]) => {
+    const { median, min, max } = spreadOf(values);
+    const ratio = ratioOf(values, reference).median;
+    return [name, milliseconds(median), milliseconds(min), milliseconds(max), ratio.toFixed(2)];
+  });
+  const machine = describeMachine();
+  process.stdout.write(
+    plainTable({
+      title: "From the start to the first response",
+      note: `${rounds} rounds, SQLite, ${machineText(machine)}, load ${machine.load}`,
+      header: ["Command", "Median", "Least", "Most", "Ratio to npm start"],
+      rows,
+    }),
+  );
+  const ratio = ratioOf(times.get("dist/petstore serve") ?? [], reference).median;
+  const isMet = ratio <= MAX_RATIO;
+  process.stdout.write(
+    `\nthe executable: ${ratio.toFixed(2)}, at most ${MAX_RATIO}: ${isMet ? "met" : "MISSED"}\n`,
+  );
+  return flags.check && !isMet ? 1 : 0;
+});

@@ -1,0 +1,88 @@
+/**
+ * Makes one executable with everything inside: Bun, the code, the console, the documentation. `npm run build` writes
+ * dist/petstore; `npm run build -- --outfile FILE --commit SHA` writes another file, or names the commit where there is
+ * no Git repository.
+ */
+import { mkdirSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { BunPlugin } from "bun";
+import type { BundleName } from "../src/browser-bundle/bundle.ts";
+import type { ExecutableContents } from "../src/executable.ts";
+
+const ROOT = resolve(import.meta.dir, "..");
+
+export interface BuildOptions {
+  readonly outfile: string;
+  readonly commit: string;
+}
+
+export async function buildExecutable({ outfile, commit }: BuildOptions): Promise<void> {
+  mkdirSync(dirname(outfile), { recursive: true });
+  const [console, docs] = await Promise.all([bundleOf("console"), bundleOf("docs")]);
+  const contents: ExecutableContents = { commit, bundles: { console, docs } };
+  const { success, logs } = await Bun.build({
+    entrypoints: [join(ROOT, "src/cli/main.ts")],
+    target: "bun",
+    format: "esm",
+    minify: { syntax: true, whitespace: true },
+    bytecode: true,
+    plugins: [withContents(contents)],
+    // The settings of the working directory are for other programs: see the launcher `petstore`.
+    compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
+  });
+  if (!success) throw new AggregateError(logs, "the executable could not be built");
+}
+
+/** The script and the style sheet of a set of pages. */
+async function bundleOf(name: BundleName): Promise<string> {
+  const child = Bun.spawn([process.execPath, join(ROOT, "src/browser-bundle/build.ts"), name], {
+    cwd: ROOT,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const [output, code] = await Promise.all([child.stdout.text(), child.exited]);
+  if (code !== 0) throw new Error(`the bundle ${name} could not be built`);
+  return output;
+}
+
+/** The bundled program gets this module in place of `src/executable.ts`. */
+function withContents(contents: ExecutableContents): BunPlugin {
+  return {
+    name: "executable-contents",
+    setup(build) {
+      build.onLoad({ filter: /\/src\/executable\.ts$/ }, () => ({
+        contents: `export const EXECUTABLE = ${JSON.stringify(contents)};`,
+        loader: "js",
+      }));
+    },
+  };
+}
+
+/** Twelve digits, with `-modified` if files differ from the commit; `unknown` without a repository. */
+export function currentCommit(): string {
+  const git = (...args: string[]) => Bun.spawnSync(["git", "-C", ROOT, ...args], { stderr: "ignore" });
+  if (Bun.which("git") === null) return "unknown";
+  const commit = git("rev-parse", "--short=12", "HEAD");
+  if (commit.exitCode !== 0) return "unknown";
+  const isModified = git("status", "--porcelain", "--untracked-files=no").stdout.length > 0;
+  return `${commit.stdout.toString().trim()}${isModified ? "-modified" : ""}`;
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      outfile: { type: "string", default: join(ROOT, "dist/petstore") },
+      commit: { type: "string" },
+    },
+  });
+  const outfile = resolve(values.outfile);
+  const commit = values.commit ?? currentCommit();
+  const startedAt = performance.now();
+  await buildExecutable({ outfile, commit });
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  const megabytes = Math.round(statSync(outfile).size / 1e6);
+  const path = relative(process.cwd(), outfile);
+  process.stdout.write(`${path}: ${megabytes} MB, commit ${commit}, in ${seconds} s\n`);
+}

@@ -1,0 +1,60 @@
+/**
+ * Checks deploy/kubernetes against the types of the Kubernetes API: `npm run check:deploy`. The types are installed
+ * into a temporary folder, because nothing else needs them. The test suite checks everything else in deploy/.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const TYPES = "kubernetes-types@1.30.0";
+const MANIFESTS = resolve(import.meta.dir, "../deploy/kubernetes/petstore.yaml");
+
+/** kind → where its type is. */
+const MODULES: Readonly<Record<string, string>> = {
+  Namespace: "core/v1",
+  ConfigMap: "core/v1",
+  Service: "core/v1",
+  Deployment: "apps/v1",
+  PodDisruptionBudget: "policy/v1",
+};
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+}
+
+/** A document of another kind, or one with a field that the API does not have, is an error of the type check. */
+function program(manifests: readonly Manifest[]): string {
+  return manifests
+    .map((manifest, index) => {
+      const { kind } = manifest;
+      const from = MODULES[kind];
+      if (from === undefined) throw new Error(`there is no type for ${kind}; add its module to MODULES`);
+      return `import type { ${kind} as Kind${index} } from "kubernetes-types/${from}";
+export const manifest${index}: Kind${index} = ${JSON.stringify(manifest, null, 2)};
+`;
+    })
+    .join("\n");
+}
+
+function run(command: string[], cwd: string): void {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd, stderr: "pipe" });
+  if (exitCode !== 0) throw new Error(`${command.join(" ")}:\n${stdout}${stderr}`);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "petstore-check-deploy-"));
+try {
+  const manifests = Bun.YAML.parse(readFileSync(MANIFESTS, "utf8")) as readonly Manifest[];
+  writeFileSync(join(folder, "package.json"), '{"private":true}');
+  writeFileSync(
+    join(folder, "tsconfig.json"),
+    '{"compilerOptions":{"strict":true,"noEmit":true},"include":["*.ts"]}',
+  );
+  writeFileSync(join(folder, "manifests.ts"), program(manifests));
+  run(["npm", "install", "--no-save", "--ignore-scripts", TYPES], folder);
+  run([process.execPath, "check"], folder);
+  const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  process.stdout.write(`valid for the API of Kubernetes 1.30: ${names.join(", ")}\n`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

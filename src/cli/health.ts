@@ -1,0 +1,41 @@
+import { DEFAULT_PORT, SETTINGS } from "../config/options.ts";
+import { originOf } from "../config/config.ts";
+import { HEALTH_PATH } from "../contract/constants.ts";
+import { defineCommand, Failure } from "./command.ts";
+import { systemErrorField } from "./error-message.ts";
+
+const TIMEOUT_MS = 2_000;
+
+export const health = defineCommand({
+  name: "health",
+  summary: "Ask the server on this machine whether it serves",
+  description:
+    "Requests /healthz of the server with these settings. The exit status is 0 if it serves, and 1 if it does not respond or is about to stop. It is for health checks of containers, which have no other program.",
+  options: {
+    env: SETTINGS.env,
+    "env-file": SETTINGS["env-file"],
+    host: SETTINGS.host,
+    port: SETTINGS.port,
+    "tls-cert": SETTINGS["tls-cert"],
+  },
+  examples: ["petstore health", "petstore health --port 9000"],
+  async run({ values }, { print }) {
+    const { env, host, port = DEFAULT_PORT[env], "tls-cert": certificate } = values;
+    const url = originOf({ host, port, isTls: certificate !== undefined }) + HEALTH_PATH;
+    const problem = await problemOf(url);
+    if (problem !== undefined) return new Failure(`the server at ${url} ${problem}`);
+    await print(`The server at ${url} serves.\n`);
+    return undefined;
+  },
+});
+
+/** The certificate is for the name that clients use, which is not this address. */
+async function problemOf(url: string): Promise<string | undefined> {
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const { ok, status } = await fetch(url, { signal, tls: { rejectUnauthorized: false } });
+    return ok ? undefined : `responds with ${status}; it is about to stop`;
+  } catch (error) {
+    return `does not respond (${systemErrorField(error, "code") ?? "timeout"})`;
+  }
+}

@@ -1,0 +1,115 @@
+import { flagUsage, type Option } from "../config/parse-options.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { type Command, defineCommand, positionalUsage } from "./command.ts";
+import { describeOption } from "./help.ts";
+
+/** The commands include this one, so they are known later. */
+export function man(commands: () => readonly Command[]): Command {
+  return defineCommand({
+    name: "man",
+    summary: "Print the manual page",
+    description:
+      "Prints petstore(1), the manual page of all commands and options, in the format of man. Save it where man finds it.",
+    options: {},
+    examples: ["petstore man > /usr/local/share/man/man1/petstore.1"],
+    async run(_input, { print }) {
+      await print(manualPage(commands()));
+      return undefined;
+    },
+  });
+}
+
+/** In mdoc(7), which groff and mandoc read. */
+export function manualPage(commands: readonly Command[]): string {
+  return `.\\" Printed by petstore man.
+.Dd ${releaseDate(packageJson.releaseDate)}
+.Dt PETSTORE 1
+.Os Petstore ${packageJson.version}
+.Sh NAME
+.Nm petstore
+.Nd a pet store API over HTTP
+.Sh SYNOPSIS
+.Nm petstore
+.Ar command
+.Op Ar options
+.Sh DESCRIPTION
+Petstore serves a pet store API over HTTP to clients with API keys, with exact rate limits and exact 64-bit integers.
+It stores its data in SQLite, or in PostgreSQL and Valkey if several servers share it.
+.Pp
+Start it with
+.Dl petstore serve
+.Sh COMMANDS
+${commands.map(commandSection).join("")}.Sh ENVIRONMENT
+Every option has an environment variable:
+.Fl Fl port
+is
+.Ev PETSTORE_PORT .
+Flags override variables, variables override those in
+.Fl Fl env-file ,
+and these override defaults.
+A variable that begins with
+.Ev PETSTORE_
+and belongs to no option is an error.
+.Sh EXIT STATUS
+.Bl -tag -width 1n
+.It 0
+The command succeeded.
+.It 1
+The command failed.
+.It 2
+The command line or a variable is wrong.
+.El
+.Sh EXAMPLES
+${commands.flatMap(({ examples }) => examples.map((example) => `.Dl ${escaped(example)}\n`)).join("")}`;
+}
+
+/** November 15, 2026, which is the form that the format has. */
+function releaseDate(isoDate: string): string {
+  return new Date(isoDate).toLocaleDateString("en-US", { dateStyle: "long", timeZone: "UTC" });
+}
+
+function commandSection(command: Command): string {
+  const { name, summary, description, positionals, required, options } = command;
+  const operands = [
+    ...positionalUsage(positionals),
+    ...required.map((flag) => requiredUsage(flag, options[flag])),
+  ];
+  return `.Ss ${escaped(["petstore", name, ...operands].join(" "))}
+${sentences(`${summary}. ${description}`)}${optionList(command)}`;
+}
+
+function requiredUsage(flag: string, option: Option | undefined): string {
+  return option ? flagUsage(flag, option) : `--${flag}`;
+}
+
+function optionList({ options, required }: Command): string {
+  const items = Object.entries(options).map(([flag, option]) => {
+    const { placeholder } = option.type;
+    const argument = placeholder === undefined ? "" : ` Ar ${escaped(placeholder)}`;
+    const text = describeOption(option, required.includes(flag));
+    return `.It Fl Fl ${escaped(flag)}${argument}\n${sentences(`${text}.`)}`;
+  });
+  return items.length === 0 ? "" : `.Bl -tag -width indent\n${items.join("")}.El\n`;
+}
+
+/** One sentence on each line, as the format wants it. */
+function sentences(text: string): string {
+  return `${text
+    .split(/(?<=[.;]) (?=[A-Z])/)
+    .map(escaped)
+    .join("\n")}\n`;
+}
+
+/** A line that begins with a dot or an apostrophe would be a request, and a plain - is a hyphen. */
+function escaped(text: string): string {
+  return text
+    .replaceAll("\\", "\\e")
+    .replaceAll("-", "\\-")
+    .replace(/^(?=[.'])/, "\\&")
+    .replace(/[^ -~]/gu, unicodeEscape);
+}
+
+function unicodeEscape(character: string): string {
+  const digits = character.codePointAt(0)?.toString(16).toUpperCase() ?? "";
+  return `\\[u${digits.padStart(4, "0")}]`;
+}
