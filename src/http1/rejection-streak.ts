@@ -5,9 +5,6 @@ const MAX_SHORT = 100;
 /** With this one, the connection closes. */
 const MAX_LONG = 1_000;
 
-/** Between the responses of a connection that is slowed. Then it queues behind all new requests. */
-export const SLOWED_MS = 10;
-
 /** Counts the responses 401 and 429 that a connection gets in a row. */
 export class RejectionStreak {
   #length = 0;
