@@ -134,9 +134,9 @@ export class HttpServer implements ConnectionContext {
 
   /**
    * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
-   * accepted, and idle and slowed ones close: until then load balancers notice, and requests already on their way are served. The
-   * rest of a head has a second to arrive. Resolves when the last connection is closed: at the latest `closeTimeoutMs`
-   * after the delay.
+   * accepted, and idle and slowed ones close: until then load balancers notice, and requests already on their way are
+   * served. The rest of a head has a second to arrive. Resolves when the last connection is closed: at the latest
+   * `closeTimeoutMs` after the delay.
    */
   async close(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
