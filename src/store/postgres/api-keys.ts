@@ -24,7 +24,7 @@ import type { Pools } from "./pools.ts";
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 /** The parameter is a list with commas. */
-const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
+export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
   FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ANY (string_to_array($1, ','))`;
 const SELECT_SECRETS = `SELECT ${SECRET_COLUMNS} FROM key_secrets`;
 /** The parameter is a list with commas. */
