@@ -1,7 +1,7 @@
 import type { Status } from "./response.ts";
 
 /** From the next one on, the connection is slowed. A client that waits as `Retry-After` says gets nowhere near. */
-const MAX_SHORT = 100;
+const MAX_SHORT = 20;
 /** With this one, the connection closes. */
 const MAX_LONG = 1_000;
 
