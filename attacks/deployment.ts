@@ -1,8 +1,8 @@
 import { SQL } from "bun";
-import { setPriority } from "node:os";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import type { Cores } from "../harness/machine.ts";
 import { type PetstoreServer, startPetstore } from "../harness/petstore.ts";
+import { setTreePriority } from "../harness/processes.ts";
 import { startPostgres } from "../harness/postgres.ts";
 import { sendToValkey, startValkey } from "../harness/valkey.ts";
 import type { Engines } from "./attack.ts";
@@ -19,6 +19,8 @@ export interface SharedEngines {
   valkeyEntries(): Promise<number>;
   /** Transactions that PostgreSQL has committed since its start. */
   transactions(): Promise<number>;
+  /** Gives PostgreSQL, which has a process for each connection, and Valkey their priority. */
+  prefer(): void;
 }
 
 export interface DeploymentOptions {
@@ -42,7 +44,6 @@ const SERVERS = 2;
 
 async function startShared(options: DeploymentOptions): Promise<Deployment> {
   const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
-  for (const { pid } of [postgres, valkey]) prefer(pid);
   const storage = ["--database-url", postgres.url, "--limits-url", valkey.url];
   const sql = new SQL(postgres.url, { max: 1 });
   const servers: PetstoreServer[] = [];
@@ -57,24 +58,22 @@ async function startShared(options: DeploymentOptions): Promise<Deployment> {
     await stop();
     throw error;
   }
-  return { servers, storage, shared: countersOf(sql, valkey.url), stop };
+  const prefer = () => [postgres, valkey].forEach(({ pid }) => setTreePriority(pid, PRIORITY.ownMachine));
+  return { servers, storage, shared: { ...countersOf(sql, valkey.url), prefer }, stop };
 }
 
-const HIGH_PRIORITY = -10;
+/** Each process or group of processes has a session of its own. */
+export const PRIORITY = {
+  /**
+   * The well-behaved client, PostgreSQL, Valkey and a server that is not attacked stand for machines of their own: what
+   * attackers and attacked servers use of these cores must not make them late. A Valkey that does not reply in 25 ms
+   * counts as unavailable.
+   */
+  ownMachine: -10,
+  attacker: 10,
+} as const;
 
-/**
- * PostgreSQL and Valkey stand for machines of their own: what attackers and servers use of these cores must not make
- * them late. A Valkey that does not reply in 25 ms counts as unavailable.
- */
-function prefer(pid: number): void {
-  try {
-    setPriority(pid, HIGH_PRIORITY);
-  } catch {
-    // Only root can. The figures are worse without it.
-  }
-}
-
-function countersOf(sql: SQL, valkeyUrl: string): SharedEngines {
+function countersOf(sql: SQL, valkeyUrl: string): Pick<SharedEngines, "valkeyEntries" | "transactions"> {
   return {
     valkeyEntries: async () => Number(await sendToValkey(valkeyUrl, "DBSIZE")),
     async transactions() {
@@ -89,5 +88,8 @@ function startServer(
   { cores, openFiles }: DeploymentOptions,
 ): Promise<PetstoreServer> {
   const openFilesLimit = openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}`];
-  return startPetstore(["--port", "0", ...storage], ["taskset", "-c", cores.server, ...openFilesLimit]);
+  return startPetstore(
+    ["--port", "0", ...storage],
+    ["setsid", "taskset", "-c", cores.server, ...openFilesLimit],
+  );
 }

@@ -1,4 +1,5 @@
 import { sendOnce } from "../harness/http-connection.ts";
+import { cpuWaitMs } from "../harness/processes.ts";
 import { quantile } from "../harness/statistics.ts";
 import { PipelinedConnection } from "./pipelined-connection.ts";
 
@@ -18,6 +19,8 @@ export interface Latency {
 export interface GoodClientFigures {
   readonly keptConnection: Latency;
   readonly newConnections: Latency;
+  /** Share of the time that the client had work but no core: the latencies contain it. */
+  readonly cpuWait: number;
   /** Causes of requests that did not get status 200. */
   readonly failures: readonly string[];
 }
@@ -53,14 +56,15 @@ export async function measureGoodClient(options: GoodClientOptions): Promise<Goo
   const kept: number[] = [];
   const fresh: number[] = [];
   const pending: Promise<void>[] = [];
-  const startedAt = performance.now();
+  const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(process.pid)];
   for (let number = 0; number < (seconds * 1_000) / INTERVAL_MS; number++) {
     await Bun.sleep(Math.max(0, startedAt + number * INTERVAL_MS - performance.now()));
     pending.push(measure(sendOnKept, kept), measure(sendOnNew, fresh));
   }
   await Promise.all(pending);
   connection.close();
-  return { keptConnection: latencyOf(kept), newConnections: latencyOf(fresh), failures };
+  const cpuWait = (cpuWaitMs(process.pid) - waitedBefore) / (performance.now() - startedAt);
+  return { keptConnection: latencyOf(kept), newConnections: latencyOf(fresh), cpuWait, failures };
 }
 
 function latencyOf(ms: readonly number[]): Latency {

@@ -19,12 +19,12 @@ import {
   pinThisProcessTo,
 } from "../harness/machine.ts";
 import { createKey } from "../harness/petstore.ts";
-import { isRunning } from "../harness/processes.ts";
+import { cpuWaitMs, isRunning, setTreePriority } from "../harness/processes.ts";
 import { Progress } from "../harness/progress.ts";
 import { plainTable } from "../harness/table.ts";
 import { type Attack, ENGINES, type Engines } from "./attack.ts";
 import { ATTACKS, attacksOn } from "./attacks.ts";
-import { type Deployment, startDeployment } from "./deployment.ts";
+import { type Deployment, PRIORITY, startDeployment } from "./deployment.ts";
 import type { FreeKeyFigures } from "./free-key-client.ts";
 import type { GoodClientFigures } from "./good-client.ts";
 import {
@@ -42,6 +42,7 @@ const LEAD_MS = 1_500;
 const GRACE_SECONDS = 15;
 /** For the start of PostgreSQL, Valkey and the servers. */
 const START_SECONDS = 30;
+const PREFER_EVERY_MS = 250;
 const MAX_SECONDS = 600;
 const width = Math.max(...ATTACKS.map(({ name }) => name.length));
 
@@ -50,8 +51,8 @@ const HELP = `Usage: npm run attacks [-- OPTIONS]
 Attacks servers of its own on the loopback address, and measures what a well-behaved client notices: it sends 50 requests a
 second on one connection and 50 on new connections. Exits with 1 if an attack misses a bar.
 
-  --engines E    sqlite: one server (default); shared: two servers on a PostgreSQL and a Valkey, where a client with a
-                 Free key also sends more than its limit to both, and must get exactly its limit
+  --engines E    sqlite: one server (default); shared: two servers on one core, with a PostgreSQL and a Valkey, where a
+                 client with a Free key also sends more than its limit to both, and must get exactly its limit
   --only LIST    Some of these attacks, with commas between (default: all)
 ${ATTACKS.map(describeAttack).join("\n")}
   --seconds N    Length of each measurement, 1 to ${MAX_SECONDS} (default: 8)
@@ -83,8 +84,9 @@ async function runAttack(attack: Attack, options: RunOptions): Promise<AttackRes
   const { engines, cores } = options;
   const deployment = await startDeployment(engines, { cores, openFiles: attack.openFiles });
   const children: Child[] = [];
-  const start = (command: readonly string[]) => {
-    const child = new Child(command, { core: cores.load });
+  const start = (command: readonly string[], priority: number) => {
+    const child = new Child(command, { core: cores.load, ownSession: true });
+    setTreePriority(child.pid, priority);
     children.push(child);
     return child;
   };
@@ -99,34 +101,36 @@ async function runAttack(attack: Attack, options: RunOptions): Promise<AttackRes
 interface MeasureOptions extends RunOptions {
   readonly deployment: Deployment;
   /** Starts a process that ends with the attack. */
-  start(command: readonly string[]): Child;
+  start(command: readonly string[], priority: number): Child;
 }
 
 async function measure(attack: Attack, options: MeasureOptions): Promise<AttackResult> {
   const { name, title } = attack;
   const { deployment, seconds, start } = options;
   const { servers, storage } = deployment;
-  const [first] = servers;
-  if (first === undefined) throw new Error("no server is running");
+  const [first, last = first] = [servers[0], servers.at(-1)];
+  if (first === undefined || last === undefined) throw new Error("no server is running");
   const ports = servers.map(({ url }) => new URL(url).port);
   const [{ key }, { key: attackerKey }] = [await createKey(storage), await createKey(storage)];
   const { key: freeKey } = await createKey(storage, "free");
-  for (let pet = 0; pet < PETS; pet++) await createPet(first.url, key);
+  // On each server, so that its connections to PostgreSQL are open.
+  for (let pet = 0; pet < PETS; pet++) await createPet((pet % 2 === 0 ? first : last).url, key);
 
-  // The well-behaved client shares the core of the attackers: their work must not delay its own.
-  const attackerCommand = ["nice", "-n", "10", ...scriptCommand("attacker-process.ts")];
-  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) =>
-    start([...attackerCommand, name, "127.0.0.1", port, attackerKey, `${seconds + GRACE_SECONDS}`]),
-  );
+  if (attack.firstServerOnly) setTreePriority(last.pid, PRIORITY.ownMachine);
+  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) => {
+    const args = [name, "127.0.0.1", port, attackerKey, `${seconds + GRACE_SECONDS}`];
+    return start([...scriptCommand("attacker-process.ts"), ...args], PRIORITY.attacker);
+  });
   if (attack.isMeasuredWhenReady) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
   else await Bun.sleep(LEAD_MS);
-  const client = start([...scriptCommand("good-client-process.ts"), ports.at(-1) ?? "", key, `${seconds}`]);
-  const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(first.pid)];
+  const clientCommand = [...scriptCommand("good-client-process.ts"), ports.at(-1) ?? "", key, `${seconds}`];
+  const client = start(clientCommand, PRIORITY.ownMachine);
+  const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(last.pid)];
   const [figures, shared] = await Promise.all([
     figuresOf<GoodClientFigures>(client, seconds),
     measureShared(options, ports, freeKey),
   ]);
-  const cpuWait = (cpuWaitMs(first.pid) - waitedBefore) / (performance.now() - startedAt);
+  const cpuWait = (cpuWaitMs(last.pid) - waitedBefore) / (performance.now() - startedAt);
   const isAlive = servers.every(({ pid }) => isRunning(pid));
   const memoryField = attack.isMeasuredWhenReady ? "VmRSS" : "VmHWM";
   const memoryMb = isAlive ? Math.max(...servers.map(({ pid }) => memoryOf(pid, memoryField))) : Number.NaN;
@@ -150,9 +154,13 @@ async function measureShared(
 ): Promise<SharedFigures | undefined> {
   const { shared } = deployment;
   if (shared === undefined) return undefined;
+  shared.prefer();
+  // The servers open more connections when they need them.
+  const timer = setInterval(() => shared.prefer(), PREFER_EVERY_MS);
   const [startedAt, before] = [performance.now(), await shared.transactions()];
-  const client = start([...scriptCommand("free-key-process.ts"), ports.join(","), key, `${seconds}`]);
-  const freeKey = await figuresOf<FreeKeyFigures>(client, seconds);
+  const command = [...scriptCommand("free-key-process.ts"), ports.join(","), key, `${seconds}`];
+  const client = start(command, PRIORITY.ownMachine);
+  const freeKey = await figuresOf<FreeKeyFigures>(client, seconds).finally(() => clearInterval(timer));
   const elapsedSeconds = (performance.now() - startedAt) / 1_000;
   return {
     freeKey,
@@ -174,12 +182,6 @@ async function figuresOf<T>(client: Child, seconds: number): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** How long its main thread has been ready to run without running. */
-function cpuWaitMs(pid: number): number {
-  if (!isRunning(pid)) return Number.NaN;
-  return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
 }
 
 /** Resident, in megabytes: now, or at its peak. */

@@ -8,7 +8,7 @@ export interface AttackResult {
   readonly title: string;
   /** Resident memory of the server: its peak or, for an attack that is measured when it is ready, at the end. */
   readonly memoryMb?: number;
-  /** Share of the time that the server had work but not its core, because other processes used it. */
+  /** Share of the time that the client's server had work but not its core, because other processes used it. */
   readonly cpuWait?: number;
   readonly client?: GoodClientFigures;
   readonly shared?: SharedFigures;
@@ -72,6 +72,7 @@ export function attackTable(results: readonly AttackResult[], note: string): Tab
       "attack",
       "memory MB",
       "CPU wait",
+      "client's",
       "kept p50",
       "p99",
       "worst ms",
@@ -84,7 +85,8 @@ export function attackTable(results: readonly AttackResult[], note: string): Tab
     rows: results.map(({ title, memoryMb, cpuWait, client, shared, problems }) => [
       title,
       memoryMb === undefined ? "–" : formatFigure(memoryMb),
-      cpuWait === undefined ? "–" : `${Math.round(cpuWait * 100)} %`,
+      percent(cpuWait),
+      percent(client?.cpuWait),
       ...latencyCells(client?.keptConnection),
       ...latencyCells(client?.newConnections),
       ...(isShared ? sharedCells(shared) : []),
@@ -101,6 +103,10 @@ function sharedCells(shared: SharedFigures | undefined): string[] {
     String(valkeyEntries),
     formatFigure(transactionsPerSecond),
   ];
+}
+
+function percent(share: number | undefined): string {
+  return share === undefined ? "–" : `${Math.round(share * 100)} %`;
 }
 
 function latencyCells(latency: Latency | undefined): string[] {

@@ -47,7 +47,9 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
     const newKey = { name: "client", plan: "free", createdAt: now } as const;
     await app.keys.createKey(newKey, toNewSecret(secret), { actor: { kind: "server" }, at: now });
     return async () => {
-      const response = await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+      const headers = { Authorization: `Bearer ${secret}` };
+      // Each on a new connection: one that gets rejections only is slowed.
+      const response = await fetch(`${app.url}/pets`, { headers, keepalive: false });
       const body: unknown = await response.json();
       const code = response.ok ? "200" : (body as { code: Observation["outcome"] }).code;
       return {

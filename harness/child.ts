@@ -5,6 +5,8 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   readonly core?: string | undefined;
+  /** Linux may share the time of the cores among sessions first, and then among the processes of each. */
+  readonly ownSession?: boolean;
   /** The signal that ends it when this process ends. */
   readonly quit?: NodeJS.Signals;
   readonly onLine?: (line: string) => void;
@@ -24,12 +26,13 @@ export class Child {
   readonly #listeners = new Set<(line: string) => void>();
 
   constructor(command: readonly string[], options: ChildOptions = {}) {
-    const { cwd, env = process.env, user, core, quit = "SIGKILL", onLine } = options;
+    const { cwd, env = process.env, user, core, ownSession = false, quit = "SIGKILL", onLine } = options;
     const pinned = core === undefined ? command : ["taskset", "-c", core, ...command];
     this.#name = command[0];
     this.#process = Bun.spawn([...pinned], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...env },
+      detached: ownSession,
       ...(cwd !== undefined && { cwd }),
       ...user,
     });

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { setPriority } from "node:os";
 import { outputOf } from "./machine.ts";
 
 /** State, parent and so on, from /proc. The program's name in front of them may contain anything, even parentheses. */
@@ -69,6 +70,28 @@ const TICKS_PER_SECOND = Number(outputOf(["getconf", "CLK_TCK"]).trim()) || 100;
 export function cpuSeconds(pid: number): number {
   const stat = statOf(pid);
   return (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND;
+}
+
+/**
+ * Sets the priority of a process with a session of its own, and of its children: from -20, the highest, to 19. Where
+ * Linux shares the time among sessions first (autogroup), it is the priority of the sessions too. Only root can raise
+ * it: otherwise nothing changes.
+ */
+export function setTreePriority(pid: number, niceness: number): void {
+  for (const member of processTree(pid)) {
+    try {
+      setPriority(member, niceness);
+      writeFileSync(`/proc/${member}/autogroup`, `${niceness}`);
+    } catch {
+      // Not root, a kernel without autogroup, or a process that has ended.
+    }
+  }
+}
+
+/** How long its main thread has been ready to run without running, because other processes used the cores. */
+export function cpuWaitMs(pid: number): number {
+  if (!isRunning(pid)) return Number.NaN;
+  return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
 }
 
 export function residentMb(pid: number): number {

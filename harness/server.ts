@@ -54,7 +54,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 }
 
 async function spawn({ command, ready, ...options }: ServerOptions): Promise<Child> {
-  const child = new Child(command, { ...options, env: { PATH: process.env.PATH, LC_ALL: "C" } });
+  const env = { PATH: process.env.PATH, LC_ALL: "C" };
+  const child = new Child(command, { ...options, env, ownSession: true });
   child.unref();
   await child.line(ready);
   return child;

@@ -3,7 +3,7 @@ import { LingeringClose } from "./lingering-close.ts";
 import { MAX_READ_AHEAD_BYTES, ReadBuffer } from "./read-buffer.ts";
 import { type Awaitable, IncomingRequest, type RequestConnection } from "./request.ts";
 import { type RequestHead, RequestHeadParser } from "./request-head.ts";
-import { RejectionStreak, SLOWED_MS } from "./rejection-streak.ts";
+import { RejectionStreak } from "./rejection-streak.ts";
 import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
 import { MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
 import { WriteBuffer } from "./write-buffer.ts";
@@ -63,7 +63,7 @@ export class Connection implements RequestConnection, TurnTaker {
     return this.#request === undefined && this.readBuffer.length === 0 && !this.#writeBuffer.isBlocked;
   }
 
-  /** Whether it may be closed for a new connection. */
+  /** Whether it may be closed for a new connection, or because the server stops. */
   get isEvictable(): boolean {
     return this.isIdle || this.#isSlowed;
   }
@@ -99,6 +99,7 @@ export class Connection implements RequestConnection, TurnTaker {
 
   onClose(): void {
     this.#state = "closed";
+    this.context.turns.forget(this);
     this.#request?.abortBody();
   }
 
@@ -223,7 +224,7 @@ export class Connection implements RequestConnection, TurnTaker {
   #slowDown(): void {
     this.#isTurnOver = true;
     this.#isSlowed = true;
-    setTimeout(() => this.context.turns.queuePipelined(this), SLOWED_MS).unref();
+    this.context.turns.queueSlowed(this);
   }
 
   #startRequest(head: RequestHead): void {
@@ -237,11 +238,10 @@ export class Connection implements RequestConnection, TurnTaker {
   }
 
   #handle(request: IncomingRequest): Awaitable<Response> {
-    const { handler } = this.context;
     try {
-      return handler.handle(request);
+      return this.context.handler.handle(request);
     } catch (error) {
-      return handler.handleError(error);
+      return this.context.handler.handleError(error);
     }
   }
 

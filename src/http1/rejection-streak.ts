@@ -1,12 +1,9 @@
 import type { Status } from "./response.ts";
 
 /** From the next one on, the connection is slowed. A client that waits as `Retry-After` says gets nowhere near. */
-const MAX_SHORT = 100;
+const MAX_SHORT = 20;
 /** With this one, the connection closes. */
 const MAX_LONG = 1_000;
-
-/** Between the responses of a connection that is slowed. Then it queues behind all new requests. */
-export const SLOWED_MS = 10;
 
 /** Counts the responses 401 and 429 that a connection gets in a row. */
 export class RejectionStreak {

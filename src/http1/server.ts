@@ -134,9 +134,9 @@ export class HttpServer implements ConnectionContext {
 
   /**
    * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
-   * accepted and idle ones close: until then load balancers notice, and requests already on their way are served. The
-   * rest of a head has a second to arrive. Resolves when the last connection is closed: at the latest `closeTimeoutMs`
-   * after the delay.
+   * accepted, and idle and slowed ones close: until then load balancers notice, and requests already on their way are
+   * served. The rest of a head has a second to arrive. Resolves when the last connection is closed: at the latest
+   * `closeTimeoutMs` after the delay.
    */
   async close(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
@@ -146,7 +146,7 @@ export class HttpServer implements ConnectionContext {
     await Bun.sleep(delayMs);
     this.#listener.stop();
     this.#isListening = false;
-    for (const connection of this.#connections) if (connection.isIdle) connection.close();
+    for (const connection of this.#connections) if (connection.isEvictable) connection.close();
     await new Promise<void>((resolve) => {
       this.#onLastClosed = resolve;
       if (this.#connections.size === 0) resolve();

@@ -4,7 +4,7 @@ import { attackTable, problemsOf, sharedProblemsOf } from "../../attacks/verdict
 
 const FAST = { p50: 1, p99: 49.9, worst: 900, requests: 400 };
 const SLOW = { ...FAST, p99: 50 };
-const GOOD = { keptConnection: FAST, newConnections: FAST, failures: [] };
+const GOOD = { keptConnection: FAST, newConnections: FAST, cpuWait: 0, failures: [] };
 
 test("a p99 of 50 ms is too slow, on either kind of connection, unless the attack says otherwise", () => {
   expect(problemsOf({ bars: {} }, 100, GOOD)).toEqual([]);

@@ -100,6 +100,20 @@ export function keyStoreConformance(name: string, open: () => Promise<OpenedKeyS
     );
 
     test(
+      "findCredential: each of a hundred concurrent calls finds its own key, or none",
+      withKeys(async (keys) => {
+        const made = [
+          await keys.createKey(free, storedSecret(0), BY),
+          await keys.createKey(enterprise, storedSecret(1), BY),
+        ];
+        const found = await Promise.all(
+          Array.from({ length: 100 }, (_, i) => keys.findCredential(hash(i % 3))),
+        );
+        found.forEach((credential, i) => expect(credential?.key).toEqual(made[i % 3]));
+      }),
+    );
+
+    test(
       "findCredential: finds revoked and expired keys as well",
       withKeys(async (keys) => {
         const { id } = await keys.createKey({ ...free, expiresAt: 1 }, storedSecret(1), BY);

@@ -267,6 +267,19 @@ describe("a graceful shutdown", () => {
     servers = [];
   });
 
+  test("closes a connection that is slowed after 401 or 429, without the rest of its responses", async () => {
+    const server = listen(() => respond("", 401), { closeTimeoutMs: 60_000 });
+    // The next turn of a slowed connection is in ten seconds.
+    for (let i = 0; i < 20_000; i++) server.turns.queueSlowed({ takeTurn() {} });
+    const { socket, until, received } = connectTo(server);
+    const countRejections = (text: string) => text.match(/HTTP\/1\.1 401/g)?.length ?? 0;
+    socket.write(GET.repeat(30));
+    await until((text) => countRejections(text) === 21);
+    await server.close(0);
+    expect(countRejections(await received)).toBe(21);
+    servers = [];
+  });
+
   test("closes connections that become idle during it", async () => {
     const server = listen(() => respond("x".repeat(8_000_000)));
     const { socket, received, until } = connectTo(server);

@@ -86,6 +86,16 @@ describe("a turn of the event loop", () => {
     expect(taken).toEqual(["pipelined 1 32", "new 1 1", "new 2 1", "pipelined 2 32"]);
   });
 
+  test("ends after 1 millisecond if only pipelining connections are left", async () => {
+    const turns = takenTurns();
+    let taken = 0;
+    for (let i = 0; i < 6; i++) turns.queuePipelined({ takeTurn: () => void (taken++, turns.pass(0.4)) });
+    await nextTurn();
+    expect(taken).toBe(3);
+    await nextTurn();
+    expect(taken).toBe(6);
+  });
+
   test("stops after 4 milliseconds, also with more in the queue", async () => {
     const turns = takenTurns();
     let taken = 0;
@@ -104,30 +114,55 @@ describe("a connection that gets 401 or 429", () => {
     respond("", request.path === "/" ? status : 200);
 
   for (const status of [401, 429] as const) {
-    test(`${status}: 100 in a row are not slowed; then it waits 10 ms after each, and closes after 1,000`, async () => {
+    test(`${status}: 20 in a row are not slowed; then it waits 10 ms after each, and closes after 1,000`, async () => {
       jest.useFakeTimers();
       const client = new TestConnection(rejecting(status));
-      for (let i = 0; i < 101; i++) client.receive(get("/"));
-      expect(client.statuses.length).toBe(101);
-      client.receive(get("/").repeat(950));
-      jest.advanceTimersByTime(9);
-      await nextTurn();
-      expect(client.statuses.length).toBe(101);
-      jest.advanceTimersByTime(1);
-      await nextTurn();
-      expect(client.statuses.length).toBe(102);
-      for (let i = 102; i < 1_000; i++) {
-        jest.advanceTimersByTime(10);
-        await nextTurn();
-      }
+      const pass = (ms: number) => (jest.advanceTimersByTime(ms), nextTurn());
+      for (let i = 0; i < 21; i++) client.receive(get("/"));
+      expect(client.statuses.length).toBe(21);
+      client.receive(get("/").repeat(1_000));
+      await pass(9);
+      expect(client.statuses.length).toBe(21);
+      await pass(1);
+      expect(client.statuses.length).toBe(22);
+      for (let i = 22; i < 1_000; i++) await pass(10);
       expect([client.statuses.length, client.events.at(-1)]).toEqual([1_000, "shutdown"]);
       expect(client.sent.match(/Connection: close/g)?.length).toBe(1);
     });
   }
 
+  test("has, together with all others that are slowed, 2,000 responses a second", async () => {
+    jest.useFakeTimers();
+    const turns = new Turns(() => 0);
+    let responses = 0;
+    for (let connection = 0; connection < 500; connection++) {
+      const client = new TestConnection(() => (responses++, respond("", 401)), { turns });
+      for (let i = 0; i < 21; i++) client.receive(get("/"));
+      client.receive(get("/").repeat(100));
+    }
+    expect(responses).toBe(500 * 21);
+    for (let ms = 0; ms < 1_000; ms++) {
+      jest.advanceTimersByTime(1);
+      await nextTurn();
+    }
+    expect(responses - 500 * 21).toBe(2_000);
+  });
+
+  test("has no turn once it is closed", async () => {
+    jest.useFakeTimers();
+    const turns = new Turns(() => 0);
+    const taken: string[] = [];
+    const [closed, open] = ["closed", "open"].map((name) => ({ takeTurn: () => void taken.push(name) }));
+    for (const connection of [closed, open]) if (connection) turns.queueSlowed(connection);
+    if (closed) turns.forget(closed);
+    jest.advanceTimersByTime(10);
+    await nextTurn();
+    expect(taken).toEqual(["open"]);
+  });
+
   test("is not slowed if another response comes between", () => {
     const client = new TestConnection(rejecting(401));
-    for (let i = 0; i < 400; i++) client.receive(get(i % 100 === 99 ? "/docs" : "/"));
+    for (let i = 0; i < 400; i++) client.receive(get(i % 20 === 19 ? "/docs" : "/"));
     expect([client.statuses.length, client.events]).toEqual([400, []]);
   });
 
@@ -139,7 +174,7 @@ describe("a connection that gets 401 or 429", () => {
 
   test("makes room for a new connection while it is slowed", () => {
     const client = new TestConnection(rejecting(401));
-    for (let i = 0; i < 101; i++) client.receive(get("/"));
+    for (let i = 0; i < 21; i++) client.receive(get("/"));
     client.receive(get("/"));
     expect([client.connection.isIdle, client.connection.isEvictable]).toEqual([false, true]);
   });

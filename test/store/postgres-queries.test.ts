@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
+import { SELECT_CREDENTIALS } from "../../src/store/postgres/api-keys.ts";
 import { connect } from "../../src/store/postgres/connection.ts";
 import { ALL_ORDER_PAGES } from "../../src/store/postgres/operator-store.ts";
 import { ORDER_PAGES } from "../../src/store/postgres/orders.ts";
@@ -118,6 +119,16 @@ async function expectIndexes(sql: SQL): Promise<void> {
       "Index Cond: ((key_id = $3) AND (ROW((status), id) > ROW($4, $1)) AND ((status) <= $4))",
   );
 }
+
+test("look-ups of keys use the indexes of hashes and of keys", async () => {
+  await using database = await emptyDatabase();
+  const sql = connect(database.url, OPTIONS);
+  const steps = await plan(sql, SELECT_CREDENTIALS, `'${"0".repeat(64)},${"1".repeat(64)}'`);
+  expect(steps).toContain("Index Cond: (hash = ANY (string_to_array($1, ',')))");
+  expect(steps).toContain("Index Cond: (id = key_secrets.key_id)");
+  expect(steps).not.toContain("Seq Scan");
+  await sql.close();
+});
 
 async function expectIndexesForOperators(sql: SQL): Promise<void> {
   const { all, byStatus, byKey, byKeyAndStatus, byPet } = ALL_ORDER_PAGES;

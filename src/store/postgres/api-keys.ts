@@ -18,12 +18,14 @@ import {
   WRITTEN_KEY_COLUMNS,
 } from "../key-rows.ts";
 import { insertAudit } from "./audit.ts";
+import { CredentialLookUps } from "./credential-look-ups.ts";
 import type { Pools } from "./pools.ts";
 
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
-const SELECT_CREDENTIAL = `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
-  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = $1`;
+/** The parameter is a list with commas. */
+export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
+  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ANY (string_to_array($1, ','))`;
 const SELECT_SECRETS = `SELECT ${SECRET_COLUMNS} FROM key_secrets`;
 /** The parameter is a list with commas. */
 const SELECT_SECRETS_OF = `${SELECT_SECRETS} WHERE key_id = ANY (string_to_array($1, ',')::bigint[])`;
@@ -38,15 +40,22 @@ const UPDATE = `UPDATE api_keys
   WHERE id = ${E}`;
 
 export class PostgresKeyStore implements KeyStore {
-  constructor(private readonly pools: Pools) {}
+  readonly #lookUps: CredentialLookUps;
 
-  async findCredential(secretHash: string): Promise<Credential | undefined> {
-    const [row] = await this.pools.lookUps.query((sql) =>
-      sql.unsafe<(KeyRow & { validUntil: bigint | null })[]>(SELECT_CREDENTIAL, [secretHash]),
+  constructor(private readonly pools: Pools) {
+    const { maxQueued } = pools;
+    this.#lookUps = new CredentialLookUps({ find: (hashes) => this.#findCredentials(hashes), maxQueued });
+  }
+
+  findCredential(secretHash: string): Promise<Credential | undefined> {
+    return this.#lookUps.find(secretHash);
+  }
+
+  async #findCredentials(secretHashes: readonly string[]): Promise<ReadonlyMap<string, Credential>> {
+    const rows = await this.pools.lookUps.query((sql) =>
+      sql.unsafe<CredentialRow[]>(SELECT_CREDENTIALS, [secretHashes.join(",")]),
     );
-    if (row === undefined) return undefined;
-    const key = keyOf(row);
-    return row.validUntil === null ? { key } : { key, validUntil: Number(row.validUntil) };
+    return new Map(rows.map((row) => [row.hash, credentialOf(row)]));
   }
 
   /** One statement, so that the revision and the keys come from the same snapshot. */
@@ -132,6 +141,13 @@ export class PostgresKeyStore implements KeyStore {
   #read<Row>(query: string, ...values: unknown[]): Promise<Row[]> {
     return this.pools.reads.query((sql) => sql.unsafe<Row[]>(query, values));
   }
+}
+
+type CredentialRow = KeyRow & { readonly hash: string; readonly validUntil: bigint | null };
+
+function credentialOf(row: CredentialRow): Credential {
+  const key = keyOf(row);
+  return row.validUntil === null ? { key } : { key, validUntil: Number(row.validUntil) };
 }
 
 async function requireKey(tx: SQL, id: number): Promise<ApiKey> {
