@@ -1,12 +1,18 @@
 import { type Migration, rejectNewerSchema } from "../migrations.ts";
 import type { Connection } from "./connection.ts";
+import { packUsage } from "./usage-totals.ts";
+
+export interface SqliteMigration extends Migration {
+  /** What SQL cannot do, after it and in the same transaction. */
+  readonly finish?: (connection: Connection) => void;
+}
 
 /**
  * The constraints repeat what the contract validates, so that a bug in the program fails instead of storing bad data.
  * AUTOINCREMENT, because identifiers are never used twice, even if a row is deleted. OR instead of IN, because SQLite
  * builds a temporary table for the list at every insert (`bun bench/store.ts`: 3.1 µs instead of 0.9).
  */
-export const MIGRATIONS: readonly Migration[] = [
+export const MIGRATIONS: readonly SqliteMigration[] = [
   {
     version: 1,
     name: "animals, orders and attempts",
@@ -211,6 +217,36 @@ export const MIGRATIONS: readonly Migration[] = [
       INSERT INTO pet_revision VALUES (1, 0);
     `,
   },
+  {
+    version: 9,
+    name: "packed sums of usage, deprecated operations of keys",
+    sql: `
+      DROP TABLE usage_sums;
+      -- Counts of up to 100 keys in an hour, 4 hours, a day or 5 days: a sum over all keys reads few rows.
+      CREATE TABLE usage_totals (
+        length INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        -- The keys from 100 * block on.
+        block INTEGER NOT NULL,
+        number_bytes INTEGER NOT NULL CHECK (number_bytes IN (4, 8)),
+        -- Key, admitted, limited, banned and errors of each key: integers of 4 bytes or floats of 8, little-endian.
+        counts BLOB NOT NULL,
+        UNIQUE (length, start, block)
+      ) STRICT;
+
+      CREATE TABLE deprecated_use (
+        operation TEXT NOT NULL,
+        key_id INTEGER NOT NULL,
+        last_used_at INTEGER NOT NULL,
+        PRIMARY KEY (operation, key_id)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX deprecated_use_by_time ON deprecated_use (last_used_at);
+      -- To the day: earlier releases did not store the time.
+      INSERT INTO deprecated_use SELECT 'getPet', key_id, max(start) FROM usage_days
+        WHERE json_extract(operations, '$.getPet') IS NOT NULL GROUP BY key_id;
+    `,
+    finish: packUsage,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -220,7 +256,7 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
 ) STRICT`;
 
 /** Brings a database up to date. Any number of processes can do so at once: each step is applied by one of them. */
-export function migrate(connection: Connection, migrations: readonly Migration[]): void {
+export function migrate(connection: Connection, migrations: readonly SqliteMigration[]): void {
   rejectNewerSchema(versionOf(connection), migrations);
   for (const step of migrations) {
     // Without a lock first: opening a database that is up to date does not wait for its writers.
@@ -232,10 +268,11 @@ export function migrate(connection: Connection, migrations: readonly Migration[]
   rejectNewerSchema(versionOf(connection), migrations);
 }
 
-function apply(connection: Connection, { version, name, sql }: Migration): void {
+function apply(connection: Connection, { version, name, sql, finish }: SqliteMigration): void {
   connection.run(`PRAGMA application_id = ${APPLICATION_ID}`);
   connection.run(CREATE_VERSION_TABLE);
   connection.run(sql);
+  finish?.(connection);
   connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
 }
 
