@@ -143,6 +143,8 @@ export interface KeyStore {
   getKey(id: number): Awaitable<ApiKey | undefined>;
   /** The secrets of each of the keys, newest first, those that no longer work too; of all keys if none are given. */
   listSecrets(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>>;
+  /** The keys that have a secret whose hint contains the text, in upper or lower case, and which works at that time. */
+  findByHint(part: string, now: number): Awaitable<ReadonlySet<number>>;
   /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */
   addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void>;
   /**
@@ -213,6 +215,8 @@ export interface RateLimiter {
   peek(subject: Subject, limits: Limits): Decision;
   /** Reads the usage and counts nothing; undefined when nothing of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
+  /** The keys that are banned now; undefined if they are counted elsewhere. */
+  bannedKeys(): readonly number[] | undefined;
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
   unban(subject: Subject, agoMs: number): Awaitable<void>;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import { formatTime } from "../../contract/formatting.ts";
 import type { Environment } from "../../domain/api-keys.ts";
-import type { Clock, KeyStore, Store, UsageHistoryStore } from "../../domain/ports.ts";
+import type { Clock, Store, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import type { EngineMonitor } from "../../metrics/engine-monitor.ts";
 import type { LiveSeries } from "../../metrics/live-series.ts";
@@ -23,7 +23,6 @@ export interface ServerFacts {
 export interface ServerHandlerOptions {
   readonly facts: ServerFacts;
   readonly store: Pick<Store, "getPet">;
-  readonly keys: Pick<KeyStore, "getKey">;
   readonly usageHistory: Pick<UsageHistoryStore, "usageByKey">;
   readonly directory: KeyDirectory;
   readonly database: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
@@ -38,7 +37,7 @@ const TOP_KEYS = 20;
 export function serverHandlers(
   options: ServerHandlerOptions,
 ): HandlersOf<"getServer" | "getOverview" | "getSettings"> {
-  const { facts, keys, usageHistory, directory, database, limits, live, clock } = options;
+  const { facts, usageHistory, directory, database, limits, live, clock } = options;
 
   return {
     getServer() {
@@ -72,8 +71,7 @@ export function serverHandlers(
       until: now,
       limit: TOP_KEYS,
     });
-    const found = await Promise.all(totals.map(({ keyId }) => keys.getKey(keyId)));
-    const views = await directory.views(found.flatMap((key) => key ?? []));
+    const views = await directory.views(await directory.keysOf(totals.map(({ keyId }) => keyId)));
     return views.flatMap(({ id, name, plan, state, usage, lastUsedAt }) => {
       const counts = totals.find(({ keyId }) => keyId === id);
       if (counts === undefined) return [];

@@ -119,6 +119,10 @@ class ValkeyRateLimiter implements RateLimiter {
     return this.#options.local.usage(subject);
   }
 
+  bannedKeys(): undefined {
+    return undefined;
+  }
+
   async unban(subject: Subject, agoMs: number): Promise<void> {
     const before = this.#options.clock.steadyNow() - agoMs;
     this.#rejections.unban(subject, agoMs);
