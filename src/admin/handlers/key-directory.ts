@@ -11,7 +11,7 @@ import type { Plans } from "../../domain/plans.ts";
 import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
 import { type BanRules, NEVER, type Usage, type Window } from "../../domain/rate-limit.ts";
 import { requestsOf } from "../../domain/usage-history.ts";
-import { forEachInTurns } from "../../event-loop.ts";
+import { forEachInTurns, giveWay } from "../../event-loop.ts";
 import { FirstItems } from "../../first-items.ts";
 import { AllKeys } from "./all-keys.ts";
 import { FilteredApiKey } from "./filtered-api-key.ts";
@@ -84,6 +84,7 @@ export class KeyDirectory {
 
   /** In the order of the keys. */
   async views(keys: readonly ApiKey[]): Promise<readonly KeyView[]> {
+    await giveWay();
     const ids = keys.map(({ id }) => id);
     const [usage, secrets, lastUsed] = await Promise.all([
       this.#usageOf(ids),
@@ -190,6 +191,7 @@ export class KeyDirectory {
   /** When the bans end that have not ended, by key. */
   async #bannedUntil(): Promise<ReadonlyMap<number, number>> {
     const { rateLimiter, clock } = this.#options;
+    await giveWay();
     const usage = await this.#usageOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
     const ends = new Map<number, number>();
     if ("reason" in usage) return ends;

@@ -15,7 +15,7 @@ import { translateErrors } from "./sqlite-errors.ts";
 /** Keys whose counts in one interval are one row: a row fits into a page of the database. */
 const KEYS_PER_ROW = 100;
 /** Rows that are read before the time is looked at. */
-const ROWS_PER_READ = 10;
+const ROWS_PER_READ = 5;
 /** Key, admitted, limited, banned, errors. */
 const FIELDS = 5;
 const MAX_UINT32 = 2 ** 32 - 1;
@@ -167,14 +167,24 @@ class BlockTotals implements Iterable<KeyTotals> {
   }
 
   *[Symbol.iterator](): Generator<KeyTotals> {
-    for (const sums of this.#blocks.values()) {
-      for (let at = 0; at < sums.length; at += FIELDS) {
-        const field = (offset: number) => sums[at + offset] ?? 0;
-        if (field(0) === 0) continue;
-        yield { keyId: field(0), admitted: field(1), limited: field(2), banned: field(3), errors: field(4) };
-      }
-    }
+    for (const sums of this.#blocks.values()) yield* totalsIn(sums);
   }
+}
+
+function totalsIn(sums: Float64Array): KeyTotals[] {
+  const totals: KeyTotals[] = [];
+  for (let at = 0; at < sums.length; at += FIELDS) {
+    const keyId = sums[at] ?? 0;
+    if (keyId === 0) continue;
+    totals.push({
+      keyId,
+      admitted: sums[at + 1] ?? 0,
+      limited: sums[at + 2] ?? 0,
+      banned: sums[at + 3] ?? 0,
+      errors: sums[at + 4] ?? 0,
+    });
+  }
+  return totals;
 }
 
 /** Packs the counts of the tables of single keys: for the migration of a database that has none. */
