@@ -5,6 +5,7 @@ import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore }
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
 import { createConsole } from "./admin/console/assets.ts";
+import { AuditRetention } from "./audit-retention.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
@@ -100,6 +101,7 @@ export async function serveOn(
   adapters.bans.onRecord = metrics.requests.countBan;
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const usageRecorder = recordUsage(usageHistory, clock, log);
+  const auditRetention = deleteOldAudit(adapters, config, { clock, log });
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -141,6 +143,7 @@ export async function serveOn(
   });
   const stopPublic = async (delayMs: number) => {
     await server.close(delayMs);
+    await auditRetention?.close();
     metrics.stop();
     keyChanges.stop();
   };
@@ -206,6 +209,16 @@ function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRec
     onFailure: (error) => log.event("usage-history.save-failed", { error }),
     onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
   });
+}
+
+function deleteOldAudit(
+  { audit }: Pick<Adapters, "audit">,
+  { auditRetentionMs: retentionMs }: Config,
+  { clock, log }: { clock: Clock; log: Log },
+): AuditRetention | undefined {
+  if (retentionMs === undefined) return undefined;
+  const onError = (error: unknown) => log.event("audit.delete-failed", { error });
+  return new AuditRetention({ audit, clock, retentionMs, onError });
 }
 
 function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {

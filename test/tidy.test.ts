@@ -134,7 +134,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "log-key-changes",
     "metrics",
     "tls-files",
+    "audit-retention",
   ],
+  "audit-retention": ["domain"],
   client: [],
   console: ["admin", "domain", "contract"],
   cli: [

@@ -185,6 +185,8 @@ export interface AuditStore {
   recordAudit(entry: NewAuditEntry): Promise<void>;
   /** Newest first. */
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>>;
+  /** Deletes some of the entries before a time, the oldest first; returns whether there may be more. */
+  deleteAudit(before: number): Promise<boolean>;
 }
 
 /** Requests by key, operation and hour or day, of all servers on the database. */

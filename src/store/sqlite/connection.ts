@@ -1,5 +1,6 @@
 import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
-import { migrate, rejectForeignDatabase, type SqliteMigration } from "./migrations.ts";
+import { migrate, rejectForeignDatabase } from "./migrate.ts";
+import type { SqliteMigration } from "./migrations.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { isBusy, toUnavailable } from "./sqlite-errors.ts";
 
