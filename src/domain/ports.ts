@@ -199,6 +199,8 @@ export interface UsageHistoryStore {
   usageByKey(query: KeyTotalsQuery): Awaitable<readonly KeyTotals[]>;
   /** When each of the keys was last used, in milliseconds since the epoch; all keys if none are given. */
   lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
+  /** When each key last called a deprecated operation, of those that did since; to two seconds. */
+  lastDeprecatedUse(since: number): Awaitable<ReadonlyMap<number, number>>;
   /** Deletes some of the hours before 35 days ago and days before 400 days ago; returns whether there are more. */
   deleteOldUsage(now: number): Promise<boolean>;
 }

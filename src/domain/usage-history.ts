@@ -23,6 +23,12 @@ export type CountedOperation = OperationId | "none";
 /** In the order in which they are listed. */
 export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[];
 
+/** Operators see which keys still call them. */
+export const DEPRECATED_OPERATIONS = OPERATION_IDS.filter((id) => "deprecated" in OPERATIONS[id]);
+
+/** How far back the overview looks for calls of them, in days. */
+export const DEPRECATED_USE_DAYS = 30;
+
 /** The rate limiter decides before a request is routed, so an operation has no limited and no banned requests. */
 export interface OperationCounts extends Pick<RequestCounts, "admitted" | "errors"> {
   readonly operation: OperationId;

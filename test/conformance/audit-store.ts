@@ -129,10 +129,9 @@ export function auditStoreConformance(name: string, open: () => Promise<OpenedAu
       withAudit(async (audit, { another }) => {
         const other = await another();
         expect(await audit.deleteAudit(AT)).toBe(false);
-        const writes = Array.from({ length: 2_050 }, (_, n) =>
-          audit.recordAudit({ ...signedIn, at: AT + (n < 2_040 ? n % 5 : 5) }),
-        );
-        await Promise.all(writes);
+        for (let n = 0; n < 220; n++) {
+          await audit.recordAudit({ ...signedIn, at: AT + (n < 210 ? n % 5 : 5) });
+        }
         expect(await audit.deleteAudit(AT + 5)).toBe(true);
         expect((await idsOf(audit, { since: AT + 5 })).length).toBe(10);
         while ((await Promise.all([audit, other].map((each) => each.deleteAudit(AT + 5)))).includes(true));

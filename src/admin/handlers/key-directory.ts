@@ -19,7 +19,7 @@ import { FilteredApiKey } from "./filtered-api-key.ts";
 export interface KeyDirectoryOptions {
   readonly keys: KeyStore;
   readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys">;
-  readonly usageHistory: Pick<UsageHistoryStore, "lastUsed" | "usageByKey">;
+  readonly usageHistory: Pick<UsageHistoryStore, "lastUsed" | "usageByKey" | "lastDeprecatedUse">;
   readonly audit: Pick<AuditStore, "listAudit">;
   readonly clock: Clock;
   readonly plans: Plans;
@@ -36,6 +36,8 @@ export type KeySort = "id" | "name" | "plan" | "createdAt" | "lastUsedAt" | "use
 
 export interface KeyListQuery {
   readonly filter: KeyFilter;
+  /** Only keys that have called a deprecated operation since. */
+  readonly deprecatedSince?: number | undefined;
   readonly sort: KeySort;
   readonly isDescending: boolean;
   /** The last key of the page before. */
@@ -95,8 +97,8 @@ export class KeyDirectory {
   }
 
   async list(query: KeyListQuery): Promise<KeyList> {
-    const { filter, sort, isDescending, after, limit } = query;
-    const all = await this.#all.keys();
+    const { filter, deprecatedSince, sort, isDescending, after, limit } = query;
+    const all = await this.#keysWith(deprecatedSince);
     const isMatch = await this.#matcher(filter);
     const ascending = await this.#comparison(sort);
     const compare = isDescending ? reverse(ascending) : ascending;
@@ -113,6 +115,13 @@ export class KeyDirectory {
       page.add(key);
     });
     return { items: await this.views(page.items), total, hasMore: following > limit };
+  }
+
+  /** All keys, or those that have called a deprecated operation since. */
+  async #keysWith(deprecatedSince: number | undefined): Promise<readonly ApiKey[]> {
+    if (deprecatedSince === undefined) return this.#all.keys();
+    const calls = await this.#options.usageHistory.lastDeprecatedUse(deprecatedSince);
+    return (await this.#all.keys()).filter(({ id }) => calls.has(id));
   }
 
   /** Those whose bans end first come first. */

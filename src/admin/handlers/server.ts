@@ -2,6 +2,7 @@ import { formatTime } from "../../contract/formatting.ts";
 import type { Environment } from "../../domain/api-keys.ts";
 import type { Clock, Store, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
 import type { EngineMonitor } from "../../metrics/engine-monitor.ts";
 import type { LiveSeries } from "../../metrics/live-series.ts";
 import type { HandlersOf } from "../handler.ts";
@@ -23,7 +24,7 @@ export interface ServerFacts {
 export interface ServerHandlerOptions {
   readonly facts: ServerFacts;
   readonly store: Pick<Store, "getPet">;
-  readonly usageHistory: Pick<UsageHistoryStore, "usageByKey">;
+  readonly usageHistory: Pick<UsageHistoryStore, "usageByKey" | "lastDeprecatedUse">;
   readonly directory: KeyDirectory;
   readonly database: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
   readonly limits: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
@@ -56,8 +57,19 @@ export function serverHandlers(
     },
 
     async getOverview({ query: { range = "1h" } }) {
-      const [topKeys, banned] = await Promise.all([readTopKeys(), directory.banned(1)]);
-      return { range, ...live.read(range), bannedKeys: limits.isAvailable ? banned.total : null, topKeys };
+      const deprecatedSince = startOf("day", clock.now() - DEPRECATED_USE_DAYS * DAY_MS);
+      const [topKeys, banned, deprecated] = await Promise.all([
+        readTopKeys(),
+        directory.banned(1),
+        usageHistory.lastDeprecatedUse(deprecatedSince),
+      ]);
+      return {
+        range,
+        ...live.read(range),
+        bannedKeys: limits.isAvailable ? banned.total : null,
+        deprecatedKeys: deprecated.size,
+        topKeys,
+      };
     },
 
     getSettings: () => ({ items: facts.settings }),

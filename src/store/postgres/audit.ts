@@ -20,7 +20,7 @@ export async function insertAudit(tx: SQL, entry: NewAuditEntry): Promise<void> 
   await tx.unsafe(`${INSERT_AUDIT} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, auditValues(entry));
 }
 
-const DELETED_AT_ONCE = 1_000;
+const DELETED_AT_ONCE = 100;
 /** Two instances that delete at the same time delete different rows. */
 const DELETE = `WITH deleted AS (
     DELETE FROM audit WHERE id = ANY (ARRAY(

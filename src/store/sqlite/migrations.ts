@@ -240,7 +240,6 @@ export const MIGRATIONS: readonly SqliteMigration[] = [
         last_used_at INTEGER NOT NULL,
         PRIMARY KEY (operation, key_id)
       ) STRICT, WITHOUT ROWID;
-      CREATE INDEX deprecated_use_by_time ON deprecated_use (last_used_at);
       -- To the day: earlier releases did not store the time.
       INSERT INTO deprecated_use SELECT 'getPet', key_id, max(start) FROM usage_days
         WHERE json_extract(operations, '$.getPet') IS NOT NULL GROUP BY key_id;

@@ -4,6 +4,7 @@ import type { UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
   byRequests,
+  DEPRECATED_OPERATIONS,
   type KeyCounts,
   type KeyTotals,
   type KeyTotalsQuery,
@@ -18,7 +19,13 @@ import {
 } from "../../domain/usage-history.ts";
 import { forEachInTurns, Turn } from "../../event-loop.ts";
 import { FirstItems } from "../../first-items.ts";
-import { addOperations, encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
+import {
+  addOperations,
+  deprecatedIn,
+  encodeOperations,
+  type StoredCounts,
+  usageRowsOf,
+} from "../usage-rows.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
 import { UsageTotals } from "./usage-totals.ts";
@@ -42,6 +49,8 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
   readonly #setLastUsed: Statement<unknown, [number, number]>;
   readonly #selectLastUsed: Statement<{ lastUsedAt: number }, [number]>;
   readonly #selectLastUsedAfter: Statement<unknown, [number, number]>;
+  readonly #setDeprecatedUse: Statement<unknown, [string, number, number]>;
+  readonly #selectDeprecatedUseAfter: Statement<unknown, [string, number, number]>;
 
   constructor(private readonly connection: Connection) {
     this.#tables = {
@@ -66,6 +75,15 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
         "SELECT key_id, last_used_at FROM key_last_used WHERE key_id > ? ORDER BY key_id LIMIT +?",
       )
       .safeIntegers(false);
+    this.#setDeprecatedUse =
+      connection.prepare(`INSERT INTO deprecated_use (operation, key_id, last_used_at) VALUES (?, ?, ?)
+      ON CONFLICT (operation, key_id) DO UPDATE SET last_used_at = max(last_used_at, excluded.last_used_at)`);
+    this.#selectDeprecatedUseAfter = connection
+      .prepare<unknown, [string, number, number]>(
+        `SELECT key_id, last_used_at FROM deprecated_use
+         WHERE operation = ? AND key_id > ? ORDER BY key_id LIMIT +?`,
+      )
+      .safeIntegers(false);
   }
 
   async addUsage({ writer, sequence, hour, keys }: UsageBatch): Promise<void> {
@@ -76,6 +94,9 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
         this.#tables.hour.add(hour, counts);
         this.#tables.day.add(day, counts);
         this.#setLastUsed.run(counts.keyId, counts.lastUsedAt);
+        for (const operation of deprecatedIn(counts)) {
+          this.#setDeprecatedUse.run(operation, counts.keyId, counts.lastUsedAt);
+        }
       }
       this.#totals.add("hour", hour, keys);
       this.#totals.add("day", day, keys);
@@ -105,17 +126,24 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
 
   async #allLastUsed(): Promise<ReadonlyMap<number, number>> {
     const times = new Map<number, number>();
-    const turn = new Turn();
-    let last = 0;
-    for (;;) {
-      // Both columns are INTEGER NOT NULL in a STRICT table.
-      const rows = translateErrors(
-        () => this.#selectLastUsedAfter.values(last, ROWS_PER_READ) as [number, number][],
+    await readTimes(
+      (after, limit) => this.#selectLastUsedAfter.values(after, limit),
+      (keyId, time) => times.set(keyId, time),
+    );
+    return times;
+  }
+
+  async lastDeprecatedUse(since: number): Promise<ReadonlyMap<number, number>> {
+    const times = new Map<number, number>();
+    for (const operation of DEPRECATED_OPERATIONS) {
+      await readTimes(
+        (after, limit) => this.#selectDeprecatedUseAfter.values(operation, after, limit),
+        (keyId, time) => {
+          if (time >= since) times.set(keyId, Math.max(time, times.get(keyId) ?? 0));
+        },
       );
-      for (const [keyId, time] of rows) times.set((last = keyId), time);
-      if (rows.length < ROWS_PER_READ) return times;
-      if (turn.isOver) await turn.next();
     }
+    return times;
   }
 
   async deleteOldUsage(now: number): Promise<boolean> {
@@ -133,6 +161,22 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
 
   close(): void {
     this.connection.close();
+  }
+}
+
+/** Reads keys and times in the order of the keys. Other work of the event loop goes on meanwhile. */
+async function readTimes(
+  read: (afterKeyId: number, limit: number) => unknown,
+  add: (keyId: number, time: number) => void,
+): Promise<void> {
+  const turn = new Turn();
+  let last = 0;
+  for (;;) {
+    // Both columns are INTEGER NOT NULL in a STRICT table.
+    const rows = translateErrors(() => read(last, ROWS_PER_READ)) as readonly [number, number][];
+    for (const [keyId, time] of rows) add((last = keyId), time);
+    if (rows.length < ROWS_PER_READ) return;
+    if (turn.isOver) await turn.next();
   }
 }
 
