@@ -53,6 +53,13 @@ const ADD_SUMS = `INSERT INTO usage_sums AS stored (length, start, key_id, admit
     limited = stored.limited + excluded.limited, banned = stored.banned + excluded.banned,
     errors = stored.errors + excluded.errors`;
 
+/** Add up the hours and days of a database that has no sums. */
+export const FILL_SUMS: readonly string[] = USAGE_INTERVALS.map((by) => {
+  const { length } = sumOf(by, 0);
+  return `INSERT INTO usage_sums SELECT ${length}, start - start % ${length}, key_id, sum(admitted), sum(limited),
+    sum(banned), sum(errors) FROM ${by === "hour" ? "usage_hours" : "usage_days"} GROUP BY 2, 3`;
+});
+
 const DELETE_SUMS = `WITH deleted AS (
     DELETE FROM usage_sums WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM usage_sums WHERE length = $3 AND start < $1
