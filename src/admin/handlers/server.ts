@@ -3,6 +3,7 @@ import type { Environment } from "../../domain/api-keys.ts";
 import type { Clock, Store, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
+import { giveWay } from "../../event-loop.ts";
 import type { EngineMonitor } from "../../metrics/engine-monitor.ts";
 import type { LiveSeries } from "../../metrics/live-series.ts";
 import type { HandlersOf } from "../handler.ts";
@@ -58,11 +59,11 @@ export function serverHandlers(
 
     async getOverview({ query: { range = "1h" } }) {
       const deprecatedSince = startOf("day", clock.now() - DEPRECATED_USE_DAYS * DAY_MS);
-      const [topKeys, banned, deprecated] = await Promise.all([
-        readTopKeys(),
-        directory.banned(1),
-        usageHistory.lastDeprecatedUse(deprecatedSince),
-      ]);
+      // One after the other: each gives way to requests after 2 ms, and together they would take a multiple of that.
+      const topKeys = await readTopKeys();
+      const banned = await directory.banned(1);
+      const deprecated = await usageHistory.lastDeprecatedUse(deprecatedSince);
+      await giveWay();
       return {
         range,
         ...live.read(range),
