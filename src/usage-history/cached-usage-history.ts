@@ -21,7 +21,7 @@ interface Result<T = unknown> {
 
 /**
  * Reuses the sums over all keys for a while, which grows with the time they took: with 10,000 keys that are used in
- * every hour, 24 hours take some 70 ms (`bun bench/usage-history.ts`), and a console asks every two seconds.
+ * every hour, 24 hours take 10 to 40 ms (`bun bench/usage-history.ts`), and a console asks every two seconds.
  */
 export class CachedUsageHistory implements UsageHistoryStore {
   /** By what was asked for: equal names have values of the same type. */

@@ -124,24 +124,25 @@ function blockOf(keyId: number): number {
   return Math.floor(keyId / KEYS_PER_ROW);
 }
 
+/** Changes the stored counts, or returns larger ones. */
 function withAdded(stored: PackedCounts, keys: readonly KeyTotals[]): PackedCounts {
-  const sums = new Float64Array(stored.length + keys.length * FIELDS);
-  sums.set(stored);
-  const positions = new Map<number, number>();
-  for (let at = 0; at < stored.length; at += FIELDS) positions.set(stored[at] ?? 0, at);
-  let end = stored.length;
+  let counts = stored;
   for (const { keyId, admitted, limited, banned, errors } of keys) {
-    const at = positions.get(keyId) ?? end;
-    if (at === end) end += FIELDS;
-    positions.set(keyId, at);
-    sums[at] = keyId;
-    sums[at + 1] = (sums[at + 1] ?? 0) + admitted;
-    sums[at + 2] = (sums[at + 2] ?? 0) + limited;
-    sums[at + 3] = (sums[at + 3] ?? 0) + banned;
-    sums[at + 4] = (sums[at + 4] ?? 0) + errors;
+    let at = 0;
+    while (at < counts.length && counts[at] !== keyId) at += FIELDS;
+    const field = (offset: number) => counts[at + offset] ?? 0;
+    const sums = [keyId, field(1) + admitted, field(2) + limited, field(3) + banned, field(4) + errors];
+    if (at === counts.length) counts = withLength(counts, at + FIELDS);
+    if (sums.some((sum) => sum > MAX_UINT32)) counts = new Float64Array(counts);
+    counts.set(sums, at);
   }
-  const all = sums.subarray(0, end);
-  return all.every((number) => number <= MAX_UINT32) ? Uint32Array.from(all) : all;
+  return counts;
+}
+
+function withLength(counts: PackedCounts, length: number): PackedCounts {
+  const longer = counts instanceof Uint32Array ? new Uint32Array(length) : new Float64Array(length);
+  longer.set(counts);
+  return longer;
 }
 
 /** Sums of the keys by their block. */
