@@ -1,5 +1,6 @@
-import { HOUR_MS, startOf, sumOf } from "../src/domain/usage-history.ts";
+import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
+import { packUsage } from "../src/store/sqlite/usage-totals.ts";
 
 const DAY_MS = 24 * HOUR_MS;
 /** Of each row. */
@@ -22,15 +23,9 @@ export function fillHistory(connection: Connection, { keys, days, hours, now }: 
   connection.transaction(() => {
     fill("usage_days", startOf("day", now) - (days - 1) * DAY_MS, DAY_MS, days);
     fill("usage_hours", startOf("hour", now) - (hours - 1) * HOUR_MS, HOUR_MS, hours);
-    for (const table of ["usage_days", "usage_hours"] as const) connection.run(insertSums(table));
+    packUsage(connection);
     connection.run(`INSERT INTO key_last_used
       WITH RECURSIVE k(key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM k WHERE key < ${keys}) SELECT key, ${now} FROM k`);
+    connection.run("INSERT INTO deprecated_use SELECT 'getPet', key_id, last_used_at FROM key_last_used");
   });
-}
-
-/** The same statement for both engines. */
-export function insertSums(table: "usage_days" | "usage_hours"): string {
-  const { length } = sumOf(table === "usage_days" ? "day" : "hour", 0);
-  return `INSERT INTO usage_sums SELECT ${length}, start - start % ${length}, key_id, sum(admitted), sum(limited),
-    sum(banned), sum(errors) FROM ${table} GROUP BY 2, 3`;
 }

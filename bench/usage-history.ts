@@ -13,11 +13,12 @@ import type { UsageHistoryStore } from "../src/domain/ports.ts";
 import { HOUR_MS, type KeyCounts, startOf, type UsageBatch } from "../src/domain/usage-history.ts";
 import type { RequestRecord } from "../src/http/request-record.ts";
 import { openPostgres } from "../src/store/postgres/postgres-store.ts";
+import { FILL_SUMS } from "../src/store/postgres/usage-history.ts";
 import { openDatabase } from "../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../src/store/sqlite/sqlite-store.ts";
 import { UsageRecorder } from "../src/usage-history/usage-recorder.ts";
-import { fillHistory, insertSums, OPERATIONS_JSON } from "./usage-data.ts";
+import { fillHistory, OPERATIONS_JSON } from "./usage-data.ts";
 
 const { values } = parseArgs({
   options: {
@@ -87,14 +88,14 @@ const batchOf = (keyIds: readonly number[]): UsageBatch => ({
   })),
 });
 
-/** What a server adds every two seconds, in batches of 100 keys. */
+/** What a server adds every two seconds, in batches of 50 keys. */
 async function measureWrites(history: UsageHistoryStore): Promise<void> {
   for (const active of [1, 100, 1_000]) {
     const step = Math.floor(keys / active);
     const keyIds = Array.from({ length: active }, (_, i) => 1 + i * step);
     await measure(`add the counts of ${active} keys`, async () => {
-      for (let from = 0; from < active; from += 100) {
-        await history.addUsage(batchOf(keyIds.slice(from, from + 100)));
+      for (let from = 0; from < active; from += 50) {
+        await history.addUsage(batchOf(keyIds.slice(from, from + 50)));
       }
     });
   }
@@ -148,7 +149,7 @@ async function benchPostgres(): Promise<void> {
       FROM generate_series(0, ${count - 1}) AS i CROSS JOIN generate_series(1, ${keys}) AS key`);
   await fill("usage_days", today - (days - 1) * DAY_MS, DAY_MS, days);
   await fill("usage_hours", thisHour - (hours - 1) * HOUR_MS, HOUR_MS, hours);
-  for (const table of ["usage_days", "usage_hours"] as const) await sql.unsafe(insertSums(table));
+  for (const statement of FILL_SUMS) await sql.unsafe(statement);
   await sql.unsafe(`INSERT INTO key_last_used SELECT key, ${now} FROM generate_series(1, ${keys}) AS key`);
   await sql.unsafe("ANALYZE usage_days, usage_hours, usage_sums, key_last_used");
   console.log("PostgreSQL");

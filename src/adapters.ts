@@ -71,7 +71,13 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const onBan = bans.record;
     const limits = new EngineMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
-      ? await valkeyRateLimiter(config, config.limitsUrls, { clock, log, monitor: limits, onBan })
+      ? await valkeyRateLimiter(config, config.limitsUrls, {
+          clock,
+          log,
+          monitor: limits,
+          onBan,
+          onEarlierBan: bans.recordIfMissing,
+        })
       : await memoryRateLimiter(config, {
           hasUsageStore: lock !== undefined,
           keys: stores.keys,
@@ -201,11 +207,17 @@ async function applyMissedUnbans(
 async function valkeyRateLimiter(
   config: Config,
   urls: readonly string[],
-  { clock, log, onBan, monitor }: RateLimiterOptions & { readonly monitor: EngineMonitor },
+  {
+    clock,
+    log,
+    onBan,
+    onEarlierBan,
+    monitor,
+  }: RateLimiterOptions & { readonly monitor: EngineMonitor; readonly onEarlierBan: OnBan },
 ) {
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
   const onResponse = (ms: number) => monitor.responded(ms);
-  const options = { environment, urls, caFile, ban, clock, timeoutMs, onResponse, onBan };
+  const options = { environment, urls, caFile, ban, clock, timeoutMs, onResponse, onBan, onEarlierBan };
   const rateLimiter = await openValkey(options, (state, reason) => {
     monitor.isAvailable = state === "available";
     const cause = messageOf(reason);
@@ -231,6 +243,7 @@ export interface ValkeyOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly onBan?: OnBan;
+  readonly onEarlierBan?: OnBan;
   /** Is called after each batch of decisions. */
   readonly onResponse?: (ms: number) => void;
 }

@@ -6,6 +6,7 @@ import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
 import { createConsole } from "./admin/console/assets.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
+import { AuditRetention } from "./audit-retention.ts";
 import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
@@ -109,6 +110,7 @@ export async function serveOn(
     otherUrl: config.twinUrl,
   };
   const usageRecorder = recordUsage(usageHistory, clock, log);
+  const auditRetention = deleteOldAudit(adapters, config, { clock, log });
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -145,6 +147,7 @@ export async function serveOn(
   });
   const stopPublic = async (delayMs: number) => {
     await server.close(delayMs);
+    await auditRetention?.close();
     metrics.stop();
     keyChanges.stop();
   };
@@ -210,6 +213,16 @@ function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRec
     onFailure: (error) => log.event("usage-history.save-failed", { error }),
     onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
   });
+}
+
+function deleteOldAudit(
+  { audit }: Pick<Adapters, "audit">,
+  { auditRetentionMs: retentionMs }: Config,
+  { clock, log }: { clock: Clock; log: Log },
+): AuditRetention | undefined {
+  if (retentionMs === undefined) return undefined;
+  const onError = (error: unknown) => log.event("audit.delete-failed", { error });
+  return new AuditRetention({ audit, clock, retentionMs, onError });
 }
 
 function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {

@@ -5,7 +5,7 @@ import { formatTime } from "./contract/formatting.ts";
 import type { Log } from "./log.ts";
 
 export interface BanRecorderOptions {
-  readonly audit: Pick<AuditStore, "recordAudit">;
+  readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;
   readonly log: Log;
   /** The name of this server, in the audit entries. */
   readonly server: string;
@@ -14,6 +14,15 @@ export interface BanRecorderOptions {
 const RETRY_EVERY_MS = 1_000;
 /** While the database is unavailable. Each key has at most one ban at a time. */
 const MAX_WAITING = 10_000;
+/** The server that decided a ban has written its entry by then. Random, so that of several servers one is the first. */
+const CHECK_AFTER_MS = { least: 2_000, most: 4_000 };
+
+interface WaitingBan {
+  readonly keyId: number;
+  readonly ban: Ban;
+  /** Whether another server may have recorded it. */
+  readonly isUncertain: boolean;
+}
 
 /** Logs each new ban and writes it to the audit trail, after the request that led to it. */
 export class BanRecorder {
@@ -21,7 +30,8 @@ export class BanRecorder {
   onRecord: (() => void) | undefined;
   readonly #options: BanRecorderOptions;
   /** Oldest first. */
-  readonly #waiting: NewAuditEntry[] = [];
+  readonly #waiting: WaitingBan[] = [];
+  readonly #checks = new Set<Timer>();
   #lost = 0;
   #writing = Promise.resolve();
   #isWriting = false;
@@ -34,16 +44,45 @@ export class BanRecorder {
   }
 
   readonly record: OnBan = (keyId, ban) => {
+    this.#report(keyId, ban);
+    this.#add({ keyId, ban, isUncertain: false });
+  };
+
+  /** For a ban that this server did not decide. If its response was lost, no server has recorded it. */
+  readonly recordIfMissing: OnBan = (keyId, ban) => {
+    if (this.#isClosed || this.#checks.size >= MAX_WAITING) return;
+    const { least, most } = CHECK_AFTER_MS;
+    const check = setTimeout(
+      () => {
+        this.#checks.delete(check);
+        this.#add({ keyId, ban, isUncertain: true });
+      },
+      least + Math.random() * (most - least),
+    ).unref();
+    this.#checks.add(check);
+  };
+
+  #add(ban: WaitingBan): void {
+    if (this.#waiting.length < MAX_WAITING) this.#waiting.push(ban);
+    else if (!ban.isUncertain) this.#lost++;
+    if (!this.#isFailing) this.#write();
+  }
+
+  #report(keyId: number, { bannedAt, bannedUntil }: Ban): void {
     this.onRecord?.();
     this.#options.log.event("key.banned", {
       keyId,
-      bannedAt: formatTime(ban.bannedAt),
-      bannedUntil: formatTime(ban.bannedUntil),
+      bannedAt: formatTime(bannedAt),
+      bannedUntil: formatTime(bannedUntil),
     });
-    if (this.#waiting.length < MAX_WAITING) this.#waiting.push(this.#entry(keyId, ban));
-    else this.#lost++;
-    if (!this.#isFailing) this.#write();
-  };
+  }
+
+  async #isRecorded({ keyId, ban }: WaitingBan): Promise<boolean> {
+    const target = { kind: "key", id: BigInt(keyId) } as const;
+    const period = { since: ban.bannedAt, until: ban.bannedUntil };
+    const query = { action: "key.banned", target, ...period, limit: 1 } as const;
+    return (await this.#options.audit.listAudit(query)).items.length > 0;
+  }
 
   #entry(keyId: number, { bannedAt, bannedUntil }: Ban): NewAuditEntry {
     return {
@@ -62,8 +101,11 @@ export class BanRecorder {
   async #writeAll(): Promise<void> {
     this.#isWriting = true;
     try {
-      for (let entry = this.#waiting[0]; entry; entry = this.#waiting[0]) {
-        await this.#options.audit.recordAudit(entry);
+      for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
+        const { keyId, ban, isUncertain } = next;
+        const isMissing = !isUncertain || !(await this.#isRecorded(next));
+        if (isMissing) await this.#options.audit.recordAudit(this.#entry(keyId, ban));
+        if (isMissing && isUncertain) this.#report(keyId, ban);
         this.#waiting.shift();
       }
       this.#isFailing = false;
@@ -81,9 +123,10 @@ export class BanRecorder {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    for (const check of this.#checks) clearTimeout(check);
     await this.#writing;
     await this.#writeAll();
-    const bans = this.#waiting.length + this.#lost;
+    const bans = this.#waiting.filter(({ isUncertain }) => !isUncertain).length + this.#lost;
     if (bans > 0) this.#options.log.event("audit.bans-lost", { bans });
   }
 }

@@ -2,6 +2,11 @@
 const TURN_MS = 2;
 const ITEMS_PER_LOOK = 32;
 
+/** Other work of the event loop goes on meanwhile. */
+export function giveWay(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Work that takes longer than a request may wait is done in turns: `if (turn.isOver) await turn.next()`. */
 export class Turn {
   #endsAt = performance.now() + TURN_MS;
@@ -12,7 +17,7 @@ export class Turn {
 
   /** Other work of the event loop goes on meanwhile. */
   async next(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve));
+    await giveWay();
     this.#endsAt = performance.now() + TURN_MS;
   }
 }

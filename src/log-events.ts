@@ -236,6 +236,11 @@ export const LOG_EVENTS = {
     message: "an entry of the audit trail cannot be written",
     fields: ["action", "error"],
   },
+  "audit.delete-failed": {
+    level: "error",
+    message: "old entries of the audit trail cannot be deleted; the server tries again in 10 minutes",
+    fields: ["error"],
+  },
   "audit.bans-lost": { level: "error", message: "bans are missing in the audit trail", fields: ["bans"] },
 
   "clock.changed": {

@@ -18,6 +18,14 @@ function setUp() {
         if (!database.isAvailable) throw new Error("away");
         entries.push(entry);
       },
+      async listAudit({ action, target, since = 0, until = Infinity }) {
+        if (!database.isAvailable) throw new Error("away");
+        const items = entries
+          .filter((entry) => entry.action === action && entry.target?.id === target?.id)
+          .filter(({ at }) => at >= since && at < until)
+          .map((entry, i) => Object.assign({ id: BigInt(i) }, entry));
+        return { items, hasMore: false };
+      },
     },
     log: { event: (name: string, details?: unknown) => void events.push([name, details]) },
     server: "one",
@@ -65,6 +73,42 @@ test("bans during an outage of the database are written after it, in order and o
   expect(events.map(([name]) => name).filter((name) => name !== "key.banned")).toEqual([
     "audit.write-failed",
   ]);
+});
+
+test("a ban of another server is recorded if its entry is missing after some seconds, and only then", async () => {
+  const { recorder, entries, events, keyIds } = setUp();
+  recorder.record(1, BAN);
+  for (const keyId of [1, 2]) recorder.recordIfMissing(keyId, BAN);
+  jest.advanceTimersByTime(1_999);
+  await settle();
+  expect(keyIds()).toEqual([1n]);
+  jest.advanceTimersByTime(2_001);
+  await settle();
+  expect(keyIds()).toEqual([1n, 2n]);
+  expect(entries[1]).toMatchObject({ at: AT, action: "key.banned", actor: { kind: "server" } });
+  expect(events.map(([name]) => name)).toEqual(["key.banned", "key.banned"]);
+  // An entry of an earlier ban is another one.
+  recorder.recordIfMissing(2, { bannedAt: AT + 600_000, bannedUntil: AT + 1_200_000 });
+  jest.advanceTimersByTime(4_000);
+  await settle();
+  expect(keyIds()).toEqual([1n, 2n, 2n]);
+  recorder.recordIfMissing(3, BAN);
+  await recorder.close();
+  expect(keyIds()).toEqual([1n, 2n, 2n]);
+});
+
+test("whether an entry is missing is found out after an outage of the database", async () => {
+  const { recorder, events, database, keyIds } = setUp();
+  database.isAvailable = false;
+  recorder.recordIfMissing(5, BAN);
+  jest.advanceTimersByTime(4_000);
+  await settle();
+  expect(events.map(([name]) => name)).toEqual(["audit.write-failed"]);
+  database.isAvailable = true;
+  jest.advanceTimersByTime(1_000);
+  await settle();
+  expect(keyIds()).toEqual([5n]);
+  await recorder.close();
 });
 
 test("a stop tries once more, and logs how many bans are missing in the audit trail", async () => {

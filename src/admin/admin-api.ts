@@ -4,6 +4,7 @@ import type { ErrorLog } from "../http/error-log.ts";
 import { withTimeout } from "../http/request-timeout.ts";
 import type { Request, Response } from "../http1/index.ts";
 import type { AdminAuthentication, SignInRejection } from "./authentication.ts";
+import { giveWay } from "../event-loop.ts";
 import { ADMIN_BASE_PATH, type AdminOperation } from "./contract/operation.ts";
 import {
   type AdminContext,
@@ -82,8 +83,15 @@ export class AdminApi {
   #execute(input: AnyInput, { id, operation, context }: Call): Awaitable<Response> {
     // The input was validated for this operation, which is what the type of its handler says.
     const handler = this.#options.handlers[id] as unknown as AnyHandler;
-    const response = andThen(handler(input, context), (result) => responseOf(result, operation));
-    return response instanceof Promise ? withTimeout(response) : response;
+    const result = handler(input, context);
+    if (!(result instanceof Promise)) return responseOf(result, operation);
+    return withTimeout(
+      result.then(async (value) => {
+        // A long response takes milliseconds to write.
+        await giveWay();
+        return responseOf(value, operation);
+      }),
+    );
   }
 
   #failed(error: unknown, { id, requestId }: Call): Response {

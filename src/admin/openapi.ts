@@ -112,7 +112,7 @@ const ErrorSchema: JsonSchema = {
 
 const SCHEMAS: JsonSchema = {
   ...Object.fromEntries(Object.entries(NAMED).map(([name, { json }]) => [name, withRefs(json, true)])),
-  Error: ErrorSchema,
+  ApiError: ErrorSchema,
 };
 
 function paths(): JsonSchema {
@@ -185,7 +185,7 @@ function errorResponse(status: number, codes: readonly AdminErrorCode[]): JsonSc
     description: codes.map((code) => `\`${code}\`: ${ADMIN_ERRORS[code].meaning}`).join("\n\n"),
     ...((status === 429 || status === 503) && { headers: RETRY_AFTER }),
     content: {
-      "application/json": { schema: { allOf: [{ $ref: "#/components/schemas/Error" }, restriction] } },
+      "application/json": { schema: { allOf: [{ $ref: "#/components/schemas/ApiError" }, restriction] } },
     },
   };
 }

@@ -1,6 +1,8 @@
 import type { Environment } from "../domain/api-keys.ts";
+import { DAY_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
 import { hostname, listenAddress } from "./address-types.ts";
 import type { Options } from "./parse-options.ts";
+import { durationOr } from "./time-types.ts";
 import { adminToken, boolean, file, list } from "./value-types.ts";
 
 export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { production: 8090, staging: 8091 };
@@ -38,5 +40,10 @@ export const ADMIN_OPTIONS = {
     type: boolean,
     default: false,
     help: "Respond to /metrics on that listener without the token",
+  },
+  "audit-retention": {
+    type: durationOr("forever", { min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
+    default: 400 * DAY_MS,
+    help: "Age at which entries of the audit trail are deleted",
   },
 } as const satisfies Options;

@@ -44,6 +44,8 @@ export interface Config extends StorageConfig {
   readonly accessLog?: string;
   readonly plans: Plans;
   readonly ban: BanRules;
+  /** Older entries of the audit trail are deleted; undefined means none. */
+  readonly auditRetentionMs?: number;
   /** The listener for operators; undefined means none. */
   readonly admin?: AdminConfig;
 }
@@ -88,6 +90,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const keyFile = values["tls-key"];
   const maxConnections = values["max-connections"];
   const accessLog = values["access-log"];
+  const auditRetentionMs = values["audit-retention"];
   return {
     ...storageOf(values),
     limitsTimeoutMs: values["limits-timeout"],
@@ -104,6 +107,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     ...(accessLog !== undefined && { accessLog }),
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banRulesOf(values),
+    ...(auditRetentionMs !== null && { auditRetentionMs }),
     ...adminOf(values),
   };
 }

@@ -4,7 +4,7 @@ import { MAX_OVERLAP_MS } from "../domain/key-management.ts";
 import { KEY_STATES } from "../domain/key-view.ts";
 import { PLANS } from "../domain/plans.ts";
 import type { Options } from "./parse-options.ts";
-import { durationOrNever, pointInTime } from "./time-types.ts";
+import { durationOr, pointInTime } from "./time-types.ts";
 import { boolean, choice, duration, list, requestCount, text, type ValueType } from "./value-types.ts";
 
 const SECOND = 1_000;
@@ -45,7 +45,7 @@ export const KEY_OPTIONS = {
     help: "What the key may do; a read-only key gets 403 for everything but GET, HEAD and OPTIONS",
   },
   expires: {
-    type: durationOrNever({ min: SECOND, max: 3_650 * DAY }),
+    type: durationOr("never", { min: SECOND, max: 3_650 * DAY }),
     defaultText: "never",
     help: "Time from now until the key expires",
   },

@@ -54,15 +54,18 @@ export function periodOf(
   return { ...(start !== undefined && { since: start }), ...(end !== undefined && { until: end }) };
 }
 
-/** From now on, or null for no end. */
-export function durationOrNever(bounds: { min: number; max: number }): ValueType<number | null> {
+/** Null for no end, for which `endless` is the word. */
+export function durationOr(
+  endless: "never" | "forever",
+  bounds: { min: number; max: number },
+): ValueType<number | null> {
   const length = duration(bounds);
   return {
     ...length,
-    range: `${length.range}, or never`,
-    expected: `never, or ${length.expected}`,
+    range: `${length.range}, or ${endless}`,
+    expected: `${endless}, or ${length.expected}`,
     // Undefined is an invalid text.
-    parse: (text) => (text === "never" ? null : length.parse(text)),
-    format: (value) => (value === null ? "never" : length.format(value)),
+    parse: (text) => (text === endless ? null : length.parse(text)),
+    format: (value) => (value === null ? endless : length.format(value)),
   };
 }

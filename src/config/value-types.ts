@@ -120,7 +120,7 @@ function path(placeholder: string, expected: string): ValueType<string> {
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
 const DURATION = /^(?<count>0|[1-9]\d{0,11})(?<unit>ms|s|m|h|d)$/;
 
-const EXAMPLES = ["25ms", "500ms", "90s", "15m", "24h", "30d"];
+const EXAMPLES = ["25ms", "500ms", "90s", "15m", "24h", "30d", "365d"];
 /** For a number without a unit, most likely first. */
 const LIKELY_UNITS = ["s", "ms", "m", "h", "d"];
 

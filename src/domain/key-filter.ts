@@ -5,6 +5,12 @@ import type { PlanName } from "./plans.ts";
 /** What can be a part of a hint. Less than four characters are in many hints by chance. */
 const HINT_PART = /^[\w…]{4,}$/;
 
+/** What a search looks for in hints, or undefined. */
+export function hintPartOf({ search }: Pick<KeyFilter, "search">): string | undefined {
+  const text = search?.trim();
+  return text !== undefined && HINT_PART.test(text) ? text : undefined;
+}
+
 /** Every condition that is given has to hold. */
 export interface KeyFilter {
   readonly plan?: PlanName | undefined;
@@ -23,15 +29,19 @@ export interface KeyFilter {
 /** What a filter looks at. Views of thousands of keys would take most of the time. */
 export interface FilteredKey extends Pick<KeyView, "id" | "name" | "owner" | "labels" | "plan" | "access"> {
   readonly state: KeyState;
-  /** Of its secrets. */
-  readonly hints: readonly string[];
+  /** Whether one of its secrets that work has a hint with what the search looks for. */
+  readonly hasHint: (pattern: RegExp) => boolean;
   /** When it was last used or, without any use, created; in milliseconds since the epoch. */
   readonly usedAt: number;
 }
 
 export function matchesFilter(view: KeyView, filter: KeyFilter): boolean {
   const hints = view.secrets.flatMap(({ hint }) => hint ?? []);
-  return matcherOf(filter)({ ...view, hints, usedAt: Date.parse(view.lastUsedAt ?? view.createdAt) });
+  return matcherOf(filter)({
+    ...view,
+    hasHint: (pattern) => hints.some((hint) => pattern.test(hint)),
+    usedAt: Date.parse(view.lastUsedAt ?? view.createdAt),
+  });
 }
 
 /** Reads a property of a key only if a condition needs it. */
@@ -51,15 +61,15 @@ export function matcherOf(filter: KeyFilter): (key: FilteredKey) => boolean {
     (unusedSince === undefined || key.usedAt < unusedSince);
 }
 
-/** A regular expression is faster than texts in lower case: 10,000 keys take 3 ms, and 14 ms with their hints. */
+/** A regular expression is faster than texts in lower case: 10,000 keys take 3 ms. */
 function searchFor(text: string): (key: FilteredKey) => boolean {
   const pattern = new RegExp(RegExp.escape(text), "iu");
   const hasText = (field: string) => pattern.test(field);
-  const looksAtHints = HINT_PART.test(text);
+  const looksAtHints = hintPartOf({ search: text }) !== undefined;
   return (key) =>
     hasText(key.name) ||
     (key.owner !== null && hasText(key.owner)) ||
     key.labels.some(hasText) ||
     String(key.id) === text ||
-    (looksAtHints && key.hints.some(hasText));
+    (looksAtHints && key.hasHint(pattern));
 }

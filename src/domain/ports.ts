@@ -143,6 +143,8 @@ export interface KeyStore {
   getKey(id: number): Awaitable<ApiKey | undefined>;
   /** The secrets of each of the keys, newest first, those that no longer work too; of all keys if none are given. */
   listSecrets(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>>;
+  /** The keys that have a secret whose hint contains the text, in upper or lower case, and which works at that time. */
+  findByHint(part: string, now: number): Awaitable<ReadonlySet<number>>;
   /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */
   addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void>;
   /**
@@ -183,6 +185,8 @@ export interface AuditStore {
   recordAudit(entry: NewAuditEntry): Promise<void>;
   /** Newest first. */
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>>;
+  /** Deletes some of the entries before a time, the oldest first; returns whether there may be more. */
+  deleteAudit(before: number): Promise<boolean>;
 }
 
 /** Requests by key, operation and hour or day, of all servers on the database. */
@@ -195,6 +199,8 @@ export interface UsageHistoryStore {
   usageByKey(query: KeyTotalsQuery): Awaitable<readonly KeyTotals[]>;
   /** When each of the keys was last used, in milliseconds since the epoch; all keys if none are given. */
   lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
+  /** When each key last called a deprecated operation, of those that did since; to two seconds. */
+  lastDeprecatedUse(since: number): Awaitable<ReadonlyMap<number, number>>;
   /** Deletes some of the hours before 35 days ago and days before 400 days ago; returns whether there are more. */
   deleteOldUsage(now: number): Promise<boolean>;
 }
@@ -213,6 +219,8 @@ export interface RateLimiter {
   peek(subject: Subject, limits: Limits): Decision;
   /** Reads the usage and counts nothing; undefined when nothing of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
+  /** The keys that are banned now; undefined if they are counted elsewhere. */
+  bannedKeys(): readonly number[] | undefined;
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
   unban(subject: Subject, agoMs: number): Awaitable<void>;
   close(): Promise<void>;

@@ -23,6 +23,12 @@ export type CountedOperation = OperationId | "none";
 /** In the order in which they are listed. */
 export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[];
 
+/** Operators see which keys still call them. */
+export const DEPRECATED_OPERATIONS = OPERATION_IDS.filter((id) => "deprecated" in OPERATIONS[id]);
+
+/** How far back the overview looks for calls of them, in days. */
+export const DEPRECATED_USE_DAYS = 30;
+
 /** The rate limiter decides before a request is routed, so an operation has no limited and no banned requests. */
 export interface OperationCounts extends Pick<RequestCounts, "admitted" | "errors"> {
   readonly operation: OperationId;
@@ -82,7 +88,7 @@ export interface KeyTotals extends RequestCounts {
   readonly keyId: number;
 }
 
-const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
+export const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
 
 /** The start of the hour or day (UTC) that contains a time. */
 export function startOf(by: UsageInterval, time: number): number {
@@ -107,7 +113,10 @@ export function sumOf(by: UsageInterval, time: number): { readonly length: numbe
   return { length, start: time - (((time % length) + length) % length) };
 }
 
-/** The intervals and the sums that a period consists of, by their starts, ascending. */
+/**
+ * The intervals and the sums that a period consists of, by their starts, ascending. The last sum may end after the
+ * period if nothing is stored from then on.
+ */
 export function partsOf(
   period: UsagePeriod,
   bounds: { readonly first: number; readonly last: number },
@@ -119,7 +128,7 @@ export function partsOf(
   for (const start of startsOf(period, bounds)) {
     if (start < covered) continue;
     const sum = sumOf(period.by, start);
-    const isWhole = sum.start === start && start + sum.length <= end;
+    const isWhole = sum.start === start && (start + sum.length <= end || bounds.last < end);
     (isWhole ? sums : intervals).push(start);
     if (isWhole) covered = start + sum.length;
   }

@@ -67,19 +67,23 @@ function headOf(name: MetricName, { type, help }: MetricDefinition, format: Form
 function bodyOf(name: MetricName, samples: readonly Sample[]): string {
   return samples
     .map(({ labels = {}, value }) =>
-      value instanceof Histogram ? histogramLines(name, labels, value) : line(name, labels, value),
+      value instanceof Histogram
+        ? histogramLines(name, pairsOf(labels), value)
+        : line(name, pairsOf(labels), value),
     )
     .join("");
 }
 
-function histogramLines(name: string, labels: Labels, { bounds, counts, sum }: Histogram): string {
+/** Most lines are of buckets, which share the text of their labels. */
+function histogramLines(name: string, pairs: string, { bounds, counts, sum }: Histogram): string {
+  const start = `${name}_bucket{${pairs}${pairs === "" ? "" : ","}le="`;
   let count = 0;
   let lines = "";
-  for (const [i, bucketCount] of counts.entries()) {
-    count += bucketCount;
-    lines += line(`${name}_bucket`, { ...labels, le: boundText(bounds[i] ?? Infinity) }, count);
+  for (let i = 0; i < counts.length; i++) {
+    count += counts[i] ?? 0;
+    lines += `${start}${boundText(bounds[i] ?? Infinity)}"} ${count}\n`;
   }
-  return lines + line(`${name}_sum`, labels, sum) + line(`${name}_count`, labels, count);
+  return lines + line(`${name}_sum`, pairs, sum) + line(`${name}_count`, pairs, count);
 }
 
 /** The same in both formats, so that a series stays the same when the format changes. */
@@ -87,9 +91,15 @@ function boundText(bound: number): string {
   return Number.isInteger(bound) ? `${bound}.0` : valueText(bound);
 }
 
-function line(name: string, labels: Labels, value: number): string {
-  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
-  return `${name}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${valueText(value)}\n`;
+/** `operation="getPet",status="200"`. */
+function pairsOf(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([label, text]) => `${label}="${escaped(text)}"`)
+    .join(",");
+}
+
+function line(name: string, pairs: string, value: number): string {
+  return `${name}${pairs === "" ? "" : `{${pairs}}`} ${valueText(value)}\n`;
 }
 
 function valueText(value: number): string {

@@ -129,6 +129,11 @@ export interface SecretRow {
 /** `issued_at` and not `created_at`: earlier releases read `created_at` of a join with api_keys without its table. */
 export const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
 
+/** A pattern for LIKE. */
+export function containing(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
+}
+
 export type SecretsByKey = Map<number, readonly KeySecret[]>;
 
 export function secretsByKey(rows: readonly SecretRow[]): SecretsByKey {

@@ -1,4 +1,5 @@
 import {
+  DEPRECATED_OPERATIONS,
   type KeyCounts,
   OPERATION_IDS,
   type OperationCounts,
@@ -17,6 +18,11 @@ type StoredOperations = Readonly<Record<string, readonly [admitted: number, erro
 export interface StoredCounts extends RequestCounts {
   readonly start: number;
   readonly operations: string;
+}
+
+/** The deprecated operations that the key has called. */
+export function deprecatedIn({ byOperation }: KeyCounts): readonly string[] {
+  return DEPRECATED_OPERATIONS.filter((id) => byOperation.some(({ operation }) => operation === id));
 }
 
 export function encodeOperations(byOperation: readonly OperationCounts[]): string {

@@ -6,8 +6,8 @@ import { RequestCounters } from "./request-counters.ts";
 /** With a store that responds within three seconds, counts are stored within five. */
 const SAVE_EVERY_MS = 2_000;
 const RETRY_MS = 500;
-/** Keys in one transaction: about 2 ms on SQLite, during which requests wait; see `bun bench/usage-history.ts`. */
-const KEYS_PER_BATCH = 100;
+/** Keys in one transaction: up to 5 ms on SQLite, during which requests wait; see `bun bench/usage-history.ts`. */
+const KEYS_PER_BATCH = 50;
 /** Keys and hours that are counted and not stored yet: about 25 MB, which is reached only while the store fails. */
 const MAX_COUNTERS = 100_000;
 const DELETE_EVERY_MS = 600_000;

@@ -24,11 +24,10 @@ const create = (name: string) => {
 
 /** Counts how often all keys are read. */
 function counting(keys: KeyStore) {
-  const counts = { keys: 0, secrets: 0 };
+  const counts = { keys: 0 };
   const all = new AllKeys({
     changesSince: (revision) => keys.changesSince(revision),
     listKeys: () => (counts.keys++, keys.listKeys()),
-    listSecrets: (ids) => ((counts.secrets += ids === undefined ? 1 : 0), keys.listSecrets(ids)),
   });
   return { all, counts };
 }
@@ -46,16 +45,6 @@ describe("all keys", () => {
     expect(counts.keys).toBe(1);
   });
 
-  test("have their secrets, also those of a roll and of a new key", async () => {
-    const { id } = await create("one");
-    const { all, counts } = counting(stores.keys);
-    expect(await all.secrets()).toEqual(await stores.keys.listSecrets());
-    await stores.keys.addSecret(id, { ...toNewSecret(generateSecret("production")), overlapEndsAt: 9 }, BY);
-    await create("two");
-    expect(await all.secrets()).toEqual(await stores.keys.listSecrets());
-    expect(counts).toEqual({ keys: 1, secrets: 1 });
-  });
-
   test("reads that overlap see every change", async () => {
     const { all } = counting(stores.keys);
     const [first, , second] = await Promise.all([all.keys(), create("one"), all.keys()]);
@@ -71,7 +60,6 @@ describe("all keys", () => {
         return stores.keys.changesSince(revision);
       },
       listKeys: () => stores.keys.listKeys(),
-      listSecrets: (ids) => stores.keys.listSecrets(ids),
     });
     await expect(all.keys()).rejects.toThrow("gone");
     isBroken = false;

@@ -57,6 +57,12 @@ describe("the OpenAPI document of the admin API", () => {
     expect(text.match(/"\$ref": "#\/components\/schemas\/Key"/g)?.length).toBeGreaterThan(5);
   });
 
+  test("no schema has the name of a JavaScript global, which generated code would shadow", () => {
+    const names = Object.keys(document["components"]?.["schemas"] ?? {});
+    expect(names).toContain("ApiError");
+    expect(names.filter((name) => name in globalThis)).toEqual([]);
+  });
+
   test("is at /api/openapi.json", async () => {
     const service = await startAdminService();
     const { status, text: served } = await service.admin({ path: "/api/openapi.json" });

@@ -115,7 +115,7 @@ describe("wrong usage", () => {
     ["keys unban 1 2", 'unexpected argument "2"; see petstore keys unban --help'],
     [
       "keys create --name x --plan free --expires 3651d",
-      '--expires is "3651d"; it must be never, or a duration from 1s to 3650d, such as 90s, 15m, 24h or 30d',
+      '--expires is "3651d"; it must be never, or a duration from 1s to 3650d, such as 90s, 15m, 24h, 30d or 365d',
     ],
     [
       "keys roll 1 --overlap 31d",

@@ -11,6 +11,14 @@ import { formatIpNetwork } from "../../src/ip-address.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 describe("Config", () => {
+  test("--audit-retention: from 30 days to 10 years, or forever", () => {
+    expect(parseConfig({ "audit-retention": ["30d"] })).toMatchObject({ auditRetentionMs: 2_592_000_000 });
+    expect(parseConfig({ "audit-retention": ["forever"] })).not.toHaveProperty("auditRetentionMs");
+    expect(usageError({ "audit-retention": ["29d"] })).toContain(
+      "it must be forever, or a duration from 30d to 3650d",
+    );
+  });
+
   test("by default it serves production on loopback with the published plans", () => {
     expect(parseConfig()).toEqual({
       environment: "production",
@@ -29,6 +37,7 @@ describe("Config", () => {
         anonymous: { perMinute: 300, perDay: 10_000 },
       },
       ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 },
+      auditRetentionMs: 34_560_000_000,
       admin: {
         host: "127.0.0.1",
         port: 8090,

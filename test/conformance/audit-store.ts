@@ -125,6 +125,24 @@ export function auditStoreConformance(name: string, open: () => Promise<OpenedAu
     );
 
     test(
+      "deleteAudit: entries before a time, some with each call, and of two processes each other ones",
+      withAudit(async (audit, { another }) => {
+        const other = await another();
+        expect(await audit.deleteAudit(AT)).toBe(false);
+        for (let n = 0; n < 220; n++) {
+          await audit.recordAudit({ ...signedIn, at: AT + (n < 210 ? n % 5 : 5) });
+        }
+        expect(await audit.deleteAudit(AT + 5)).toBe(true);
+        expect((await idsOf(audit, { since: AT + 5 })).length).toBe(10);
+        while ((await Promise.all([audit, other].map((each) => each.deleteAudit(AT + 5)))).includes(true));
+        while (await audit.deleteAudit(AT + 5));
+        expect(await idsOf(other)).toHaveLength(10);
+        expect(await idsOf(other, { before: 1n })).toEqual([]);
+      }),
+      20_000,
+    );
+
+    test(
       "recordAudit: entries of concurrent writers in two processes are all kept",
       withAudit(async (audit, { another }) => {
         const other = await another();

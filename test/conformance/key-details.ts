@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { NewKey } from "../../src/domain/api-keys.ts";
 import type { AuditStore, KeyStore } from "../../src/domain/ports.ts";
-import { BY, storedSecret } from "../key-store-arguments.ts";
+import { BY, hash, storedSecret } from "../key-store-arguments.ts";
 
 export interface OpenedKeyStores {
   readonly keys: KeyStore;
@@ -93,6 +93,32 @@ export function keyDetailsConformance(name: string, open: () => Promise<OpenedKe
         expect([...(await keys.listSecrets([2, 99]))]).toStrictEqual([[2, second]]);
         expect((await keys.listSecrets([])).size).toBe(0);
         expect((await keys.listSecrets([1, 2])).size).toBe(2);
+      }),
+    );
+
+    test(
+      "findByHint: the keys with the text in the hint of a secret that works, in upper or lower case",
+      withStores(async ({ keys }) => {
+        for (const [n, hint] of [
+          "pet_live_aB3d…x9Kq",
+          "pet_live_Zz_9…x9KQ",
+          "pet_live_0000…1111",
+        ].entries()) {
+          await keys.createKey(free, { hash: hash(n + 1), hint }, BY);
+        }
+        const found = async (part: string, now = 0) => [...(await keys.findByHint(part, now))].toSorted();
+        expect(await found("X9kq")).toEqual([1, 2]);
+        expect(await found("ab3d…x")).toEqual([1]);
+        // Neither is a placeholder for other characters.
+        expect(await found("z_9…")).toEqual([2]);
+        expect(await found("b_d…")).toEqual([]);
+        expect(await found("%")).toEqual([]);
+        expect(await found("pet_live_", 5)).toEqual([1, 2, 3]);
+        const rolled = { hash: hash(9), hint: "pet_live_new0…new1", overlapEndsAt: 5 };
+        await keys.addSecret(1, rolled, BY);
+        expect(await found("x9kq", 4)).toEqual([1, 2]);
+        expect(await found("x9kq", 5)).toEqual([2]);
+        expect(await found("new1", 5)).toEqual([1]);
       }),
     );
 

@@ -255,6 +255,27 @@ export function usageHistoryConformance(name: string, open: () => Promise<Opened
     );
 
     test(
+      "lastDeprecatedUse: the keys that called a deprecated operation since, with the latest time",
+      withHistory(async (history, { another }) => {
+        expect(await history.lastDeprecatedUse(0)).toEqual(new Map());
+        const getPet = [{ operation: "getPet", admitted: 1, errors: 1 }] as const;
+        const used = (keyId: number, lastUsedAt: number) =>
+          counts(keyId, { lastUsedAt, byOperation: getPet });
+        await history.addUsage(batch([used(1, HOUR + 1), used(2, HOUR + 2), counts(3)]));
+        await (await another()).addUsage(batch([used(1, HOUR + 9), used(2, HOUR)], { writer: "other" }));
+        // Later, but of another operation.
+        await history.addUsage(batch([counts(1, { lastUsedAt: HOUR + 50 })]));
+        const all = new Map([
+          [1, HOUR + 9],
+          [2, HOUR + 2],
+        ]);
+        expect(await history.lastDeprecatedUse(HOUR)).toEqual(all);
+        expect(await history.lastDeprecatedUse(HOUR + 2)).toEqual(all);
+        expect(await history.lastDeprecatedUse(HOUR + 3)).toEqual(new Map([[1, HOUR + 9]]));
+      }),
+    );
+
+    test(
       "deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good",
       withHistory(async (history) => {
         const kept = { hour: HOUR - 35 * DAY_MS, day: DAY - 400 * DAY_MS };

@@ -1,10 +1,11 @@
 import { RedisClient } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Unavailable } from "../../src/contract/errors.ts";
-import { DEFAULT_BAN, type Subject } from "../../src/domain/rate-limit.ts";
+import { type Ban, DEFAULT_BAN, type Subject } from "../../src/domain/rate-limit.ts";
 import { rateLimiterConformance, type RateLimiterUnderTest, STARTS_AT } from "../conformance/rate-limiter.ts";
 import { valkeyUrl } from "../../harness/valkey.ts";
 import { address, key, textOf } from "../subjects.ts";
+import { TestClock } from "../test-clock.ts";
 import { compareWithModel } from "./model-comparison.ts";
 import { openOnMaps } from "./open-memory.ts";
 import { openOnValkey, openWithoutFallback } from "./open-valkey.ts";
@@ -193,4 +194,34 @@ test("the check at the start leaves no key behind", async () => {
   expect(await there.keys("*")).toEqual([]);
   there.close();
   await rateLimiter.close();
+});
+
+test("a ban that another server decided is reported once, and so is the next one", async () => {
+  const clock = new TestClock(STARTS_AT);
+  const ban = { ...DEFAULT_BAN, strikes: 1, graceMs: 0 };
+  const earlier: [number, Ban][] = [];
+  const own: number[] = [];
+  const settings = { url, clock, testClock: clock, ban, prefix: "earlier-bans:" };
+  const one = await openWithoutFallback({ ...settings, onBan: (keyId) => void own.push(keyId) });
+  const other = await openWithoutFallback({
+    ...settings,
+    onBan: (keyId) => void own.push(-keyId),
+    onEarlierBan: (keyId, times) => void earlier.push([keyId, times]),
+  });
+  const limits = { perMinute: 1, perDay: 1 };
+  const getBanned = async () => {
+    for (let i = 0; i < 3; i++, clock.advance(1)) await one.decide(key(7), limits);
+  };
+  await getBanned();
+  expect(earlier).toEqual([]);
+  for (let i = 0; i < 3; i++) expect(await other.decide(key(7), limits)).toMatchObject({ outcome: "banned" });
+  const bannedAt = STARTS_AT + 2;
+  expect(earlier).toEqual([[7, { bannedAt, bannedUntil: bannedAt + 300_000 }]]);
+  clock.advance(300_000);
+  await getBanned();
+  await other.decide(key(7), limits);
+  expect(earlier).toHaveLength(2);
+  expect(own).toEqual([7, 7]);
+  await one.close();
+  await other.close();
 });

@@ -19,6 +19,7 @@ test("a released migration is never edited", () => {
       "keys of orders": "5190d84578d61c0a",
       "orders by pet, revision of pets": "a9fb04a564693876",
       "owners, notes, labels and access of keys, hints of secrets, audit trail": "6cdff16618516a1f",
+      "packed sums of usage, deprecated operations of keys": "fe03f5f9d67e1be1",
       "revisions of unbans": "097e1da3a28e0000",
       "server settings": "5784f967a4366ea9",
       "usage history": "355845ee38fc73e8",
@@ -28,6 +29,7 @@ test("a released migration is never edited", () => {
     {
       "API keys": "33a1e218c77ce437",
       "animals, orders and attempts": "ae855d037afda55d",
+      "deprecated operations of keys": "badaafb16df7165f",
       "keys of earlier orders, and indexes": "574815d5321b7cb6",
       "keys of orders": "9764a2fdb2485854",
       "orders by pet": "658172022ce74037",

@@ -134,17 +134,17 @@ describe("counting", () => {
 });
 
 describe("saving", () => {
-  test("a batch has at most 100 keys, in their order", async () => {
+  test("a batch has at most 50 keys, in their order", async () => {
     const { store, recorder, request } = setUp({ maxCounters: 1_000 });
-    for (let keyId = 250; keyId >= 1; keyId--) request(keyId);
+    for (let keyId = 125; keyId >= 1; keyId--) request(keyId);
     await recorder.save();
     expect(store.batches.map(({ keys, sequence }) => [keys.length, sequence])).toEqual([
-      [100, 1],
-      [100, 2],
-      [50, 3],
+      [50, 1],
+      [50, 2],
+      [25, 3],
     ]);
     const ids = store.batches.flatMap(({ keys }) => keys.map(({ keyId }) => keyId));
-    expect(ids).toEqual(Array.from({ length: 250 }, (_, i) => i + 1));
+    expect(ids).toEqual(Array.from({ length: 125 }, (_, i) => i + 1));
     await recorder.close();
     expect(store.batches).toHaveLength(3);
   });

@@ -19,7 +19,12 @@ import {
   type AuditedValues,
   type AuditTarget,
 } from "../../domain/audit.ts";
-import { type CountedOperation, OPERATION_IDS, USAGE_INTERVALS } from "../../domain/usage-history.ts";
+import {
+  type CountedOperation,
+  DEPRECATED_USE_DAYS,
+  OPERATION_IDS,
+  USAGE_INTERVALS,
+} from "../../domain/usage-history.ts";
 import { count, keyId, KeyState, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
 /** Of the audit trail, of the usage history and of the live series. */
@@ -190,6 +195,9 @@ export const Overview = object({
     bannedKeys: nullable(count("API keys that are banned now"), {
       description: "Null while it cannot be read",
     }),
+    deprecatedKeys: count(
+      `API keys that called a deprecated operation in the last ${DEPRECATED_USE_DAYS} days, on all servers`,
+    ),
     topKeys: array(nested(TopKey), {
       json: { description: "By requests in the last 24 hours on all servers, most used first" },
     }),

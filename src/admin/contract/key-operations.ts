@@ -54,6 +54,7 @@ export const KEY_OPERATIONS = {
       unusedSince: dateTime({
         description: "Only keys that were not used since; a key without any use counts from its creation",
       }),
+      deprecatedSince: dateTime({ description: "Only keys that called a deprecated operation since" }),
       sort: oneOf(KEY_SORTS, { default: "id", description: "What to sort by" }),
       order: oneOf(["asc", "desc"], { default: "asc", description: "Ascending or descending" }),
       limit,

@@ -1,4 +1,4 @@
-import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
+import type { ApiKey } from "../../domain/api-keys.ts";
 import type { KeyStore } from "../../domain/ports.ts";
 
 /** About 8 MB. More keys are read each time. */
@@ -8,11 +8,9 @@ const KEPT_MS = 60_000;
 const LATEST = Number.MAX_SAFE_INTEGER;
 
 interface Kept {
-  revision: number;
+  readonly revision: number;
   /** In ascending order of identifiers. */
-  keys: readonly ApiKey[];
-  /** By key; undefined until somebody asks for them. */
-  secrets: Map<number, readonly KeySecret[]> | undefined;
+  readonly keys: readonly ApiKey[];
 }
 
 /**
@@ -20,31 +18,19 @@ interface Kept {
  * nothing else; what has changed since takes 0.1 ms. They are kept for a minute after they were last asked for.
  */
 export class AllKeys {
-  readonly #store: Pick<KeyStore, "changesSince" | "listKeys" | "listSecrets">;
+  readonly #store: Pick<KeyStore, "changesSince" | "listKeys">;
   #kept: Kept | undefined;
   #timer: Timer | undefined;
   /** One read after the other: a slow one would undo a later one. */
   #lastRead: Promise<unknown> = Promise.resolve();
 
-  constructor(store: Pick<KeyStore, "changesSince" | "listKeys" | "listSecrets">) {
+  constructor(store: Pick<KeyStore, "changesSince" | "listKeys">) {
     this.#store = store;
   }
 
   /** In ascending order of identifiers. */
-  async keys(): Promise<readonly ApiKey[]> {
-    return (await this.#inTurn(() => this.#current())).keys;
-  }
-
-  async secrets(): Promise<ReadonlyMap<number, readonly KeySecret[]>> {
-    return this.#inTurn(async () => {
-      const current = await this.#current();
-      current.secrets ??= new Map(await this.#store.listSecrets());
-      return current.secrets;
-    });
-  }
-
-  #inTurn<T>(read: () => Promise<T>): Promise<T> {
-    const result = this.#lastRead.then(read);
+  keys(): Promise<readonly ApiKey[]> {
+    const result = this.#lastRead.then(async () => (await this.#current()).keys);
     this.#lastRead = result.catch(() => {});
     return result;
   }
@@ -60,7 +46,7 @@ export class AllKeys {
   async #readAll(): Promise<Kept> {
     // The revision comes first: a change in between is read twice.
     const { revision } = await this.#store.changesSince(LATEST);
-    return { revision, keys: await this.#store.listKeys(), secrets: undefined };
+    return { revision, keys: await this.#store.listKeys() };
   }
 
   async #update(kept: Kept): Promise<Kept> {
@@ -68,10 +54,6 @@ export class AllKeys {
     if (changed.length === 0) return kept;
     const keys = new Map(kept.keys.map((key) => [key.id, key]));
     for (const key of changed) keys.set(key.id, key);
-    const ids = changed.map(({ id }) => id);
-    const changedSecrets = kept.secrets && (await this.#store.listSecrets(ids));
-    for (const [id, secrets] of changedSecrets ?? []) kept.secrets?.set(id, secrets);
-    const sorted = [...keys.values()].toSorted((a, b) => a.id - b.id);
-    return { revision, keys: sorted, secrets: kept.secrets };
+    return { revision, keys: [...keys.values()].toSorted((a, b) => a.id - b.id) };
   }
 }

@@ -1,11 +1,12 @@
-import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
+import type { ApiKey } from "../../domain/api-keys.ts";
 import type { FilteredKey } from "../../domain/key-filter.ts";
 import { stateOf } from "../../domain/key-view.ts";
 
 export interface KnownOfKeys {
   /** By key, of those that are banned. */
   readonly bannedUntil: ReadonlyMap<number, number>;
-  readonly secrets: ReadonlyMap<number, readonly KeySecret[]>;
+  /** The keys with a hint that the search looks for. */
+  readonly withHint: ReadonlySet<number>;
   readonly lastUsed: ReadonlyMap<number, number>;
   readonly now: number;
 }
@@ -46,13 +47,8 @@ export class FilteredApiKey implements FilteredKey {
     return stateOf(key, known.bannedUntil.has(key.id), known.now);
   }
 
-  get hints() {
-    const { key, known } = this;
-    const hints: string[] = [];
-    for (const { hint, validUntil = Infinity } of known.secrets.get(key.id) ?? []) {
-      if (hint !== undefined && known.now < validUntil) hints.push(hint);
-    }
-    return hints;
+  hasHint(): boolean {
+    return this.known.withHint.has(this.key.id);
   }
 
   get usedAt() {

@@ -12,7 +12,7 @@ import type { KeyDirectory } from "./key-directory.ts";
 
 export interface HistoryHandlerOptions {
   readonly keys: Pick<KeyStore, "getKey">;
-  readonly directory: Pick<KeyDirectory, "keys">;
+  readonly directory: Pick<KeyDirectory, "keysOf">;
   readonly usageHistory: Pick<UsageHistoryStore, "readUsage" | "usageByKey" | "lastUsed">;
   readonly audit: Pick<AuditStore, "listAudit">;
   readonly clock: Pick<Clock, "now">;
@@ -52,9 +52,9 @@ export function historyHandlers({
       const period = periodOf(query, clock.now());
       if ("code" in period) return period;
       const totals = await usageHistory.usageByKey({ ...period, limit: query.limit ?? DEFAULT_KEYS });
-      const ids = new Set(totals.map(({ keyId }) => keyId));
-      const [all, lastUsed] = await Promise.all([directory.keys(), usageHistory.lastUsed([...ids])]);
-      const byId = new Map(all.filter(({ id }) => ids.has(id)).map((key) => [key.id, key]));
+      const ids = totals.map(({ keyId }) => keyId);
+      const [found, lastUsed] = await Promise.all([directory.keysOf(ids), usageHistory.lastUsed(ids)]);
+      const byId = new Map(found.map((key) => [key.id, key]));
       const items = totals.map(({ keyId, admitted, limited, banned, errors }) => ({
         keyId,
         name: byId.get(keyId)?.name ?? null,

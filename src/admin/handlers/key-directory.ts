@@ -1,5 +1,5 @@
 import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
-import { type KeyFilter, matcherOf } from "../../domain/key-filter.ts";
+import { hintPartOf, type KeyFilter, matcherOf } from "../../domain/key-filter.ts";
 import {
   type KeyUsage,
   type KeyView,
@@ -11,22 +11,22 @@ import type { Plans } from "../../domain/plans.ts";
 import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
 import { type BanRules, NEVER, type Usage, type Window } from "../../domain/rate-limit.ts";
 import { requestsOf } from "../../domain/usage-history.ts";
-import { forEachInTurns } from "../../event-loop.ts";
+import { forEachInTurns, giveWay } from "../../event-loop.ts";
 import { FirstItems } from "../../first-items.ts";
 import { AllKeys } from "./all-keys.ts";
 import { FilteredApiKey } from "./filtered-api-key.ts";
 
 export interface KeyDirectoryOptions {
   readonly keys: KeyStore;
-  readonly rateLimiter: Pick<RateLimiter, "usage">;
-  readonly usageHistory: Pick<UsageHistoryStore, "lastUsed" | "usageByKey">;
+  readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys">;
+  readonly usageHistory: Pick<UsageHistoryStore, "lastUsed" | "usageByKey" | "lastDeprecatedUse">;
   readonly audit: Pick<AuditStore, "listAudit">;
   readonly clock: Clock;
   readonly plans: Plans;
   readonly ban: BanRules;
   /** The longest that a ban can last. */
   readonly maxBanMs: number;
-  /** Whether the counts are in this process, where reading those of every key takes no time. */
+  /** Whether the counts are in this process. */
   readonly countsHere: boolean;
   /** Whether the counts can be read now. */
   readonly canReadUsage: () => boolean;
@@ -36,6 +36,8 @@ export type KeySort = "id" | "name" | "plan" | "createdAt" | "lastUsedAt" | "use
 
 export interface KeyListQuery {
   readonly filter: KeyFilter;
+  /** Only keys that have called a deprecated operation since. */
+  readonly deprecatedSince?: number | undefined;
   readonly sort: KeySort;
   readonly isDescending: boolean;
   /** The last key of the page before. */
@@ -52,6 +54,8 @@ export interface KeyList {
 
 /** Valkey decides requests meanwhile: a few reads at a time do not delay them. */
 const READS_AT_A_TIME = 16;
+/** Of keys that are looked up one by one; for more, all keys are read. */
+const MAX_LOOK_UPS = 200;
 const UNAVAILABLE: UsageUnavailable = { reason: "the rate limiter is unavailable" };
 
 /** API keys with everything that operators see of them, which comes from four places. */
@@ -64,9 +68,14 @@ export class KeyDirectory {
     this.#all = new AllKeys(options.keys);
   }
 
-  /** All keys, in ascending order of identifiers. */
-  keys(): Promise<readonly ApiKey[]> {
-    return this.#all.keys();
+  /** Those that exist, in any order. */
+  async keysOf(ids: readonly number[]): Promise<readonly ApiKey[]> {
+    if (ids.length <= MAX_LOOK_UPS) {
+      const found = await Promise.all(ids.map((id) => this.#options.keys.getKey(id)));
+      return found.flatMap((key) => key ?? []);
+    }
+    const asked = new Set(ids);
+    return (await this.#all.keys()).filter(({ id }) => asked.has(id));
   }
 
   async view(key: ApiKey): Promise<KeyView> {
@@ -77,9 +86,10 @@ export class KeyDirectory {
 
   /** In the order of the keys. */
   async views(keys: readonly ApiKey[]): Promise<readonly KeyView[]> {
+    await giveWay();
     const ids = keys.map(({ id }) => id);
     const [usage, secrets, lastUsed] = await Promise.all([
-      this.#usageOf(keys),
+      this.#usageOf(ids),
       this.#options.keys.listSecrets(ids),
       this.#options.usageHistory.lastUsed(ids),
     ]);
@@ -87,9 +97,9 @@ export class KeyDirectory {
   }
 
   async list(query: KeyListQuery): Promise<KeyList> {
-    const { filter, sort, isDescending, after, limit } = query;
-    const all = await this.#all.keys();
-    const isMatch = await this.#matcher(all, filter);
+    const { filter, deprecatedSince, sort, isDescending, after, limit } = query;
+    const all = await this.#keysWith(deprecatedSince);
+    const isMatch = await this.#matcher(filter);
     const ascending = await this.#comparison(sort);
     const compare = isDescending ? reverse(ascending) : ascending;
     const last = after === undefined ? undefined : all.find(({ id }) => id === after);
@@ -107,13 +117,19 @@ export class KeyDirectory {
     return { items: await this.views(page.items), total, hasMore: following > limit };
   }
 
+  /** All keys, or those that have called a deprecated operation since. */
+  async #keysWith(deprecatedSince: number | undefined): Promise<readonly ApiKey[]> {
+    if (deprecatedSince === undefined) return this.#all.keys();
+    const calls = await this.#options.usageHistory.lastDeprecatedUse(deprecatedSince);
+    return (await this.#all.keys()).filter(({ id }) => calls.has(id));
+  }
+
   /** Those whose bans end first come first. */
   async banned(limit: number): Promise<KeyList> {
-    const all = await this.#all.keys();
-    const bannedUntil = await this.#bannedUntil(all);
+    const bannedUntil = await this.#bannedUntil();
     const now = this.#options.clock.now();
-    const banned = all
-      .filter((key) => bannedUntil.has(key.id) && stateOf(key, true, now) === "banned")
+    const banned = (await this.keysOf([...bannedUntil.keys()]))
+      .filter((key) => stateOf(key, true, now) === "banned")
       .toSorted(byNumber(({ id }) => bannedUntil.get(id) ?? NEVER));
     return {
       items: await this.views(banned.slice(0, limit)),
@@ -123,15 +139,17 @@ export class KeyDirectory {
   }
 
   /** Reads from each of the places only what the filter needs. */
-  async #matcher(keys: readonly ApiKey[], filter: KeyFilter): Promise<(key: ApiKey) => boolean> {
+  async #matcher(filter: KeyFilter): Promise<(key: ApiKey) => boolean> {
     if (Object.values(filter).every((condition) => condition === undefined)) return () => true;
-    const { usageHistory, clock } = this.#options;
-    const [bannedUntil, secrets, lastUsed] = await Promise.all([
-      filter.state === undefined ? new Map<number, number>() : this.#bannedUntil(keys),
-      filter.search === undefined ? new Map<number, KeySecret[]>() : this.#all.secrets(),
+    const { keys, usageHistory, clock } = this.#options;
+    const now = clock.now();
+    const hintPart = hintPartOf(filter);
+    const [bannedUntil, withHint, lastUsed] = await Promise.all([
+      filter.state === undefined ? new Map<number, number>() : this.#bannedUntil(),
+      hintPart === undefined ? new Set<number>() : keys.findByHint(hintPart, now),
       filter.unusedSince === undefined ? new Map<number, number>() : usageHistory.lastUsed(),
     ]);
-    const known = { bannedUntil, secrets, lastUsed, now: clock.now() };
+    const known = { bannedUntil, withHint, lastUsed, now };
     const isMatch = matcherOf(filter);
     return (key) => isMatch(new FilteredApiKey(key, known));
   }
@@ -164,14 +182,14 @@ export class KeyDirectory {
     return keyView(key, { plans, ban, now: clock.now(), ...known });
   }
 
-  async #usageOf(keys: readonly ApiKey[]): Promise<KeyUsage | UsageUnavailable> {
+  async #usageOf(ids: readonly number[]): Promise<KeyUsage | UsageUnavailable> {
     const usages = new Map<number, Usage>();
     const { rateLimiter, canReadUsage } = this.#options;
-    for (let start = 0; start < keys.length; start += READS_AT_A_TIME) {
+    for (let start = 0; start < ids.length; start += READS_AT_A_TIME) {
       if (!canReadUsage()) return UNAVAILABLE;
-      const some = keys.slice(start, start + READS_AT_A_TIME);
-      const read = await Promise.all(some.map(({ id }) => rateLimiter.usage({ kind: "key", id })));
-      some.forEach(({ id }, i) => {
+      const some = ids.slice(start, start + READS_AT_A_TIME);
+      const read = await Promise.all(some.map((id) => rateLimiter.usage({ kind: "key", id })));
+      some.forEach((id, i) => {
         const usage = read[i];
         if (usage) usages.set(id, this.#inWallTime(usage));
       });
@@ -180,33 +198,23 @@ export class KeyDirectory {
   }
 
   /** When the bans end that have not ended, by key. */
-  async #bannedUntil(keys: readonly ApiKey[]): Promise<ReadonlyMap<number, number>> {
-    const { rateLimiter, countsHere, clock } = this.#options;
+  async #bannedUntil(): Promise<ReadonlyMap<number, number>> {
+    const { rateLimiter, clock } = this.#options;
+    await giveWay();
+    const usage = await this.#usageOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
     const ends = new Map<number, number>();
-    const add = (id: number, { bannedUntil }: Usage) => {
-      if (clock.now() < bannedUntil) ends.set(id, bannedUntil);
-    };
-    if (!countsHere) {
-      const usage = await this.#usageOf(await this.#bannedLately(keys));
-      if (!("reason" in usage)) for (const [id, each] of usage) add(id, each);
-      return ends;
-    }
-    await forEachInTurns(keys, ({ id }) => {
-      const usage = rateLimiter.usage({ kind: "key", id });
-      // A rate limiter in this process responds at once.
-      if (usage === undefined || usage instanceof Promise || usage.bannedUntil === NEVER) return;
-      add(id, this.#inWallTime(usage));
-    });
+    if ("reason" in usage) return ends;
+    const now = clock.now();
+    for (const [id, { bannedUntil }] of usage) if (now < bannedUntil) ends.set(id, bannedUntil);
     return ends;
   }
 
   /** Valkey would have to read every key: the audit trail has the bans. */
-  async #bannedLately(keys: readonly ApiKey[]): Promise<readonly ApiKey[]> {
+  async #bannedLately(): Promise<readonly number[]> {
     const { audit, clock, maxBanMs } = this.#options;
     const since = clock.now() - maxBanMs;
     const { items } = await audit.listAudit({ action: "key.banned", since, limit: MAX_BANS });
-    const ids = new Set(items.flatMap(({ target }) => (target ? Number(target.id) : [])));
-    return keys.filter(({ id }) => ids.has(id));
+    return [...new Set(items.flatMap(({ target }) => (target ? Number(target.id) : [])))];
   }
 
   /** A rate limiter in this process counts on the steady clock, which a step of the machine's clock does not move. */

@@ -44,9 +44,10 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
 
   return {
     async listKeys({ query }) {
-      const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor } = query;
+      const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor, deprecatedSince } = query;
       const list = await directory.list({
         filter: filterOf(query),
+        deprecatedSince: deprecatedSince === undefined ? undefined : Date.parse(deprecatedSince),
         sort,
         isDescending: order === "desc",
         after: cursor === undefined ? undefined : Number(cursor),

@@ -1,9 +1,15 @@
 import type { Key } from "../admin-api.ts";
 
 /** Colours have four meanings and are used for nothing else. Each comes with a shape and a word. */
-export type Meaning = "ok" | "limited" | "error" | "none";
+export type Meaning = "ok" | "limited" | "error" | "deprecated" | "none";
 
-const SYMBOLS: Readonly<Record<Meaning, string>> = { ok: "●", limited: "▲", error: "■", none: "○" };
+const SYMBOLS: Readonly<Record<Meaning, string>> = {
+  ok: "●",
+  limited: "▲",
+  error: "■",
+  deprecated: "◇",
+  none: "○",
+};
 
 interface BadgeProps {
   readonly meaning: Meaning;

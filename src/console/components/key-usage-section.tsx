@@ -1,9 +1,11 @@
 import { useMemo } from "preact/hooks";
+import { DEPRECATED_OPERATIONS } from "../../domain/usage-history.ts";
 import { call, type Key } from "../admin-api.ts";
 import { compact, count, localTime, percent, utcDay } from "../format.ts";
 import { usePolled } from "../polling.ts";
 import { navigate, urlWith, usePlace } from "../router.ts";
 import { byOperation, type KeyUsageHistory, totalOf, usageSeries } from "../usage-series.ts";
+import { Badge } from "./badge.tsx";
 import { Loaded } from "./loading.tsx";
 import { Plot } from "./plot.tsx";
 import { Table } from "./table.tsx";
@@ -103,7 +105,7 @@ function Usage({ history, createdAt }: UsageProps) {
               operation === "none" ? (
                 <span class="muted">rejected, or unknown path</span>
               ) : (
-                <code>{operation}</code>
+                <OperationName operation={operation} />
               ),
           },
           { heading: "Admitted", isNumber: true, cell: (row) => count(row.admitted) },
@@ -114,6 +116,18 @@ function Usage({ history, createdAt }: UsageProps) {
       />
     </div>
   );
+}
+
+function OperationName({ operation }: { readonly operation: string }) {
+  return (
+    <>
+      <code>{operation}</code> {isDeprecated(operation) && <Badge meaning="deprecated" text="deprecated" />}
+    </>
+  );
+}
+
+function isDeprecated(operation: string): boolean {
+  return DEPRECATED_OPERATIONS.some((id) => id === operation);
 }
 
 function Total({ name, value }: { readonly name: string; readonly value: number }) {

@@ -3,9 +3,8 @@ import { KEY_STATES } from "../../domain/key-view.ts";
 import { PLANS } from "../../domain/plans.ts";
 import { call, type Key } from "../admin-api.ts";
 import { BanRules } from "../components/ban-rules.tsx";
-import { Dialog } from "../components/dialog.tsx";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { Field, Problem, useAction } from "../components/form.tsx";
+import { FindKeyDialog, openKeyOfSecret } from "../components/find-key.tsx";
 import { canDo, type KeyAction, KeyActionDialog } from "../components/key-actions.tsx";
 import {
   AccessBadge,
@@ -23,19 +22,17 @@ import { Menu } from "../components/menu.tsx";
 import { type Column, Pager, Table } from "../components/table.tsx";
 import { capitalized, plural } from "../format.ts";
 import { type Polled, usePolled } from "../polling.ts";
-import { navigate, urlWith, usePlace } from "../router.ts";
+import { urlWith, usePlace } from "../router.ts";
 import type { Session } from "../session.ts";
 import type { PageProps } from "./page.ts";
 
 const DAY_MS = 86_400_000;
-const UNUSED = [
+const DAYS = [
   ["7", "7 days"],
   ["30", "30 days"],
   ["90", "90 days"],
 ] as const;
-const FILTERS = ["search", "plan", "state", "access", "label", "owner", "unused"] as const;
-/** Never in the URL: a secret belongs into no history. */
-const WHOLE_SECRET = /^pet_(?:live|test)_[0-9A-Za-z]{36}$/;
+const FILTERS = ["search", "plan", "state", "access", "label", "owner", "unused", "deprecated"] as const;
 
 type KeyList = Awaited<ReturnType<typeof call<"listKeys">>>;
 
@@ -43,14 +40,33 @@ function useKeys(): Polled<KeyList> & { readonly isFiltered: boolean } {
   const { query } = usePlace();
   const text = (name: string) => query.get(name) ?? undefined;
   const keys = usePolled(`keys ${query}`, () => {
-    const days = Number(text("unused") ?? 0);
-    const unusedSince = days > 0 ? new Date(Date.now() - days * DAY_MS).toISOString() : undefined;
+    const unusedSince = daysAgo(text("unused"));
+    // To the start of a day, as the overview counts them.
+    const deprecatedSince = daysAgo(text("deprecated"))?.replace(/T.*/, "T00:00:00Z");
     const { search, plan, state, access, label, owner, sort, order, cursor } = Object.fromEntries(query);
     return call("listKeys", {
-      query: { search, plan, state, access, label, owner, unusedSince, sort, order, cursor, limit: 50 },
+      query: {
+        search,
+        plan,
+        state,
+        access,
+        label,
+        owner,
+        unusedSince,
+        deprecatedSince,
+        sort,
+        order,
+        cursor,
+        limit: 50,
+      },
     });
   });
   return { ...keys, isFiltered: FILTERS.some((name) => query.has(name)) };
+}
+
+function daysAgo(days: string | undefined): string | undefined {
+  const count = Number(days ?? 0);
+  return count > 0 ? new Date(Date.now() - count * DAY_MS).toISOString() : undefined;
 }
 
 export function Keys({ session }: PageProps) {
@@ -86,7 +102,7 @@ export function Keys({ session }: PageProps) {
           )
         }
       </Loaded>
-      {isFinding && <FindDialog onClose={() => setFinding(false)} />}
+      {isFinding && <FindKeyDialog onClose={() => setFinding(false)} />}
     </>
   );
 }
@@ -131,7 +147,8 @@ function KeyListSection({ list, session }: KeyListProps) {
             ["read", "read only"],
           ]}
         />
-        <SelectFilter label="Not used for" name="unused" all="–" options={UNUSED} />
+        <SelectFilter label="Not used for" name="unused" all="–" options={DAYS} />
+        <SelectFilter label="Deprecated calls in" name="deprecated" all="–" options={DAYS} />
         {label !== null && (
           <a href={urlWith({ label: "" })} title="Remove this filter">
             Label: <bdi>{label}</bdi> ✕
@@ -139,7 +156,7 @@ function KeyListSection({ list, session }: KeyListProps) {
         )}
       </Filters>
       {list.items.length === 0 ? (
-        <NoMatch state={query.get("state")} />
+        <NoMatch query={query} />
       ) : (
         <Table
           caption="API keys"
@@ -156,14 +173,17 @@ function KeyListSection({ list, session }: KeyListProps) {
   );
 }
 
-function NoMatch({ state }: { readonly state: string | null }) {
-  return state === "banned" ? (
-    <Empty title="No key is banned">
-      <p>
-        <BanRules /> <a href="/settings?search=ban">The settings</a> say how strict that is.
-      </p>
-    </Empty>
-  ) : (
+function NoMatch({ query }: { readonly query: URLSearchParams }) {
+  if (query.get("state") === "banned") {
+    return (
+      <Empty title="No key is banned">
+        <p>
+          <BanRules /> <a href="/settings?search=ban">The settings</a> say how strict that is.
+        </p>
+      </Empty>
+    );
+  }
+  return (
     <Empty title="No key matches">
       <p>
         <a href="/keys">Clear the filters</a> to see all keys.
@@ -231,56 +251,4 @@ function menuColumn(choose: (action: KeyAction, key: Key) => void): Column<Key> 
       </Menu>
     ),
   };
-}
-
-/** Somebody who pastes a secret into the search wants its key. */
-function openKeyOfSecret(text: string): boolean {
-  if (!WHOLE_SECRET.test(text)) return false;
-  call("findKey", { body: { secret: text } }).then(
-    ({ id }) => navigate(`/keys/${id}`),
-    () => navigate("/keys?search=no%20key%20has%20this%20secret"),
-  );
-  return true;
-}
-
-function FindDialog({ onClose }: { readonly onClose: () => void }) {
-  const [secret, setSecret] = useState("");
-  const { isRunning, problem, run } = useAction();
-  async function find() {
-    const { id } = await call("findKey", { body: { secret: secret.trim() } });
-    onClose();
-    navigate(`/keys/${id}`);
-  }
-  return (
-    <Dialog title="Find a key by its secret" onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run(find);
-        }}
-      >
-        <Field label="Secret" hint="It is compared with the stored hashes. It is neither stored nor logged.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="password"
-              autocomplete="off"
-              value={secret}
-              onInput={(event) => setSecret(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Problem text={problem} />
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={secret.trim() === "" || isRunning}>
-            Find
-          </button>
-        </div>
-      </form>
-    </Dialog>
-  );
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { call, type Overview as OverviewData, type Server } from "../admin-api.ts";
 import { Badge } from "../components/badge.tsx";
 import {
@@ -45,6 +46,7 @@ function Content({ data, server }: ContentProps) {
     <div class="sections">
       <Stats data={data} server={server} />
       <Plots data={data} />
+      {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
       <section aria-labelledby="top-keys">
         <h2 id="top-keys">
           Top keys <span class="muted small">by requests in the last 24 h, on all servers</span>
@@ -52,6 +54,16 @@ function Content({ data, server }: ContentProps) {
         {data.topKeys.length === 0 ? <NoTopKeys /> : <TopKeys keys={data.topKeys} />}
       </section>
     </div>
+  );
+}
+
+function DeprecatedUse({ keys }: { readonly keys: number }) {
+  return (
+    <p>
+      <Badge meaning="deprecated" text="Deprecated" /> {keys === 1 ? "1 key has" : `${count(keys)} keys have`}{" "}
+      called <code>{DEPRECATED_OPERATIONS.join(", ")}</code> in the last {DEPRECATED_USE_DAYS} days.{" "}
+      <a href={`/keys?deprecated=${DEPRECATED_USE_DAYS}`}>Show</a>
+    </p>
   );
 }
 

@@ -51,6 +51,8 @@ class MemoryRateLimiter implements RateLimiter {
   readonly #eviction = new Eviction(this.#table, (slot) => this.#remove(slot));
   /** Keys with a ban when the store was loaded, a current one or one that makes the next one longer. */
   readonly restoredBans: number[] = [];
+  /** Keys that were banned and may still be. */
+  readonly #bannedKeys = new Set<number>();
   readonly #timer: Timer;
   /** One for all requests: each is finished with it before the next begins. */
   readonly #scratch = newUsage();
@@ -101,7 +103,9 @@ class MemoryRateLimiter implements RateLimiter {
 
   #banned(slot: number, subject: Subject, { bannedAt, bannedUntil }: Usage): void {
     this.#writeBehind?.changedUrgently(slot);
-    if (subject.kind === "key") this.#onBan?.(subject.id, { bannedAt, bannedUntil });
+    if (subject.kind !== "key") return;
+    this.#bannedKeys.add(subject.id);
+    this.#onBan?.(subject.id, { bannedAt, bannedUntil });
   }
 
   peek(subject: Subject, limits: Limits): Decision {
@@ -120,6 +124,14 @@ class MemoryRateLimiter implements RateLimiter {
     this.#table.load(slot, usage);
     expire(usage, now, this.#rulesFor(subject));
     return isExpired(usage, now) ? undefined : usage;
+  }
+
+  bannedKeys(): readonly number[] {
+    for (const id of this.#bannedKeys) {
+      const { bannedUntil } = this.usage({ kind: "key", id }) ?? newUsage();
+      if (bannedUntil === NEVER) this.#bannedKeys.delete(id);
+    }
+    return [...this.#bannedKeys];
   }
 
   unban(subject: Subject, agoMs: number): void {
@@ -184,7 +196,10 @@ class MemoryRateLimiter implements RateLimiter {
     if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
     const slot = this.#add(subject, now);
     const hasBan = usage.bannedUntil !== NEVER || usage.lastBanEndedAt !== NEVER;
-    if (subject.kind === "key" && hasBan) this.restoredBans.push(subject.id);
+    if (subject.kind === "key" && hasBan) {
+      this.restoredBans.push(subject.id);
+      this.#bannedKeys.add(subject.id);
+    }
     this.#table.store(slot, usage);
     this.#table.setFlags(slot, this.#table.flags(slot) | SAVED | EXHAUSTED);
   }

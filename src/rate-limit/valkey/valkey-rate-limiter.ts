@@ -13,7 +13,7 @@ import { Batcher, type DecisionRequest } from "./batcher.ts";
 import { Connection, parseServers, type Servers } from "./connection.ts";
 import { type OnStateChange, Reconnector } from "./reconnector.ts";
 import { RejectionCache } from "./rejection-cache.ts";
-import { type Decisions, formatSubject } from "./scripts.ts";
+import { type Decisions, formatSubject, type ScriptBan } from "./scripts.ts";
 
 export interface ValkeyRateLimiterOptions {
   /** `redis://` or `rediss://`; a list means a cluster, of which some hosts are enough. */
@@ -30,6 +30,8 @@ export interface ValkeyRateLimiterOptions {
   readonly onResponse?: ((ms: number) => void) | undefined;
   /** For bans by Valkey; `local` has its own. */
   readonly onBan?: OnBan | undefined;
+  /** For bans by Valkey that another server decided, or this one without getting the response; once for each. */
+  readonly onEarlierBan?: OnBan | undefined;
   /** How long Valkey may take for a decision before it counts as unavailable. */
   readonly timeoutMs?: number;
   /** Starts the name of every key: environments that share a Valkey need one each. */
@@ -46,6 +48,7 @@ const SINGLE_SERVER = { maxBatchSize: 32, maxConcurrentBatches: 1 };
 /** In a cluster a script may touch one slot only; the client pipelines the commands to each node. */
 const CLUSTER = { maxBatchSize: 1, maxConcurrentBatches: 1_024 };
 const MAX_PENDING_UNBANS = 1_000;
+const MAX_REPORTED_BANS = 10_000;
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<ValkeyRateLimiter> {
@@ -71,6 +74,8 @@ class ValkeyRateLimiter implements RateLimiter {
   readonly #reconnector: Reconnector;
   /** Unbans that Valkey does not know of yet, each with the time of the steady clock before which bans end. */
   readonly #pendingUnbans = new Map<string, { readonly subject: Subject; readonly before: number }>();
+  /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
+  readonly #reportedBans = new Map<number, number>();
   #connection: Connection | undefined;
   #batcher: Batcher | undefined;
 
@@ -117,6 +122,10 @@ class ValkeyRateLimiter implements RateLimiter {
       if (connection) this.#reconnector.connectionFailed(connection, cause, subject);
     }
     return this.#options.local.usage(subject);
+  }
+
+  bannedKeys(): undefined {
+    return undefined;
   }
 
   async unban(subject: Subject, agoMs: number): Promise<void> {
@@ -173,8 +182,18 @@ class ValkeyRateLimiter implements RateLimiter {
     if (decision === undefined || decision.outcome === "allowed") return;
     const ban = bans.get(position);
     this.#rejections.add(request, decision, ban);
-    if (request.subject.kind !== "key" || ban?.isNew !== true) return;
-    this.#options.onBan?.(request.subject.id, { bannedAt: ban.bannedAt, bannedUntil: ban.bannedUntil });
+    if (request.subject.kind === "key" && ban) this.#reportBan(request.subject.id, ban);
+  }
+
+  #reportBan(keyId: number, { bannedAt, bannedUntil, isNew }: ScriptBan): void {
+    if (this.#reportedBans.get(keyId) === bannedUntil) return;
+    this.#reportedBans.delete(keyId);
+    this.#reportedBans.set(keyId, bannedUntil);
+    const [oldest] = this.#reportedBans.keys();
+    if (this.#reportedBans.size > MAX_REPORTED_BANS && oldest !== undefined)
+      this.#reportedBans.delete(oldest);
+    const { onBan, onEarlierBan } = this.#options;
+    (isNew ? onBan : onEarlierBan)?.(keyId, { bannedAt, bannedUntil });
   }
 
   /** Runs before requests use the connection: no key that was unbanned meanwhile is banned again. */

@@ -8,6 +8,7 @@ import {
   CHANGED_KEY_COLUMNS,
   type ChangedKeyRow,
   changesOf,
+  containing,
   KEY_COLUMNS,
   keyOf,
   type KeyRow,
@@ -29,6 +30,9 @@ export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "
 const SELECT_SECRETS = `SELECT ${SECRET_COLUMNS} FROM key_secrets`;
 /** The parameter is a list with commas. */
 const SELECT_SECRETS_OF = `${SELECT_SECRETS} WHERE key_id = ANY (string_to_array($1, ',')::bigint[])`;
+
+const SELECT_WITH_HINT = `SELECT key_id::float8 AS "keyId" FROM key_secrets
+  WHERE hint ILIKE $1 AND coalesce(valid_until > $2, TRUE)`;
 
 /** The parameters of the written columns are $1, $2, …; these follow them. */
 const [A, B, C, D, E] = [1, 2, 3, 4, 5].map((n) => `$${WRITTEN_KEY_COLUMNS.length + n}`);
@@ -85,6 +89,13 @@ export class PostgresKeyStore implements KeyStore {
         ? await this.#read<SecretRow>(SELECT_SECRETS)
         : await this.#read<SecretRow>(SELECT_SECRETS_OF, keyIds.join(","));
     return secretsByKey(rows);
+  }
+
+  async findByHint(part: string, now: number): Promise<ReadonlySet<number>> {
+    const rows = await this.pools.reads.query((sql) =>
+      sql.unsafe<{ keyId: number }[]>(SELECT_WITH_HINT, [containing(part), now]),
+    );
+    return new Set(rows.map(({ keyId }) => keyId));
   }
 
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {

@@ -20,6 +20,15 @@ export async function insertAudit(tx: SQL, entry: NewAuditEntry): Promise<void> 
   await tx.unsafe(`${INSERT_AUDIT} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, auditValues(entry));
 }
 
+const DELETED_AT_ONCE = 100;
+/** Two instances that delete at the same time delete different rows. */
+const DELETE = `WITH deleted AS (
+    DELETE FROM audit WHERE id = ANY (ARRAY(
+      SELECT id FROM audit WHERE at < $1 ORDER BY at, id LIMIT $2 FOR UPDATE SKIP LOCKED))
+    RETURNING id
+  )
+  SELECT count(*)::int AS count FROM deleted`;
+
 export class PostgresAuditStore implements AuditStore {
   constructor(private readonly pools: Pools) {}
 
@@ -31,5 +40,12 @@ export class PostgresAuditStore implements AuditStore {
     const { sql: select, values } = auditPage(query, POSTGRES_DIALECT);
     const rows = await this.pools.reads.query((sql) => sql.unsafe<AuditRow[]>(select, values));
     return pageOf(rows, query.limit, auditEntryOf);
+  }
+
+  async deleteAudit(before: number): Promise<boolean> {
+    const [row] = await this.pools.writes.query((sql) =>
+      sql.unsafe<{ count: number }[]>(DELETE, [before, DELETED_AT_ONCE]),
+    );
+    return row?.count === DELETED_AT_ONCE;
   }
 }

@@ -233,4 +233,19 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       "CREATE INDEX CONCURRENTLY orders_by_pet ON orders (pet_id, id)",
     ],
   },
+  {
+    version: 10,
+    name: "deprecated operations of keys",
+    sql: `
+      CREATE TABLE deprecated_use (
+        operation text COLLATE "C" NOT NULL,
+        key_id bigint NOT NULL,
+        last_used_at bigint NOT NULL,
+        PRIMARY KEY (operation, key_id)
+      ) WITH (fillfactor = 75);
+      -- To the day: earlier releases did not store the time.
+      INSERT INTO deprecated_use SELECT 'getPet', key_id, max(start) FROM usage_days
+        WHERE operations ? 'getPet' GROUP BY key_id;
+    `,
+  },
 ];

@@ -1,6 +1,7 @@
 import type { UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
+  DEPRECATED_OPERATIONS,
   HOUR_MS,
   type KeyTotals,
   type KeyTotalsQuery,
@@ -14,7 +15,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../../domain/usage-history.ts";
-import { encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
+import { deprecatedIn, encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
 import type { Pools } from "./pools.ts";
 
 const DELETED_AT_ONCE = 5_000;
@@ -31,6 +32,17 @@ const SET_LAST_USED = `INSERT INTO key_last_used AS stored (key_id, last_used_at
   ORDER BY key_id
   ON CONFLICT (key_id) DO UPDATE SET last_used_at = greatest(stored.last_used_at, excluded.last_used_at)`;
 
+/** In the order of the keys, as above. */
+const SET_DEPRECATED_USE = `INSERT INTO deprecated_use AS stored (operation, key_id, last_used_at)
+  SELECT operation, key_id, last_used_at
+  FROM unnest($1::text[], $2::int8[], $3::int8[]) AS given (operation, key_id, last_used_at)
+  ORDER BY operation, key_id
+  ON CONFLICT (operation, key_id)
+  DO UPDATE SET last_used_at = greatest(stored.last_used_at, excluded.last_used_at)`;
+
+const SELECT_DEPRECATED_USE = `SELECT key_id::float8 AS "keyId", max(last_used_at)::float8 AS "lastUsedAt"
+  FROM deprecated_use WHERE operation = ANY ($1::text[]) AND last_used_at >= $2 GROUP BY key_id`;
+
 /** The length is the first value: intervals of both lengths are in one table. */
 const ADD_SUMS = `INSERT INTO usage_sums AS stored (length, start, key_id, admitted, limited, banned, errors)
   SELECT $1::int8, $2::int8, key_id, admitted, limited, banned, errors
@@ -40,6 +52,13 @@ const ADD_SUMS = `INSERT INTO usage_sums AS stored (length, start, key_id, admit
   ON CONFLICT (length, start, key_id) DO UPDATE SET admitted = stored.admitted + excluded.admitted,
     limited = stored.limited + excluded.limited, banned = stored.banned + excluded.banned,
     errors = stored.errors + excluded.errors`;
+
+/** Add up the hours and days of a database that has no sums. */
+export const FILL_SUMS: readonly string[] = USAGE_INTERVALS.map((by) => {
+  const { length } = sumOf(by, 0);
+  return `INSERT INTO usage_sums SELECT ${length}, start - start % ${length}, key_id, sum(admitted), sum(limited),
+    sum(banned), sum(errors) FROM ${by === "hour" ? "usage_hours" : "usage_days"} GROUP BY 2, 3`;
+});
 
 const DELETE_SUMS = `WITH deleted AS (
     DELETE FROM usage_sums WHERE ctid = ANY (ARRAY(
@@ -148,6 +167,19 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
         await tx.unsafe(ADD_SUMS, [sum.length, sum.start, ...counts]);
       }
       await tx.unsafe(SET_LAST_USED, [ids, keys.map(({ lastUsedAt }) => lastUsedAt)]);
+      const deprecated = keys.flatMap((counts) =>
+        deprecatedIn(counts).map((operation) => ({
+          operation,
+          keyId: counts.keyId,
+          lastUsedAt: counts.lastUsedAt,
+        })),
+      );
+      if (deprecated.length === 0) return;
+      await tx.unsafe(SET_DEPRECATED_USE, [
+        deprecated.map(({ operation }) => operation),
+        deprecated.map(({ keyId }) => keyId),
+        deprecated.map(({ lastUsedAt }) => lastUsedAt),
+      ]);
     });
   }
 
@@ -171,6 +203,11 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
     const rows = await (keyIds === undefined
       ? this.#read<LastUsedRow>(`${SELECT_LAST_USED} ORDER BY key_id`, [])
       : this.#read<LastUsedRow>(`${SELECT_LAST_USED} WHERE key_id = ANY ($1::int8[])`, [keyIds]));
+    return new Map(rows.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]));
+  }
+
+  async lastDeprecatedUse(since: number): Promise<ReadonlyMap<number, number>> {
+    const rows = await this.#read<LastUsedRow>(SELECT_DEPRECATED_USE, [DEPRECATED_OPERATIONS, since]);
     return new Map(rows.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]));
   }
 

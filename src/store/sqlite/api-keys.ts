@@ -11,6 +11,7 @@ import {
   CHANGED_KEY_COLUMNS,
   type ChangedKeyRow,
   changesOf,
+  containing,
   KEY_COLUMNS,
   keyOf,
   type KeyRow,
@@ -30,8 +31,10 @@ type CredentialRow = KeyRow & { validUntil: bigint | null };
 type HashedSecretRow = SecretRow & { readonly hash: string };
 type Int = number | null;
 
-/** Takes one to two milliseconds. */
-const ROWS_PER_TURN = 1_000;
+/** Rows that are read before the time is looked at. */
+const ROWS_PER_READ = 100;
+/** Secrets are searched in the order of their hashes, of which each of these begins as many. */
+const HASH_STARTS = [..."0123456789abcdef"];
 
 /** Has a connection of its own: a change of a key waits for the write lock, a client's request does not. */
 export class SqliteKeyStore implements KeyStore {
@@ -39,6 +42,7 @@ export class SqliteKeyStore implements KeyStore {
   readonly #selectById: Statement<KeyRow, [number]>;
   readonly #selectAfter: Statement<KeyRow, [number, number]>;
   readonly #selectSecretsAfter: Statement<HashedSecretRow, [string, number]>;
+  readonly #selectWithHint: Statement<{ keyId: number }, [string, string, string, number]>;
   readonly #selectSecretsOf: Statement<SecretRow, [string]>;
   readonly #selectChanged: Statement<ChangedKeyRow, [number]>;
   readonly #selectRevision: Statement<{ revision: bigint }, []>;
@@ -63,6 +67,12 @@ export class SqliteKeyStore implements KeyStore {
     this.#selectSecretsAfter = connection
       .prepare<HashedSecretRow, [string, number]>(
         `SELECT hash, ${SECRET_COLUMNS} FROM key_secrets WHERE hash > ? ORDER BY hash LIMIT +?`,
+      )
+      .safeIntegers(false);
+    this.#selectWithHint = connection
+      .prepare<{ keyId: number }, [string, string, string, number]>(
+        `SELECT key_id AS keyId FROM key_secrets WHERE hash >= ? AND hash < ?
+         AND hint LIKE ? ESCAPE '\\' AND coalesce(valid_until > ?, TRUE)`,
       )
       .safeIntegers(false);
     this.#selectSecretsOf = connection.prepare(
@@ -109,7 +119,7 @@ export class SqliteKeyStore implements KeyStore {
   async listKeys(): Promise<readonly ApiKey[]> {
     const keys: ApiKey[] = [];
     await readInTurns(() => {
-      const rows = this.#selectAfter.all(keys.at(-1)?.id ?? 0, ROWS_PER_TURN);
+      const rows = this.#selectAfter.all(keys.at(-1)?.id ?? 0, ROWS_PER_READ);
       for (const row of rows) keys.push(keyOf(row));
       return rows.length;
     });
@@ -130,12 +140,25 @@ export class SqliteKeyStore implements KeyStore {
     const secrets: SecretsByKey = new Map();
     let lastHash = "";
     await readInTurns(() => {
-      const rows = this.#selectSecretsAfter.all(lastHash, ROWS_PER_TURN);
+      const rows = this.#selectSecretsAfter.all(lastHash, ROWS_PER_READ);
       lastHash = rows.at(-1)?.hash ?? "";
       addSecrets(secrets, rows);
       return rows.length;
     });
     return secrets;
+  }
+
+  async findByHint(part: string, now: number): Promise<ReadonlySet<number>> {
+    const found = new Set<number>();
+    const pattern = containing(part);
+    const turn = new Turn();
+    for (const start of HASH_STARTS) {
+      // "g" follows every digit of a hash.
+      const rows = translateErrors(() => this.#selectWithHint.all(start, `${start}g`, pattern, now));
+      for (const { keyId } of rows) found.add(keyId);
+      if (turn.isOver) await turn.next();
+    }
+    return found;
   }
 
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {
@@ -201,5 +224,5 @@ export class SqliteKeyStore implements KeyStore {
 /** `read` reads the next page of rows, and gives their number. Other work of the event loop goes on in between. */
 async function readInTurns(read: () => number): Promise<void> {
   const turn = new Turn();
-  while (translateErrors(read) === ROWS_PER_TURN) await turn.next();
+  while (translateErrors(read) === ROWS_PER_READ) if (turn.isOver) await turn.next();
 }

@@ -19,6 +19,9 @@ export const SQLITE_DIALECT: Dialect = {
   indexedBy: (index) => ` INDEXED BY ${index}`,
 };
 
+/** One to two milliseconds, in which requests wait. */
+const DELETED_AT_ONCE = 100;
+
 /** Writes audit entries in the transactions of a connection. */
 export class AuditEntries {
   readonly #insert: Statement<unknown, AuditValues>;
@@ -34,15 +37,24 @@ export class AuditEntries {
 
 export class SqliteAuditStore implements AuditStore {
   readonly #entries: AuditEntries;
+  readonly #delete: Statement<unknown, [number, number]>;
   /** By their SQL, of which there is one for each combination of filters. */
   readonly #pages = new Map<string, Statement<AuditRow, SQLQueryBindings[]>>();
 
   constructor(private readonly connection: Connection) {
     this.#entries = new AuditEntries(connection);
+    this.#delete = connection.prepare(`DELETE FROM audit WHERE id IN
+      (SELECT id FROM audit INDEXED BY audit_by_time WHERE at < ? ORDER BY at, id LIMIT +?)`);
   }
 
   recordAudit(entry: NewAuditEntry): Promise<void> {
     return this.connection.transactionWhenUnlocked(() => this.#entries.insert(entry));
+  }
+
+  deleteAudit(before: number): Promise<boolean> {
+    return this.connection.transactionWhenUnlocked(
+      () => this.#delete.run(before, DELETED_AT_ONCE).changes === DELETED_AT_ONCE,
+    );
   }
 
   listAudit(query: AuditQuery): Page<AuditEntry> {

@@ -1,6 +1,6 @@
 import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
-import type { Migration } from "../migrations.ts";
-import { migrate, rejectForeignDatabase } from "./migrations.ts";
+import { migrate, rejectForeignDatabase } from "./migrate.ts";
+import type { SqliteMigration } from "./migrations.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { isBusy, toUnavailable } from "./sqlite-errors.ts";
 
@@ -83,7 +83,7 @@ const OPEN_RETRY_MS = 5;
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 
 export interface DatabaseOptions {
-  readonly migrations: readonly Migration[];
+  readonly migrations: readonly SqliteMigration[];
   /** FULL survives a power failure. With NORMAL a power failure can undo the last commits; a crash cannot. */
   readonly synchronous: "FULL" | "NORMAL";
   /** Bounds resident memory, however large the file is: the file is not memory-mapped. */

@@ -1,12 +1,18 @@
-import { type Migration, rejectNewerSchema } from "../migrations.ts";
+import type { Migration } from "../migrations.ts";
 import type { Connection } from "./connection.ts";
+import { packUsage } from "./usage-totals.ts";
+
+export interface SqliteMigration extends Migration {
+  /** What SQL cannot do, after it and in the same transaction. */
+  readonly finish?: (connection: Connection) => void;
+}
 
 /**
  * The constraints repeat what the contract validates, so that a bug in the program fails instead of storing bad data.
  * AUTOINCREMENT, because identifiers are never used twice, even if a row is deleted. OR instead of IN, because SQLite
  * builds a temporary table for the list at every insert (`bun bench/store.ts`: 3.1 µs instead of 0.9).
  */
-export const MIGRATIONS: readonly Migration[] = [
+export const MIGRATIONS: readonly SqliteMigration[] = [
   {
     version: 1,
     name: "animals, orders and attempts",
@@ -211,57 +217,33 @@ export const MIGRATIONS: readonly Migration[] = [
       INSERT INTO pet_revision VALUES (1, 0);
     `,
   },
+  {
+    version: 9,
+    name: "packed sums of usage, deprecated operations of keys",
+    sql: `
+      DROP TABLE usage_sums;
+      -- Counts of up to 100 keys in an hour, 4 hours, a day or 5 days: a sum over all keys reads few rows.
+      CREATE TABLE usage_totals (
+        length INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        -- The keys from 100 * block on.
+        block INTEGER NOT NULL,
+        number_bytes INTEGER NOT NULL CHECK (number_bytes IN (4, 8)),
+        -- Key, admitted, limited, banned and errors of each key: integers of 4 bytes or floats of 8, little-endian.
+        counts BLOB NOT NULL,
+        UNIQUE (length, start, block)
+      ) STRICT;
+
+      CREATE TABLE deprecated_use (
+        operation TEXT NOT NULL,
+        key_id INTEGER NOT NULL,
+        last_used_at INTEGER NOT NULL,
+        PRIMARY KEY (operation, key_id)
+      ) STRICT, WITHOUT ROWID;
+      -- To the day: earlier releases did not store the time.
+      INSERT INTO deprecated_use SELECT 'getPet', key_id, max(start) FROM usage_days
+        WHERE json_extract(operations, '$.getPet') IS NOT NULL GROUP BY key_id;
+    `,
+    finish: packUsage,
+  },
 ];
-
-const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
-  version INTEGER PRIMARY KEY,
-  name TEXT NOT NULL,
-  applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ'))
-) STRICT`;
-
-/** Brings a database up to date. Any number of processes can do so at once: each step is applied by one of them. */
-export function migrate(connection: Connection, migrations: readonly Migration[]): void {
-  rejectNewerSchema(versionOf(connection), migrations);
-  for (const step of migrations) {
-    // Without a lock first: opening a database that is up to date does not wait for its writers.
-    if (versionOf(connection) >= step.version) continue;
-    connection.transaction(() => {
-      if (versionOf(connection) < step.version) apply(connection, step);
-    });
-  }
-  rejectNewerSchema(versionOf(connection), migrations);
-}
-
-function apply(connection: Connection, { version, name, sql }: Migration): void {
-  connection.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-  connection.run(CREATE_VERSION_TABLE);
-  connection.run(sql);
-  connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
-}
-
-function versionOf(connection: Connection): number {
-  if (connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'") === undefined)
-    return 0;
-  return Number(connection.value("SELECT coalesce(max(version), 0) FROM schema_migrations"));
-}
-
-/** "PetS" in ASCII. It identifies the file to other programs, among them `file`. */
-const APPLICATION_ID = 0x50_65_74_53;
-
-/** Keeps the tables out of another program's database. Called before anything is changed. */
-export function rejectForeignDatabase(connection: Connection): void {
-  const id = Number(connection.value("PRAGMA application_id"));
-  if (id === APPLICATION_ID) return;
-  if (id === 0 && (isEmpty(connection) || hasVersionTable(connection))) return;
-  throw new Error("it is the database of another program; move it away or choose another folder");
-}
-
-function isEmpty(connection: Connection): boolean {
-  return connection.value("SELECT 1 FROM sqlite_schema") === undefined;
-}
-
-/** The first releases set no application_id. Other programs have a table of this name too, with other columns. */
-function hasVersionTable(connection: Connection): boolean {
-  const columns = connection.value("SELECT group_concat(name) FROM pragma_table_info('schema_migrations')");
-  return columns === "version,name,applied_at";
-}

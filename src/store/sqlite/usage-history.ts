@@ -4,14 +4,14 @@ import type { UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
   byRequests,
+  DEPRECATED_OPERATIONS,
   type KeyCounts,
   type KeyTotals,
   type KeyTotalsQuery,
-  partsOf,
   retainedSince,
   startOf,
   startsOf,
-  sumOf,
+  USAGE_INTERVALS,
   type UsageBatch,
   type UsageInterval,
   type UsageQuery,
@@ -19,13 +19,23 @@ import {
 } from "../../domain/usage-history.ts";
 import { forEachInTurns, Turn } from "../../event-loop.ts";
 import { FirstItems } from "../../first-items.ts";
-import { addOperations, encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
+import {
+  addOperations,
+  deprecatedIn,
+  encodeOperations,
+  type StoredCounts,
+  usageRowsOf,
+} from "../usage-rows.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./sqlite-errors.ts";
+import { UsageTotals } from "./usage-totals.ts";
 
-/** Rows that are read, or deleted, in one turn of the event loop: one to two milliseconds. */
-const ROWS_PER_TURN = 2_000;
+/** Rows that are read before the time is looked at. */
+const ROWS_PER_READ = 200;
+/** Rows that are deleted in one turn of the event loop: one to two milliseconds. */
 const DELETED_PER_TURN = 500;
+/** Each has the counts of up to 100 keys. */
+const TOTALS_DELETED_PER_TURN = 50;
 
 /**
  * Has a connection of its own, whose `synchronous` is NORMAL: adding counts does not wait for the disk, and so delays
@@ -33,17 +43,21 @@ const DELETED_PER_TURN = 500;
  */
 export class SqliteUsageHistoryStore implements UsageHistoryStore {
   readonly #tables: Readonly<Record<UsageInterval, UsageTable>>;
+  readonly #totals: UsageTotals;
   readonly #insertBatch: Statement<unknown, [string, number, number]>;
   readonly #deleteBatches: Statement<unknown, [number]>;
   readonly #setLastUsed: Statement<unknown, [number, number]>;
   readonly #selectLastUsed: Statement<{ lastUsedAt: number }, [number]>;
   readonly #selectLastUsedAfter: Statement<unknown, [number, number]>;
+  readonly #setDeprecatedUse: Statement<unknown, [string, number, number]>;
+  readonly #selectDeprecatedUseAfter: Statement<unknown, [string, number, number]>;
 
   constructor(private readonly connection: Connection) {
     this.#tables = {
       hour: new UsageTable(connection, "hour"),
       day: new UsageTable(connection, "day"),
     };
+    this.#totals = new UsageTotals(connection);
     this.#insertBatch =
       connection.prepare(`INSERT INTO usage_batches (writer, sequence, hour) VALUES (?, ?, ?)
       ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hour = excluded.hour
@@ -61,6 +75,15 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
         "SELECT key_id, last_used_at FROM key_last_used WHERE key_id > ? ORDER BY key_id LIMIT +?",
       )
       .safeIntegers(false);
+    this.#setDeprecatedUse =
+      connection.prepare(`INSERT INTO deprecated_use (operation, key_id, last_used_at) VALUES (?, ?, ?)
+      ON CONFLICT (operation, key_id) DO UPDATE SET last_used_at = max(last_used_at, excluded.last_used_at)`);
+    this.#selectDeprecatedUseAfter = connection
+      .prepare<unknown, [string, number, number]>(
+        `SELECT key_id, last_used_at FROM deprecated_use
+         WHERE operation = ? AND key_id > ? ORDER BY key_id LIMIT +?`,
+      )
+      .safeIntegers(false);
   }
 
   async addUsage({ writer, sequence, hour, keys }: UsageBatch): Promise<void> {
@@ -71,20 +94,25 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
         this.#tables.hour.add(hour, counts);
         this.#tables.day.add(day, counts);
         this.#setLastUsed.run(counts.keyId, counts.lastUsedAt);
+        for (const operation of deprecatedIn(counts)) {
+          this.#setDeprecatedUse.run(operation, counts.keyId, counts.lastUsedAt);
+        }
       }
+      this.#totals.add("hour", hour, keys);
+      this.#totals.add("day", day, keys);
     });
   }
 
-  readUsage(query: UsageQuery): readonly UsageRow[] {
-    return translateErrors(() => this.#tables[query.by].read(query));
+  readUsage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    return this.#tables[query.by].read(query);
   }
 
   async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
     const { by, limit } = query;
-    const sums = await this.#tables[by].sum(query);
-    if (limit === undefined) return Array.from(sums, totalsOf).toSorted(byRequests);
+    const totals = await this.#totals.sum(query, this.#tables[by].bounds());
+    if (limit === undefined) return Array.from(totals).toSorted(byRequests);
     const first = new FirstItems(limit, byRequests);
-    await forEachInTurns(sums, (entry) => first.add(totalsOf(entry)));
+    await forEachInTurns(totals, (each) => first.add(each));
     return first.items;
   }
 
@@ -98,23 +126,36 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
 
   async #allLastUsed(): Promise<ReadonlyMap<number, number>> {
     const times = new Map<number, number>();
-    const read = (after: number) => {
-      // Both columns are INTEGER NOT NULL in a STRICT table.
-      const rows = this.#selectLastUsedAfter.values(after, ROWS_PER_TURN) as [number, number][];
-      for (const [keyId, time] of rows) times.set(keyId, time);
-      return rows;
-    };
-    await readInTurns(read);
+    await readTimes(
+      (after, limit) => this.#selectLastUsedAfter.values(after, limit),
+      (keyId, time) => times.set(keyId, time),
+    );
+    return times;
+  }
+
+  async lastDeprecatedUse(since: number): Promise<ReadonlyMap<number, number>> {
+    const times = new Map<number, number>();
+    for (const operation of DEPRECATED_OPERATIONS) {
+      await readTimes(
+        (after, limit) => this.#selectDeprecatedUseAfter.values(operation, after, limit),
+        (keyId, time) => {
+          if (time >= since) times.set(keyId, Math.max(time, times.get(keyId) ?? 0));
+        },
+      );
+    }
     return times;
   }
 
   async deleteOldUsage(now: number): Promise<boolean> {
     return this.connection.transaction(() => {
       this.#deleteBatches.run(now - DAY_MS);
-      const { hour, day } = this.#tables;
-      const hours = hour.deleteBefore(retainedSince("hour", now));
-      const days = day.deleteBefore(retainedSince("day", now));
-      return Math.max(hours, days) === DELETED_PER_TURN;
+      // All of them delete some.
+      const hasMore = USAGE_INTERVALS.map((by) => {
+        const start = retainedSince(by, now);
+        const hasMoreTotals = this.#totals.deleteBefore(by, start, TOTALS_DELETED_PER_TURN);
+        return this.#tables[by].deleteBefore(start) || hasMoreTotals;
+      });
+      return hasMore.includes(true);
     });
   }
 
@@ -123,27 +164,34 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
   }
 }
 
-type Counts = [admitted: number, limited: number, banned: number, errors: number];
-type CountsRow = [keyId: number, ...counts: Counts];
+/** Reads keys and times in the order of the keys. Other work of the event loop goes on meanwhile. */
+async function readTimes(
+  read: (afterKeyId: number, limit: number) => unknown,
+  add: (keyId: number, time: number) => void,
+): Promise<void> {
+  const turn = new Turn();
+  let last = 0;
+  for (;;) {
+    // Both columns are INTEGER NOT NULL in a STRICT table.
+    const rows = translateErrors(() => read(last, ROWS_PER_READ)) as readonly [number, number][];
+    for (const [keyId, time] of rows) add((last = keyId), time);
+    if (rows.length < ROWS_PER_READ) return;
+    if (turn.isOver) await turn.next();
+  }
+}
 
-/** The counts of all hours or of all days, in order of the interval and the key, and their sums. */
+type Counts = [admitted: number, limited: number, banned: number, errors: number];
+
+/** The counts of single keys in all hours or in all days, in order of the interval and the key. */
 class UsageTable {
   readonly #selectOperations: Statement<{ operations: string }, [number, number]>;
   readonly #add: Statement<unknown, [number, number, ...Counts, string]>;
   readonly #selectBounds: Statement<{ first: number | null; last: number | null }, []>;
   readonly #select: Statement<StoredCounts, [number, number]>;
-  readonly #selectAll: Statement<unknown, [number, number, number]>;
   readonly #delete: Statement<unknown, [number, number]>;
-  readonly #addSum: Statement<unknown, [number, number, ...Counts]>;
-  readonly #selectSums: Statement<unknown, [number, number, number]>;
-  readonly #deleteSums: Statement<unknown, [number, number]>;
 
-  constructor(
-    connection: Connection,
-    private readonly by: UsageInterval,
-  ) {
+  constructor(connection: Connection, by: UsageInterval) {
     const table = by === "hour" ? "usage_hours" : "usage_days";
-    const { length } = sumOf(by, 0);
     this.#selectOperations = connection.prepare(
       `SELECT operations FROM ${table} WHERE start = ? AND key_id = ?`,
     );
@@ -163,28 +211,8 @@ class UsageTable {
          WHERE start = ? AND key_id = ?`,
       )
       .safeIntegers(false);
-    this.#selectAll = connection
-      .prepare<unknown, [number, number, number]>(
-        `SELECT key_id, admitted, limited, banned, errors FROM ${table}
-         WHERE start = ? AND key_id > ? ORDER BY key_id LIMIT +?`,
-      )
-      .safeIntegers(false);
     this.#delete = connection.prepare(`DELETE FROM ${table} WHERE (start, key_id) IN
       (SELECT start, key_id FROM ${table} WHERE start < ? ORDER BY start, key_id LIMIT +?)`);
-    this.#addSum = connection.prepare(`INSERT INTO usage_sums
-      (length, start, key_id, admitted, limited, banned, errors) VALUES (${length}, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (length, start, key_id) DO UPDATE SET admitted = admitted + excluded.admitted,
-        limited = limited + excluded.limited, banned = banned + excluded.banned,
-        errors = errors + excluded.errors`);
-    this.#selectSums = connection
-      .prepare<unknown, [number, number, number]>(
-        `SELECT key_id, admitted, limited, banned, errors FROM usage_sums
-         WHERE length = ${length} AND start = ? AND key_id > ? ORDER BY key_id LIMIT +?`,
-      )
-      .safeIntegers(false);
-    this.#deleteSums = connection.prepare(`DELETE FROM usage_sums WHERE (length, start, key_id) IN
-      (SELECT length, start, key_id FROM usage_sums WHERE length = ${length} AND start < ?
-       ORDER BY start, key_id LIMIT +?)`);
   }
 
   add(start: number, counts: KeyCounts): void {
@@ -193,82 +221,26 @@ class UsageTable {
     const operations =
       stored === null ? encodeOperations(counts.byOperation) : addOperations(stored.operations, counts);
     this.#add.run(start, keyId, admitted, limited, banned, errors, operations);
-    this.#addSum.run(sumOf(this.by, start).start, keyId, admitted, limited, banned, errors);
   }
 
-  read(query: UsageQuery): UsageRow[] {
+  /** 400 days take some milliseconds, in which other work of the event loop goes on. */
+  async read(query: UsageQuery): Promise<readonly UsageRow[]> {
     const rows: UsageRow[] = [];
-    for (const start of startsOf(query, this.#bounds())) {
-      const stored = this.#select.get(start, query.keyId);
+    await forEachInTurns(startsOf(query, this.bounds()), (start) => {
+      const stored = translateErrors(() => this.#select.get(start, query.keyId));
       if (stored !== null) rows.push(...usageRowsOf(query.keyId, stored));
-    }
+    });
     return rows;
   }
 
-  /** The sums of each key. Other work of the event loop goes on between two pages of rows. */
-  async sum(query: KeyTotalsQuery): Promise<ReadonlyMap<number, Counts>> {
-    const { intervals, sums } = partsOf(
-      query,
-      translateErrors(() => this.#bounds()),
-    );
-    const totals = new Map<number, Counts>();
-    for (const start of intervals) await addAll(totals, this.#selectAll, start);
-    for (const start of sums) await addAll(totals, this.#selectSums, start);
-    return totals;
+  /** Returns whether there are more. */
+  deleteBefore(start: number): boolean {
+    return this.#delete.run(start, DELETED_PER_TURN).changes === DELETED_PER_TURN;
   }
 
-  deleteBefore(start: number): number {
-    const deletedSums = this.#deleteSums.run(start, DELETED_PER_TURN).changes;
-    return Math.max(deletedSums, this.#delete.run(start, DELETED_PER_TURN).changes);
-  }
-
-  /** Without rows, no interval is between them. */
-  #bounds(): { first: number; last: number } {
-    const { first, last } = this.#selectBounds.get() ?? { first: null, last: null };
+  /** The starts of the first interval and of the last. Without rows, no interval is between them. */
+  bounds(): { readonly first: number; readonly last: number } {
+    const { first, last } = translateErrors(() => this.#selectBounds.get()) ?? { first: null, last: null };
     return { first: first ?? Infinity, last: last ?? -Infinity };
   }
-}
-
-/** Adds the rows of one interval or one sum. */
-async function addAll(
-  totals: Map<number, Counts>,
-  select: Statement<unknown, [number, number, number]>,
-  start: number,
-): Promise<void> {
-  await readInTurns((after) => {
-    // The columns are INTEGER NOT NULL in a STRICT table.
-    const rows = select.values(start, after, ROWS_PER_TURN) as CountsRow[];
-    for (const row of rows) addTo(totals, row);
-    return rows;
-  });
-}
-
-/** Reads all rows in the order of their keys. Other work of the event loop goes on between two pages of them. */
-async function readInTurns(
-  read: (afterKeyId: number) => readonly (readonly [keyId: number, ...unknown[]])[],
-): Promise<void> {
-  const turn = new Turn();
-  let lastKeyId = 0;
-  for (;;) {
-    const rows = translateErrors(() => read(lastKeyId));
-    lastKeyId = rows.at(-1)?.[0] ?? 0;
-    await turn.next();
-    if (rows.length < ROWS_PER_TURN) return;
-  }
-}
-
-function totalsOf([keyId, [admitted, limited, banned, errors]]: readonly [number, Counts]): KeyTotals {
-  return { keyId, admitted, limited, banned, errors };
-}
-
-function addTo(totals: Map<number, Counts>, row: CountsRow): void {
-  const total = totals.get(row[0]);
-  if (total === undefined) {
-    totals.set(row[0], [row[1], row[2], row[3], row[4]]);
-    return;
-  }
-  total[0] += row[1];
-  total[1] += row[2];
-  total[2] += row[3];
-  total[3] += row[4];
 }
