@@ -37,6 +37,12 @@ function createContext(): Context {
     clock: createClock(),
     print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),
+    errorStream: {
+      isTerminal: process.stderr.isTTY,
+      columns: process.stderr.columns || 80,
+      write: (text) => void write(process.stderr, text).catch(() => {}),
+    },
+    readInput: () => Bun.stdin.stream(),
     isTerminal: process.stdout.isTTY,
     openLog: (options) => createLog((logOptions = options)),
     user: userName(),

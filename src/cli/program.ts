@@ -10,6 +10,7 @@ import { adminTokenRoll } from "./admin-token-roll.ts";
 import { adminUrl } from "./admin-url.ts";
 import { demo } from "./demo.ts";
 import { commandHelp, overview } from "./help.ts";
+import { importCommand } from "./import.ts";
 import { keysCreate } from "./keys/keys-create.ts";
 import { keysFind } from "./keys/keys-find.ts";
 import { keysList } from "./keys/keys-list.ts";
@@ -52,6 +53,7 @@ export const COMMANDS: readonly Command[] = [
   ordersList,
   ordersShow,
   ordersUpdate,
+  importCommand,
   audit,
   usage,
   openapi,

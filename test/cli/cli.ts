@@ -40,6 +40,8 @@ export class InProcessCli {
 
   /** What the user types when a command asks for a secret. */
   secret = "";
+  /** What standard input has. */
+  input = "";
 
   async run(argv: readonly string[], variables: Variables = {}): Promise<Result> {
     let out = "";
@@ -48,6 +50,8 @@ export class InProcessCli {
       clock: this.clock,
       print: async (text) => void (out += text),
       isTerminal: false,
+      errorStream: { isTerminal: false, columns: 80, write: () => {} },
+      readInput: () => new Blob([this.input]).stream(),
       user: "ann",
       readSecret: async () => this.secret,
       warn: (line) => void (out += `warning: ${line}\n`),

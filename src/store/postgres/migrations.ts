@@ -233,4 +233,24 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       "CREATE INDEX CONCURRENTLY orders_by_pet ON orders (pet_id, id)",
     ],
   },
+  {
+    version: 10,
+    name: "imports",
+    sql: `
+      -- How far each import of a file has come.
+      CREATE TABLE imports (
+        fingerprint text PRIMARY KEY,
+        source text NOT NULL,
+        options text NOT NULL,
+        started_at bigint NOT NULL,
+        finished_at bigint,
+        rows_done bigint NOT NULL DEFAULT 0,
+        added bigint NOT NULL DEFAULT 0,
+        replaced bigint NOT NULL DEFAULT 0,
+        skipped bigint NOT NULL DEFAULT 0,
+        rejected bigint NOT NULL DEFAULT 0,
+        rejects_bytes bigint NOT NULL DEFAULT 0
+      );
+    `,
+  },
 ];

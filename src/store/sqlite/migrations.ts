@@ -211,6 +211,26 @@ export const MIGRATIONS: readonly Migration[] = [
       INSERT INTO pet_revision VALUES (1, 0);
     `,
   },
+  {
+    version: 9,
+    name: "imports",
+    sql: `
+      -- How far each import of a file has come.
+      CREATE TABLE imports (
+        fingerprint TEXT PRIMARY KEY,
+        source TEXT NOT NULL,
+        options TEXT NOT NULL,
+        started_at INTEGER NOT NULL,
+        finished_at INTEGER,
+        rows_done INTEGER NOT NULL DEFAULT 0,
+        added INTEGER NOT NULL DEFAULT 0,
+        replaced INTEGER NOT NULL DEFAULT 0,
+        skipped INTEGER NOT NULL DEFAULT 0,
+        rejected INTEGER NOT NULL DEFAULT 0,
+        rejects_bytes INTEGER NOT NULL DEFAULT 0
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
