@@ -24,8 +24,8 @@ export interface Context {
   /** The names of the variables that --env-file sets. */
   readonly envFileVariables?: ReadonlySet<string>;
   readonly clock: Clock;
-  /** Writes to standard output. Resolves when the text has left the process. */
-  print(text: string): Promise<void>;
+  /** Writes to standard output. Resolves when it has left the process. */
+  print(text: string | Uint8Array): Promise<void>;
   /** Writes a line to standard error. */
   warn(line: string): void;
   /** Standard error, for what is written over again. */

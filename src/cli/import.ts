@@ -49,7 +49,7 @@ export const importCommand = defineCommand({
     "petstore import pets.csv --map name=Title,categoryId=Kind",
     "petstore import pets.ndjson.gz --keep-ids --on-conflict skip",
     "petstore import orders.ndjson --orders --keep-ids",
-    "zcat pets.csv.gz | petstore import - --env staging",
+    "petstore import - --env staging < pets.csv",
   ],
   async run({ positionals: { FILE: path }, values }, context) {
     const wrong = checkOptions(values);
@@ -59,7 +59,8 @@ export const importCommand = defineCommand({
       input = await openInput(path, () => context.readInput());
       return await new ImportRun({ path, input, values, storage: storageOf(values), context }).run();
     } catch (error) {
-      if (error instanceof InputError) return new Failure(`cannot import ${nameOf(path)}: ${errorMessage(error)}`);
+      if (error instanceof InputError)
+        return new Failure(`cannot import ${nameOf(path)}: ${errorMessage(error)}`);
       if (error instanceof ConcurrentImport) {
         return new Failure(`another process is importing ${nameOf(path)}; wait until it is done`);
       }
@@ -72,7 +73,9 @@ export const importCommand = defineCommand({
 
 function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConflict }: ImportValues) {
   if (onConflict !== "reject" && !keepIds) {
-    return new UsageError(`--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`);
+    return new UsageError(
+      `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
+    );
   }
   const { fields } = orders ? ORDERS : PETS;
   const unknown = map.find(({ field }) => !fields.includes(field));
@@ -130,7 +133,11 @@ class ImportRun {
     const name = nameOf(path);
     const earlier = values.again ? undefined : await store.findImport(this.#fingerprint);
     if (earlier?.finishedAt !== undefined) {
-      await this.#printSummary(earlier.progress, { end: "complete", seconds: 0, finishedAt: earlier.finishedAt });
+      await this.#printSummary(earlier.progress, {
+        end: "complete",
+        seconds: 0,
+        finishedAt: earlier.finishedAt,
+      });
       return undefined;
     }
     if (earlier !== undefined) {
@@ -172,8 +179,7 @@ class ImportRun {
   async #import(store: ImportStore | undefined, from: ImportProgress): Promise<Outcome> {
     const { values, input, context } = this.#options;
     const startedAt = performance.now();
-    const elapsed = () => performance.now();
-    const progress = new Progress({ stream: context.errorStream, rows: from.rows, elapsed });
+    const progress = new Progress({ stream: context.errorStream, rows: from.rows });
     void context.stopSignal(0).then(
       () => (this.#isStopped = true),
       () => {},
@@ -184,7 +190,9 @@ class ImportRun {
       delimiter: values.delimiter,
       onConflict: values["on-conflict"],
       maxErrors: values["max-errors"],
-      commit: values["dry-run"] ? undefined : { fingerprint: this.#fingerprint, rejectsPath: this.#rejectsPath },
+      commit: values["dry-run"]
+        ? undefined
+        : { fingerprint: this.#fingerprint, rejectsPath: this.#rejectsPath },
       from,
       onRejected: (rejected) => {
         if (this.#shownErrors++ >= SHOWN_ERRORS) return;
@@ -216,7 +224,11 @@ class ImportRun {
   async #finish(store: ImportStore | undefined, progress: ImportProgress): Promise<void> {
     const { added, replaced, skipped, rejected } = progress;
     const after = { kind: this.#kind, source: this.#source, added, replaced, skipped, rejected };
-    await store?.finishImport(this.#fingerprint, { ...by(this.#options.context), action: "data.imported", after });
+    await store?.finishImport(this.#fingerprint, {
+      ...by(this.#options.context),
+      action: "data.imported",
+      after,
+    });
   }
 
   #outcome(end: ImportEnd, { rows, rejected }: ImportProgress): Outcome {
@@ -257,8 +269,13 @@ class ImportRun {
       : finishedAt === undefined
         ? `Imported ${this.#kind} of ${nameOf(path)} into ${where}.`
         : `${nameOf(path)} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
-    const shown = Object.entries(counts).filter(([name, count]) => count > 0 || name === "rows" || name === "added");
-    const table = shown.map(([name, count]) => [`  ${name[0]?.toUpperCase()}${name.slice(1)}`, grouped(count)]);
+    const shown = Object.entries(counts).filter(
+      ([name, count]) => count > 0 || name === "rows" || name === "added",
+    );
+    const table = shown.map(([name, count]) => [
+      `  ${name[0]?.toUpperCase()}${name.slice(1)}`,
+      grouped(count),
+    ]);
     const time = `${seconds.toFixed(1)} s, ${grouped(Math.round(rows / Math.max(seconds, 0.001)))} rows/s`;
     await context.print(
       `${title}\n\n${columns(finishedAt === undefined ? [...table, ["  Time", time]] : table)}`,

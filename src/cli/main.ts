@@ -11,7 +11,7 @@ import { EXIT_CODE, hangupIsIgnored, stopOnSignals } from "./signals.ts";
 import { userName } from "./user-name.ts";
 
 /** Resolves when the text has left the process: an earlier exit would truncate a pipe at 64 KiB. */
-function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });

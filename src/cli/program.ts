@@ -10,6 +10,7 @@ import { adminTokenRoll } from "./admin-token-roll.ts";
 import { adminUrl } from "./admin-url.ts";
 import { demo } from "./demo.ts";
 import { commandHelp, overview } from "./help.ts";
+import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { keysCreate } from "./keys/keys-create.ts";
 import { keysFind } from "./keys/keys-find.ts";
@@ -54,6 +55,7 @@ export const COMMANDS: readonly Command[] = [
   ordersShow,
   ordersUpdate,
   importCommand,
+  exportCommand,
   audit,
   usage,
   openapi,

@@ -11,19 +11,19 @@ export interface ProgressOptions {
   /** Rows that were done before. */
   readonly rows: number;
   /** Milliseconds on a monotonic clock. */
-  readonly elapsed: () => number;
+  readonly elapsed?: () => number;
 }
 
 /** The progress of a long command: a bar on a terminal, and otherwise a line every few seconds. */
 export class Progress {
-  readonly #options: ProgressOptions;
+  readonly #options: Required<ProgressOptions>;
   readonly #startedAt: number;
   #shownAt: number;
   #hasBar = false;
 
-  constructor(options: ProgressOptions) {
-    this.#options = options;
-    this.#startedAt = options.elapsed();
+  constructor({ stream, rows, elapsed = () => performance.now() }: ProgressOptions) {
+    this.#options = { stream, rows, elapsed };
+    this.#startedAt = elapsed();
     this.#shownAt = this.#startedAt;
   }
 

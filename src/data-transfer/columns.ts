@@ -26,8 +26,7 @@ export interface ColumnOptions {
 export function columnsOf(first: readonly string[], { fields, required, map }: ColumnOptions): Columns {
   const names = first.map(plain);
   const hasHeader =
-    map.some(({ column }) => first.includes(column)) ||
-    fields.some((field) => findName(names, field) !== -1);
+    map.some(({ column }) => first.includes(column)) || fields.some((field) => findName(names, field) !== -1);
   const indexes = new Map<string, number>();
   for (const field of fields) {
     const mapped = map.find((mapping) => mapping.field === field);

@@ -1,4 +1,10 @@
-import type { BatchResult, ConflictRule, ImportBatch, ImportProgress, RowProblem } from "../domain/data-transfer.ts";
+import type {
+  BatchResult,
+  ConflictRule,
+  ImportBatch,
+  ImportProgress,
+  RowProblem,
+} from "../domain/data-transfer.ts";
 import type { ColumnMapping } from "./columns.ts";
 import type { Input } from "./input.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
@@ -102,7 +108,8 @@ class Importer<Row> {
     const format = formatOf(beginning);
     const delimiter = this.#options.delimiter ?? delimiterOf(beginning);
     const reader = createRowReader(format, delimiter);
-    if (format !== "csv") this.#prepare(new JsonRowParser(this.#options.type, this.#options.map), { format, delimiter });
+    if (format !== "csv")
+      this.#prepare(new JsonRowParser(this.#options.type, this.#options.map), { format, delimiter });
     const withoutHeader = (rows: SourceRow[]) => {
       const [firstRow] = rows;
       if (this.#parser !== undefined || firstRow === undefined) return rows;
@@ -152,7 +159,8 @@ class Importer<Row> {
       return after;
     };
     const batch = { rows, onConflict };
-    if (store === undefined) progressAfter({ added: rows.length, replaced: 0, skipped: 0, rejected: new Map() });
+    if (store === undefined)
+      progressAfter({ added: rows.length, replaced: 0, skipped: 0, rejected: new Map() });
     else if (commit === undefined) progressAfter(await store(batch));
     else {
       const { fingerprint } = commit;

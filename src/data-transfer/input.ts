@@ -19,7 +19,10 @@ export interface Input {
 const PIECE_BYTES = 256 * 1024;
 
 /** `standardInput` is read if the path is - or names a pipe. */
-export async function openInput(path: string, standardInput: () => AsyncIterable<Uint8Array>): Promise<Input> {
+export async function openInput(
+  path: string,
+  standardInput: () => AsyncIterable<Uint8Array>,
+): Promise<Input> {
   const descriptor = path === "-" ? await copyOf(standardInput()) : openSync(path, "r");
   try {
     const stats = fstatSync(descriptor);
@@ -44,7 +47,7 @@ async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
   const descriptor = openSync(path, "wx+", 0o600);
   rmSync(path);
   for await (const piece of bytes) {
-    for (let written = 0; written < piece.length; ) written += writeSync(descriptor, piece, written);
+    for (let written = 0; written < piece.length;) written += writeSync(descriptor, piece, written);
   }
   return descriptor;
 }

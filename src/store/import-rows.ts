@@ -65,7 +65,9 @@ export function resolveOrders(
   const keyIds = new Set(references.keyIds);
   const stored = new Set(references.orderIds);
   /** The identifier of the placed order of each pet; 0 for one that has no identifier yet. */
-  const placed = new Map(references.pets.flatMap((pet) => (pet.placedOrder ? [[pet.id, pet.placedOrder]] : [])));
+  const placed = new Map(
+    references.pets.flatMap((pet) => (pet.placedOrder ? [[pet.id, pet.placedOrder]] : [])),
+  );
   return resolve(rows, {
     onConflict,
     isStored: (id) => stored.has(id),

@@ -48,7 +48,8 @@ export class InProcessCli {
     const outcome = await runProgram(argv, {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
-      print: async (text) => void (out += text),
+      print: async (text) =>
+        void (out += typeof text === "string" ? text : Buffer.from(text).toString("latin1")),
       isTerminal: false,
       errorStream: { isTerminal: false, columns: 80, write: () => {} },
       readInput: () => new Blob([this.input]).stream(),

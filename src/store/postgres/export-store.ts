@@ -20,7 +20,7 @@ import { toUnavailable } from "./postgres-errors.ts";
 const ROWS_PER_PAGE = 5_000;
 const TIMEOUT_MS = 60_000;
 
-export function openExportStore(url: string, schema: string): ExportStore {
+export function openExportStore(url: string, schema: string | undefined): ExportStore {
   const sql = connect(url, {
     schema,
     maxConnections: 1,

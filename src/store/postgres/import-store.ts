@@ -25,7 +25,7 @@ import { toUnavailable } from "./postgres-errors.ts";
 /** An import waits longer than a request of a client does. */
 const TIMEOUT_MS = 30_000;
 
-export function openImportStore(url: string, schema: string): ImportStore {
+export function openImportStore(url: string, schema: string | undefined): ImportStore {
   const sql = connect(url, {
     schema,
     maxConnections: 1,
@@ -119,7 +119,10 @@ class PostgresImportStore implements ImportStore {
       }
       // Locks in the order of the other transactions: next pet, pet.
       await tx.unsafe(lockNextId("pets"));
-      const stored = await petsOf(tx, rows.map(({ id }) => id));
+      const stored = await petsOf(
+        tx,
+        rows.map(({ id }) => id),
+      );
       const { inserts, updates, result } = resolvePets(batch, stored);
       if (inserts.size > 0) {
         const ids = [...inserts.keys()];
@@ -137,9 +140,20 @@ class PostgresImportStore implements ImportStore {
     return this.#import(batch, async (tx) => {
       const { rows } = batch;
       // Locks in the order of the other transactions: order, pet, next order.
-      const orderIds = await idsOf(tx, "SELECT id FROM orders WHERE id = ANY ($1::int8[]) FOR UPDATE", rows.map(({ id }) => id));
-      const pets = await petsOf(tx, rows.map(({ petId }) => petId));
-      const keyIds = await idsOf(tx, "SELECT id FROM api_keys WHERE id = ANY ($1::int8[])", rows.map(({ keyId }) => keyId));
+      const orderIds = await idsOf(
+        tx,
+        "SELECT id FROM orders WHERE id = ANY ($1::int8[]) FOR UPDATE",
+        rows.map(({ id }) => id),
+      );
+      const pets = await petsOf(
+        tx,
+        rows.map(({ petId }) => petId),
+      );
+      const keyIds = await idsOf(
+        tx,
+        "SELECT id FROM api_keys WHERE id = ANY ($1::int8[])",
+        rows.map(({ keyId }) => keyId),
+      );
       const { inserts, updates, unnumbered, result } = resolveOrders(batch, {
         pets,
         keyIds: keyIds.map(Number),
@@ -183,7 +197,11 @@ class PostgresImportStore implements ImportStore {
         if (commit === undefined) throw new Undo(result);
         const { rows, added, replaced, skipped, rejected, rejectsBytes } = commit.progressAfter(result);
         const values = [rows, added, replaced, skipped, rejected, rejectsBytes];
-        const updated = await tx.unsafe<unknown[]>(SET_PROGRESS, [...values, commit.fingerprint, commit.rowsBefore]);
+        const updated = await tx.unsafe<unknown[]>(SET_PROGRESS, [
+          ...values,
+          commit.fingerprint,
+          commit.rowsBefore,
+        ]);
         if (updated.length === 0) throw new ConcurrentImport("another process imports the same file");
         return result;
       });

@@ -5,7 +5,14 @@ import type { ExportedKey, ExportStore } from "../../domain/data-transfer.ts";
 import type { UsageInterval, UsageRow } from "../../domain/usage-history.ts";
 import { exportedKeysOf, type HashedSecretRow, STORED_SECRET_COLUMNS } from "../export-rows.ts";
 import { KEY_COLUMNS, type KeyRow } from "../key-rows.ts";
-import { ORDER_WITH_KEY_COLUMNS, orderWithKeyOf, type OrderWithKeyRow, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
+import {
+  ORDER_WITH_KEY_COLUMNS,
+  orderWithKeyOf,
+  type OrderWithKeyRow,
+  PET_COLUMNS,
+  petOf,
+  type PetRow,
+} from "../rows.ts";
 import { type StoredCounts, usageRowsOf } from "../usage-rows.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -99,4 +106,3 @@ class SqliteExportStore implements ExportStore {
 function pageOf(select: string): string {
   return `${select} WHERE id > ? ORDER BY id LIMIT +?`;
 }
-

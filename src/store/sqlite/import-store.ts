@@ -91,17 +91,23 @@ class SqliteImportStore implements ImportStore {
     this.#insertPetWithId = connection.prepare(
       "INSERT INTO pets (id, name, category_id, status) VALUES (?, ?, ?, ?)",
     );
-    this.#updatePet = connection.prepare("UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?");
+    this.#updatePet = connection.prepare(
+      "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
+    );
     this.#selectPets = connection.prepare(`SELECT pets.id, pets.status, orders.id AS placedOrder
       FROM pets LEFT JOIN orders ON pet_id = pets.id AND orders.status = 'placed'
       WHERE pets.id IN (SELECT value FROM json_each(?))`);
-    this.#selectKeys = connection.prepare("SELECT id FROM api_keys WHERE id IN (SELECT value FROM json_each(?))");
+    this.#selectKeys = connection.prepare(
+      "SELECT id FROM api_keys WHERE id IN (SELECT value FROM json_each(?))",
+    );
     this.#selectOrders = connection.prepare(
       "SELECT id FROM orders WHERE id IN (SELECT value FROM json_each(?))",
     );
     const columns = "pet_id, status, created_at, key_id";
     this.#insertOrder = connection.prepare(`INSERT INTO orders (${columns}) VALUES (?, ?, ?, ?)`);
-    this.#insertOrderWithId = connection.prepare(`INSERT INTO orders (id, ${columns}) VALUES (?, ?, ?, ?, ?)`);
+    this.#insertOrderWithId = connection.prepare(
+      `INSERT INTO orders (id, ${columns}) VALUES (?, ?, ?, ?, ?)`,
+    );
     this.#updateOrder = connection.prepare(
       "UPDATE orders SET pet_id = ?, status = ?, created_at = ?, key_id = ? WHERE id = ?",
     );
