@@ -73,7 +73,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   auth: ["domain", "contract", "bounded-cache", "copy-string", "hash-index", "ip-address"],
   "rate-limit": ["domain", "contract", "hash-index"],
   store: ["domain", "contract", "etag", "bounded-cache", "event-loop", "first-items"],
-  "data-transfer": ["domain", "contract"],
+  "data-transfer": ["domain", "contract", "event-loop"],
   http1: [],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string"],
   "usage-history": ["http", "domain", "contract"],

@@ -1,4 +1,5 @@
 import { gzipSync } from "node:zlib";
+import { Turn } from "../event-loop.ts";
 import type { Encoder } from "./encoders.ts";
 import type { Output } from "./output.ts";
 
@@ -23,7 +24,10 @@ export async function exportRows<Item>(options: ExportOptions<Item>): Promise<nu
   const write = (text: string) => output.write(isGzip ? gzipSync(text) : text);
   let text = format === "csv" ? encoder.csvHeader : "";
   let rows = 0;
+  // SQLite works without turns of the event loop, and without them no signal arrives.
+  const turn = new Turn();
   for await (const items of pages) {
+    await turn.next();
     if (isStopped()) return undefined;
     for (const item of items) text += encode(item);
     rows += items.length;

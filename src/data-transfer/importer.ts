@@ -5,6 +5,7 @@ import type {
   ImportProgress,
   RowProblem,
 } from "../domain/data-transfer.ts";
+import { Turn } from "../event-loop.ts";
 import type { ColumnMapping } from "./columns.ts";
 import type { Input } from "./input.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
@@ -74,6 +75,8 @@ class Importer<Row> {
   async run(): Promise<ImportEnd> {
     let rowsToSkip = this.progress.rows;
     if (this.#hasTooManyErrors) return "too many errors";
+    // SQLite works without turns of the event loop, and without them no signal arrives.
+    const turn = new Turn();
     for await (const rows of this.#read()) {
       for (const row of rowsToSkip === 0 ? rows : rows.slice(rowsToSkip)) {
         this.#add(row);
@@ -83,6 +86,7 @@ class Importer<Row> {
         return "too many errors";
       }
       rowsToSkip = Math.max(0, rowsToSkip - rows.length);
+      await turn.next();
       if (this.#options.isStopped()) {
         await this.#store();
         return "stopped";

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -18,12 +18,12 @@ export interface Input {
 
 const PIECE_BYTES = 256 * 1024;
 
-/** `standardInput` is read if the path is - or names a pipe. */
+/** `standardInput` is read if the path is -. */
 export async function openInput(
   path: string,
   standardInput: () => AsyncIterable<Uint8Array>,
 ): Promise<Input> {
-  const descriptor = path === "-" ? await copyOf(standardInput()) : openSync(path, "r");
+  const descriptor = path === "-" ? await copyOf(standardInput()) : openFile(path);
   try {
     const stats = fstatSync(descriptor);
     if (stats.isDirectory()) throw new InputError("it is a directory");
@@ -38,6 +38,11 @@ export async function openInput(
     closeSync(descriptor);
     throw error;
   }
+}
+
+function openFile(path: string): number {
+  if (!existsSync(path)) throw new InputError("there is no such file");
+  return openSync(path, "r");
 }
 
 /** The file has no name, so that nothing is left of it when the process ends, in whatever way. */

@@ -107,9 +107,11 @@ describe("usage", () => {
     expect(err).toContain(message);
   });
 
-  test("a file that does not exist", async () => {
+  test("a file that does not exist, and a directory", async () => {
     const path = join(temporaryDirectory(), "none.csv");
-    expect(await importFile(new InProcessCli(), path).catch(({ code }) => code)).toBe("ENOENT");
+    expect((await importFile(new InProcessCli(), path)).err).toBe(
+      `cannot import ${path}: there is no such file`,
+    );
     expect((await importFile(new InProcessCli(), temporaryDirectory())).err).toEndWith(": it is a directory");
   });
 });
