@@ -114,7 +114,10 @@ export function exportStoreConformance(name: string, open: () => Promise<OpenedE
         for (const [sequence, start] of [hour, hour + HOUR_MS].entries()) {
           const byOperation = [{ operation: "listPets", admitted: 2, errors: 1 }] as const;
           const counts = { admitted: 3, limited: 1, banned: 0, errors: 1, byOperation, lastUsedAt: AT };
-          const keys = [1, 2].map((keyId) => ({ keyId, ...counts }));
+          const keys = [
+            { keyId: 1, ...counts },
+            { keyId: 2, ...counts },
+          ];
           await usageHistory.addUsage({ writer: "w", sequence: sequence + 1, hour: start, keys });
         }
         const hours = await all(exports.usage("hour"));
