@@ -33,6 +33,9 @@ import { Progress } from "./progress.ts";
 /** Rejected rows that are shown; the file of rejected rows has all of them. */
 const SHOWN_ERRORS = 10;
 
+/** Without a database. */
+const ROWS_PER_TRIAL = 1_000;
+
 const source = { ...file, expected: "the path of a file, or - for standard input" };
 
 type ImportValues = ValuesOf<typeof IMPORT_OPTIONS> & { readonly json: boolean };
@@ -186,6 +189,7 @@ class ImportRun {
     );
     const shared: Omit<ImporterOptions<unknown>, "type" | "store"> = {
       input,
+      rowsPerBatch: store?.rowsPerBatch ?? ROWS_PER_TRIAL,
       map: values.map,
       delimiter: values.delimiter,
       onConflict: values["on-conflict"],

@@ -21,6 +21,7 @@ export interface ImporterOptions<Row> {
   readonly onConflict: ConflictRule;
   /** The import stops at the next rejected row. */
   readonly maxErrors: number;
+  readonly rowsPerBatch: number;
   /** Stores a batch. Undefined without a database: rows are only validated. */
   readonly store: ((batch: ImportBatch<Row>) => Promise<BatchResult>) | undefined;
   /** Undefined for a trial. */
@@ -33,12 +34,6 @@ export interface ImporterOptions<Row> {
 }
 
 export type ImportEnd = "complete" | "too many errors" | "stopped";
-
-/**
- * Servers wait for the write lock while a batch is stored, and clients for them: on SQLite so many pets take about two
- * milliseconds.
- */
-const ROWS_PER_BATCH = 500;
 
 /** Reads, validates and stores the rows of a file, from the row on that `from` names. */
 export async function importRows<Row>(
@@ -66,6 +61,10 @@ class Importer<Row> {
   #rows: Row[] = [];
   #sources: SourceRow[] = [];
   #invalid: RejectedRow[] = [];
+  /** The batch that is being stored, and how many of its rows are invalid. */
+  #storing = Promise.resolve();
+  #invalidInStore = 0;
+  readonly #turn = new Turn();
 
   constructor(options: ImporterOptions<Row>) {
     this.#options = options;
@@ -75,18 +74,16 @@ class Importer<Row> {
   async run(): Promise<ImportEnd> {
     let rowsToSkip = this.progress.rows;
     if (this.#hasTooManyErrors) return "too many errors";
-    // SQLite works without turns of the event loop, and without them no signal arrives.
-    const turn = new Turn();
     for await (const rows of this.#read()) {
       for (const row of rowsToSkip === 0 ? rows : rows.slice(rowsToSkip)) {
         this.#add(row);
-        if (this.#rows.length + this.#invalid.length >= ROWS_PER_BATCH) await this.#store();
+        if (this.#rows.length + this.#invalid.length >= this.#options.rowsPerBatch)
+          await this.#beginToStore();
         if (!this.#hasTooManyErrors) continue;
         await this.#store();
         return "too many errors";
       }
       rowsToSkip = Math.max(0, rowsToSkip - rows.length);
-      await turn.next();
       if (this.#options.isStopped()) {
         await this.#store();
         return "stopped";
@@ -101,7 +98,7 @@ class Importer<Row> {
   }
 
   get #hasTooManyErrors(): boolean {
-    return this.progress.rejected + this.#invalid.length > this.#options.maxErrors;
+    return this.progress.rejected + this.#invalidInStore + this.#invalid.length > this.#options.maxErrors;
   }
 
   /** The rows of the file, a piece of it at a time, without the header. */
@@ -141,24 +138,45 @@ class Importer<Row> {
     }
   }
 
+  /** Stores everything that was read. */
   async #store(): Promise<void> {
-    const rows = this.#rows;
-    const count = rows.length + this.#invalid.length;
-    if (count === 0) return;
+    await this.#beginToStore();
+    await this.#storing;
+  }
+
+  /**
+   * Begins to store the batch, when the one before is stored: the next one is read meanwhile. The turn of the event loop
+   * sends the batch to the database, and lets signals in.
+   */
+  async #beginToStore(): Promise<void> {
+    await this.#storing;
+    const batch = { rows: this.#rows, sources: this.#sources, invalid: this.#invalid };
+    this.#rows = [];
+    this.#sources = [];
+    this.#invalid = [];
+    this.#invalidInStore = batch.invalid.length;
+    this.#storing = this.#storeBatch(batch);
+    // Whoever waits for it next gets the error.
+    this.#storing.catch(() => {});
+    await this.#turn.next();
+  }
+
+  async #storeBatch(pending: PendingBatch<Row>): Promise<void> {
+    const { rows, invalid } = pending;
+    if (rows.length + invalid.length === 0) return;
     const { commit, store, onConflict, onProgress, onRejected } = this.#options;
     const before = this.progress;
     let after = before;
     let rejected: readonly RejectedRow[] = [];
     const progressAfter = (result: BatchResult) => {
-      rejected = this.#rejectedBy(result);
-      const rejectsBytes = this.#rejects?.write(before.rejectsBytes, rejected) ?? 0;
+      rejected = rejectedOf(pending, result);
       after = {
-        rows: before.rows + count,
+        rows: before.rows + rows.length + invalid.length,
         added: before.added + result.added,
         replaced: before.replaced + result.replaced,
         skipped: before.skipped + result.skipped,
         rejected: before.rejected + rejected.length,
-        rejectsBytes,
+        rejectsBytes: this.#rejects?.write(before.rejectsBytes, rejected) ?? 0,
       };
       return after;
     };
@@ -171,20 +189,28 @@ class Importer<Row> {
       await store({ ...batch, commit: { fingerprint, rowsBefore: before.rows, progressAfter } });
     }
     this.progress = after;
-    this.#rows = [];
-    this.#sources = [];
-    this.#invalid = [];
+    this.#invalidInStore = 0;
     for (const each of rejected) onRejected(each);
     onProgress(after, this.#bytesRead);
   }
+}
 
-  /** In the order of the file. */
-  #rejectedBy({ rejected }: BatchResult): readonly RejectedRow[] {
-    if (rejected.size === 0) return this.#invalid;
-    const byStore = Array.from(rejected).flatMap(([index, problem]) => {
-      const row = this.#sources[index];
-      return row ? [{ row, problem }] : [];
-    });
-    return [...this.#invalid, ...byStore].toSorted((a, b) => a.row.line - b.row.line);
-  }
+interface PendingBatch<Row> {
+  readonly rows: readonly Row[];
+  /** Where each of the rows is from. */
+  readonly sources: readonly SourceRow[];
+  readonly invalid: readonly RejectedRow[];
+}
+
+/** In the order of the file. */
+function rejectedOf(
+  { sources, invalid }: PendingBatch<unknown>,
+  { rejected }: BatchResult,
+): readonly RejectedRow[] {
+  if (rejected.size === 0) return invalid;
+  const byStore = Array.from(rejected).flatMap(([index, problem]) => {
+    const row = sources[index];
+    return row ? [{ row, problem }] : [];
+  });
+  return [...invalid, ...byStore].toSorted((a, b) => a.row.line - b.row.line);
 }

@@ -92,6 +92,8 @@ export class ConcurrentImport extends Error {}
  * the rows.
  */
 export interface ImportStore {
+  /** A batch of so many rows is stored in a few milliseconds, for which the writes of servers wait. */
+  readonly rowsPerBatch: number;
   findImport(fingerprint: string): Awaitable<ImportRecord | undefined>;
   /** The latest import of this path that is not finished. */
   findUnfinishedImport(source: string): Awaitable<ImportRecord | undefined>;

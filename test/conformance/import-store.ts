@@ -250,7 +250,7 @@ function orderCases(withStores: WithStores): void {
       expect([...rejected]).toEqual([
         [0, "petId is 99, and there is no such pet"],
         [1, "keyId is 42, and there is no such key"],
-        [2, `status is placed, and pet ${available} is without a status instead of pending`],
+        [2, `status is placed, and pet ${available} is available instead of pending`],
         [4, `status is placed, and pet ${pending} has a placed order`],
       ]);
     }),

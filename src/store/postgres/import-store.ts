@@ -25,6 +25,10 @@ import { toUnavailable } from "./postgres-errors.ts";
 /** An import waits longer than a request of a client does. */
 const TIMEOUT_MS = 30_000;
 
+/**
+ * Commits of batches do not wait for the disk. After a crash of PostgreSQL the last batches may be missing, together
+ * with their progress, so that the import continues before them. The last transaction waits for the disk.
+ */
 export function openImportStore(url: string, schema: string | undefined): ImportStore {
   const sql = connect(url, {
     schema,
@@ -33,6 +37,7 @@ export function openImportStore(url: string, schema: string | undefined): Import
     statementMs: TIMEOUT_MS,
     lockMs: TIMEOUT_MS,
     idleInTransactionMs: TIMEOUT_MS,
+    waitsForDisk: false,
   });
   return new PostgresImportStore(sql);
 }
@@ -51,16 +56,20 @@ const BEGIN = `INSERT INTO imports (fingerprint, source, options, started_at) VA
     rejected = 0, rejects_bytes = 0`;
 const SET_PROGRESS = `UPDATE imports SET rows_done = $1, added = $2, replaced = $3, skipped = $4, rejected = $5,
     rejects_bytes = $6
-  WHERE fingerprint = $7 AND rows_done = $8 AND finished_at IS NULL RETURNING 1`;
+  WHERE fingerprint = $7 AND rows_done = $8 AND finished_at IS NULL RETURNING 1 AS done`;
 
 /** ORDER BY applies before the identifiers are assigned, so the first pet gets the lowest. */
-const INSERT_PETS = `
-  WITH ${nextIdLock("pets")}
-  INSERT INTO pets (name, category_id, status)
+const INSERT_PETS = `INSERT INTO pets (name, category_id, status)
   SELECT name, category_id, status
   FROM next_id_lock,
     unnest($1::text[], $2::int8[], $3::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
   ORDER BY place`;
+/** One statement: the next batch is read while PostgreSQL works on this one. Without the progress nothing is inserted. */
+const IMPORT_PETS = `
+  WITH progress AS (${SET_PROGRESS.replace(/\$(\d)/g, (_, n) => `$${Number(n) + 3}`)}),
+  ${nextIdLock("pets")},
+  inserted AS (${INSERT_PETS.replace("FROM next_id_lock", "FROM progress, next_id_lock")})
+  SELECT done FROM progress`;
 const INSERT_PETS_WITH_IDS = `INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
   SELECT * FROM unnest($1::int8[], $2::text[], $3::int8[], $4::text[])`;
 const UPDATE_PETS = `UPDATE pets SET name = given.name, category_id = given.category_id, status = given.status
@@ -93,6 +102,8 @@ const advanceIds = (table: "pets" | "orders") => `SELECT setval(pg_get_serial_se
 const lockNextId = (table: "pets" | "orders") => `WITH ${nextIdLock(table)} SELECT FROM next_id_lock`;
 
 class PostgresImportStore implements ImportStore {
+  readonly rowsPerBatch = 2_000;
+
   constructor(private readonly sql: SQL) {}
 
   async findImport(fingerprint: string): Promise<ImportRecord | undefined> {
@@ -111,12 +122,9 @@ class PostgresImportStore implements ImportStore {
   }
 
   importPets(batch: ImportBatch<ImportedPet>): Promise<BatchResult> {
+    const { rows } = batch;
+    if (rows.every(({ id }) => id === undefined)) return this.#addPets(batch);
     return this.#import(batch, async (tx) => {
-      const { rows } = batch;
-      if (rows.every(({ id }) => id === undefined)) {
-        await tx.unsafe(INSERT_PETS, petArrays(rows));
-        return { added: rows.length, replaced: 0, skipped: 0, rejected: new Map() };
-      }
       // Locks in the order of the other transactions: next pet, pet.
       await tx.unsafe(lockNextId("pets"));
       const stored = await petsOf(
@@ -134,6 +142,14 @@ class PostgresImportStore implements ImportStore {
       }
       return result;
     });
+  }
+
+  async #addPets({ rows, commit }: ImportBatch<ImportedPet>): Promise<BatchResult> {
+    const result = { added: rows.length, replaced: 0, skipped: 0, rejected: new Map() };
+    if (commit === undefined) return result;
+    const done = await this.#query(IMPORT_PETS, [...petArrays(rows), ...progressValues(commit, result)]);
+    checkProgress(done);
+    return result;
   }
 
   importOrders(batch: ImportBatch<ImportedOrder>): Promise<BatchResult> {
@@ -175,6 +191,7 @@ class PostgresImportStore implements ImportStore {
 
   async finishImport(fingerprint: string, entry: NewAuditEntry): Promise<void> {
     await this.#transaction(async (tx) => {
+      await tx.unsafe("SET LOCAL synchronous_commit = on");
       await tx`UPDATE imports SET finished_at = ${entry.at} WHERE fingerprint = ${fingerprint}`;
       await insertAudit(tx, entry);
     });
@@ -184,25 +201,13 @@ class PostgresImportStore implements ImportStore {
     await this.sql.close({ timeout: 0 });
   }
 
-  /**
-   * Its commit does not wait for the disk. After a crash of PostgreSQL the last batches may be missing, together with
-   * their progress, so that the import continues before them.
-   */
   async #import(batch: ImportBatch<unknown>, work: (tx: SQL) => Promise<BatchResult>): Promise<BatchResult> {
     const { commit } = batch;
     try {
       return await this.#transaction(async (tx) => {
-        await tx.unsafe("SET LOCAL synchronous_commit = off");
         const result = await work(tx);
         if (commit === undefined) throw new Undo(result);
-        const { rows, added, replaced, skipped, rejected, rejectsBytes } = commit.progressAfter(result);
-        const values = [rows, added, replaced, skipped, rejected, rejectsBytes];
-        const updated = await tx.unsafe<unknown[]>(SET_PROGRESS, [
-          ...values,
-          commit.fingerprint,
-          commit.rowsBefore,
-        ]);
-        if (updated.length === 0) throw new ConcurrentImport("another process imports the same file");
+        checkProgress(await tx.unsafe<unknown[]>(SET_PROGRESS, progressValues(commit, result)));
         return result;
       });
     } catch (error) {
@@ -227,6 +232,18 @@ class PostgresImportStore implements ImportStore {
       throw toUnavailable(error);
     }
   }
+}
+
+type Commit = NonNullable<ImportBatch<unknown>["commit"]>;
+
+/** The values of SET_PROGRESS. */
+function progressValues({ fingerprint, rowsBefore, progressAfter }: Commit, result: BatchResult): unknown[] {
+  const { rows, added, replaced, skipped, rejected, rejectsBytes } = progressAfter(result);
+  return [rows, added, replaced, skipped, rejected, rejectsBytes, fingerprint, rowsBefore];
+}
+
+function checkProgress(updated: readonly unknown[]): void {
+  if (updated.length === 0) throw new ConcurrentImport("another process imports the same file");
 }
 
 function petsOf(tx: SQL, ids: readonly (bigint | undefined)[]): Promise<StoredPet[]> {

@@ -58,6 +58,7 @@ class Undo extends Error {
 }
 
 class SqliteImportStore implements ImportStore {
+  readonly rowsPerBatch = 500;
   readonly #select: Statement<ImportRow, [string]>;
   readonly #selectUnfinished: Statement<ImportRow, [string]>;
   readonly #begin: Statement<unknown, [string, string, string, number]>;
