@@ -13,6 +13,7 @@ import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
+import { EXPORT_OPTIONS, IMPORT_OPTIONS } from "../src/config/transfer-options.ts";
 import {
   describeDefault,
   flagUsage,
@@ -95,6 +96,8 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
   "usage-options": optionTable(USAGE_OPTIONS),
   "audit-options": optionTable(AUDIT_OPTIONS),
+  "import-options": optionTable(IMPORT_OPTIONS),
+  "export-options": optionTable(EXPORT_OPTIONS),
   "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
 

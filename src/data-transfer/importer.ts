@@ -145,7 +145,7 @@ class Importer<Row> {
   }
 
   /**
-   * Begins to store the batch, when the one before is stored: the next one is read meanwhile. The turn of the event loop
+   * Begins to store the batch when the one before is stored; the next one is read meanwhile. The turn of the event loop
    * sends the batch to the database, and lets signals in.
    */
   async #beginToStore(): Promise<void> {

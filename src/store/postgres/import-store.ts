@@ -64,7 +64,7 @@ const INSERT_PETS = `INSERT INTO pets (name, category_id, status)
   FROM next_id_lock,
     unnest($1::text[], $2::int8[], $3::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
   ORDER BY place`;
-/** One statement: the next batch is read while PostgreSQL works on this one. Without the progress nothing is inserted. */
+/** One statement, so that the next batch is read meanwhile. Without the progress nothing is inserted. */
 const IMPORT_PETS = `
   WITH progress AS (${SET_PROGRESS.replace(/\$(\d)/g, (_, n) => `$${Number(n) + 3}`)}),
   ${nextIdLock("pets")},
