@@ -244,7 +244,8 @@ class ImportRun {
     }
     if (rejected === 0) return undefined;
     const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
-    const where = values["dry-run"] ? "" : `; ${quotedPath(this.#rejectsPath)} has them with their errors`;
+    const them = rejected === 1 ? "it with its error" : "them with their errors";
+    const where = values["dry-run"] ? "" : `; ${quotedPath(this.#rejectsPath)} has ${them}`;
     if (end === "complete") return new Failure(`${were} rejected${where}`);
     const remedy = values["dry-run"] ? "" : "; a higher --max-errors continues the import";
     return new Failure(

@@ -58,17 +58,19 @@ const SET_PROGRESS = `UPDATE imports SET rows_done = $1, added = $2, replaced = 
     rejects_bytes = $6
   WHERE fingerprint = $7 AND rows_done = $8 AND finished_at IS NULL RETURNING 1 AS done`;
 
-/** ORDER BY applies before the identifiers are assigned, so the first pet gets the lowest. */
-const INSERT_PETS = `INSERT INTO pets (name, category_id, status)
-  SELECT name, category_id, status
-  FROM next_id_lock,
-    unnest($1::text[], $2::int8[], $3::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
-  ORDER BY place`;
-/** One statement, so that the next batch is read meanwhile. Without the progress nothing is inserted. */
+/**
+ * One statement, so that the next batch is read meanwhile. Without the progress nothing is inserted. ORDER BY applies
+ * before the identifiers are assigned, so the first pet gets the lowest.
+ */
 const IMPORT_PETS = `
-  WITH progress AS (${SET_PROGRESS.replace(/\$(\d)/g, (_, n) => `$${Number(n) + 3}`)}),
+  WITH progress AS (${SET_PROGRESS}),
   ${nextIdLock("pets")},
-  inserted AS (${INSERT_PETS.replace("FROM next_id_lock", "FROM progress, next_id_lock")})
+  inserted AS (
+    INSERT INTO pets (name, category_id, status)
+    SELECT name, category_id, status
+    FROM progress, next_id_lock,
+      unnest($9::text[], $10::int8[], $11::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
+    ORDER BY place)
   SELECT done FROM progress`;
 const INSERT_PETS_WITH_IDS = `INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
   SELECT * FROM unnest($1::int8[], $2::text[], $3::int8[], $4::text[])`;
@@ -147,7 +149,7 @@ class PostgresImportStore implements ImportStore {
   async #addPets({ rows, commit }: ImportBatch<ImportedPet>): Promise<BatchResult> {
     const result = { added: rows.length, replaced: 0, skipped: 0, rejected: new Map() };
     if (commit === undefined) return result;
-    const done = await this.#query(IMPORT_PETS, [...petArrays(rows), ...progressValues(commit, result)]);
+    const done = await this.#query(IMPORT_PETS, [...progressValues(commit, result), ...petArrays(rows)]);
     checkProgress(done);
     return result;
   }
