@@ -14,8 +14,10 @@ export interface ExportOptions<Item> {
   readonly isStopped: () => boolean;
 }
 
-/** Bounds the memory. A piece of gzip is compressed by itself, and this long it is compressed as well as a whole. */
-const PIECE_LENGTH = 1024 * 1024;
+/** Bounds the memory. */
+const PIECE_LENGTH = 64 * 1024;
+/** A piece of gzip is compressed by itself, and this long it is compressed as well as a whole. */
+const GZIP_PIECE_LENGTH = 1024 * 1024;
 
 /** Returns the number of rows, or undefined if it was stopped. */
 export async function exportRows<Item>(options: ExportOptions<Item>): Promise<number | undefined> {
@@ -31,7 +33,7 @@ export async function exportRows<Item>(options: ExportOptions<Item>): Promise<nu
     if (isStopped()) return undefined;
     for (const item of items) text += encode(item);
     rows += items.length;
-    if (text.length < PIECE_LENGTH) continue;
+    if (text.length < (isGzip ? GZIP_PIECE_LENGTH : PIECE_LENGTH)) continue;
     await write(text);
     text = "";
     onProgress(rows);
