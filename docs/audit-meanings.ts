@@ -10,6 +10,8 @@ export const AUDIT_MEANINGS: Readonly<Record<AuditAction, string>> = {
   "pet.updated": "An operator corrected a pet.",
   "pet.deleted": "An operator deleted a pet.",
   "order.updated": "An operator completed or cancelled an order.",
+  "data.imported": "Pets or orders were imported from a file.",
+  "data.exported": "API keys were exported with the hashes of their secrets.",
   "admin.signed-in": "Somebody signed in to the console.",
   "admin.sign-in-failed": "Somebody tried to sign in with a wrong token.",
   "admin.signed-out": "Somebody signed out of the console.",

@@ -13,6 +13,7 @@ import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
+import { EXPORT_OPTIONS, IMPORT_OPTIONS } from "../src/config/transfer-options.ts";
 import {
   describeDefault,
   flagUsage,
@@ -110,6 +111,8 @@ const BLOCKS: Readonly<Record<string, string>> = {
     ["Release", "Schema on SQLite", "Schema on PostgreSQL", "What its first start migrates"],
     migrationRows(),
   ),
+  "import-options": optionTable(IMPORT_OPTIONS),
+  "export-options": optionTable(EXPORT_OPTIONS),
   "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
 

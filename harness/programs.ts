@@ -44,6 +44,12 @@ export const IPROUTE: Program = { name: "iproute2", packages: ["iproute2"], find
 
 export const OPENSSL: Program = { name: "OpenSSL", packages: ["openssl"], find: () => folderOf("openssl") };
 
+export const SQLITE_SHELL: Program = {
+  name: "The SQLite shell",
+  packages: ["sqlite3"],
+  find: () => folderOf("sqlite3"),
+};
+
 export const CHROMIUM: Program = {
   name: "Chromium",
   packages: ["chromium"],

@@ -24,10 +24,14 @@ export interface Context {
   /** The names of the variables that --env-file sets. */
   readonly envFileVariables?: ReadonlySet<string>;
   readonly clock: Clock;
-  /** Writes to standard output. Resolves when the text has left the process. */
-  print(text: string): Promise<void>;
+  /** Writes to standard output. Resolves when it has left the process. */
+  print(text: string | Uint8Array): Promise<void>;
   /** Writes a line to standard error. */
   warn(line: string): void;
+  /** Standard error, for what is written over again. */
+  readonly errorStream: ErrorStream;
+  /** Standard input, as it arrives. */
+  readInput(): AsyncIterable<Uint8Array>;
   /** Whether standard output is a terminal, which only the user reads. */
   readonly isTerminal: boolean;
   /** A log on standard error. An error that nothing catches is logged in the same format. */
@@ -38,6 +42,13 @@ export interface Context {
   readSecret(prompt: string): Promise<string>;
   /** Resolves with the first signal that stops the process. */
   stopSignal(drainDelayMs: number): Promise<StopSignal>;
+}
+
+export interface ErrorStream {
+  readonly isTerminal: boolean;
+  /** The width of the terminal. */
+  readonly columns: number;
+  write(text: string): void;
 }
 
 /** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */

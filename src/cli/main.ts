@@ -11,7 +11,7 @@ import { EXIT_CODE, hangupIsIgnored, stopOnSignals } from "./signals.ts";
 import { userName } from "./user-name.ts";
 
 /** Resolves when the text has left the process: an earlier exit would truncate a pipe at 64 KiB. */
-function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });
@@ -37,6 +37,12 @@ function createContext(): Context {
     clock: createClock(),
     print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),
+    errorStream: {
+      isTerminal: process.stderr.isTTY,
+      columns: process.stderr.columns || 80,
+      write: (text) => void write(process.stderr, text).catch(() => {}),
+    },
+    readInput: () => Bun.stdin.stream(),
     isTerminal: process.stdout.isTTY,
     openLog: (options) => createLog((logOptions = options)),
     user: userName(),

@@ -11,6 +11,8 @@ import { completion } from "./completion/completion.ts";
 import { demo } from "./demo.ts";
 import { health } from "./health.ts";
 import { commandHelp, overview } from "./help.ts";
+import { exportCommand } from "./export.ts";
+import { importCommand } from "./import.ts";
 import { keysCreate } from "./keys/keys-create.ts";
 import { keysFind } from "./keys/keys-find.ts";
 import { keysList } from "./keys/keys-list.ts";
@@ -56,6 +58,8 @@ export const COMMANDS: readonly Command[] = [
   ordersList,
   ordersShow,
   ordersUpdate,
+  importCommand,
+  exportCommand,
   audit,
   usage,
   openapi,

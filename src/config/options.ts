@@ -9,6 +9,7 @@ import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
 import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
+import { EXPORT_OPTIONS, IMPORT_OPTIONS } from "./transfer-options.ts";
 import { boolean, choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
 
 const SECOND = 1_000;
@@ -218,4 +219,6 @@ export const OPTIONS = {
   ...USAGE_OPTIONS,
   ...AUDIT_OPTIONS,
   ...OPENAPI_OPTIONS,
+  ...IMPORT_OPTIONS,
+  ...EXPORT_OPTIONS,
 } as const;

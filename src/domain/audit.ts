@@ -21,6 +21,8 @@ export const AUDIT_ACTIONS = [
   "pet.updated",
   "pet.deleted",
   "order.updated",
+  "data.imported",
+  "data.exported",
   "admin.signed-in",
   "admin.sign-in-failed",
   "admin.signed-out",

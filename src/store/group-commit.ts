@@ -21,7 +21,8 @@ interface QueuedWrite<Write, Result> {
   reject(reason: unknown): void;
 }
 
-const RETRY_EVERY_MS = 25;
+/** Short and random: an import leaves the lock free for a millisecond at a time. */
+const RETRY_WITHIN_MS = 4;
 
 /**
  * Group commit: writes that arrive together share one transaction, because a transaction waits for the disk once,
@@ -97,7 +98,7 @@ export class GroupCommit<Write, Result> {
       } catch (error) {
         if (retry?.isBusy(error) !== true) return this.#splitFailed(batch, error);
         if (performance.now() - startedAt >= retry.maxMs) return this.#rejectAll(batch, error);
-        await Bun.sleep(RETRY_EVERY_MS);
+        await Bun.sleep(RETRY_WITHIN_MS * Math.random());
       }
     }
   }

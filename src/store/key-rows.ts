@@ -143,15 +143,21 @@ export function secretsByKey(rows: readonly SecretRow[]): SecretsByKey {
 }
 
 export function addSecrets(secrets: SecretsByKey, rows: readonly SecretRow[]): void {
-  for (const { keyId, hint, createdAt, validUntil } of rows) {
-    const secret: Writable<KeySecret> = {};
-    if (hint !== null) secret.hint = hint;
-    if (createdAt !== null) secret.createdAt = Number(createdAt);
-    if (validUntil !== null) secret.validUntil = Number(validUntil);
-    const id = Number(keyId);
+  for (const row of rows) {
+    const secret = secretOf(row);
+    const id = Number(row.keyId);
     const others = secrets.get(id);
     secrets.set(id, others ? [...others, secret].toSorted(newestFirst) : [secret]);
   }
+}
+
+/** Columns that are null in the row are absent from the secret. */
+export function secretOf({ hint, createdAt, validUntil }: SecretRow): KeySecret {
+  const secret: Writable<KeySecret> = {};
+  if (hint !== null) secret.hint = hint;
+  if (createdAt !== null) secret.createdAt = Number(createdAt);
+  if (validUntil !== null) secret.validUntil = Number(validUntil);
+  return secret;
 }
 
 /** Secrets of earlier releases have no time of creation, and come last. Of two, the one that works longer is newer. */

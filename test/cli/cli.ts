@@ -40,14 +40,19 @@ export class InProcessCli {
 
   /** What the user types when a command asks for a secret. */
   secret = "";
+  /** What standard input has. */
+  input = "";
 
   async run(argv: readonly string[], variables: Variables = {}): Promise<Result> {
     let out = "";
     const outcome = await runProgram(argv, {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
-      print: async (text) => void (out += text),
+      print: async (text) =>
+        void (out += typeof text === "string" ? text : Buffer.from(text).toString("latin1")),
       isTerminal: false,
+      errorStream: { isTerminal: false, columns: 80, write: () => {} },
+      readInput: () => new Blob([this.input]).stream(),
       user: "ann",
       readSecret: async () => this.secret,
       warn: (line) => void (out += `warning: ${line}\n`),

@@ -16,6 +16,7 @@ test("a released migration is never edited", () => {
     {
       "API keys": "a242ba0535bbe0f8",
       "animals, orders and attempts": "6795eb93606e60e4",
+      "imports": "c45b41ab8eb0c264",
       "keys of orders": "5190d84578d61c0a",
       "orders by pet, revision of pets": "a9fb04a564693876",
       "owners, notes, labels and access of keys, hints of secrets, audit trail": "6cdff16618516a1f",
@@ -30,6 +31,7 @@ test("a released migration is never edited", () => {
       "API keys": "33a1e218c77ce437",
       "animals, orders and attempts": "ae855d037afda55d",
       "deprecated operations of keys": "badaafb16df7165f",
+      "imports": "f9794e9a78d61c35",
       "keys of earlier orders, and indexes": "574815d5321b7cb6",
       "keys of orders": "9764a2fdb2485854",
       "orders by pet": "658172022ce74037",

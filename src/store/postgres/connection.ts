@@ -13,6 +13,8 @@ export interface ConnectOptions extends Timeouts {
   readonly maxConnections: number;
   /** The schema of the tables, so that environments can share a database; by default the server's. */
   readonly schema?: string | undefined;
+  /** Whether a commit waits for the disk; by default as the server is configured. */
+  readonly waitsForDisk?: false;
 }
 
 /** A pool that opens its connections when they are first used. */
@@ -34,6 +36,7 @@ export function connect(url: string, options: ConnectOptions): SQL {
       plan_cache_mode: "force_generic_plan",
       // Compilation takes longer than these short statements do.
       jit: "off",
+      ...(options.waitsForDisk === false && { synchronous_commit: "off" }),
       statement_timeout: options.statementMs,
       lock_timeout: options.lockMs,
       idle_in_transaction_session_timeout: options.idleInTransactionMs,

@@ -248,4 +248,24 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         WHERE operations ? 'getPet' GROUP BY key_id;
     `,
   },
+  {
+    version: 11,
+    name: "imports",
+    sql: `
+      -- How far each import of a file has come.
+      CREATE TABLE imports (
+        fingerprint text PRIMARY KEY,
+        source text NOT NULL,
+        options text NOT NULL,
+        started_at bigint NOT NULL,
+        finished_at bigint,
+        rows_done bigint NOT NULL DEFAULT 0,
+        added bigint NOT NULL DEFAULT 0,
+        replaced bigint NOT NULL DEFAULT 0,
+        skipped bigint NOT NULL DEFAULT 0,
+        rejected bigint NOT NULL DEFAULT 0,
+        rejects_bytes bigint NOT NULL DEFAULT 0
+      );
+    `,
+  },
 ];

@@ -57,14 +57,14 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects, migrates the tables, and opens the stores, which share the connections. */
-export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
+/** Connects once, and migrates the tables. */
+export async function migratePostgres(url: string, schema: string | undefined): Promise<void> {
   const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
   let sql: SQL | undefined;
   try {
     // Throws if the file of sslrootcert cannot be read.
-    sql = connect(url, { ...OPEN_OPTIONS, schema: options.schema });
-    await timeout.race(prepare(sql, { schema: options.schema, timeout }));
+    sql = connect(url, { ...OPEN_OPTIONS, schema });
+    await timeout.race(prepare(sql, { schema, timeout }));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
@@ -72,6 +72,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     timeout.clear();
     await sql?.close({ timeout: 0 });
   }
+}
+
+/** Migrates the tables, and opens the stores, which share the connections. */
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
+  await migratePostgres(url, options.schema);
   const pools = new Pools(url, options);
   const store = new PostgresStore(pools, options.onCommit);
   return {

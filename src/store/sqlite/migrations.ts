@@ -246,4 +246,24 @@ export const MIGRATIONS: readonly SqliteMigration[] = [
     `,
     finish: packUsage,
   },
+  {
+    version: 10,
+    name: "imports",
+    sql: `
+      -- How far each import of a file has come.
+      CREATE TABLE imports (
+        fingerprint TEXT PRIMARY KEY,
+        source TEXT NOT NULL,
+        options TEXT NOT NULL,
+        started_at INTEGER NOT NULL,
+        finished_at INTEGER,
+        rows_done INTEGER NOT NULL DEFAULT 0,
+        added INTEGER NOT NULL DEFAULT 0,
+        replaced INTEGER NOT NULL DEFAULT 0,
+        skipped INTEGER NOT NULL DEFAULT 0,
+        rejected INTEGER NOT NULL DEFAULT 0,
+        rejects_bytes INTEGER NOT NULL DEFAULT 0
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
 ];

@@ -61,7 +61,9 @@ export interface SqliteStores {
 }
 
 /** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
-const BUSY_TIMEOUT_MS = 25;
+const BUSY_TIMEOUT_MS = 5;
+/** Usage is added every few seconds, and added later if the lock is not free. */
+const USAGE_BUSY_TIMEOUT_MS = 25;
 /** Operators who change a key can wait for a busy server. */
 const KEY_WAIT_MS = 5_000;
 
@@ -70,7 +72,12 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
-  const usageOptions = { ...shared, synchronous: "NORMAL", cacheKiB: 2 * 1024 } as const;
+  const usageOptions = {
+    ...shared,
+    synchronous: "NORMAL",
+    cacheKiB: 2 * 1024,
+    busyTimeoutMs: USAGE_BUSY_TIMEOUT_MS,
+  } as const;
   const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection, options));
   const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),

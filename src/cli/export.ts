@@ -1,0 +1,110 @@
+import { openExportStore, openStores } from "../adapters.ts";
+import { describeStorage, storageOf } from "../config/config.ts";
+import { KEY_OPTIONS } from "../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import type { ValuesOf } from "../config/parse-options.ts";
+import { EXPORT_OPTIONS } from "../config/transfer-options.ts";
+import { quotedPath, UsageError } from "../config/usage-error.ts";
+import { choice, file, optional } from "../config/value-types.ts";
+import { grouped } from "../contract/formatting.ts";
+import { keyEncoder, ORDER_ENCODER, PET_ENCODER, USAGE_ENCODER } from "../data-transfer/encoders.ts";
+import { type ExportOptions, exportRows } from "../data-transfer/exporter.ts";
+import { fileOutput, type Output } from "../data-transfer/output.ts";
+import type { ExportStore } from "../domain/data-transfer.ts";
+import { type Context, defineCommand, Failure } from "./command.ts";
+import { databaseExists } from "./keys/key-store.ts";
+import { json } from "./output.ts";
+import { by } from "./pets-and-orders/stores.ts";
+import { Progress } from "./progress.ts";
+
+const KINDS = ["pets", "orders", "keys", "usage"] as const;
+type Kind = (typeof KINDS)[number];
+
+const destination = { ...file, expected: "the path of a file, or - for standard output" };
+
+type ExportValues = ValuesOf<typeof EXPORT_OPTIONS>;
+
+export const exportCommand = defineCommand({
+  name: "export",
+  summary: "Export pets, orders, keys or usage",
+  description:
+    "Writes all pets, orders, API keys or usage of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets; --hashes adds the hashes, and the audit trail records it.",
+  positionals: { KIND: choice("KIND", KINDS), FILE: optional(destination) },
+  options: { ...EXPORT_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  examples: [
+    "petstore export pets pets.ndjson.gz",
+    "petstore export orders orders.csv --env staging",
+    "petstore export usage --by hour --format csv",
+    "petstore export keys keys.ndjson --hashes",
+  ],
+  async run({ positionals: { KIND: kind, FILE: path }, values, source }, context) {
+    const isFile = path !== undefined && path !== "-";
+    if (values.hashes && kind !== "keys") return new UsageError("--hashes is only for keys");
+    if (source("by")?.name === "--by" && kind !== "usage") return new UsageError("--by is only for usage");
+    if (values.json && !isFile)
+      return new UsageError("--json needs FILE: standard output has the export itself");
+    const storage = storageOf(values);
+    if (!databaseExists(storage)) {
+      return new Failure(`there is no database in ${values.env} (data: ${describeStorage(storage).data})`);
+    }
+    if (values.hashes) {
+      const { audit, close } = await openStores(storage);
+      await audit
+        .recordAudit({ ...by(context), action: "data.exported", after: { kind, hashes: true } })
+        .finally(close);
+    }
+    const name = isFile ? path : "standard output";
+    const progress = new Progress({ stream: context.errorStream, rows: 0 });
+    let isStopped = false;
+    void context.stopSignal(0).then(
+      () => (isStopped = true),
+      () => {},
+    );
+    const startedAt = performance.now();
+    const store = await openExportStore(storage);
+    const output = isFile ? fileOutput(path) : standardOutput(context);
+    try {
+      const rows = await exportKind(kind, store, {
+        values,
+        format: values.format ?? (/\.csv\b/.test(path ?? "") ? "csv" : "ndjson"),
+        isGzip: values.gzip || path?.endsWith(".gz") === true,
+        output,
+        onProgress: (done) => progress.update(done),
+        isStopped: () => isStopped,
+      });
+      progress.end();
+      if (rows === undefined) return new Failure(`interrupted; ${name} does not have all ${kind}`);
+      const seconds = (performance.now() - startedAt) / 1_000;
+      if (values.json) await context.print(json({ kind, file: path, rows, seconds }));
+      else if (isFile) {
+        await context.print(
+          `Exported ${grouped(rows)} ${kind} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`,
+        );
+      }
+      return undefined;
+    } finally {
+      output.close();
+      await store.close();
+    }
+  },
+});
+
+type Shared = Omit<ExportOptions<unknown>, "pages" | "encoder"> & { readonly values: ExportValues };
+
+function exportKind(kind: Kind, store: ExportStore, shared: Shared): Promise<number | undefined> {
+  const { values, ...options } = shared;
+  if (kind === "pets") return exportRows({ ...options, pages: store.pets(), encoder: PET_ENCODER });
+  if (kind === "orders") return exportRows({ ...options, pages: store.orders(), encoder: ORDER_ENCODER });
+  if (kind === "usage") {
+    return exportRows({ ...options, pages: store.usage(values.by), encoder: USAGE_ENCODER });
+  }
+  return exportRows({
+    ...options,
+    pages: store.keys(),
+    encoder: keyEncoder({ withHashes: values.hashes }),
+  });
+}
+
+function standardOutput({ print }: Pick<Context, "print">): Output {
+  return { write: print, finish: () => {}, close: () => {} };
+}

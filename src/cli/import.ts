@@ -1,0 +1,296 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { openImportStore } from "../adapters.ts";
+import { describeStorage, storageOf, type StorageConfig } from "../config/config.ts";
+import { KEY_OPTIONS } from "../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import type { ValuesOf } from "../config/parse-options.ts";
+import { IMPORT_OPTIONS } from "../config/transfer-options.ts";
+import { joined, quotedPath, UsageError } from "../config/usage-error.ts";
+import { file } from "../config/value-types.ts";
+import { formatTime, grouped } from "../contract/formatting.ts";
+import { type ImportEnd, type ImporterOptions, importRows } from "../data-transfer/importer.ts";
+import { type Input, openInput } from "../data-transfer/input.ts";
+import { InputError } from "../data-transfer/input-error.ts";
+import { describeRejected } from "../data-transfer/rejects-file.ts";
+import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../data-transfer/row-types.ts";
+import {
+  ConcurrentImport,
+  type ImportedOrder,
+  type ImportedPet,
+  type ImportProgress,
+  type ImportRecord,
+  type ImportStore,
+  NO_PROGRESS,
+} from "../domain/data-transfer.ts";
+import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
+import { errorMessage } from "./error-message.ts";
+import { databaseExists } from "./keys/key-store.ts";
+import { columns, json } from "./output.ts";
+import { by } from "./pets-and-orders/stores.ts";
+import { Progress } from "./progress.ts";
+
+/** Rejected rows that are shown; the file of rejected rows has all of them. */
+const SHOWN_ERRORS = 10;
+
+/** Without a database. */
+const ROWS_PER_TRIAL = 1_000;
+
+const source = { ...file, expected: "the path of a file, or - for standard input" };
+
+type ImportValues = ValuesOf<typeof IMPORT_OPTIONS> & { readonly json: boolean };
+
+export const importCommand = defineCommand({
+  name: "import",
+  summary: "Import pets or orders from a file",
+  description:
+    "Adds the pets of a file: NDJSON, a JSON array or CSV, gzip or not, which the content tells. - is standard input. Every row is checked as the API checks it; rows that are not valid go to a file of rejected rows. The import works while servers run, and they show the pets within a second. An import that is interrupted continues where it was when the same command runs again, and a file that was imported completely is not imported twice. The exit status is 0 if every row was imported or skipped.",
+  positionals: { FILE: source },
+  options: { ...IMPORT_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  examples: [
+    "petstore import pets.csv --dry-run",
+    "petstore import pets.csv --map name=Title,categoryId=Kind",
+    "petstore import pets.ndjson.gz --keep-ids --on-conflict skip",
+    "petstore import orders.ndjson --orders --keep-ids",
+    "petstore import - --env staging < pets.csv",
+  ],
+  async run({ positionals: { FILE: path }, values }, context) {
+    const wrong = checkOptions(values);
+    if (wrong) return wrong;
+    let input: Input | undefined;
+    try {
+      input = await openInput(path, () => context.readInput());
+      return await new ImportRun({ path, input, values, storage: storageOf(values), context }).run();
+    } catch (error) {
+      if (error instanceof InputError)
+        return new Failure(`cannot import ${nameOf(path)}: ${errorMessage(error)}`);
+      if (error instanceof ConcurrentImport) {
+        return new Failure(`another process is importing ${nameOf(path)}; wait until it is done`);
+      }
+      throw error;
+    } finally {
+      input?.close();
+    }
+  },
+});
+
+function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConflict }: ImportValues) {
+  if (onConflict !== "reject" && !keepIds) {
+    return new UsageError(
+      `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
+    );
+  }
+  const { fields } = orders ? ORDERS : PETS;
+  const unknown = map.find(({ field }) => !fields.includes(field));
+  if (unknown === undefined) return undefined;
+  return new UsageError(`--map names the field "${unknown.field}"; the fields are ${joined(fields)}`);
+}
+
+function nameOf(path: string): string {
+  return path === "-" ? "standard input" : path;
+}
+
+interface ImportRunOptions {
+  readonly path: string;
+  readonly input: Input;
+  readonly values: ImportValues;
+  readonly storage: StorageConfig;
+  readonly context: Context;
+}
+
+class ImportRun {
+  readonly #options: ImportRunOptions;
+  readonly #fingerprint: string;
+  /** The absolute path, or -. */
+  readonly #source: string;
+  readonly #rejectsPath: string;
+  readonly #kind: "pets" | "orders";
+  #isStopped = false;
+  #shownErrors = 0;
+
+  constructor(options: ImportRunOptions) {
+    const { path, input, values } = options;
+    this.#options = options;
+    this.#kind = values.orders ? "orders" : "pets";
+    this.#fingerprint = `${this.#kind}:${input.fingerprint}`;
+    this.#source = path === "-" ? path : resolve(path);
+    this.#rejectsPath = values.rejects ?? (path === "-" ? "import.rejects" : `${path}.rejects`);
+  }
+
+  async run(): Promise<Outcome> {
+    const { values, storage } = this.#options;
+    if (values["dry-run"] && !databaseExists(storage)) return this.#import(undefined, NO_PROGRESS);
+    const store = await openImportStore(storage);
+    try {
+      if (values["dry-run"]) return await this.#import(store, NO_PROGRESS);
+      const from = await this.#begin(store);
+      return from instanceof Failure || from === undefined ? from : await this.#import(store, from);
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** Where the import begins; undefined if nothing is left to do. */
+  async #begin(store: ImportStore): Promise<ImportProgress | Failure | undefined> {
+    const { path, values, context } = this.#options;
+    const name = nameOf(path);
+    const earlier = values.again ? undefined : await store.findImport(this.#fingerprint);
+    if (earlier?.finishedAt !== undefined) {
+      await this.#printSummary(earlier.progress, {
+        end: "complete",
+        seconds: 0,
+        finishedAt: earlier.finishedAt,
+      });
+      return undefined;
+    }
+    if (earlier !== undefined) {
+      if (earlier.options !== this.#resumeOptions) return otherOptions(name, earlier);
+      context.warn(`continuing the import of ${name} after ${grouped(earlier.progress.rows)} rows`);
+      return earlier.progress;
+    }
+    const changed = values.again ? undefined : await store.findUnfinishedImport(this.#source);
+    if (changed && changed.progress.rows > 0 && path !== "-") {
+      return new Failure(
+        `${name} has changed since ${grouped(changed.progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
+      );
+    }
+    if (existsSync(this.#rejectsPath)) {
+      return new Failure(
+        `${quotedPath(this.#rejectsPath)} has the rejected rows of another import; move it away or choose another file with --rejects`,
+      );
+    }
+    await store.beginImport({
+      fingerprint: this.#fingerprint,
+      source: this.#source,
+      options: this.#resumeOptions,
+      startedAt: context.clock.now(),
+    });
+    return NO_PROGRESS;
+  }
+
+  /** What cannot change halfway. */
+  get #resumeOptions(): string {
+    const { "keep-ids": keepIds, map, delimiter } = this.#options.values;
+    const flags = [
+      ...(keepIds ? ["--keep-ids"] : []),
+      ...map.map(({ field, column }) => `--map ${field}=${column}`).toSorted(),
+      ...(delimiter === undefined ? [] : [`--delimiter ${IMPORT_OPTIONS.delimiter.type.format(delimiter)}`]),
+    ];
+    return flags.join(" ");
+  }
+
+  async #import(store: ImportStore | undefined, from: ImportProgress): Promise<Outcome> {
+    const { values, input, context } = this.#options;
+    const startedAt = performance.now();
+    const progress = new Progress({ stream: context.errorStream, rows: from.rows });
+    void context.stopSignal(0).then(
+      () => (this.#isStopped = true),
+      () => {},
+    );
+    const shared: Omit<ImporterOptions<unknown>, "type" | "store"> = {
+      input,
+      rowsPerBatch: store?.rowsPerBatch ?? ROWS_PER_TRIAL,
+      map: values.map,
+      delimiter: values.delimiter,
+      onConflict: values["on-conflict"],
+      maxErrors: values["max-errors"],
+      commit: values["dry-run"]
+        ? undefined
+        : { fingerprint: this.#fingerprint, rejectsPath: this.#rejectsPath },
+      from,
+      onRejected: (rejected) => {
+        if (this.#shownErrors++ >= SHOWN_ERRORS) return;
+        progress.end();
+        context.warn(describeRejected(rejected));
+      },
+      onProgress: ({ rows }, bytes) => progress.update(rows, bytes / input.size),
+      isStopped: () => this.#isStopped,
+    };
+    const keepIds = values["keep-ids"];
+    const run = values.orders
+      ? importRows<ImportedOrder>({
+          ...shared,
+          type: keepIds ? ORDERS_WITH_IDS : ORDERS,
+          store: store && ((batch) => store.importOrders(batch)),
+        })
+      : importRows<ImportedPet>({
+          ...shared,
+          type: keepIds ? PETS_WITH_IDS : PETS,
+          store: store && ((batch) => store.importPets(batch)),
+        });
+    const { end, progress: reached } = await run.finally(() => progress.end());
+    if (end === "complete" && !values["dry-run"]) await this.#finish(store, reached);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    if (end !== "stopped") await this.#printSummary(reached, { end, seconds });
+    return this.#outcome(end, reached);
+  }
+
+  async #finish(store: ImportStore | undefined, progress: ImportProgress): Promise<void> {
+    const { added, replaced, skipped, rejected } = progress;
+    const after = { kind: this.#kind, source: this.#source, added, replaced, skipped, rejected };
+    await store?.finishImport(this.#fingerprint, {
+      ...by(this.#options.context),
+      action: "data.imported",
+      after,
+    });
+  }
+
+  #outcome(end: ImportEnd, { rows, rejected }: ImportProgress): Outcome {
+    const { path, values } = this.#options;
+    const name = nameOf(path);
+    if (end === "stopped") {
+      const next = values["dry-run"] ? "nothing was stored" : "run the same command again to continue";
+      return new Failure(`interrupted after ${grouped(rows)} rows of ${name}; ${next}`);
+    }
+    if (rejected === 0) return undefined;
+    const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
+    const them = rejected === 1 ? "it with its error" : "them with their errors";
+    const where = values["dry-run"] ? "" : `; ${quotedPath(this.#rejectsPath)} has ${them}`;
+    if (end === "complete") return new Failure(`${were} rejected${where}`);
+    const remedy = values["dry-run"] ? "" : "; a higher --max-errors continues the import";
+    return new Failure(
+      `stopped after ${grouped(rows)} rows of ${name}: ${were} rejected, and --max-errors is ${values["max-errors"]}${where}${remedy}`,
+    );
+  }
+
+  async #printSummary(
+    { rows, added, replaced, skipped, rejected }: ImportProgress,
+    { end, seconds, finishedAt }: { end: ImportEnd; seconds: number; finishedAt?: number },
+  ): Promise<void> {
+    const { path, values, storage, context } = this.#options;
+    const isDryRun = values["dry-run"];
+    const rejects = rejected > 0 && !isDryRun ? this.#rejectsPath : null;
+    const counts = { rows, added, replaced, skipped, rejected };
+    if (values.json) {
+      const isComplete = end === "complete";
+      const importedBefore = finishedAt !== undefined;
+      return context.print(
+        json({ kind: this.#kind, isComplete, isDryRun, importedBefore, ...counts, rejects, seconds }),
+      );
+    }
+    const where = `${storage.environment} (data: ${describeStorage(storage).data})`;
+    const title = isDryRun
+      ? `Checked ${this.#kind} of ${nameOf(path)} for ${where}. Nothing was stored.`
+      : finishedAt === undefined
+        ? `Imported ${this.#kind} of ${nameOf(path)} into ${where}.`
+        : `${nameOf(path)} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
+    const shown = Object.entries(counts).filter(
+      ([name, count]) => count > 0 || name === "rows" || name === "added",
+    );
+    const table = shown.map(([name, count]) => [
+      `  ${name[0]?.toUpperCase()}${name.slice(1)}`,
+      grouped(count),
+    ]);
+    const time = `${seconds.toFixed(1)} s, ${grouped(Math.round(rows / Math.max(seconds, 0.001)))} rows/s`;
+    await context.print(
+      `${title}\n\n${columns(finishedAt === undefined ? [...table, ["  Time", time]] : table)}`,
+    );
+  }
+}
+
+function otherOptions(name: string, { options, progress }: ImportRecord): Failure {
+  const earlier = options === "" ? "no such options" : options;
+  return new Failure(
+    `${grouped(progress.rows)} rows of ${name} were imported with other options (${earlier}); continue with those, or add --again to import it from its beginning`,
+  );
+}

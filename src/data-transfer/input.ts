@@ -1,0 +1,121 @@
+import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { InputError } from "./input-error.ts";
+
+/** A file, or standard input, which is copied to a file first: it is read twice. */
+export interface Input {
+  /** Bytes of the file, compressed or not. */
+  readonly size: number;
+  /** SHA-256 of the file. */
+  readonly fingerprint: string;
+  /** The text in pieces, from the beginning. `onRead` gets the bytes of the file that were read so far. */
+  texts(onRead: (bytes: number) => void): AsyncGenerator<string>;
+  close(): void;
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** `standardInput` is read if the path is -. */
+export async function openInput(
+  path: string,
+  standardInput: () => AsyncIterable<Uint8Array>,
+): Promise<Input> {
+  const descriptor = path === "-" ? await copyOf(standardInput()) : openFile(path);
+  try {
+    const stats = fstatSync(descriptor);
+    if (stats.isDirectory()) throw new InputError("it is a directory");
+    if (!stats.isFile()) throw new InputError("it is not a regular file; pipe it into petstore import -");
+    return {
+      size: stats.size,
+      fingerprint: fingerprintOf(descriptor),
+      texts: (onRead) => texts(descriptor, onRead),
+      close: () => closeSync(descriptor),
+    };
+  } catch (error) {
+    closeSync(descriptor);
+    throw error;
+  }
+}
+
+function openFile(path: string): number {
+  if (!existsSync(path)) throw new InputError("there is no such file");
+  return openSync(path, "r");
+}
+
+/** The file has no name, so that nothing is left of it when the process ends, in whatever way. */
+async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  const path = join(tmpdir(), `petstore-import-${process.pid}`);
+  rmSync(path, { force: true });
+  const descriptor = openSync(path, "wx+", 0o600);
+  rmSync(path);
+  for await (const piece of bytes) {
+    for (let written = 0; written < piece.length;) written += writeSync(descriptor, piece, written);
+  }
+  return descriptor;
+}
+
+function fingerprintOf(descriptor: number): string {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for (const piece of pieces(descriptor)) hasher.update(piece);
+  return hasher.digest("hex");
+}
+
+/** The same buffer each time. */
+function* pieces(descriptor: number): Generator<Buffer> {
+  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  let position = 0;
+  for (;;) {
+    const length = readSync(descriptor, buffer, 0, PIECE_BYTES, position);
+    if (length === 0) return;
+    position += length;
+    yield buffer.subarray(0, length);
+  }
+}
+
+async function* texts(descriptor: number, onRead: (bytes: number) => void): AsyncGenerator<string> {
+  // Removes a byte order mark.
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const decode = (piece?: Uint8Array) => {
+    try {
+      return piece ? decoder.decode(piece, { stream: true }) : decoder.decode();
+    } catch (error) {
+      throw new InputError("it is not UTF-8; convert it first, for example with iconv", { cause: error });
+    }
+  };
+  let read = 0;
+  const counted = function* () {
+    for (const piece of pieces(descriptor)) {
+      onRead((read += piece.length));
+      yield piece;
+    }
+  };
+  for await (const piece of isGzip(descriptor) ? gunzip(counted()) : counted()) yield decode(piece);
+  yield decode();
+}
+
+function isGzip(descriptor: number): boolean {
+  const magic = Buffer.alloc(2);
+  return readSync(descriptor, magic, 0, 2, 0) === 2 && magic.readUInt16BE() === 0x1f8b;
+}
+
+async function* gunzip(compressed: Iterable<Buffer>): AsyncGenerator<Uint8Array> {
+  // A stream may keep a piece while the next one is read.
+  const copies = function* () {
+    for (const piece of compressed) yield Buffer.from(piece);
+  };
+  const stream = Readable.from(copies()).pipe(createGunzip({ chunkSize: PIECE_BYTES }));
+  try {
+    yield* stream;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InputError(`its gzip data is incomplete or damaged (${reason})`, { cause: error });
+  }
+}
+
+/** The name of an import: what is imported, and the file. */
+export function importFingerprint(kind: string, { fingerprint }: Pick<Input, "fingerprint">): string {
+  return `${kind}:${fingerprint}`;
+}

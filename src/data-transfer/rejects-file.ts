@@ -1,0 +1,90 @@
+import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import type { RowProblem } from "../domain/data-transfer.ts";
+import { csvRow } from "./csv-encoding.ts";
+import type { InputFormat } from "./row-reader.ts";
+import type { SourceRow } from "./source-row.ts";
+
+export interface RejectedRow {
+  readonly row: SourceRow;
+  readonly problem: RowProblem;
+}
+
+/** `line 12: categoryId must be …`. */
+export function describeRejected({ row, problem }: RejectedRow): string {
+  return `line ${row.line}: ${problem}`;
+}
+
+/** How rejected rows are written: as they came, with the error, so that they can be corrected and imported. */
+export interface RejectsFormat {
+  readonly format: InputFormat;
+  readonly delimiter: string;
+  /** Of CSV; a file without a header gets one. */
+  readonly header?: readonly string[];
+}
+
+const ERROR = "error";
+
+/**
+ * The file of rejected rows. It is created with the first one, readable by its owner only. Rows are written at a
+ * position, because an import that was interrupted writes some of them again.
+ */
+export class RejectsFile {
+  #descriptor: number | undefined;
+
+  constructor(
+    readonly path: string,
+    private readonly format: RejectsFormat,
+  ) {}
+
+  /** Writes the rows from a position on, and returns the position after them. */
+  write(position: number, rejected: readonly RejectedRow[]): number {
+    if (rejected.length === 0) return position;
+    const isNew = this.#descriptor === undefined;
+    this.#descriptor ??= openSync(this.path, position === 0 ? "w" : "r+", 0o600);
+    if (isNew) ftruncateSync(this.#descriptor, position);
+    const lines = rejected.map((each) => `${encodeRejected(each, this.format)}\n`);
+    if (position === 0) lines.unshift(headerOf(this.format));
+    const bytes = Buffer.from(lines.join(""));
+    writeSync(this.#descriptor, bytes, 0, bytes.length, position);
+    return position + bytes.length;
+  }
+
+  close(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+  }
+}
+
+function headerOf({ header, delimiter }: RejectsFormat): string {
+  if (header === undefined) return "";
+  return `${csvRow([...header.slice(0, ownWidth(header)), ERROR], delimiter)}\n`;
+}
+
+/** Without the column of errors, which a file of rejected rows has already. */
+function ownWidth(header: readonly string[]): number {
+  return header.at(-1) === ERROR ? header.length - 1 : header.length;
+}
+
+const EARLIER_ERROR = /^\{\s*"error":"(?:[^"\\]|\\.)*",?/;
+
+/** One line. */
+export function encodeRejected(rejected: RejectedRow, { format, delimiter, header }: RejectsFormat): string {
+  const { row } = rejected;
+  const error = describeRejected(rejected);
+  if (format === "csv") {
+    const { cells = [], problem } = row;
+    const own = problem === undefined ? cells.slice(0, header && ownWidth(header)) : [row.text];
+    return csvRow([...own, error], delimiter);
+  }
+  const text = row.text.replace(/\s*\r?\n\s*/g, " ").replace(EARLIER_ERROR, "{");
+  if (!isJsonObject(text)) return JSON.stringify({ error, text: row.text });
+  const rest = text.slice(1).trimStart();
+  return `{"error":${JSON.stringify(error)}${rest.startsWith("}") ? "" : ","}${rest}`;
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return text.startsWith("{") && typeof JSON.parse(text) === "object";
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,215 @@
+import type { Statement } from "bun:sqlite";
+import type { OrderStatus, PetStatus } from "../../contract/resources.ts";
+import type { NewAuditEntry } from "../../domain/audit.ts";
+import {
+  type BatchResult,
+  ConcurrentImport,
+  type ImportBatch,
+  type ImportedOrder,
+  type ImportedPet,
+  type ImportProgress,
+  type ImportRecord,
+  type ImportStore,
+} from "../../domain/data-transfer.ts";
+import {
+  IMPORT_COLUMNS,
+  importOf,
+  type ImportRow,
+  resolveOrders,
+  resolvePets,
+  type StoredPet,
+} from "../import-rows.ts";
+import { AuditEntries } from "./audit.ts";
+import { type Connection, openDatabaseFor } from "./connection.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { translateErrors } from "./sqlite-errors.ts";
+
+/** An import waits this long for a server that writes. */
+const WRITE_WAIT_MS = 60_000;
+/** In pages of 4 KiB. A server copies the log at 1,000 pages, so with this bound the import does it, not the server. */
+const CHECKPOINT_PAGES = 400;
+
+/**
+ * `synchronous` is NORMAL: after a power failure the last batches may be missing, together with their progress, so that
+ * the import continues before them. The last transaction waits for the disk.
+ */
+export function openImportStore(path: string): ImportStore {
+  const options = {
+    migrations: MIGRATIONS,
+    synchronous: "NORMAL",
+    cacheKiB: 16 * 1024,
+    busyTimeoutMs: 0,
+    writeWaitMs: WRITE_WAIT_MS,
+  } as const;
+  return openDatabaseFor(path, options, (connection) => {
+    connection.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    return new SqliteImportStore(connection);
+  });
+}
+
+type PetValues = [name: string, categoryId: bigint, status: PetStatus | null];
+type OrderValues = [petId: bigint, status: OrderStatus, createdAt: number, keyId: number | null];
+
+/** Undoes a trial. */
+class Undo extends Error {
+  constructor(readonly result: BatchResult) {
+    super("undo");
+  }
+}
+
+class SqliteImportStore implements ImportStore {
+  readonly rowsPerBatch = 500;
+  readonly #select: Statement<ImportRow, [string]>;
+  readonly #selectUnfinished: Statement<ImportRow, [string]>;
+  readonly #begin: Statement<unknown, [string, string, string, number]>;
+  readonly #setProgress: Statement<unknown, [...number[], string, number]>;
+  readonly #finish: Statement<unknown, [number, string]>;
+  readonly #incrementPetRevision: Statement<unknown, []>;
+  readonly #insertPet: Statement<unknown, PetValues>;
+  readonly #insertPetWithId: Statement<unknown, [bigint, ...PetValues]>;
+  readonly #updatePet: Statement<unknown, [...PetValues, bigint]>;
+  readonly #selectPets: Statement<StoredPet, [string]>;
+  readonly #selectKeys: Statement<{ id: bigint }, [string]>;
+  readonly #selectOrders: Statement<{ id: bigint }, [string]>;
+  readonly #insertOrder: Statement<unknown, OrderValues>;
+  readonly #insertOrderWithId: Statement<unknown, [bigint, ...OrderValues]>;
+  readonly #updateOrder: Statement<unknown, [...OrderValues, bigint]>;
+  readonly #audit: AuditEntries;
+
+  constructor(private readonly connection: Connection) {
+    const select = `SELECT ${IMPORT_COLUMNS} FROM imports`;
+    this.#select = connection.prepare(`${select} WHERE fingerprint = ?`);
+    this.#selectUnfinished = connection.prepare(
+      `${select} WHERE source = ? AND finished_at IS NULL ORDER BY started_at DESC LIMIT 1`,
+    );
+    this.#begin = connection.prepare(`INSERT OR REPLACE INTO imports
+      (fingerprint, source, options, started_at) VALUES (?, ?, ?, ?)`);
+    this.#setProgress = connection.prepare(`UPDATE imports SET rows_done = ?, added = ?, replaced = ?,
+      skipped = ?, rejected = ?, rejects_bytes = ? WHERE fingerprint = ? AND rows_done = ? AND finished_at IS NULL`);
+    this.#finish = connection.prepare("UPDATE imports SET finished_at = ? WHERE fingerprint = ?");
+    this.#incrementPetRevision = connection.prepare("UPDATE pet_revision SET revision = revision + 1");
+    this.#insertPet = connection.prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)");
+    this.#insertPetWithId = connection.prepare(
+      "INSERT INTO pets (id, name, category_id, status) VALUES (?, ?, ?, ?)",
+    );
+    this.#updatePet = connection.prepare(
+      "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
+    );
+    this.#selectPets = connection.prepare(`SELECT pets.id, pets.status, orders.id AS placedOrder
+      FROM pets LEFT JOIN orders ON pet_id = pets.id AND orders.status = 'placed'
+      WHERE pets.id IN (SELECT value FROM json_each(?))`);
+    this.#selectKeys = connection.prepare(
+      "SELECT id FROM api_keys WHERE id IN (SELECT value FROM json_each(?))",
+    );
+    this.#selectOrders = connection.prepare(
+      "SELECT id FROM orders WHERE id IN (SELECT value FROM json_each(?))",
+    );
+    const columns = "pet_id, status, created_at, key_id";
+    this.#insertOrder = connection.prepare(`INSERT INTO orders (${columns}) VALUES (?, ?, ?, ?)`);
+    this.#insertOrderWithId = connection.prepare(
+      `INSERT INTO orders (id, ${columns}) VALUES (?, ?, ?, ?, ?)`,
+    );
+    this.#updateOrder = connection.prepare(
+      "UPDATE orders SET pet_id = ?, status = ?, created_at = ?, key_id = ? WHERE id = ?",
+    );
+    this.#audit = new AuditEntries(connection);
+  }
+
+  findImport(fingerprint: string): ImportRecord | undefined {
+    const row = translateErrors(() => this.#select.get(fingerprint));
+    return row === null ? undefined : importOf(row);
+  }
+
+  findUnfinishedImport(source: string): ImportRecord | undefined {
+    const row = translateErrors(() => this.#selectUnfinished.get(source));
+    return row === null ? undefined : importOf(row);
+  }
+
+  beginImport({ fingerprint, source, options, startedAt }: ImportRecord): Promise<void> {
+    return this.connection.transactionWhenUnlocked(() => {
+      this.#begin.run(fingerprint, source, options, startedAt);
+    });
+  }
+
+  importPets(batch: ImportBatch<ImportedPet>): Promise<BatchResult> {
+    return this.#import(batch, () => {
+      this.#incrementPetRevision.run();
+      if (batch.rows.every(({ id }) => id === undefined)) {
+        for (const pet of batch.rows) this.#insertPet.run(...petValues(pet));
+        return { added: batch.rows.length, replaced: 0, skipped: 0, rejected: new Map() };
+      }
+      const { inserts, updates, result } = resolvePets(batch, this.#petsOf(batch.rows.map(({ id }) => id)));
+      for (const [id, pet] of inserts) this.#insertPetWithId.run(id, ...petValues(pet));
+      for (const [id, pet] of updates) this.#updatePet.run(...petValues(pet), id);
+      return result;
+    });
+  }
+
+  importOrders(batch: ImportBatch<ImportedOrder>): Promise<BatchResult> {
+    return this.#import(batch, () => {
+      const { rows } = batch;
+      const { inserts, updates, unnumbered, result } = resolveOrders(batch, {
+        pets: this.#petsOf(rows.map(({ petId }) => petId)),
+        keyIds: this.#selectKeys.all(jsonOf(rows.map(({ keyId }) => keyId))).map(({ id }) => Number(id)),
+        orderIds: this.#selectOrders.all(jsonOf(rows.map(({ id }) => id))).map(({ id }) => id),
+      });
+      // Before the insertions: an order that ends makes room for another one that is placed for the same pet.
+      for (const [id, order] of updates) this.#updateOrder.run(...orderValues(order), id);
+      for (const [id, order] of inserts) this.#insertOrderWithId.run(id, ...orderValues(order));
+      for (const order of unnumbered) this.#insertOrder.run(...orderValues(order));
+      return result;
+    });
+  }
+
+  finishImport(fingerprint: string, entry: NewAuditEntry): Promise<void> {
+    this.connection.run("PRAGMA synchronous = FULL");
+    return this.connection.transactionWhenUnlocked(() => {
+      this.#finish.run(entry.at, fingerprint);
+      this.#audit.insert(entry);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.connection.close();
+  }
+
+  async #import(batch: ImportBatch<unknown>, work: () => BatchResult): Promise<BatchResult> {
+    const { commit } = batch;
+    try {
+      return await this.connection.transactionWhenUnlocked(() => {
+        const result = work();
+        if (commit === undefined) throw new Undo(result);
+        const values = [...valuesOf(commit.progressAfter(result)), commit.fingerprint, commit.rowsBefore];
+        // The types of a statement cannot express so many numbers before a text.
+        const { changes } = this.#setProgress.run(...(values as [...number[], string, number]));
+        if (changes === 0) throw new ConcurrentImport("another process imports the same file");
+        return result;
+      });
+    } catch (error) {
+      if (error instanceof Undo) return error.result;
+      throw error;
+    }
+  }
+
+  #petsOf(ids: readonly (bigint | undefined)[]): StoredPet[] {
+    return this.#selectPets.all(jsonOf(ids));
+  }
+}
+
+/** Without the rows that have no value. */
+function jsonOf(ids: readonly (bigint | number | null | undefined)[]): string {
+  return `[${ids.filter((id) => id !== undefined && id !== null).join(",")}]`;
+}
+
+function petValues({ name, categoryId, status }: ImportedPet): PetValues {
+  return [name, categoryId, status ?? null];
+}
+
+function orderValues({ petId, status, createdAt, keyId }: ImportedOrder): OrderValues {
+  return [petId, status, createdAt, keyId];
+}
+
+function valuesOf(progress: ImportProgress): number[] {
+  const { rows, added, replaced, skipped, rejected, rejectsBytes } = progress;
+  return [rows, added, replaced, skipped, rejected, rejectsBytes];
+}

@@ -1,0 +1,67 @@
+import { afterAll, expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { encodeRejected, RejectsFile } from "../../src/data-transfer/rejects-file.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+
+const CSV = { format: "csv", delimiter: ",", header: ["name", "categoryId"] } as const;
+const NDJSON = { format: "ndjson", delimiter: "," } as const;
+
+const csv = (cells: string[]) => ({
+  row: { line: 2, text: cells.join(","), cells },
+  problem: "it, is wrong",
+});
+const json = (text: string) => ({ row: { line: 7, text }, problem: 'is "wrong"' });
+
+test("a row of CSV is followed by its error", () => {
+  expect(encodeRejected(csv(["Rex", "x"]), CSV)).toBe('Rex,x,"line 2: it, is wrong"');
+});
+
+test("an error of an earlier import is replaced", () => {
+  const header = ["name", "categoryId", "error"];
+  expect(encodeRejected(csv(["Rex", "x", "old"]), { ...CSV, header })).toBe('Rex,x,"line 2: it, is wrong"');
+  expect(encodeRejected(json('{"error":"o\\"ld","name":5}'), NDJSON)).toBe(
+    '{"error":"line 7: is \\"wrong\\"","name":5}',
+  );
+});
+
+test("text that is not a row of CSV is one cell", () => {
+  const row = { line: 3, text: '"a"b,c', cells: ['"a"b,c'], problem: "has text after a closing quote" };
+  expect(encodeRejected({ row, problem: "x" }, CSV)).toBe('"""a""b,c",line 3: x');
+});
+
+test.each([
+  ['{"name":5}', '{"error":"line 7: is \\"wrong\\"","name":5}'],
+  ["{ }", '{"error":"line 7: is \\"wrong\\""}'],
+  ['{\n  "name": 5\n}', '{"error":"line 7: is \\"wrong\\"","name": 5 }'],
+  ["oops", '{"error":"line 7: is \\"wrong\\"","text":"oops"}'],
+  ["[1]", '{"error":"line 7: is \\"wrong\\"","text":"[1]"}'],
+])("the object %j has its error in front", (text, line) => {
+  expect(encodeRejected(json(text), NDJSON)).toBe(line);
+});
+
+test("a batch that is written again replaces what was written for it before", () => {
+  const path = folder.path("rejects");
+  const first = new RejectsFile(path, CSV);
+  const position = first.write(0, [csv(["Rex", "x"])]);
+  first.write(position, [csv(["Mia", "y"]), csv(["Luna", "z"])]);
+  first.close();
+  const second = new RejectsFile(path, CSV);
+  second.write(position, [csv(["Mia", "y"])]);
+  second.close();
+  expect(readFileSync(path, "utf8")).toBe(
+    'name,categoryId,error\nRex,x,"line 2: it, is wrong"\nMia,y,"line 2: it, is wrong"\n',
+  );
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("without a rejected row there is no file, and an earlier one is untouched", () => {
+  const path = folder.path("none");
+  writeFileSync(path, "mine");
+  const file = new RejectsFile(path, NDJSON);
+  expect(file.write(0, [])).toBe(0);
+  file.close();
+  expect(readFileSync(path, "utf8")).toBe("mine");
+});
