@@ -5,10 +5,13 @@ import { checkVariables } from "../config/variables.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Arguments, parseArguments } from "./arguments.ts";
 import { audit } from "./audit.ts";
+import { backup } from "./backup.ts";
 import type { Command, Context, Outcome } from "./command.ts";
 import { adminTokenRoll } from "./admin-token-roll.ts";
 import { adminUrl } from "./admin-url.ts";
+import { copy } from "./copy.ts";
 import { demo } from "./demo.ts";
+import { doctor } from "./doctor.ts";
 import { commandHelp, overview } from "./help.ts";
 import { keysCreate } from "./keys/keys-create.ts";
 import { keysFind } from "./keys/keys-find.ts";
@@ -27,6 +30,7 @@ import { petsDelete } from "./pets-and-orders/pets-delete.ts";
 import { petsList } from "./pets-and-orders/pets-list.ts";
 import { petsShow } from "./pets-and-orders/pets-show.ts";
 import { petsUpdate } from "./pets-and-orders/pets-update.ts";
+import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { usage } from "./usage.ts";
 
@@ -54,6 +58,10 @@ export const COMMANDS: readonly Command[] = [
   ordersUpdate,
   audit,
   usage,
+  backup,
+  restore,
+  copy,
+  doctor,
   openapi,
 ];
 

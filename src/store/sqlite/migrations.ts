@@ -221,15 +221,15 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
 
 /** Brings a database up to date. Any number of processes can do so at once: each step is applied by one of them. */
 export function migrate(connection: Connection, migrations: readonly Migration[]): void {
-  rejectNewerSchema(versionOf(connection), migrations);
+  rejectNewerSchema(schemaVersionOf(connection), migrations);
   for (const step of migrations) {
     // Without a lock first: opening a database that is up to date does not wait for its writers.
-    if (versionOf(connection) >= step.version) continue;
+    if (schemaVersionOf(connection) >= step.version) continue;
     connection.transaction(() => {
-      if (versionOf(connection) < step.version) apply(connection, step);
+      if (schemaVersionOf(connection) < step.version) apply(connection, step);
     });
   }
-  rejectNewerSchema(versionOf(connection), migrations);
+  rejectNewerSchema(schemaVersionOf(connection), migrations);
 }
 
 function apply(connection: Connection, { version, name, sql }: Migration): void {
@@ -239,7 +239,8 @@ function apply(connection: Connection, { version, name, sql }: Migration): void 
   connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
 }
 
-function versionOf(connection: Connection): number {
+/** 0 for an empty database. */
+export function schemaVersionOf(connection: Connection): number {
   if (connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'") === undefined)
     return 0;
   return Number(connection.value("SELECT coalesce(max(version), 0) FROM schema_migrations"));
