@@ -56,13 +56,14 @@ export async function restoreBackup(
 
 /** Copies the databases and checks the copies: they may be on another disk than the backup. */
 function stage(plan: RestorePlan): void {
-  const { storage, path, files, replaced, later } = plan;
+  const { storage, path, files, replaced, later, keys } = plan;
   const { store } = pathsOf(storage);
   // Closing the last connection moves what is in the write-ahead log into the file.
   if (replaced !== undefined) closeCleanly(store);
   stageRestore(storage, { backup: path, replaced }, (directory) => {
     for (const name of files) copyPrivately(join(path, name), join(directory, name));
-    if (later !== undefined) continueIds(join(directory, basename(store)), later);
+    // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
+    if (later !== undefined && keys !== undefined) skipAssignedIds(join(directory, basename(store)), later);
     for (const name of files) {
       const copy = join(directory, name);
       const [problem] = inspectDatabase(copy).problems;
@@ -84,13 +85,6 @@ function closeCleanly(path: string): void {
   } catch {
     // It is missing or damaged; it moves away as it is.
   }
-}
-
-/** Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned. */
-function continueIds(copy: string, later: string): void {
-  try {
-    skipAssignedIds(copy, later);
-  } catch {}
 }
 
 /** Databases that are in place although their copies are still staged are those from before the restore. */

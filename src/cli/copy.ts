@@ -20,7 +20,7 @@ export const copy = defineCommand({
   options: { ...COPY_OPTIONS, ...OTHER_STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: [
     "petstore copy --to postgres://petstore@db.example.com/petstore",
-    "petstore copy --to postgres://petstore@db.example.com/petstore --limits-url redis://valkey.example.com:6379",
+    "petstore copy --to postgres://petstore@db/petstore --limits-url redis://valkey:6379",
     "petstore copy --from postgres://petstore@db.example.com/petstore --data ./data",
   ],
   async run({ values }, context) {

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { statSync } from "node:fs";
+import { isIP } from "node:net";
 import type { Config } from "../config/config.ts";
 import { readTlsCredentials } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
@@ -45,8 +46,8 @@ function validity({ validFrom, validTo }: X509Certificate, now: number): Finding
 function hostOf(certificate: X509Certificate, publicUrl: string | undefined): Finding[] {
   if (publicUrl === undefined) return [];
   const host = new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, "$1");
-  const isForHost = certificate.checkHost(host) ?? certificate.checkIP(host);
-  if (isForHost !== undefined) return [];
+  const name = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
+  if (name !== undefined) return [];
   return [
     tls.warning(
       `the certificate is not for ${host}, the host of --public-url`,

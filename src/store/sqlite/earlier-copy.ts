@@ -46,7 +46,7 @@ export function skipAssignedIds(earlier: string, later: string): void {
     connection.value("ATTACH ? AS later", later);
     connection.run(`INSERT INTO main.sqlite_sequence (name, seq)
       SELECT name, 0 FROM later.sqlite_sequence WHERE name NOT IN (SELECT name FROM main.sqlite_sequence)`);
-    connection.run(`UPDATE main.sqlite_sequence SET seq = max(seq, assigned.seq)
-      FROM later.sqlite_sequence AS assigned WHERE assigned.name = main.sqlite_sequence.name`);
+    connection.run(`UPDATE main.sqlite_sequence SET seq = max(seq,
+      coalesce((SELECT assigned.seq FROM later.sqlite_sequence AS assigned WHERE assigned.name = sqlite_sequence.name), 0))`);
   });
 }
