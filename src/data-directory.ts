@@ -28,7 +28,7 @@ export function prepareDataDirectory(storage: StorageConfig, log?: Log): void {
 }
 
 /** Without this, a server would create an empty database where the restored one is about to be. */
-function rejectInterruptedRestore(storage: StorageConfig): void {
+export function rejectInterruptedRestore(storage: StorageConfig): void {
   if (!existsSync(pathsOf(storage).restore)) return;
   throw new Error(
     `a restore to ${storage.dataDir} (${storage.environment}) was interrupted; run the same petstore restore command again`,

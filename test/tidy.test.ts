@@ -157,6 +157,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "backup",
     "store-copy",
     "doctor",
+    "durable-files",
   ],
   demo: ["app", "admin", "adapters", "config", "domain", "contract", "log"],
 };

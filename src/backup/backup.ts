@@ -55,7 +55,8 @@ export async function makeBackup(options: BackupOptions): Promise<Backup> {
     const path = join(directory, backupName(storage.environment, options.at));
     if (existsSync(path)) throw new Error(`${path} exists already`);
     const files = await writeBackup(path, options);
-    const removed = keep === undefined ? [] : listBackups(directory, storage.environment).slice(0, -keep);
+    const others = listBackups(directory, storage.environment).filter((other) => other !== path);
+    const removed = keep === undefined ? [] : others.slice(0, Math.max(0, others.length + 1 - keep));
     for (const earlier of removed) removeBackup(earlier);
     return { path, files, removed, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
   } finally {

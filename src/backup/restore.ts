@@ -1,16 +1,7 @@
-import {
-  chownSync,
-  constants,
-  copyFileSync,
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { constants, copyFileSync, chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { renameDurably, syncToDisk } from "../durable-files.ts";
+import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../durable-files.ts";
 import { skipAssignedIds } from "../store/sqlite/earlier-copy.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import { inspectDatabase, withDatabase } from "../store/sqlite/snapshot.ts";
@@ -24,9 +15,9 @@ import {
 import { stageRestore } from "./staged-restore.ts";
 
 /**
- * Plans a restore, shows the plan, and carries it out. Holds the lock of the data
- * directory meanwhile, so that no server runs. Whenever it is interrupted, the same call finishes it: first the copies
- * are staged, then the present databases move away, then the copies take their places.
+ * Plans a restore, shows the plan, and carries it out. Holds the lock of the data directory, so that no server runs.
+ * Whenever it is interrupted, the same call finishes it: first the copies are staged, then the present databases move
+ * away, then the copies take their places.
  */
 export async function restoreBackup(
   request: RestoreRequest,
@@ -41,6 +32,7 @@ export async function restoreBackup(
       `a server is running on ${storage.dataDir} (${storage.environment}); stop it first`,
     );
   }
+  giveToDirectoryOwner(lockFile);
   try {
     const plan = await planRestore(request);
     if (plan instanceof RestoreRejection) return plan;
@@ -69,7 +61,6 @@ function stage(plan: RestorePlan): void {
       const [problem] = inspectDatabase(copy).problems;
       if (problem !== undefined) throw new Error(`the copy ${copy} is damaged: ${problem}`);
       syncToDisk(copy);
-      belongToOwnerOf(storage.dataDir, copy);
     }
   });
 }
@@ -92,7 +83,7 @@ function moveAway({ storage, replaced, files }: RestorePlan): void {
   if (replaced === undefined) return;
   const { restore } = pathsOf(storage);
   mkdirSync(replaced, { recursive: true, mode: 0o700 });
-  belongToOwnerOf(storage.dataDir, replaced);
+  giveToDirectoryOwner(replaced);
   for (const file of databaseFiles(storage)) {
     const copy = basename(file).replace(/-(?:wal|shm)$/, "");
     const isRestored = files.includes(copy) && !existsSync(join(restore, copy));
@@ -104,7 +95,10 @@ function moveIntoPlace({ storage, files }: RestorePlan): void {
   const { restore, store } = pathsOf(storage);
   for (const name of files) {
     const copy = join(restore, name);
-    if (existsSync(copy)) renameDurably(copy, join(dirname(store), name));
+    if (!existsSync(copy)) continue;
+    const place = join(dirname(store), name);
+    renameDurably(copy, place);
+    giveToDirectoryOwner(place);
   }
   removeStaged(storage, restore);
 }
@@ -116,11 +110,4 @@ function removeStaged(storage: StorageConfig, restore: string): void {
   renameDurably(restore, done);
   rmSync(done, { recursive: true, force: true });
   syncToDisk(storage.dataDir);
-}
-
-/** A command that root runs leaves the files to the user of the server. */
-function belongToOwnerOf(directory: string, path: string): void {
-  if (process.getuid?.() !== 0) return;
-  const { uid, gid } = statSync(directory);
-  chownSync(path, uid, gid);
 }

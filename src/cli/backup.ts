@@ -5,6 +5,7 @@ import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../conf
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import { grouped, plural } from "../contract/formatting.ts";
+import { rejectInterruptedRestore } from "../data-directory.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "./command.ts";
 import { json } from "./output.ts";
@@ -23,6 +24,7 @@ export const backup = defineCommand({
   async run({ positionals, values }, { clock, print }) {
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
+    rejectInterruptedRestore(storage);
     const { store } = pathsOf(storage);
     if (!existsSync(store)) return new Failure(`${store} does not exist; see --data and --env`);
     const { makeBackup } = await import("../backup/backup.ts");

@@ -6,7 +6,9 @@ import { STORAGE_OPTIONS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { grouped, plural } from "../contract/formatting.ts";
 import { prepareDataDirectory } from "../data-directory.ts";
-import type { CopyResult } from "../store-copy/copy-store.ts";
+import { giveToDirectoryOwner } from "../durable-files.ts";
+import type { Contents } from "../store-copy/contents.ts";
+import type { Direction } from "../store-copy/copy-environment.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
 import { columns, json } from "./output.ts";
 
@@ -32,11 +34,13 @@ export const copy = defineCommand({
     }
     const storage = storageOf({ ...values, "database-url": to ?? from, "database-url-file": undefined });
     const direction = to === undefined ? "from PostgreSQL" : "to PostgreSQL";
+    const { store } = pathsOf(storage);
+    if (direction === "to PostgreSQL" && !existsSync(store)) {
+      return new Failure(`${store} does not exist; see --data and --env`);
+    }
     return withLock(storage, () => copyLocked(storage, direction, { ...context, isJson: values.json }));
   },
 });
-
-type Direction = "to PostgreSQL" | "from PostgreSQL";
 
 /** No server runs on the data directory meanwhile. */
 async function withLock(storage: StorageConfig, work: () => Promise<Outcome>): Promise<Outcome> {
@@ -49,6 +53,7 @@ async function withLock(storage: StorageConfig, work: () => Promise<Outcome>): P
       `a server or another copy is running on ${storage.dataDir} (${storage.environment}); stop it first`,
     );
   }
+  giveToDirectoryOwner(file);
   try {
     return await work();
   } finally {
@@ -61,48 +66,26 @@ async function copyLocked(
   direction: Direction,
   { print, isJson }: Pick<Context, "print"> & { readonly isJson: boolean },
 ): Promise<Outcome> {
-  const { store } = pathsOf(storage);
-  const isToPostgres = direction === "to PostgreSQL";
-  if (isToPostgres && !existsSync(store)) return new Failure(`${store} does not exist; see --data and --env`);
-  const { postgresEnd, sqliteEnd } = await import("../store-copy/copy-ends.ts");
-  const { postgresSessions } = await import("../store/postgres/table-copy.ts");
-  const { copyStore } = await import("../store-copy/copy-store.ts");
-  const { copyUsageFromValkey, copyUsageToValkey } = await import("../store-copy/copy-usage.ts");
-  const options = { url: storage.databaseUrl ?? "", schema: storage.environment };
-  const [sqlite, postgres] = [sqliteEnd(storage), postgresEnd(options)];
+  const { copyEnvironment } = await import("../store-copy/copy-environment.ts");
   const names = namesOf(storage, direction);
-  const sessions = await postgresSessions(options);
-  if (sessions > 0) {
+  const { environment } = storage;
+  const { outcome, contents, sessions, keysWithUsage } = await copyEnvironment(storage, direction);
+  if (outcome === "in use") {
+    const { data } = describeStorage(storage);
     return new Failure(
-      `${plural(sessions, "session")} of Petstore in ${storage.environment} use ${describeStorage(storage).data}; stop all servers first`,
+      `${plural(sessions, "session")} of Petstore in ${environment} use ${data}; stop all servers first`,
     );
   }
-  if (!isToPostgres && !(await postgres.exists())) {
-    return new Failure(`${names.from} has no data of ${storage.environment}; see --from and --env`);
+  if (outcome === "nothing") {
+    return new Failure(`${names.from} has no data of ${environment}; see --from and --env`);
   }
-  let keysWithUsage: number | undefined;
-  const result = await copyStore({
-    from: isToPostgres ? sqlite : postgres,
-    to: isToPostgres ? postgres : sqlite,
-    async beforePublish(source) {
-      if (storage.limitsUrls === undefined) return;
-      keysWithUsage = isToPostgres
-        ? await copyUsageToValkey(storage)
-        : await copyUsageFromValkey(storage, source);
-    },
-  });
-  if (result.outcome === "other") {
-    return new Failure(`${names.to} has other data of ${storage.environment}, and a copy overwrites nothing`);
+  if (outcome === "other") {
+    return new Failure(`${names.to} has other data of ${environment}, and a copy overwrites nothing`);
   }
   await print(
     isJson
-      ? json({
-          ...names,
-          outcome: result.outcome,
-          tables: result.contents.tables,
-          keysWithUsage: keysWithUsage ?? null,
-        })
-      : summaryOf(result, { ...names, environment: storage.environment, keysWithUsage }),
+      ? json({ ...names, outcome, tables: contents.tables, keysWithUsage: keysWithUsage ?? null })
+      : summaryOf({ ...names, environment, outcome, contents, keysWithUsage }),
   );
   return undefined;
 }
@@ -117,13 +100,12 @@ interface Summary {
   readonly from: string;
   readonly to: string;
   readonly environment: string;
+  readonly outcome: "copied" | "same";
+  readonly contents: Contents;
   readonly keysWithUsage: number | undefined;
 }
 
-function summaryOf(
-  { outcome, contents }: CopyResult,
-  { from, to, environment, keysWithUsage }: Summary,
-): string {
+function summaryOf({ from, to, environment, outcome, contents, keysWithUsage }: Summary): string {
   const rows = Object.entries(contents.tables).map(([name, sum]) => [name, grouped(sum.rows), sum.checksum]);
   const title =
     outcome === "same"

@@ -4,7 +4,7 @@ import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { readTextFile } from "../config/text-file.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Subject, Usage } from "../domain/rate-limit.ts";
-import { renameDurably, syncToDisk } from "../durable-files.ts";
+import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../durable-files.ts";
 import { UsageCopy } from "../rate-limit/valkey/usage-copy.ts";
 import { openUsageStore } from "../store/sqlite/usage-store.ts";
 import { type TableReader, TABLES } from "../store/tables.ts";
@@ -38,6 +38,7 @@ export async function copyUsageFromValkey(storage: StorageConfig, source: TableR
   syncToDisk(copy);
   removeDatabase(usageStore);
   renameDurably(copy, usageStore);
+  giveToDirectoryOwner(usageStore);
   return entries.length;
 }
 

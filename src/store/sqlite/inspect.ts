@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { latestVersion } from "../migrations.ts";
 import { isAtLeast, OLDEST_SQLITE } from "./connection.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { acquireLock } from "./process-lock.ts";
 import { inspectDatabase, withDatabase } from "./snapshot.ts";
 
 export interface SqliteState {
@@ -38,12 +37,4 @@ export function sqliteVersion(): {
   const version =
     database.query<{ version: string }, []>("SELECT sqlite_version() AS version").get()?.version ?? "0";
   return { version, isSupported: isAtLeast(version, OLDEST_SQLITE), oldest: OLDEST_SQLITE };
-}
-
-/** Whether a server holds the lock of its data directory. */
-export function isServerRunning(lockFile: string, databases: readonly string[]): boolean {
-  if (!existsSync(lockFile)) return false;
-  const lock = acquireLock(lockFile, databases);
-  lock?.release();
-  return lock === undefined;
 }

@@ -20,7 +20,7 @@ export interface DatabaseFacts {
  */
 export function copySnapshot(from: string, to: string): void {
   createPrivateFile(to);
-  withDatabase(from, (connection) => connection.value("VACUUM INTO ?", to));
+  withDatabase(from, (connection) => connection.value("VACUUM INTO ?", to), "copy");
 }
 
 /** Reads a whole database and checks it. Servers may be running on it. */
@@ -33,7 +33,11 @@ export function inspectDatabase(path: string): DatabaseFacts {
 }
 
 /** Runs `work` on a database that exists, without changing its schema or its journal. Errors name the file. */
-export function withDatabase<T>(path: string, work: (connection: Connection) => T): T {
+export function withDatabase<T>(
+  path: string,
+  work: (connection: Connection) => T,
+  task: "read" | "copy" = "read",
+): T {
   try {
     const connection = new Connection(
       new Database(path, { readwrite: true, safeIntegers: true, strict: true }),
@@ -48,7 +52,7 @@ export function withDatabase<T>(path: string, work: (connection: Connection) => 
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot read the database ${path}: ${reason}`, { cause: error });
+    throw new Error(`cannot ${task} the database ${path}: ${reason}`, { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Statement } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
-import { renameDurably, syncToDisk } from "../../durable-files.ts";
+import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../../durable-files.ts";
 import {
   canonicalJson,
   type Counters,
@@ -151,6 +151,7 @@ class SqliteTableWriter implements TableWriter {
     await this.close();
     syncToDisk(this.unpublished);
     renameDurably(this.unpublished, this.path);
+    giveToDirectoryOwner(this.path);
   }
 
   async close(): Promise<void> {
