@@ -37,9 +37,8 @@ describe("petstore backup", () => {
     const { code, out } = await cli.run(["backup", backups]);
     const path = join(backups, "production-2026-11-15T120000.000Z");
     expect(code).toBe(0);
-    expect(out).toMatch(
-      /^Backed up 49 pets, 1 order and 2 keys to \S+\/production-2026-11-15T120000\.000Z \(0\.\d MB\) and verified the copy\.\n$/,
-    );
+    expect(out).toStartWith(`Backed up 49 pets, 1 order and 2 keys to ${path} (0.`);
+    expect(out).toEndWith(" MB) and verified the copy.\n");
     expect(readdirSync(path).toSorted()).toEqual([
       "SHA256SUMS",
       "backup.json",
