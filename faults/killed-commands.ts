@@ -28,11 +28,7 @@ export interface KillResult {
 }
 
 /** Kills the command at random moments of its run, `kills` times, and runs it again after each. */
-export async function killRepeatedly(
-  { name, prepare }: KilledCommand,
-  kills: number,
-  onKill: (count: number) => void,
-): Promise<KillResult> {
+export async function killRepeatedly({ name, prepare }: KilledCommand, kills: number): Promise<KillResult> {
   const problems = new Map<string, number>();
   const report = (found: readonly string[]) => {
     for (const problem of found) problems.set(problem, (problems.get(problem) ?? 0) + 1);
@@ -44,7 +40,7 @@ export async function killRepeatedly(
     if (await killDuring(attempt.argv, Math.random() * durationMs)) {
       report(await attempt.checkAfterKill());
       report(await finish(attempt));
-      onKill(++count);
+      count++;
     } else late++;
     await attempt.remove();
   }
