@@ -38,6 +38,7 @@ export async function copyStore({ from, to, beforePublish }: CopyOptions): Promi
     try {
       await insertRows(source, writer);
       await writer.setCounters(contents.counters);
+      await writer.addSums();
       await verify(contents, writer);
       await beforePublish(source);
       await writer.publish();

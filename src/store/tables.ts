@@ -19,7 +19,7 @@ const COUNTS = {
   errors: "integer",
 } as const;
 
-/** A table comes after those that it refers to. */
+/** A table comes after those that it refers to. What the database adds up from other tables is not among them. */
 export const TABLES: readonly Table[] = [
   withIds("api_keys", {
     name: "text",
@@ -79,12 +79,6 @@ export const TABLES: readonly Table[] = [
     ...COUNTS,
     operations: "json",
   }),
-  table("usage_sums", ["length", "start", "key_id"], {
-    length: "integer",
-    start: "integer",
-    key_id: "integer",
-    ...COUNTS,
-  }),
   table("key_last_used", ["key_id"], { key_id: "integer", last_used_at: "integer" }),
   table("usage_batches", ["writer"], { writer: "text", sequence: "integer", hour: "integer" }),
 ];
@@ -131,6 +125,8 @@ export interface TableWriter {
   /** All of them or none, together with their number. */
   insert(table: Table, rows: readonly Row[]): Promise<void>;
   setCounters(counters: Counters): Promise<void>;
+  /** Adds up what the database stores as sums of other rows. Called when all rows are inserted. */
+  addSums(): Promise<void>;
   /** Reads what was inserted. */
   read(): Promise<TableReader>;
   /** Makes it the database of the environment, in one step. Nothing can be written afterwards. */

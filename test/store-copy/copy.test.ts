@@ -46,6 +46,15 @@ describe("petstore copy", () => {
     expect(to.out).toMatch(/^pets +4,499  [\da-f]{16}$/m);
     expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
     expect(await contentsIn(postgresAt(url))).toEqual(original);
+    await using sql = new SQL(url, { max: 1 });
+    // Of two keys, over 4 hours and over 5 days.
+    expect(await sql`SELECT admitted, limited FROM production.usage_sums`.values()).toEqual(
+      Array.from({ length: 4 }, () => ["9", "2"]),
+    );
+    const usage = ["usage", "--since", "2026-10-01"];
+    const usageBefore = await filled.json(...usage);
+    expect(usageBefore).toMatchObject([{ admitted: 9, limited: 2 }, { admitted: 9 }]);
+    expect(await filled.json(...usage, "--database-url", url)).toEqual(usageBefore);
     const inPostgres = new InProcessCli();
     inPostgres.clock.time = filled.clock.time;
     expect(await inPostgres.json("keys", "list", "--database-url", url, "--limits-url", limits)).toEqual(
@@ -57,6 +66,7 @@ describe("petstore copy", () => {
     expect(await back.run(["copy", "--from", url, "--limits-url", limits])).toMatchObject({ code: 0 });
     expect(await contentsIn(sqliteEnd({ ...storage, dataDir: back.dataDir }))).toEqual(original);
     expect(await back.json("keys", "list")).toEqual(before);
+    expect(await back.json(...usage)).toEqual(usageBefore);
     expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
   }, 60_000);
 
@@ -143,6 +153,7 @@ function failingAfter(end: CopyEnd, batches: number): CopyEnd {
         insertedRows: (table) => writer.insertedRows(table),
         insert,
         setCounters: (counters) => writer.setCounters(counters),
+        addSums: () => writer.addSums(),
         read: () => writer.read(),
         publish: () => writer.publish(),
         close: () => writer.close(),

@@ -7,6 +7,7 @@ import { temporaryDatabase } from "../store/sqlite-database.ts";
 const NOT_COPIED = new Set([
   "schema_migrations",
   "key_revision", // a counter
+  "usage_sums", // added up from the hours and days
   "pet_revision", // counts what servers of the same file have to notice
 ]);
 const NOT_COPIED_COLUMNS = new Set([

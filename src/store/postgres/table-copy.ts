@@ -11,6 +11,7 @@ import {
   TABLES_WITH_IDS,
   type TableWriter,
 } from "../tables.ts";
+import { ADD_SUMS_OF_ALL } from "../usage-rows.ts";
 import { COPY_LOCK, LOCK_SPACE } from "./advisory-locks.ts";
 import { applicationName, connect } from "./connection.ts";
 import { openPostgres } from "./postgres-store.ts";
@@ -200,6 +201,12 @@ class PostgresTableWriter implements TableWriter {
         .sql`SELECT setval(${`${table}_id_seq`}::regclass, ${lastId > 0n ? lastId : 1n}::int8, ${lastId > 0n})`;
     }
     await this.sql`UPDATE key_revision SET revision = ${counters[KEY_REVISION] ?? 0n}`;
+  }
+
+  async addSums(): Promise<void> {
+    await this.sql.begin(async (tx) => {
+      for (const statement of ADD_SUMS_OF_ALL) await tx.unsafe(statement);
+    });
   }
 
   read(): Promise<TableReader> {

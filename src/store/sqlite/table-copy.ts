@@ -12,6 +12,7 @@ import {
   TABLES_WITH_IDS,
   type TableWriter,
 } from "../tables.ts";
+import { ADD_SUMS_OF_ALL } from "../usage-rows.ts";
 import { type Connection, openDatabase } from "./connection.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
@@ -138,6 +139,12 @@ class SqliteTableWriter implements TableWriter {
         this.#connection.value("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, lastId);
       }
       this.#connection.value("UPDATE key_revision SET revision = ?", counters[KEY_REVISION] ?? 0n);
+    });
+  }
+
+  async addSums(): Promise<void> {
+    this.#connection.transaction(() => {
+      for (const statement of ADD_SUMS_OF_ALL) this.#connection.run(statement);
     });
   }
 
