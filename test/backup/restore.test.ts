@@ -1,5 +1,14 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
@@ -61,6 +70,16 @@ describe("petstore restore", () => {
       "production.db",
       "production.lock",
     ]);
+  });
+
+  test("files belong to the owner of the data directory, also if root restores them", async () => {
+    removeData();
+    mkdirSync(cli.dataDir, { mode: 0o700 });
+    const nobody = 65_534;
+    const owner = process.getuid?.() === 0 ? nobody : (process.getuid?.() ?? nobody);
+    chownSync(cli.dataDir, owner, process.getgid?.() ?? nobody);
+    expect((await run("restore", backup)).code).toBe(0);
+    for (const name of readdirSync(cli.dataDir)) expect(statSync(inData(name)).uid).toBe(owner);
   });
 
   test("overwrites nothing: present databases are a failure, and stay as they are", async () => {
@@ -161,11 +180,13 @@ describe("a restore that was interrupted", () => {
 
   test("keeps every command from using the databases until it is finished", async () => {
     await interrupt();
-    const command = run("keys", "create", "--name", "x", "--plan", "free");
-    expect(command).rejects.toThrow(
-      `a restore to ${cli.dataDir} (production) was interrupted; run the same petstore restore command again`,
-    );
-    await command.catch(() => {});
+    for (const line of ["keys create --name x --plan free", "keys list", "pets list", "usage", "audit"]) {
+      const command = run(...line.split(" "));
+      expect(command).rejects.toThrow(
+        `a restore to ${cli.dataDir} (production) was interrupted; run the same petstore restore command again`,
+      );
+      await command.catch(() => {});
+    }
     expect(existsSync(inData("production.db"))).toBeFalse();
   });
 
