@@ -84,22 +84,20 @@ function warningsOf({ description, later, keys }: RestorePlan): string[] {
     ];
   }
   const { revoked, rolled, created } = keys;
+  const revoke = listed(revoked, (id) => `petstore keys revoke ${id}`);
+  const roll = listed(rolled, (id) => `petstore keys roll ${id} --overlap 0`);
   return [
-    ...(revoked.length > 0
-      ? [
-          `keys revoked since the backup are valid again: ${commands(revoked, (id) => `petstore keys revoke ${id}`)}`,
-        ]
-      : []),
+    ...(revoked.length > 0 ? [`keys revoked since the backup are valid again: run ${revoke}`] : []),
     ...(rolled.length > 0
-      ? [
-          `secrets replaced since are valid again: ${commands(rolled, (id) => `petstore keys roll ${id} --overlap 0`)}`,
-        ]
+      ? [`secrets replaced since are valid again, and the new ones are not: run ${roll}`]
       : []),
-    ...(created.length > 0 ? [`keys created since are lost: ${created.join(", ")}`] : []),
+    ...(created.length > 0 ? [`keys created since are lost: ${listed(created, String)}`] : []),
   ];
 }
 
-/** For the operator to run, before the server starts. */
-function commands(ids: readonly number[], command: (id: number) => string): string {
-  return `run ${ids.map(command).join("; ")}`;
+const MAX_LISTED = 20;
+
+function listed(ids: readonly number[], format: (id: number) => string): string {
+  const more = ids.length > MAX_LISTED ? ` and ${ids.length - MAX_LISTED} more, which --json lists` : "";
+  return ids.slice(0, MAX_LISTED).map(format).join("; ") + more;
 }
