@@ -221,15 +221,15 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
 
 /** Brings a database up to date. Any number of processes can do so at once: each step is applied by one of them. */
 export function migrate(connection: Connection, migrations: readonly Migration[]): void {
-  rejectNewerSchema(schemaVersionOf(connection), migrations);
+  rejectNewerSchema(versionOf(connection), migrations);
   for (const step of migrations) {
     // Without a lock first: opening a database that is up to date does not wait for its writers.
-    if (schemaVersionOf(connection) >= step.version) continue;
+    if (versionOf(connection) >= step.version) continue;
     connection.transaction(() => {
-      if (schemaVersionOf(connection) < step.version) apply(connection, step);
+      if (versionOf(connection) < step.version) apply(connection, step);
     });
   }
-  rejectNewerSchema(schemaVersionOf(connection), migrations);
+  rejectNewerSchema(versionOf(connection), migrations);
 }
 
 function apply(connection: Connection, { version, name, sql }: Migration): void {
@@ -239,8 +239,7 @@ function apply(connection: Connection, { version, name, sql }: Migration): void 
   connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
 }
 
-/** 0 for an empty database. */
-export function schemaVersionOf(connection: Connection): number {
+function versionOf(connection: Connection): number {
   if (connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'") === undefined)
     return 0;
   return Number(connection.value("SELECT coalesce(max(version), 0) FROM schema_migrations"));

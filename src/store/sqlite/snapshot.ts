@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { Connection } from "./connection.ts";
-import { rejectForeignDatabase, schemaVersionOf } from "./migrations.ts";
+import { rejectForeignDatabase } from "./migrations.ts";
 import { createPrivateFile } from "./private-file.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -30,6 +30,14 @@ export function inspectDatabase(path: string): DatabaseFacts {
     const schemaVersion = schemaVersionOf(connection);
     return { schemaVersion, rows: problems.length > 0 ? {} : rowsByTable(connection), problems };
   });
+}
+
+/** 0 for an empty database. */
+function schemaVersionOf(connection: Connection): number {
+  const table = connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'");
+  return table === undefined
+    ? 0
+    : Number(connection.value("SELECT max(version) FROM schema_migrations") ?? 0);
 }
 
 /** Runs `work` on a database that exists, without changing its schema or its journal. Errors name the file. */
