@@ -6,6 +6,8 @@ import { selfSigned } from "../../harness/certificates.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { sendToValkey, startValkey, valkeyUrl } from "../../harness/valkey.ts";
 import { checkClock, checkOpenFiles } from "../../src/doctor/machine.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { latestVersion } from "../../src/store/migrations.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { fillData } from "../backup/sample-data.ts";
 import { cleanUp, InProcessCli, petstore, temporaryDirectory } from "../cli/cli.ts";
@@ -82,17 +84,29 @@ describe("petstore doctor", () => {
     );
   });
 
-  test.each([
-    [7, "warning", "the schema has version 7, and the next start migrates it to 8"],
-    [99, "error", "the schema has version 99, and this release supports versions up to 8"],
-  ])("a schema of version %i is a finding", async (version, level, message) => {
+  test("a schema of an earlier release is a warning, one of a later release an error", async () => {
     await fill();
+    const newest = latestVersion(MIGRATIONS);
     const database = new Database(join(cli.dataDir, "production.db"));
-    database.run(`DELETE FROM schema_migrations WHERE version > ${Math.min(version, 8)}`);
-    if (version > 8)
-      database.run(`INSERT INTO schema_migrations (version, name) VALUES (${version}, 'later')`);
+    const setVersion = (version: number) => {
+      database.run("DELETE FROM schema_migrations");
+      database.run("INSERT INTO schema_migrations (version, name) VALUES (?, 'a migration')", [version]);
+    };
+    setVersion(newest - 1);
+    expect((await diagnose()).of("migrations")).toMatchObject([
+      {
+        level: "warning",
+        message: `the schema has version ${newest - 1}, and the next start migrates it to ${newest}`,
+      },
+    ]);
+    setVersion(newest + 1);
+    expect((await diagnose()).of("migrations")).toMatchObject([
+      {
+        level: "error",
+        message: `the schema has version ${newest + 1}, and this release supports versions up to ${newest}`,
+      },
+    ]);
     database.close();
-    expect((await diagnose()).of("migrations")).toMatchObject([{ level, message }]);
   });
 
   test("a directory and files that others can read are warnings with the command that helps", async () => {

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { hash } from "node:crypto";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { valkeyUrl } from "../../harness/valkey.ts";
 import { type Contents, contentsOf } from "../../src/store-copy/contents.ts";
 import { postgresEnd, sqliteEnd } from "../../src/store-copy/copy-ends.ts";
 import { type CopyEnd, copyStore } from "../../src/store-copy/copy-store.ts";
-import { openPostgres } from "../../src/store/postgres/postgres-store.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import type { TableWriter } from "../../src/store/tables.ts";
@@ -240,16 +239,4 @@ test("a copy that differs from its source is not published", async () => {
   expect(copied).rejects.toThrow("the copy differs from its source in audit");
   await copied.catch(() => {});
   expect(await to.exists()).toBeFalse();
-}, 30_000);
-
-test("a PostgreSQL of the previous release is migrated before it is read", async () => {
-  const url = await postgresUrl();
-  await (await openPostgres(url, { schema: "production" })).close();
-  await using sql = new SQL(url, { max: 1 });
-  await sql.unsafe(
-    "DELETE FROM production.schema_migrations WHERE version = 9; DROP INDEX production.orders_by_pet",
-  );
-  const cli = new InProcessCli();
-  expect((await cli.run(["copy", "--from", url])).code).toBe(0);
-  rmSync(cli.dataDir, { recursive: true });
 }, 30_000);
