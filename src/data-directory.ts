@@ -21,9 +21,18 @@ const OTHER_USERS = 0o077;
  */
 export function prepareDataDirectory(storage: StorageConfig, log?: Log): void {
   createDirectory(storage.dataDir);
+  rejectInterruptedRestore(storage);
   const open = privateFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
   for (const path of open) chmodSync(path, 0o600);
   if (open.length > 0) log?.event("data-directory.made-private", { files: open });
+}
+
+/** Without this, a server would create an empty database where the restored one is about to be. */
+export function rejectInterruptedRestore(storage: StorageConfig): void {
+  if (!existsSync(pathsOf(storage).restore)) return;
+  throw new Error(
+    `a restore to ${storage.dataDir} (${storage.environment}) was interrupted; run the same petstore restore command again`,
+  );
 }
 
 function createDirectory(path: string): void {

@@ -4,11 +4,14 @@ import { joined, quoted, UsageError } from "../config/usage-error.ts";
 import { checkVariables } from "../config/variables.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
 import { audit } from "./audit.ts";
+import { backup } from "./backup.ts";
 import type { Command, Context, Outcome } from "./command.ts";
 import { adminTokenRoll } from "./admin-token-roll.ts";
 import { adminUrl } from "./admin-url.ts";
 import { completion } from "./completion/completion.ts";
+import { copy } from "./copy.ts";
 import { demo } from "./demo.ts";
+import { doctor } from "./doctor.ts";
 import { health } from "./health.ts";
 import { commandHelp, overview } from "./help.ts";
 import { exportCommand } from "./export.ts";
@@ -31,6 +34,7 @@ import { petsDelete } from "./pets-and-orders/pets-delete.ts";
 import { petsList } from "./pets-and-orders/pets-list.ts";
 import { petsShow } from "./pets-and-orders/pets-show.ts";
 import { petsUpdate } from "./pets-and-orders/pets-update.ts";
+import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { usage } from "./usage.ts";
 import { versionLine } from "./version.ts";
@@ -62,6 +66,10 @@ export const COMMANDS: readonly Command[] = [
   exportCommand,
   audit,
   usage,
+  backup,
+  restore,
+  copy,
+  doctor,
   openapi,
   completion(() => COMMANDS),
   man(() => COMMANDS),

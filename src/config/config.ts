@@ -172,6 +172,8 @@ export function pathsOf({ dataDir, environment }: StorageConfig) {
     firstKey: `${path}-first-key`,
     adminToken: `${path}-admin-token`,
     adminUrl: `${path}-admin-url`,
+    /** A directory that exists while a restore replaces the databases. */
+    restore: `${path}-restore`,
   } as const;
 }
 

@@ -5,6 +5,7 @@ import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../dom
 import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
 import { baseUrl, host, network, origin, port, postgresUrl, valkeyUrl } from "./address-types.ts";
 import { ADMIN_OPTIONS } from "./admin-options.ts";
+import { BACKUP_OPTIONS, COPY_OPTIONS, RESTORE_OPTIONS } from "./backup-options.ts";
 import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
 import type { Options } from "./parse-options.ts";
@@ -221,4 +222,7 @@ export const OPTIONS = {
   ...OPENAPI_OPTIONS,
   ...IMPORT_OPTIONS,
   ...EXPORT_OPTIONS,
+  ...BACKUP_OPTIONS,
+  ...RESTORE_OPTIONS,
+  ...COPY_OPTIONS,
 } as const;

@@ -167,12 +167,14 @@ describe("storage", () => {
       "/srv/pets/production-first-key",
       "/srv/pets/production-admin-token",
       "/srv/pets/production-admin-url",
+      "/srv/pets/production-restore",
       "/srv/pets/staging.db",
       "/srv/pets/staging-limits.db",
       "/srv/pets/staging.lock",
       "/srv/pets/staging-first-key",
       "/srv/pets/staging-admin-token",
       "/srv/pets/staging-admin-url",
+      "/srv/pets/staging-restore",
     ]);
   });
 

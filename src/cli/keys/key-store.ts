@@ -6,6 +6,7 @@ import type { ADDRESS_OPTIONS } from "../../config/options.ts";
 import type { Source, ValuesOf } from "../../config/parse-options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import type { ApiKey, Environment } from "../../domain/api-keys.ts";
+import { rejectInterruptedRestore } from "../../data-directory.ts";
 import { type KeyFailure, KeyManagement } from "../../domain/key-management.ts";
 import type { ViewOptions } from "../../domain/key-view.ts";
 import type { PlanName } from "../../domain/plans.ts";
@@ -33,9 +34,11 @@ export async function withKeyStore<T>(
   }
 }
 
-/** Commands that only read do not create a database. */
+/** Commands that only read do not create a database. Throws while a restore is replacing it. */
 export function databaseExists(storage: StorageConfig): boolean {
-  return storage.databaseUrl !== undefined || existsSync(pathsOf(storage).store);
+  if (storage.databaseUrl !== undefined) return true;
+  rejectInterruptedRestore(storage);
+  return existsSync(pathsOf(storage).store);
 }
 
 /** Fails if there is no such key. */

@@ -10,7 +10,9 @@ import {
   parseUsage,
   READ_USAGE,
   run,
+  SET_USAGE,
   UNBAN,
+  usageNumbers,
 } from "./scripts.ts";
 
 interface ServerAddress {
@@ -93,9 +95,27 @@ export class Connection {
     return parseUsage(await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, READ_USAGE, input)));
   }
 
+  /** Returns what is stored now: nothing if all of the usage has expired. */
+  async setUsage(subject: Subject, usage: Usage): Promise<Usage | undefined> {
+    const numbers = JSON.stringify(usageNumbers(usage));
+    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), numbers] };
+    return parseUsage(await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, SET_USAGE, input)));
+  }
+
   async unban(subject: Subject, agoMs: number): Promise<void> {
     const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), `${agoMs}`] };
     await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, UNBAN, input));
+  }
+
+  /** Its clock, in milliseconds since the epoch. */
+  async time(): Promise<number> {
+    const [seconds, microseconds] = await withTimeout(BACKGROUND_TIMEOUT_MS, this.#client.time());
+    return Number(seconds) * 1000 + Number(microseconds) / 1000;
+  }
+
+  /** What the server tells of itself, in lines such as `redis_version:7.0.15`. Servers need no permission for it. */
+  info(): Promise<string> {
+    return withTimeout(BACKGROUND_TIMEOUT_MS, this.#client.info());
   }
 
   /** Does not wait for the server, which may be dead. */

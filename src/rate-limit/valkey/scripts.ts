@@ -9,9 +9,10 @@ import {
   type Usage,
   type Window,
 } from "../../domain/rate-limit.ts";
-import { setBan } from "../../domain/stored-ban.ts";
+import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
 import decide from "./decide.lua" with { type: "text" };
 import readUsage from "./read-usage.lua" with { type: "text" };
+import setUsage from "./set-usage.lua" with { type: "text" };
 import unban from "./unban.lua" with { type: "text" };
 import usage from "./usage.lua" with { type: "text" };
 
@@ -22,6 +23,7 @@ interface Script {
 
 export const DECIDE = script(decide);
 export const READ_USAGE = script(readUsage);
+export const SET_USAGE = script(setUsage);
 export const UNBAN = script(unban);
 
 function script(body: string): Script {
@@ -120,6 +122,21 @@ export function parseUsage(reply: unknown): Usage | undefined {
   const usage: Usage = { ...newUsage(), minute: windowAt(0), day: windowAt(4) };
   setBan(usage, number(8), number(9));
   return usage;
+}
+
+/** The ten numbers that `parseUsage` reads. */
+export function usageNumbers(usage: Usage): number[] {
+  const { minute, day } = usage;
+  return [
+    ...windowNumbers(minute),
+    ...windowNumbers(day),
+    storedBanTime(usage),
+    storedBanUntilOrLength(usage),
+  ];
+}
+
+function windowNumbers({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
+  return [openedAt, used, firstRejectedAt, strikes];
 }
 
 function parseNumbers(reply: unknown, count: number): readonly number[] {

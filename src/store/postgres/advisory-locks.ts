@@ -5,6 +5,7 @@
 export const LOCK_SPACE = 0x70657473;
 
 export const MIGRATIONS_LOCK = 1;
+export const COPY_LOCK = 2;
 
 /**
  * A common table expression that takes the lock for the next identifier of a table, and holds it until the transaction

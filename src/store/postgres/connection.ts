@@ -26,7 +26,7 @@ export function connect(url: string, options: ConnectOptions): SQL {
     connectionTimeout: options.connectMs / 1000,
     bigint: true,
     connection: {
-      application_name: "petstore",
+      application_name: applicationName(options.schema),
       ...(options.schema !== undefined && { search_path: options.schema }),
       // A statement must see what was committed before it began, whatever the server's default is.
       default_transaction_isolation: "read committed",
@@ -42,6 +42,11 @@ export function connect(url: string, options: ConnectOptions): SQL {
       idle_in_transaction_session_timeout: options.idleInTransactionMs,
     },
   });
+}
+
+/** The name of a session in pg_stat_activity, such as `petstore production`. */
+export function applicationName(schema: string | undefined): string {
+  return schema === undefined ? "petstore" : `petstore ${schema}`;
 }
 
 function databaseOf(url: string): { database?: string } {

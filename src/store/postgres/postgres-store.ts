@@ -46,7 +46,7 @@ export interface PostgresOptions extends PoolsOptions {
 }
 
 /** The PostgreSQL project no longer maintains earlier versions. */
-const OLDEST_VERSION = 13;
+export const OLDEST_VERSION = 13;
 /** Instances that start together wait for the one that migrates. */
 const OPEN_TIMEOUT_MS = 60_000;
 const OPEN_OPTIONS = {

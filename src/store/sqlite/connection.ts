@@ -76,7 +76,7 @@ export class Connection {
 }
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
-const OLDEST_SQLITE = "3.51.3";
+export const OLDEST_SQLITE = "3.51.3";
 /** How long opening waits for another process that opens, migrates or writes. */
 const OPEN_TIMEOUT_MS = 5_000;
 const OPEN_RETRY_MS = 5;

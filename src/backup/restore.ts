@@ -1,0 +1,113 @@
+import { constants, copyFileSync, chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { pathsOf, type StorageConfig } from "../config/config.ts";
+import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../durable-files.ts";
+import { skipAssignedIds } from "../store/sqlite/earlier-copy.ts";
+import { acquireLock } from "../store/sqlite/process-lock.ts";
+import { inspectDatabase, withDatabase } from "../store/sqlite/snapshot.ts";
+import {
+  databaseFiles,
+  planRestore,
+  type RestorePlan,
+  RestoreRejection,
+  type RestoreRequest,
+} from "./restore-plan.ts";
+import { stageRestore } from "./staged-restore.ts";
+
+/**
+ * Plans a restore, shows the plan, and carries it out. Holds the lock of the data directory, so that no server runs.
+ * Whenever it is interrupted, the same call finishes it: first the copies are staged, then the present databases move
+ * away, then the copies take their places.
+ */
+export async function restoreBackup(
+  request: RestoreRequest,
+  show: (plan: RestorePlan) => Promise<void>,
+): Promise<RestoreRejection | undefined> {
+  const { storage } = request;
+  const { lock: lockFile, store, usageStore } = pathsOf(storage);
+  mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
+  const lock = acquireLock(lockFile, [store, usageStore]);
+  if (lock === undefined) {
+    return new RestoreRejection(
+      `a server is running on ${storage.dataDir} (${storage.environment}); stop it first`,
+    );
+  }
+  giveToDirectoryOwner(lockFile);
+  try {
+    const plan = await planRestore(request);
+    if (plan instanceof RestoreRejection) return plan;
+    await show(plan);
+    if (!plan.isContinued) stage(plan);
+    moveAway(plan);
+    moveIntoPlace(plan);
+    return undefined;
+  } finally {
+    lock.release();
+  }
+}
+
+/** Copies the databases and checks the copies: they may be on another disk than the backup. */
+function stage(plan: RestorePlan): void {
+  const { storage, path, files, replaced, later, keys } = plan;
+  const { store } = pathsOf(storage);
+  // Closing the last connection moves what is in the write-ahead log into the file.
+  if (replaced !== undefined) closeCleanly(store);
+  stageRestore(storage, { backup: path, replaced }, (directory) => {
+    for (const name of files) copyPrivately(join(path, name), join(directory, name));
+    // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
+    if (later !== undefined && keys !== undefined) skipAssignedIds(join(directory, basename(store)), later);
+    for (const name of files) {
+      const copy = join(directory, name);
+      const [problem] = inspectDatabase(copy).problems;
+      if (problem !== undefined) throw new Error(`the copy ${copy} is damaged: ${problem}`);
+      syncToDisk(copy);
+    }
+  });
+}
+
+function copyPrivately(from: string, to: string): void {
+  copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  chmodSync(to, 0o600);
+}
+
+function closeCleanly(path: string): void {
+  try {
+    withDatabase(path, (connection) => connection.value("PRAGMA wal_checkpoint(TRUNCATE)"));
+  } catch {
+    // It is missing or damaged; it moves away as it is.
+  }
+}
+
+/** Databases that are in place although their copies are still staged are those from before the restore. */
+function moveAway({ storage, replaced, files }: RestorePlan): void {
+  if (replaced === undefined) return;
+  const { restore } = pathsOf(storage);
+  mkdirSync(replaced, { recursive: true, mode: 0o700 });
+  giveToDirectoryOwner(replaced);
+  for (const file of databaseFiles(storage)) {
+    const copy = basename(file).replace(/-(?:wal|shm)$/, "");
+    const isRestored = files.includes(copy) && !existsSync(join(restore, copy));
+    if (existsSync(file) && !isRestored) renameDurably(file, join(replaced, basename(file)));
+  }
+}
+
+function moveIntoPlace({ storage, files }: RestorePlan): void {
+  const { restore, store } = pathsOf(storage);
+  for (const name of files) {
+    const copy = join(restore, name);
+    if (!existsSync(copy)) continue;
+    const place = join(dirname(store), name);
+    renameDurably(copy, place);
+    giveToDirectoryOwner(place);
+  }
+  removeStaged(storage, restore);
+}
+
+function removeStaged(storage: StorageConfig, restore: string): void {
+  // The description goes with the directory: a directory without one could not be continued.
+  const done = `${restore}.partial`;
+  rmSync(done, { recursive: true, force: true });
+  renameDurably(restore, done);
+  rmSync(done, { recursive: true, force: true });
+  syncToDisk(storage.dataDir);
+}

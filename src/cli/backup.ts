@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import type { Backup } from "../backup/backup.ts";
+import { BACKUP_OPTIONS, backupDirectory } from "../config/backup-options.ts";
+import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
+import { KEY_OPTIONS } from "../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import { grouped, plural } from "../contract/formatting.ts";
+import { rejectInterruptedRestore } from "../data-directory.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { defineCommand, Failure } from "./command.ts";
+import { json } from "./output.ts";
+
+export const backup = defineCommand({
+  name: "backup",
+  summary: "Back up the SQLite databases while the server runs",
+  description:
+    "Copies the databases of an environment to a new directory in DIR, with checksums, and reads all of the copy to verify it. The server may be running. A backup has its name only when it is complete, so the command can be run by cron and be interrupted at any time. PostgreSQL has its own tools: see docs/backup.md.",
+  positionals: { DIR: backupDirectory },
+  options: { ...BACKUP_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  examples: [
+    "petstore backup /var/backups/petstore",
+    "petstore backup /var/backups/petstore --keep 14 --env-file /etc/petstore/production.env",
+  ],
+  async run({ positionals, values }, { clock, print }) {
+    const storage = storageOf(values);
+    if (storage.databaseUrl !== undefined) return notSqlite(storage);
+    rejectInterruptedRestore(storage);
+    const { store } = pathsOf(storage);
+    if (!existsSync(store)) return new Failure(`${store} does not exist; see --data and --env`);
+    const { makeBackup } = await import("../backup/backup.ts");
+    const made = await makeBackup({
+      storage,
+      directory: positionals.DIR,
+      keep: values.keep,
+      at: clock.now(),
+      version: packageJson.version,
+    });
+    await print(values.json ? json(made) : summaryOf(made));
+    return undefined;
+  },
+});
+
+export function notSqlite(storage: StorageConfig): Failure {
+  return new Failure(
+    `the data is in ${describeStorage(storage).data}, and this command is for SQLite; use deploy/postgres/backup and pg_restore, see docs/backup.md`,
+  );
+}
+
+function summaryOf({ path, files, bytes, removed }: Backup): string {
+  const contents = files.flatMap(({ rows }) => describeRows(rows)).join("");
+  const removal = removed.length === 0 ? "" : `Removed ${plural(removed.length, "older backup")}.\n`;
+  return `Backed up ${contents} to ${path} (${(bytes / 1e6).toFixed(1)} MB) and verified the copy.\n${removal}`;
+}
+
+/** `1,000 pets, 20 orders and 3 keys`; nothing for a database without them. */
+export function describeRows(rows: Readonly<Record<string, number>>): string {
+  const { pets, orders, api_keys: keys } = rows;
+  if (pets === undefined) return "";
+  return `${counted(pets, "pet")}, ${counted(orders ?? 0, "order")} and ${counted(keys ?? 0, "key")}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${grouped(count)} ${count === 1 ? noun : `${noun}s`}`;
+}

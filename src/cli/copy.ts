@@ -1,0 +1,119 @@
+import { existsSync } from "node:fs";
+import { COPY_OPTIONS } from "../config/backup-options.ts";
+import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
+import { KEY_OPTIONS } from "../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import { UsageError } from "../config/usage-error.ts";
+import { grouped, plural } from "../contract/formatting.ts";
+import { prepareDataDirectory } from "../data-directory.ts";
+import { giveToDirectoryOwner } from "../durable-files.ts";
+import type { Contents } from "../store-copy/contents.ts";
+import type { Direction } from "../store-copy/copy-environment.ts";
+import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
+import { columns, json } from "./output.ts";
+
+const { "database-url": _url, "database-url-file": _file, ...OTHER_STORAGE_OPTIONS } = STORAGE_OPTIONS;
+
+export const copy = defineCommand({
+  name: "copy",
+  summary: "Copy everything from SQLite to PostgreSQL, or back",
+  description:
+    "Copies pets, orders, keys, idempotency records, usage history, audit trail and settings between SQLite in --data and a PostgreSQL database, and with --limits-url the usage and bans of keys between SQLite and Valkey. All servers of the environment must be stopped. It compares the number and the checksum of the rows on both sides; the copy becomes visible in one step after that. If it is interrupted, run it again. The source stays as it is, and a target with other data is a failure.",
+  options: { ...COPY_OPTIONS, ...OTHER_STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  examples: [
+    "petstore copy --to postgres://petstore@db.example.com/petstore",
+    "petstore copy --to postgres://petstore@db/petstore --limits-url redis://valkey:6379",
+    "petstore copy --from postgres://petstore@db.example.com/petstore --data ./data",
+  ],
+  async run({ values }, context) {
+    const { to, from } = values;
+    if ((to === undefined) === (from === undefined)) {
+      return new UsageError(
+        "copy needs --to or --from: one of them, the PostgreSQL database to copy to or from",
+      );
+    }
+    const storage = storageOf({ ...values, "database-url": to ?? from, "database-url-file": undefined });
+    const direction = to === undefined ? "from PostgreSQL" : "to PostgreSQL";
+    const { store } = pathsOf(storage);
+    if (direction === "to PostgreSQL" && !existsSync(store)) {
+      return new Failure(`${store} does not exist; see --data and --env`);
+    }
+    return withLock(storage, () => copyLocked(storage, direction, { ...context, isJson: values.json }));
+  },
+});
+
+/** No server runs on the data directory meanwhile. */
+async function withLock(storage: StorageConfig, work: () => Promise<Outcome>): Promise<Outcome> {
+  const { acquireLock } = await import("../store/sqlite/process-lock.ts");
+  prepareDataDirectory(storage);
+  const { lock: file, store, usageStore } = pathsOf(storage);
+  const lock = acquireLock(file, [store, usageStore]);
+  if (lock === undefined) {
+    return new Failure(
+      `a server or another copy is running on ${storage.dataDir} (${storage.environment}); stop it first`,
+    );
+  }
+  giveToDirectoryOwner(file);
+  try {
+    return await work();
+  } finally {
+    lock.release();
+  }
+}
+
+async function copyLocked(
+  storage: StorageConfig,
+  direction: Direction,
+  { print, isJson }: Pick<Context, "print"> & { readonly isJson: boolean },
+): Promise<Outcome> {
+  const { copyEnvironment } = await import("../store-copy/copy-environment.ts");
+  const names = namesOf(storage, direction);
+  const { environment } = storage;
+  const { outcome, contents, sessions, keysWithUsage } = await copyEnvironment(storage, direction);
+  if (outcome === "in use") {
+    const { data } = describeStorage(storage);
+    return new Failure(
+      `${plural(sessions, "session")} of Petstore in ${environment} use ${data}; stop all servers first`,
+    );
+  }
+  if (outcome === "nothing") {
+    return new Failure(`${names.from} has no data of ${environment}; see --from and --env`);
+  }
+  if (outcome === "other") {
+    return new Failure(`${names.to} has other data of ${environment}, and a copy overwrites nothing`);
+  }
+  await print(
+    isJson
+      ? json({ ...names, outcome, tables: contents.tables, keysWithUsage: keysWithUsage ?? null })
+      : summaryOf({ ...names, environment, outcome, contents, keysWithUsage }),
+  );
+  return undefined;
+}
+
+function namesOf(storage: StorageConfig, direction: Direction): { from: string; to: string } {
+  const sqlite = `SQLite in ${storage.dataDir}`;
+  const postgres = describeStorage(storage).data;
+  return direction === "to PostgreSQL" ? { from: sqlite, to: postgres } : { from: postgres, to: sqlite };
+}
+
+interface Summary {
+  readonly from: string;
+  readonly to: string;
+  readonly environment: string;
+  readonly outcome: "copied" | "same";
+  readonly contents: Contents;
+  readonly keysWithUsage: number | undefined;
+}
+
+function summaryOf({ from, to, environment, outcome, contents, keysWithUsage }: Summary): string {
+  const rows = Object.entries(contents.tables).map(([name, sum]) => [name, grouped(sum.rows), sum.checksum]);
+  const title =
+    outcome === "same"
+      ? `${to} has the same data as ${from}; there is nothing to copy.`
+      : `Copied ${environment} from ${from} to ${to}. The rows and checksums of both are the same.`;
+  const usage =
+    keysWithUsage === undefined
+      ? ""
+      : `\nCopied the usage of ${plural(keysWithUsage, "key")} for the rate limits.\n`;
+  return `${title}\n\n${columns([["TABLE", "ROWS", "CHECKSUM"], ...rows], { numbers: [1] })}${usage}`;
+}

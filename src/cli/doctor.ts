@@ -1,0 +1,44 @@
+import { configOf } from "../config/config.ts";
+import { KEY_OPTIONS } from "../config/key-options.ts";
+import { SETTINGS } from "../config/options.ts";
+import { UsageError } from "../config/usage-error.ts";
+import { plural } from "../contract/formatting.ts";
+import type { Finding, Level } from "../doctor/finding.ts";
+import { defineCommand, Failure } from "./command.ts";
+import { columns, json } from "./output.ts";
+
+export const doctor = defineCommand({
+  name: "doctor",
+  summary: "Check everything that a server needs, and say what to do",
+  description:
+    "Checks the settings, the data directory, the databases with their integrity and migrations, PostgreSQL and Valkey if they are set, the clock, the limit of open files and the TLS files. Give it the same settings as petstore serve. It changes nothing, and servers may be running. The exit status is 1 if there is an error; warnings alone are 0.",
+  options: { ...SETTINGS, json: KEY_OPTIONS.json },
+  examples: [
+    "petstore doctor",
+    "petstore doctor --env-file /etc/petstore/production.env",
+    "petstore doctor --json",
+  ],
+  async run({ values, source }, { clock, variables, print }) {
+    if (!source("tls-cert") !== !source("tls-key")) {
+      return new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
+    }
+    const { diagnose } = await import("../doctor/doctor.ts");
+    const findings = await diagnose({ config: configOf(values), variables, clock });
+    await print(values.json ? json(findings) : report(findings));
+    const errors = countOf(findings, "error");
+    return errors === 0 ? undefined : new Failure(`${plural(errors, "error")} found`);
+  },
+});
+
+function report(findings: readonly Finding[]): string {
+  const rows = findings.flatMap(({ level, check, message, remedy }) => [
+    [level, check, message],
+    ...(remedy === undefined ? [] : [["", "", `→ ${remedy}`]]),
+  ]);
+  const warnings = countOf(findings, "warning");
+  return `${columns(rows)}\n${plural(findings.length, "check")}: ${plural(countOf(findings, "error"), "error")}, ${plural(warnings, "warning")}.\n`;
+}
+
+function countOf(findings: readonly Finding[], level: Level): number {
+  return findings.filter((finding) => finding.level === level).length;
+}

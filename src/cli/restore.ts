@@ -1,0 +1,103 @@
+import type { RestorePlan } from "../backup/restore-plan.ts";
+import { backupPath, RESTORE_OPTIONS } from "../config/backup-options.ts";
+import { storageOf } from "../config/config.ts";
+import { KEY_OPTIONS } from "../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../config/options.ts";
+import { describeRows, notSqlite } from "./backup.ts";
+import { defineCommand, Failure } from "./command.ts";
+import { columns, json } from "./output.ts";
+
+export const restore = defineCommand({
+  name: "restore",
+  summary: "Restore the SQLite databases from a backup",
+  description:
+    "Verifies a backup that petstore backup made, shows what it will do, and puts the databases into --data. The server must be stopped. It overwrites nothing: present databases are a failure, or move to another directory with --replace. If it is interrupted, run it again: it goes on where it stopped, and no server starts in between.",
+  positionals: { BACKUP: backupPath },
+  options: { ...RESTORE_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  examples: [
+    "petstore restore /var/backups/petstore --dry-run",
+    "petstore restore /var/backups/petstore --replace",
+    "petstore restore /var/backups/petstore/production-2026-11-15T120000.000Z --data ./restored",
+  ],
+  async run({ positionals, values }, { clock, print, warn }) {
+    const storage = storageOf(values);
+    if (storage.databaseUrl !== undefined) return notSqlite(storage);
+    const { replace, "dry-run": isDryRun } = values;
+    const request = { storage, from: positionals.BACKUP, replace, at: clock.now() };
+    const show = async (plan: RestorePlan) => {
+      await print(values.json ? json(planView(plan, isDryRun)) : planTable(plan));
+      for (const line of warningsOf(plan)) warn(line);
+    };
+    const { planRestore, RestoreRejection } = await import("../backup/restore-plan.ts");
+    const { restoreBackup } = await import("../backup/restore.ts");
+    if (isDryRun) {
+      const plan = await planRestore(request);
+      if (plan instanceof RestoreRejection) return new Failure(plan.message);
+      await show(plan);
+      return undefined;
+    }
+    const rejection = await restoreBackup(request, show);
+    if (rejection) return new Failure(rejection.message);
+    if (!values.json) await print("Restored. Start the server with petstore serve.\n");
+    return undefined;
+  },
+});
+
+function planView(
+  { path, description, facts, replaced, later, keys, isContinued }: RestorePlan,
+  isDryRun: boolean,
+) {
+  return {
+    backup: path,
+    createdAt: description.createdAt,
+    version: description.version,
+    schemaVersion: facts.schemaVersion,
+    rows: facts.rows,
+    replaced: replaced ?? null,
+    isContinued,
+    comparedWith: later ?? null,
+    keysRevokedSince: keys?.revoked ?? null,
+    keysRolledSince: keys?.rolled ?? null,
+    keysCreatedSince: keys?.created ?? null,
+    isDryRun,
+  };
+}
+
+function planTable(plan: RestorePlan): string {
+  const { storage, path, description, facts, replaced, needsMigration, isContinued } = plan;
+  const { createdAt, version, environment } = description;
+  const rows = [
+    ["  Backup", path],
+    ["  Made", `${createdAt} by petstore ${version}; its checksums are right`],
+    ["  Contents", describeRows(facts.rows)],
+    ["  To", `${storage.dataDir} (${environment})`],
+    ["  Present databases", replaced === undefined ? "none" : `move to ${replaced}`],
+    ["  Migration", needsMigration ? "the server migrates the database when it starts" : "none is needed"],
+  ];
+  return `${isContinued ? "Continues the restore that was interrupted" : "Restores a backup"}:\n\n${columns(rows)}\n`;
+}
+
+function warningsOf({ description, later, keys }: RestorePlan): string[] {
+  if (keys === undefined || later === undefined) {
+    return [
+      `which keys were revoked or rolled after ${description.createdAt} is not known here; they are valid again: see petstore keys list and docs/backup.md`,
+    ];
+  }
+  const { revoked, rolled, created } = keys;
+  const revoke = listed(revoked, (id) => `petstore keys revoke ${id}`);
+  const roll = listed(rolled, (id) => `petstore keys roll ${id} --overlap 0`);
+  return [
+    ...(revoked.length > 0 ? [`keys revoked since the backup are valid again: run ${revoke}`] : []),
+    ...(rolled.length > 0
+      ? [`secrets replaced since are valid again, and the new ones are not: run ${roll}`]
+      : []),
+    ...(created.length > 0 ? [`keys created since are lost: ${listed(created, String)}`] : []),
+  ];
+}
+
+const MAX_LISTED = 20;
+
+function listed(ids: readonly number[], format: (id: number) => string): string {
+  const more = ids.length > MAX_LISTED ? ` and ${ids.length - MAX_LISTED} more, which --json lists` : "";
+  return ids.slice(0, MAX_LISTED).map(format).join("; ") + more;
+}

@@ -1,0 +1,164 @@
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { createPet } from "../../harness/api-client.ts";
+import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
+import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
+import { cleanUp, InProcessCli, petstore, temporaryDirectory } from "../cli/cli.ts";
+import { serve } from "../cli/server-process.ts";
+import { fillData } from "./sample-data.ts";
+
+afterAll(cleanUp);
+
+let cli: InProcessCli;
+let backups: string;
+beforeEach(() => {
+  cli = new InProcessCli();
+  backups = join(temporaryDirectory(), "backups");
+});
+
+const fill = () => fillData({ environment: "production", dataDir: cli.dataDir });
+const names = () =>
+  readdirSync(backups)
+    .filter((name) => !name.startsWith("."))
+    .toSorted();
+
+describe("petstore backup", () => {
+  test("copies both databases with a description and checksums, for their owner only", async () => {
+    await fill();
+    const { code, out } = await cli.run(["backup", backups]);
+    const path = join(backups, "production-2026-11-15T120000.000Z");
+    expect(code).toBe(0);
+    expect(out).toStartWith(`Backed up 49 pets, 1 order and 2 keys to ${path} (0.`);
+    expect(out).toEndWith(" MB) and verified the copy.\n");
+    expect(readdirSync(path).toSorted()).toEqual([
+      "SHA256SUMS",
+      "backup.json",
+      "production-limits.db",
+      "production.db",
+    ]);
+    for (const name of ["", ...readdirSync(path)]) expect(statSync(join(path, name)).mode & 0o077).toBe(0);
+    expect(JSON.parse(readFileSync(join(path, "backup.json"), "utf8"))).toMatchObject({
+      environment: "production",
+      createdAt: "2026-11-15T12:00:00.000Z",
+      files: [
+        { name: "production-limits.db", rows: { standings: 3 } },
+        { name: "production.db", rows: { pets: 49, orders: 1, api_keys: 2, key_secrets: 3, attempts: 51 } },
+      ],
+    });
+    const checked = Bun.spawnSync(["sha256sum", "--check", "--strict", "SHA256SUMS"], { cwd: path });
+    expect(checked.stdout.toString()).toBe("production-limits.db: OK\nproduction.db: OK\nbackup.json: OK\n");
+  });
+
+  test("--json prints what was written", async () => {
+    await fill();
+    const made = await cli.json("backup", backups);
+    expect(made).toMatchObject({
+      path: join(backups, names()[0] ?? ""),
+      removed: [],
+      bytes: expect.any(Number),
+    });
+  });
+
+  test("--keep 2 removes the oldest backups of this environment, and no others", async () => {
+    await fill();
+    mkdirSync(join(backups, "staging-2020-01-01T000000.000Z"), { recursive: true });
+    mkdirSync(join(backups, "production-notes"));
+    for (let day = 1; day <= 4; day++) {
+      cli.clock.advance(86_400_000);
+      expect((await cli.run(["backup", backups, "--keep", "2"])).code).toBe(0);
+    }
+    expect(names()).toEqual([
+      "production-2026-11-18T120000.000Z",
+      "production-2026-11-19T120000.000Z",
+      "production-notes",
+      "staging-2020-01-01T000000.000Z",
+    ]);
+  });
+
+  test("of two runs at the same time one fails, and what an interrupted one left is removed", async () => {
+    await fill();
+    mkdirSync(join(backups, ".production-2026-11-14T120000.000Z.partial"), { recursive: true });
+    const lock = acquireLock(join(backups, ".production.lock"));
+    const second = cli.run(["backup", backups]);
+    expect(second).rejects.toThrow(`another backup of production to ${backups} is running`);
+    await second.catch(() => {});
+    lock?.release();
+    expect((await cli.run(["backup", backups])).code).toBe(0);
+    expect(readdirSync(backups).toSorted()).toEqual([
+      ".production.lock",
+      "production-2026-11-15T120000.000Z",
+    ]);
+  });
+
+  test("a database that is damaged is a failure, and no backup appears", async () => {
+    await fill();
+    const database = join(cli.dataDir, "production.db");
+    const bytes = readFileSync(database);
+    bytes.fill(0xff, 8 * 4_096, 12 * 4_096);
+    writeFileSync(database, bytes);
+    expect(cli.run(["backup", backups])).rejects.toThrow(/damaged|malformed/);
+    await cli.run(["backup", backups]).catch(() => {});
+    expect(names()).toEqual([]);
+  });
+
+  test("no database and PostgreSQL are failures that say what to do", async () => {
+    expect(await cli.run(["backup", backups])).toEqual({
+      code: 1,
+      out: "",
+      err: `${join(cli.dataDir, "production.db")} does not exist; see --data and --env`,
+    });
+    expect((await cli.run(["backup", backups, "--database-url", "postgres://u:s3cret@db/pets"])).err).toBe(
+      "the data is in PostgreSQL at db/pets, and this command is for SQLite; use deploy/postgres/backup and pg_restore, see docs/backup.md",
+    );
+    expect(existsSync(backups)).toBeFalse();
+  });
+
+  test("a directory that cannot be written to is a failure in one line", async () => {
+    await fill();
+    writeFileSync(backups, "a file");
+    const { code, err } = await petstore("backup", join(backups, "deeper"), "--data", cli.dataDir);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: `petstore: ${join(backups, "deeper")}: a part of the path is a file, not a directory\n`,
+    });
+  });
+
+  test("while a server writes: the copy is sound and has every pet that was acknowledged before", async () => {
+    const data = temporaryDirectory();
+    chmodSync(data, 0o700);
+    const {
+      url,
+      secret = "",
+      stop,
+    } = await serve(data, "--admin-address", "off", "--free-limits", "100000/100000");
+    const { promise: written, resolve } = Promise.withResolvers<void>();
+    const stopped = new AbortController();
+    let created = 0;
+    const writing = (async () => {
+      while (!stopped.signal.aborted) {
+        await createPet(url, secret);
+        if (++created === 20) resolve();
+      }
+    })();
+    await written;
+    const before = created;
+    const { code, err } = await petstore("backup", backups, "--data", data);
+    const after = created;
+    stopped.abort();
+    await writing;
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(await stop("SIGTERM")).toBe(0);
+    const { rows, problems } = inspectDatabase(join(backups, names()[0] ?? "", "production.db"));
+    expect(problems).toEqual([]);
+    expect(rows["pets"]).toBeWithin(before, after + 2);
+  }, 30_000);
+});

@@ -1,0 +1,90 @@
+import { mkdirSync } from "node:fs";
+import { pathsOf, type StorageConfig } from "../../src/config/config.ts";
+import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { hash, storedSecret } from "../key-store-arguments.ts";
+
+export const NOW = Date.parse("2026-11-15T12:00:00Z");
+const BY = { actor: { kind: "command line", name: "ann" }, at: NOW } as const;
+/** What is hard to copy: quotes, backslashes, braces, other scripts, line breaks, the word NULL. */
+const NAMES = ['Rex "the" dog', "back\\slash", "{a,b}", "日本\n犬", "NULL", "O'Hara", "😀", "\u2028"];
+
+/** Two keys, pets with every status, an order, idempotency records, usage history, settings and rate limit usage. */
+export async function fillData(storage: StorageConfig, pets = 50): Promise<void> {
+  const { store: path, usageStore } = pathsOf(storage);
+  mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
+  const { store, operators, keys, settings, usageHistory, close } = openSqlite(path);
+  await keys.createKey(
+    {
+      name: "first",
+      plan: "enterprise",
+      limits: { perMinute: 7, perDay: 70 },
+      createdAt: NOW,
+      labels: ["a", "b"],
+    },
+    storedSecret(1),
+    BY,
+  );
+  await keys.createKey(
+    { name: "second", plan: "free", createdAt: NOW, expiresAt: NOW + 1e9 },
+    storedSecret(2),
+    BY,
+  );
+  await keys.addSecret(2, { ...storedSecret(3), overlapEndsAt: NOW + 500 }, BY);
+  await Promise.all(
+    Array.from({ length: pets }, (_, i) =>
+      store.createPet(
+        {
+          name: `${NAMES[i % NAMES.length]} ${i}`,
+          categoryId: i % 2 === 0 ? 9_223_372_036_854_775_807n : -9_223_372_036_854_775_808n,
+          ...(i % 3 === 0 && { status: "available" as const }),
+        },
+        NOW,
+        { keyId: 1, idempotencyKey: `request ${i}`, fingerprint: hash(i) },
+      ),
+    ),
+  );
+  await store.placeOrder({ keyId: 1, petId: 1n }, NOW, {
+    keyId: 1,
+    idempotencyKey: "order",
+    fingerprint: hash(0),
+  });
+  await operators.deletePet(BigInt(pets), BY);
+  await settings.saveSettings({ "free-limits": "60/1000", "public-url": "http://127.0.0.1:8080/v1" });
+  await usageHistory.addUsage({
+    writer: "a server",
+    sequence: 3,
+    hour: NOW,
+    keys: [usageOfKey(1), usageOfKey(2)],
+  });
+  await close();
+  const usages = openUsageStore(usageStore);
+  usages.save([
+    [{ kind: "key", id: 1 }, usageNow()],
+    [
+      { kind: "key", id: 2 },
+      { ...usageNow(), bannedAt: Date.now(), bannedUntil: Date.now() + 3_000_000 },
+    ],
+    [{ kind: "address", id: "192.0.2.1" }, usageNow()],
+  ]);
+  usages.close();
+}
+
+function usageOfKey(keyId: number) {
+  const byOperation = [
+    { operation: "listPets" as const, admitted: 5, errors: 0 },
+    { operation: "createPet" as const, admitted: 4, errors: 1 },
+  ];
+  return { keyId, admitted: 9, limited: 2, banned: 1, errors: 1, lastUsedAt: NOW, byOperation };
+}
+
+/** Valkey counts by its own clock, so these windows are open in the real time. */
+export function usageNow(): Usage {
+  const openedAt = Date.now() - 1_000;
+  return {
+    ...newUsage(),
+    minute: { openedAt, used: 5, firstRejectedAt: openedAt + 10, strikes: 3 },
+    day: { openedAt, used: 55, firstRejectedAt: -1, strikes: 0 },
+  };
+}

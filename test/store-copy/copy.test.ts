@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { postgresUrl } from "../../harness/postgres.ts";
+import { valkeyUrl } from "../../harness/valkey.ts";
+import { type Contents, contentsOf } from "../../src/store-copy/contents.ts";
+import { postgresEnd, sqliteEnd } from "../../src/store-copy/copy-ends.ts";
+import { type CopyEnd, copyStore } from "../../src/store-copy/copy-store.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
+import type { TableWriter } from "../../src/store/tables.ts";
+import { fillData, NOW } from "../backup/sample-data.ts";
+import { cleanUp, InProcessCli, petstore, temporaryDirectory } from "../cli/cli.ts";
+import { serve } from "../cli/server-process.ts";
+
+const PETS = 4_500;
+const filled = new InProcessCli();
+const storage = { environment: "production", dataDir: filled.dataDir } as const;
+let original: Contents;
+beforeAll(async () => {
+  await fillData(storage, PETS);
+  original = await contentsIn(sqliteEnd(storage));
+}, 60_000);
+afterAll(cleanUp);
+
+async function contentsIn(end: CopyEnd): Promise<Contents> {
+  const reader = await end.read();
+  try {
+    return await contentsOf(reader);
+  } finally {
+    await reader.close();
+  }
+}
+
+const postgresAt = (url: string) => postgresEnd({ url, schema: "production" });
+
+describe("petstore copy", () => {
+  test("to PostgreSQL and back: the same rows, identifiers, counts and bans", async () => {
+    const [url, limits] = [await postgresUrl(), await valkeyUrl()];
+    const before = await filled.json("keys", "list");
+    const to = await filled.run(["copy", "--to", url, "--limits-url", limits]);
+    expect(to).toMatchObject({ code: 0, err: "" });
+    expect(to.out).toMatch(/^pets +4,499  [\da-f]{16}$/m);
+    expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
+    expect(await contentsIn(postgresAt(url))).toEqual(original);
+    await using sql = new SQL(url, { max: 1 });
+    // Of two keys, over 4 hours and over 5 days.
+    expect(await sql`SELECT admitted, limited FROM production.usage_sums`.values()).toEqual(
+      Array.from({ length: 4 }, () => ["9", "2"]),
+    );
+    const usage = ["usage", "--since", "2026-10-01"];
+    const usageBefore = await filled.json(...usage);
+    expect(usageBefore).toMatchObject([{ admitted: 9, limited: 2 }, { admitted: 9 }]);
+    expect(await filled.json(...usage, "--database-url", url)).toEqual(usageBefore);
+    const inPostgres = new InProcessCli();
+    inPostgres.clock.time = filled.clock.time;
+    expect(await inPostgres.json("keys", "list", "--database-url", url, "--limits-url", limits)).toEqual(
+      before,
+    );
+
+    const back = new InProcessCli();
+    back.clock.time = filled.clock.time;
+    expect(await back.run(["copy", "--from", url, "--limits-url", limits])).toMatchObject({ code: 0 });
+    expect(await contentsIn(sqliteEnd({ ...storage, dataDir: back.dataDir }))).toEqual(original);
+    expect(await back.json("keys", "list")).toEqual(before);
+    expect(await back.json(...usage)).toEqual(usageBefore);
+    expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
+  }, 60_000);
+
+  test("a server serves the copy: the keys work, identifiers go on, a repeated request is replayed", async () => {
+    const url = await postgresUrl();
+    const cli = new InProcessCli();
+    const { key } = await cli.json<{ key: string }>("keys", "create", "--name", "app", "--plan", "pro");
+    const { store, close } = openSqlite(join(cli.dataDir, "production.db"));
+    const body = '{"name":"Rex","categoryId":1}';
+    const request = { keyId: 1, idempotencyKey: "once", fingerprint: hash("sha256", body, "hex") };
+    await store.createPet({ name: "Rex", categoryId: 1n }, Date.now(), request);
+    await close();
+    expect((await cli.run(["copy", "--to", url])).code).toBe(0);
+    const server = await serve(cli.dataDir, "--database-url", url, "--admin-address", "off");
+    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+    const post = (more: Record<string, string>) =>
+      fetch(`${server.url}/pets`, { method: "POST", headers: { ...headers, ...more }, body });
+    const replayed = await post({ "Idempotency-Key": "once" });
+    expect(replayed.headers.get("Idempotent-Replayed")).toBe("true");
+    expect(await replayed.json()).toMatchObject({ id: 1 });
+    expect(await (await post({})).json()).toMatchObject({ id: 2 });
+    const running = await petstore("copy", "--from", url, "--data", join(cli.dataDir, "other"));
+    expect(running.err).toMatch(/^petstore: \d+ sessions? of Petstore in production use PostgreSQL at /);
+    expect(await server.stop("SIGTERM")).toBe(0);
+    // The target has another pet now.
+    expect((await cli.run(["copy", "--to", url])).err).toEndWith(
+      " has other data of production, and a copy overwrites nothing",
+    );
+  }, 60_000);
+
+  test("run again after the end, it says that there is nothing to copy", async () => {
+    const url = await postgresUrl();
+    expect((await filled.run(["copy", "--to", url])).code).toBe(0);
+    const { code, out } = await filled.run(["copy", "--to", url]);
+    expect(code).toBe(0);
+    expect(out).toContain("there is nothing to copy");
+    expect(await filled.json("copy", "--to", url)).toMatchObject({
+      outcome: "same",
+      tables: { pets: { rows: PETS - 1 } },
+    });
+  }, 30_000);
+
+  test("an empty schema that an administrator created is no obstacle", async () => {
+    const url = await postgresUrl();
+    await using sql = new SQL(url, { max: 1 });
+    await sql`CREATE SCHEMA production`;
+    expect((await filled.run(["copy", "--to", url])).code).toBe(0);
+    expect(await contentsIn(postgresAt(url))).toEqual(original);
+  }, 30_000);
+
+  test("wrong usage and obstacles are one line each", async () => {
+    const cli = new InProcessCli();
+    const url = await postgresUrl();
+    const neither = "copy needs --to or --from: one of them, the PostgreSQL database to copy to or from";
+    expect(await cli.run(["copy"])).toEqual({ code: 2, out: "", err: neither });
+    expect((await cli.run(["copy", "--to", url, "--from", url])).err).toBe(neither);
+    expect((await cli.run(["copy", "--to", url])).err).toBe(
+      `${join(cli.dataDir, "production.db")} does not exist; see --data and --env`,
+    );
+    expect((await cli.run(["copy", "--from", url])).err).toEndWith(
+      " has no data of production; see --from and --env",
+    );
+    const lock = acquireLock(join(filled.dataDir, "production.lock"));
+    expect((await filled.run(["copy", "--to", url])).err).toBe(
+      `a server or another copy is running on ${filled.dataDir} (production); stop it first`,
+    );
+    lock?.release();
+  });
+});
+
+/** Fails after some batches, as a process that is killed between two transactions. */
+function failingAfter(end: CopyEnd, batches: number): CopyEnd {
+  return {
+    ...end,
+    async write(source) {
+      const writer = await end.write(source);
+      let left = batches;
+      const insert: TableWriter["insert"] = async (table, rows) => {
+        if (left-- === 0) throw new Error("interrupted");
+        await writer.insert(table, rows);
+      };
+      return {
+        source: writer.source,
+        insertedRows: (table) => writer.insertedRows(table),
+        insert,
+        setCounters: (counters) => writer.setCounters(counters),
+        addSums: () => writer.addSums(),
+        read: () => writer.read(),
+        publish: () => writer.publish(),
+        close: () => writer.close(),
+      };
+    },
+  };
+}
+
+const beforePublish = async () => {};
+
+describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (engine) => {
+  async function newEnds(): Promise<{ from: CopyEnd; to: CopyEnd; fromData: string }> {
+    const [fromData, toData] = [temporaryDirectory(), temporaryDirectory()];
+    await fillData({ environment: "production", dataDir: fromData }, 2_100);
+    const from = sqliteEnd({ environment: "production", dataDir: fromData });
+    const to =
+      engine === "PostgreSQL"
+        ? postgresAt(await postgresUrl())
+        : sqliteEnd({ environment: "production", dataDir: toData });
+    return { from, to, fromData };
+  }
+
+  test("goes on after the last batch that was committed, and nobody sees it before the end", async () => {
+    const { from, to } = await newEnds();
+    const contents = await contentsIn(from);
+    for (const batches of [0, 1, 3, 4]) {
+      const failed = copyStore({ from, to: failingAfter(to, batches), beforePublish });
+      expect(failed).rejects.toThrow("interrupted");
+      await failed.catch(() => {});
+      expect(await to.exists()).toBeFalse();
+    }
+    const inserted: string[] = [];
+    const { outcome } = await copyStore({ from, to: counting(to, inserted), beforePublish });
+    expect(outcome).toBe("copied");
+    // The earlier runs inserted the keys, the secrets and all pets.
+    expect(inserted).not.toContain("api_keys");
+    expect(inserted).not.toContain("pets");
+    expect(inserted).toContain("audit");
+    expect(await contentsIn(to)).toEqual(contents);
+  }, 60_000);
+
+  test("starts over if the source has changed since", async () => {
+    const { from, to, fromData } = await newEnds();
+    await copyStore({ from, to: failingAfter(to, 3), beforePublish }).catch(() => {});
+    const { store, operators, close } = openSqlite(join(fromData, "production.db"));
+    await operators.updatePet(2n, { name: "renamed" }, { actor: { kind: "command line" }, at: NOW });
+    await store.createPet({ name: "later", categoryId: 1n }, NOW);
+    await close();
+    expect((await copyStore({ from, to, beforePublish })).outcome).toBe("copied");
+    expect(await contentsIn(to)).toEqual(await contentsIn(from));
+  }, 60_000);
+});
+
+function counting(end: CopyEnd, tables: string[]): CopyEnd {
+  return {
+    ...end,
+    async write(source) {
+      const writer = await end.write(source);
+      const insert = writer.insert.bind(writer);
+      return Object.assign(writer, {
+        insert: (...[table, rows]: Parameters<TableWriter["insert"]>) => {
+          tables.push(table.name);
+          return insert(table, rows);
+        },
+      });
+    },
+  };
+}
+
+test("a copy that differs from its source is not published", async () => {
+  const to = postgresAt(await postgresUrl());
+  const losing: CopyEnd = {
+    ...to,
+    async write(source) {
+      const writer = await to.write(source);
+      const insert = writer.insert.bind(writer);
+      return Object.assign(writer, {
+        insert: (...[table, rows]: Parameters<TableWriter["insert"]>) =>
+          insert(table, table.name === "audit" ? rows.slice(1) : rows),
+      });
+    },
+  };
+  const copied = copyStore({ from: sqliteEnd(storage), to: losing, beforePublish });
+  expect(copied).rejects.toThrow("the copy differs from its source in audit");
+  await copied.catch(() => {});
+  expect(await to.exists()).toBeFalse();
+}, 30_000);
