@@ -113,6 +113,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "first-items",
   ],
   "ban-recorder": ["domain", "contract", "log"],
+  "transfer-stores": ["store", "config", "data-directory", "domain"],
   adapters: [
     "ban-recorder",
     "store",
@@ -153,6 +154,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "app",
     "admin",
     "adapters",
+    "transfer-stores",
     "clock",
     "config",
     "data-transfer",

@@ -1,4 +1,5 @@
-import { openExportStore, openStores } from "../adapters.ts";
+import { openStores } from "../adapters.ts";
+import { openExportStore } from "../transfer-stores.ts";
 import { describeStorage, storageOf } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { openImportStore } from "../adapters.ts";
+import { openImportStore } from "../transfer-stores.ts";
 import { describeStorage, storageOf, type StorageConfig } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";

@@ -80,7 +80,25 @@ export const TABLES: readonly Table[] = [
     operations: "json",
   }),
   table("key_last_used", ["key_id"], { key_id: "integer", last_used_at: "integer" }),
+  table("deprecated_use", ["operation", "key_id"], {
+    operation: "text",
+    key_id: "integer",
+    last_used_at: "integer",
+  }),
   table("usage_batches", ["writer"], { writer: "text", sequence: "integer", hour: "integer" }),
+  table("imports", ["fingerprint"], {
+    fingerprint: "text",
+    source: "text",
+    options: "text",
+    started_at: "integer",
+    finished_at: "integer",
+    rows_done: "integer",
+    added: "integer",
+    replaced: "integer",
+    skipped: "integer",
+    rejected: "integer",
+    rejects_bytes: "integer",
+  }),
 ];
 
 function withIds(name: string, columns: Table["columns"]): Table {

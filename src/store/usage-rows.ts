@@ -4,8 +4,6 @@ import {
   OPERATION_IDS,
   type OperationCounts,
   type RequestCounts,
-  sumOf,
-  USAGE_INTERVALS,
   type UsageRow,
 } from "../domain/usage-history.ts";
 
@@ -66,14 +64,3 @@ export function usageRowsOf(keyId: number, stored: StoredCounts): UsageRow[] {
 function parse(text: string): StoredOperations {
   return JSON.parse(text);
 }
-
-/** Fill the table of sums from those of the hours and days, after they were copied without it. */
-export const ADD_SUMS_OF_ALL = [
-  "DELETE FROM usage_sums",
-  ...USAGE_INTERVALS.map((by) => {
-    const { length } = sumOf(by, 0);
-    return `INSERT INTO usage_sums (length, start, key_id, admitted, limited, banned, errors)
-      SELECT ${length}, start - start % ${length}, key_id, sum(admitted), sum(limited), sum(banned), sum(errors)
-      FROM ${by === "hour" ? "usage_hours" : "usage_days"} GROUP BY 2, 3`;
-  }),
-];

@@ -8,6 +8,7 @@ const NOT_COPIED = new Set([
   "schema_migrations",
   "key_revision", // a counter
   "usage_sums", // added up from the hours and days
+  "usage_totals", // the same in SQLite
   "pet_revision", // counts what servers of the same file have to notice
 ]);
 const NOT_COPIED_COLUMNS = new Set([

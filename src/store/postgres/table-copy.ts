@@ -11,10 +11,10 @@ import {
   TABLES_WITH_IDS,
   type TableWriter,
 } from "../tables.ts";
-import { ADD_SUMS_OF_ALL } from "../usage-rows.ts";
 import { COPY_LOCK, LOCK_SPACE } from "./advisory-locks.ts";
 import { applicationName, connect } from "./connection.ts";
 import { openPostgres } from "./postgres-store.ts";
+import { FILL_SUMS } from "./usage-history.ts";
 
 export interface PostgresTablesOptions {
   readonly url: string;
@@ -205,7 +205,8 @@ class PostgresTableWriter implements TableWriter {
 
   async addSums(): Promise<void> {
     await this.sql.begin(async (tx) => {
-      for (const statement of ADD_SUMS_OF_ALL) await tx.unsafe(statement);
+      await tx.unsafe("DELETE FROM usage_sums");
+      for (const statement of FILL_SUMS) await tx.unsafe(statement);
     });
   }
 

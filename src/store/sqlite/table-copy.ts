@@ -12,9 +12,9 @@ import {
   TABLES_WITH_IDS,
   type TableWriter,
 } from "../tables.ts";
-import { ADD_SUMS_OF_ALL } from "../usage-rows.ts";
 import { type Connection, openDatabase } from "./connection.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { packUsage } from "./usage-totals.ts";
 
 const OPTIONS = {
   migrations: MIGRATIONS,
@@ -144,7 +144,8 @@ class SqliteTableWriter implements TableWriter {
 
   async addSums(): Promise<void> {
     this.#connection.transaction(() => {
-      for (const statement of ADD_SUMS_OF_ALL) this.#connection.run(statement);
+      this.#connection.run("DELETE FROM usage_totals");
+      packUsage(this.#connection);
     });
   }
 
