@@ -95,6 +95,7 @@ const PROGRAMS: readonly Program[] = [
   PROMETHEUS,
   IPROUTE,
   OPENSSL,
+  SQLITE_SHELL,
   CHROMIUM,
   CURL,
   PYTHON,
