@@ -122,8 +122,9 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
     const args = [name, "127.0.0.1", port, attackerKey, `${seconds + GRACE_SECONDS}`];
     return start([...scriptCommand("attacker-process.ts"), ...args], PRIORITY.attacker);
   });
-  if (attack.isMeasuredWhenReady) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
-  else await Bun.sleep(LEAD_MS);
+  const announcesBegin = attack.isMeasuredWhenReady || attack.preparesFirst;
+  if (announcesBegin) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
+  if (!attack.isMeasuredWhenReady) await Bun.sleep(LEAD_MS);
   const clientCommand = [...scriptCommand("good-client-process.ts"), ports.at(-1) ?? "", key, `${seconds}`];
   const client = start(clientCommand, PRIORITY.ownMachine);
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(last.pid)];
