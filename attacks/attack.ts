@@ -37,6 +37,8 @@ export interface Attack {
    * the memory is that at the end instead of the peak.
    */
   readonly isMeasuredWhenReady?: true;
+  /** Whether it takes some time to begin, and calls `onReady` when it has begun. */
+  readonly preparesFirst?: true;
   /** Limit of open files of the server, if the attack depends on it. */
   readonly openFiles?: number;
   /** Attacks until the signal aborts. */

@@ -10,6 +10,8 @@ export interface ConnectionOptions {
   readonly reconnects: boolean | "from a new address";
   /** Whether the attack begins when all connections are open: an attacker who already sends is slow to open more. */
   readonly opensAllFirst?: boolean;
+  /** Is called when all connections that are open attack. */
+  onBegin?(): void;
   /** Attacks on one connection. */
   onOpen(socket: Socket): void;
 }
@@ -46,6 +48,7 @@ export async function holdConnections(target: Target, options: ConnectionOptions
     isAttacking = true;
     for (const socket of sockets) if (!socket.connecting) options.onOpen(socket);
   }
+  options.onBegin?.();
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve());

@@ -9,7 +9,8 @@ export const pipelinedRejections: Attack = {
   title: "2,000 connections pipeline rejected requests",
   engines: ["sqlite", "shared"],
   bars: { p99Ms: 50 },
-  run: (target, signal) =>
+  preparesFirst: true,
+  run: (target, signal, onReady) =>
     holdConnections(
       target,
       {
@@ -17,6 +18,7 @@ export const pipelinedRejections: Attack = {
         perAddress: 100,
         reconnects: true,
         opensAllFirst: true,
+        onBegin: onReady,
         onOpen: (socket) => repeatText(socket, REQUESTS),
       },
       signal,

@@ -36,6 +36,7 @@ import {
 } from "./verdict.ts";
 
 const PETS = 20;
+const CONCURRENT_REQUESTS = 10;
 /** The attack begins before the measurement. */
 const LEAD_MS = 1_500;
 /** For the responses to the last requests, and for the end of the processes. */
@@ -113,16 +114,17 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
   const ports = servers.map(({ url }) => new URL(url).port);
   const [{ key }, { key: attackerKey }] = [await createKey(storage), await createKey(storage)];
   const { key: freeKey } = await createKey(storage, "free");
-  // On each server, so that its connections to PostgreSQL are open.
-  for (let pet = 0; pet < PETS; pet++) await createPet((pet % 2 === 0 ? first : last).url, key);
+  for (let pet = 0; pet < PETS; pet++) await createPet(first.url, key);
+  await Promise.all(servers.map(({ url }) => openConnections(url, key)));
 
   if (attack.firstServerOnly) setTreePriority(last.pid, PRIORITY.ownMachine);
   const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) => {
     const args = [name, "127.0.0.1", port, attackerKey, `${seconds + GRACE_SECONDS}`];
     return start([...scriptCommand("attacker-process.ts"), ...args], PRIORITY.attacker);
   });
-  if (attack.isMeasuredWhenReady) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
-  else await Bun.sleep(LEAD_MS);
+  const announcesBegin = attack.isMeasuredWhenReady || attack.preparesFirst;
+  if (announcesBegin) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
+  if (!attack.isMeasuredWhenReady) await Bun.sleep(LEAD_MS);
   const clientCommand = [...scriptCommand("good-client-process.ts"), ports.at(-1) ?? "", key, `${seconds}`];
   const client = start(clientCommand, PRIORITY.ownMachine);
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(last.pid)];
@@ -144,6 +146,12 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
       problems.push(`the attack ended early: ${attacker.output.trim()}`);
   }
   return { name, title, memoryMb, cpuWait, client: figures, ...(shared && { shared }), problems };
+}
+
+/** The server's own, to PostgreSQL: it opens them when it has several requests at once. */
+async function openConnections(url: string, key: string): Promise<void> {
+  const list = () => fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } });
+  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, async () => (await list()).text()));
 }
 
 /** Undefined for a server on SQLite. */
