@@ -161,8 +161,14 @@ export class KeyDirectory {
     }
     if (sort === "usedToday") {
       const now = clock.now();
-      const totals = await usageHistory.usageByKey({ by: "day", since: now, until: now });
-      const requests = new Map(totals.map((counts) => [counts.keyId, requestsOf(counts)]));
+      const totals = await usageHistory.usageByKey({
+        by: "day",
+        since: now,
+        until: now,
+        isUnordered: true,
+      });
+      const requests = new Map<number, number>();
+      await forEachInTurns(totals, (counts) => void requests.set(counts.keyId, requestsOf(counts)));
       return byNumber(({ id }) => requests.get(id) ?? 0);
     }
     return COMPARISONS[sort];
