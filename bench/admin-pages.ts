@@ -22,6 +22,7 @@ export function consolePages(now = Date.now()): readonly AdminPage[] {
     page("Keys, search without a match", "/api/keys?search=nobody&limit=50"),
     page("Keys, banned", "/api/keys?state=banned&limit=50"),
     page("Keys, not used for 30 days", `/api/keys?unusedSince=${monthAgo}&limit=50`),
+    page("Keys, deprecated calls", `/api/keys?deprecatedSince=${monthAgo}&limit=50`),
     page("Keys by name", "/api/keys?sort=name&order=desc&limit=50"),
     page("Keys by last use", "/api/keys?sort=lastUsedAt&order=desc&limit=50"),
     page("Keys by use today", "/api/keys?sort=usedToday&order=desc&limit=50"),

@@ -148,7 +148,7 @@ function tableOf(figures: readonly Figures[], memoryMb: Memory, machine: Machine
   const memory = `${withListener.toFixed(0)} MB resident two seconds after all pages, ${without.toFixed(0)} MB without the listener`;
   return {
     title: `The console and /metrics with ${KEYS.toLocaleString("en")} keys`,
-    note: `SQLite, ${DAYS} days of usage history in which every key was used in every hour. The first call is the first after a start (median of ${RESTARTS}), the others follow it (${WARM_CALLS} calls). Waits are the longest that GET /healthz took meanwhile: of the first call in the best of the starts, of the others the median. ${memory}. ${machineText(machine)}, Bun ${Bun.version}; the server has one core. Load average before the run: ${machine.load}.`,
+    note: `SQLite, ${DAYS} days of usage history in which every key was used in every hour. The first call is the first after a start (median of ${RESTARTS}), the others follow it (${WARM_CALLS} calls). Waits are the longest that GET /healthz took meanwhile, of a client that had a response before: of the first call in the best of the starts, of the others the median. ${memory}. ${machineText(machine)}, Bun ${Bun.version}; the server has one core. Load average before the run: ${machine.load}.`,
     header: ["page", "first call, ms", "median, ms", "p99, ms", "wait, first, ms", "wait, ms", "kB"],
     rows: figures.map(({ page, cold, warm, coldWaits, warmWaits, bytes }) => [
       page.name,

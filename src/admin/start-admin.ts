@@ -155,7 +155,6 @@ function createHandlers(options: StartAdminOptions, sessionOptions: SessionOptio
     plans,
     ban,
     maxBanMs: ban.maxLengthMs,
-    countsHere: adapters.limits.engine === "memory",
     canReadUsage: () => adapters.limits.isAvailable,
   });
   return {

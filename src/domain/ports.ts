@@ -195,7 +195,7 @@ export interface UsageHistoryStore {
   addUsage(batch: UsageBatch): Promise<void>;
   /** In order of the interval and the operation. Intervals without requests have no row. */
   readUsage(query: UsageQuery): Awaitable<readonly UsageRow[]>;
-  /** The sums of each key that was used in the period, those with the most requests first. */
+  /** The sums of each key that was used in the period, those with the most requests first unless any order will do. */
   usageByKey(query: KeyTotalsQuery): Awaitable<readonly KeyTotals[]>;
   /** When each of the keys was last used, in milliseconds since the epoch; all keys if none are given. */
   lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>>;

@@ -33,8 +33,8 @@ export class CachedUsageHistory implements UsageHistoryStore {
   ) {}
 
   usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
-    const { by, since, until, limit } = query;
-    const name = `${by} ${startOf(by, since)} ${startOf(by, until)} ${limit}`;
+    const { by, since, until, limit, isUnordered } = query;
+    const name = `${by} ${startOf(by, since)} ${startOf(by, until)} ${limit} ${isUnordered}`;
     return this.#reuse(name, () => this.store.usageByKey(query));
   }
 

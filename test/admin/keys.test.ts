@@ -83,13 +83,17 @@ describe("getKey", () => {
     });
   });
 
-  test("times are those of the machine's clock, also after it was set", async () => {
+  test("times are those of the machine's clock, also after it was set, forward or back", async () => {
     const { key, secret } = await create();
     await service.call({ path: "/pets", key: secret });
-    service.clock.step(3_600_000);
-    expect(await service.ok({ path: `/api/keys/${key.id}` })).toMatchObject({
-      usage: { minute: { used: 1, resetsAt: "2026-11-15T13:01:00.000Z" } },
-    });
+    service.clock.advance(5_000);
+    for (const byMs of [3_600_000, -7_200_000, 3_600_000]) {
+      service.clock.step(byMs);
+      const resetsAt = new Date(service.clock.now() + 55_000).toISOString();
+      expect(await service.ok({ path: `/api/keys/${key.id}` })).toMatchObject({
+        usage: { minute: { used: 1, resetsAt } },
+      });
+    }
   });
 });
 

@@ -9,7 +9,7 @@ import {
 } from "../../domain/key-view.ts";
 import type { Plans } from "../../domain/plans.ts";
 import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
-import { type BanRules, NEVER, type Usage, type Window } from "../../domain/rate-limit.ts";
+import { type BanRules, NEVER, type Usage } from "../../domain/rate-limit.ts";
 import { requestsOf } from "../../domain/usage-history.ts";
 import { forEachInTurns, giveWay } from "../../event-loop.ts";
 import { FirstItems } from "../../first-items.ts";
@@ -26,8 +26,6 @@ export interface KeyDirectoryOptions {
   readonly ban: BanRules;
   /** The longest that a ban can last. */
   readonly maxBanMs: number;
-  /** Whether the counts are in this process. */
-  readonly countsHere: boolean;
   /** Whether the counts can be read now. */
   readonly canReadUsage: () => boolean;
 }
@@ -163,8 +161,14 @@ export class KeyDirectory {
     }
     if (sort === "usedToday") {
       const now = clock.now();
-      const totals = await usageHistory.usageByKey({ by: "day", since: now, until: now });
-      const requests = new Map(totals.map((counts) => [counts.keyId, requestsOf(counts)]));
+      const totals = await usageHistory.usageByKey({
+        by: "day",
+        since: now,
+        until: now,
+        isUnordered: true,
+      });
+      const requests = new Map<number, number>();
+      await forEachInTurns(totals, (counts) => void requests.set(counts.keyId, requestsOf(counts)));
       return byNumber(({ id }) => requests.get(id) ?? 0);
     }
     return COMPARISONS[sort];
@@ -191,7 +195,7 @@ export class KeyDirectory {
       const read = await Promise.all(some.map((id) => rateLimiter.usage({ kind: "key", id })));
       some.forEach((id, i) => {
         const usage = read[i];
-        if (usage) usages.set(id, this.#inWallTime(usage));
+        if (usage) usages.set(id, usage);
       });
     }
     return canReadUsage() ? usages : UNAVAILABLE;
@@ -215,22 +219,6 @@ export class KeyDirectory {
     const since = clock.now() - maxBanMs;
     const { items } = await audit.listAudit({ action: "key.banned", since, limit: MAX_BANS });
     return [...new Set(items.flatMap(({ target }) => (target ? Number(target.id) : [])))];
-  }
-
-  /** A rate limiter in this process counts on the steady clock, which a step of the machine's clock does not move. */
-  #inWallTime(usage: Usage): Usage {
-    const { stepMs } = this.#options.clock;
-    if (!this.#options.countsHere || stepMs === 0) return usage;
-    const shifted = (time: number) => (time === NEVER ? NEVER : time + stepMs);
-    const window = (w: Window): Window => ({ ...w, openedAt: shifted(w.openedAt) });
-    const { minute, day, bannedAt, bannedUntil } = usage;
-    return {
-      ...usage,
-      minute: window(minute),
-      day: window(day),
-      bannedAt: shifted(bannedAt),
-      bannedUntil: shifted(bannedUntil),
-    };
   }
 }
 

@@ -108,12 +108,16 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
   }
 
   async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
-    const { by, limit } = query;
+    const { by, limit, isUnordered = false } = query;
     const totals = await this.#totals.sum(query, this.#tables[by].bounds());
-    if (limit === undefined) return Array.from(totals).toSorted(byRequests);
-    const first = new FirstItems(limit, byRequests);
-    await forEachInTurns(totals, (each) => first.add(each));
-    return first.items;
+    if (limit !== undefined) {
+      const first = new FirstItems(limit, byRequests);
+      await forEachInTurns(totals, (each) => first.add(each));
+      return first.items;
+    }
+    const all: KeyTotals[] = [];
+    await forEachInTurns(totals, (each) => all.push(each));
+    return isUnordered ? all : all.toSorted(byRequests);
   }
 
   lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>> {
