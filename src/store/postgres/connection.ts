@@ -32,6 +32,8 @@ export function connect(url: string, options: ConnectOptions): SQL {
       default_transaction_isolation: "read committed",
       // Every statement has an index. A plan made while a table was small is cached and would scan the grown table.
       enable_seqscan: "off",
+      // A plan for the values at hand trusts statistics, which are out of date after a table has grown fast.
+      plan_cache_mode: "force_generic_plan",
       // Compilation takes longer than these short statements do.
       jit: "off",
       ...(options.waitsForDisk === false && { synchronous_commit: "off" }),
