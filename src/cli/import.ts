@@ -1,15 +1,16 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { openImportStore } from "../transfer-stores.ts";
 import { describeStorage, storageOf, type StorageConfig } from "../config/config.ts";
+import { openImportStore } from "../transfer-stores.ts";
+import { storageOf, type StorageConfig } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import type { ValuesOf } from "../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../config/transfer-options.ts";
-import { joined, quotedPath, UsageError } from "../config/usage-error.ts";
+import { joined, UsageError } from "../config/usage-error.ts";
 import { file } from "../config/value-types.ts";
-import { formatTime, grouped } from "../contract/formatting.ts";
-import { type ImportEnd, type ImporterOptions, importRows } from "../data-transfer/importer.ts";
+import { grouped } from "../contract/formatting.ts";
+import { type ImporterOptions, importRows } from "../data-transfer/importer.ts";
 import { type Input, openInput } from "../data-transfer/input.ts";
 import { InputError } from "../data-transfer/input-error.ts";
 import { describeRejected } from "../data-transfer/rejects-file.ts";
@@ -19,14 +20,21 @@ import {
   type ImportedOrder,
   type ImportedPet,
   type ImportProgress,
-  type ImportRecord,
   type ImportStore,
   NO_PROGRESS,
 } from "../domain/data-transfer.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
-import { errorMessage } from "./error-message.ts";
+import {
+  fileChanged,
+  type ImportReport,
+  nameOf,
+  otherOptions,
+  outcomeOf,
+  rejectsExist,
+  summaryJson,
+  summaryText,
+} from "./import-messages.ts";
 import { databaseExists } from "./keys/key-store.ts";
-import { columns, json } from "./output.ts";
 import { by } from "./pets-and-orders/stores.ts";
 import { Progress } from "./progress.ts";
 
@@ -62,8 +70,7 @@ export const importCommand = defineCommand({
       input = await openInput(path, () => context.readInput());
       return await new ImportRun({ path, input, values, storage: storageOf(values), context }).run();
     } catch (error) {
-      if (error instanceof InputError)
-        return new Failure(`cannot import ${nameOf(path)}: ${errorMessage(error)}`);
+      if (error instanceof InputError) return new Failure(`cannot import ${nameOf(path)}: ${error.message}`);
       if (error instanceof ConcurrentImport) {
         return new Failure(`another process is importing ${nameOf(path)}; wait until it is done`);
       }
@@ -84,10 +91,6 @@ function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConfl
   const unknown = map.find(({ field }) => !fields.includes(field));
   if (unknown === undefined) return undefined;
   return new UsageError(`--map names the field "${unknown.field}"; the fields are ${joined(fields)}`);
-}
-
-function nameOf(path: string): string {
-  return path === "-" ? "standard input" : path;
 }
 
 interface ImportRunOptions {
@@ -124,41 +127,31 @@ class ImportRun {
     try {
       if (values["dry-run"]) return await this.#import(store, NO_PROGRESS);
       const from = await this.#begin(store);
-      return from instanceof Failure || from === undefined ? from : await this.#import(store, from);
+      return "outcome" in from ? from.outcome : await this.#import(store, from);
     } finally {
       await store.close();
     }
   }
 
-  /** Where the import begins; undefined if nothing is left to do. */
-  async #begin(store: ImportStore): Promise<ImportProgress | Failure | undefined> {
+  /** Where the import begins, or the outcome if it does not. */
+  async #begin(store: ImportStore): Promise<ImportProgress | { readonly outcome: Outcome }> {
     const { path, values, context } = this.#options;
-    const name = nameOf(path);
     const earlier = values.again ? undefined : await store.findImport(this.#fingerprint);
     if (earlier?.finishedAt !== undefined) {
-      await this.#printSummary(earlier.progress, {
-        end: "complete",
-        seconds: 0,
-        finishedAt: earlier.finishedAt,
-      });
-      return undefined;
+      const { progress, finishedAt } = earlier;
+      const rowsBefore = progress.rows;
+      return {
+        outcome: await this.#report({ end: "complete", progress, rowsBefore, seconds: 0, finishedAt }),
+      };
     }
     if (earlier !== undefined) {
-      if (earlier.options !== this.#resumeOptions) return otherOptions(name, earlier);
-      context.warn(`continuing the import of ${name} after ${grouped(earlier.progress.rows)} rows`);
+      if (earlier.options !== this.#resumeOptions) return { outcome: otherOptions(path, earlier) };
+      context.warn(`continuing the import of ${nameOf(path)} after ${grouped(earlier.progress.rows)} rows`);
       return earlier.progress;
     }
     const changed = values.again ? undefined : await store.findUnfinishedImport(this.#source);
-    if (changed && changed.progress.rows > 0 && path !== "-") {
-      return new Failure(
-        `${name} has changed since ${grouped(changed.progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
-      );
-    }
-    if (existsSync(this.#rejectsPath)) {
-      return new Failure(
-        `${quotedPath(this.#rejectsPath)} has the rejected rows of another import; move it away or choose another file with --rejects`,
-      );
-    }
+    if (changed && changed.progress.rows > 0 && path !== "-") return { outcome: fileChanged(path, changed) };
+    if (existsSync(this.#rejectsPath)) return { outcome: rejectsExist(this.#rejectsPath) };
     await store.beginImport({
       fingerprint: this.#fingerprint,
       source: this.#source,
@@ -221,8 +214,7 @@ class ImportRun {
     const { end, progress: reached } = await run.finally(() => progress.end());
     if (end === "complete" && !values["dry-run"]) await this.#finish(store, reached);
     const seconds = (performance.now() - startedAt) / 1_000;
-    if (end !== "stopped") await this.#printSummary(reached, { end, seconds });
-    return this.#outcome(end, reached);
+    return this.#report({ end, progress: reached, rowsBefore: from.rows, seconds });
   }
 
   async #finish(store: ImportStore | undefined, progress: ImportProgress): Promise<void> {
@@ -235,62 +227,22 @@ class ImportRun {
     });
   }
 
-  #outcome(end: ImportEnd, { rows, rejected }: ImportProgress): Outcome {
-    const { path, values } = this.#options;
-    const name = nameOf(path);
-    if (end === "stopped") {
-      const next = values["dry-run"] ? "nothing was stored" : "run the same command again to continue";
-      return new Failure(`interrupted after ${grouped(rows)} rows of ${name}; ${next}`);
-    }
-    if (rejected === 0) return undefined;
-    const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
-    const them = rejected === 1 ? "it with its error" : "them with their errors";
-    const where = values["dry-run"] ? "" : `; ${quotedPath(this.#rejectsPath)} has ${them}`;
-    if (end === "complete") return new Failure(`${were} rejected${where}`);
-    const remedy = values["dry-run"] ? "" : "; a higher --max-errors continues the import";
-    return new Failure(
-      `stopped after ${grouped(rows)} rows of ${name}: ${were} rejected, and --max-errors is ${values["max-errors"]}${where}${remedy}`,
-    );
-  }
-
-  async #printSummary(
-    { rows, added, replaced, skipped, rejected }: ImportProgress,
-    { end, seconds, finishedAt }: { end: ImportEnd; seconds: number; finishedAt?: number },
-  ): Promise<void> {
+  /** Prints the summary, unless the import was interrupted. */
+  async #report(
+    reached: Pick<ImportReport, "end" | "progress" | "rowsBefore" | "seconds" | "finishedAt">,
+  ): Promise<Outcome> {
     const { path, values, storage, context } = this.#options;
-    const isDryRun = values["dry-run"];
-    const rejects = rejected > 0 && !isDryRun ? this.#rejectsPath : null;
-    const counts = { rows, added, replaced, skipped, rejected };
-    if (values.json) {
-      const isComplete = end === "complete";
-      const importedBefore = finishedAt !== undefined;
-      return context.print(
-        json({ kind: this.#kind, isComplete, isDryRun, importedBefore, ...counts, rejects, seconds }),
-      );
-    }
-    const where = `${storage.environment} (data: ${describeStorage(storage).data})`;
-    const title = isDryRun
-      ? `Checked ${this.#kind} of ${nameOf(path)} for ${where}. Nothing was stored.`
-      : finishedAt === undefined
-        ? `Imported ${this.#kind} of ${nameOf(path)} into ${where}.`
-        : `${nameOf(path)} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
-    const shown = Object.entries(counts).filter(
-      ([name, count]) => count > 0 || name === "rows" || name === "added",
-    );
-    const table = shown.map(([name, count]) => [
-      `  ${name[0]?.toUpperCase()}${name.slice(1)}`,
-      grouped(count),
-    ]);
-    const time = `${seconds.toFixed(1)} s, ${grouped(Math.round(rows / Math.max(seconds, 0.001)))} rows/s`;
-    await context.print(
-      `${title}\n\n${columns(finishedAt === undefined ? [...table, ["  Time", time]] : table)}`,
-    );
+    const report = {
+      path,
+      kind: this.#kind,
+      storage,
+      isDryRun: values["dry-run"],
+      maxErrors: values["max-errors"],
+      rejectsPath: this.#rejectsPath,
+      ...reached,
+    };
+    if (reached.end !== "stopped")
+      await context.print(values.json ? summaryJson(report) : summaryText(report));
+    return outcomeOf(report);
   }
-}
-
-function otherOptions(name: string, { options, progress }: ImportRecord): Failure {
-  const earlier = options === "" ? "no such options" : options;
-  return new Failure(
-    `${grouped(progress.rows)} rows of ${name} were imported with other options (${earlier}); continue with those, or add --again to import it from its beginning`,
-  );
 }
