@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { describeStorage, storageOf, type StorageConfig } from "../config/config.ts";
 import { openImportStore } from "../transfer-stores.ts";
 import { storageOf, type StorageConfig } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
