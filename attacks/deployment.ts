@@ -44,6 +44,8 @@ const SERVERS = 2;
 
 async function startShared(options: DeploymentOptions): Promise<Deployment> {
   const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
+  const prefer = () => [postgres, valkey].forEach(({ pid }) => setTreePriority(pid, PRIORITY.ownMachine));
+  prefer();
   const storage = ["--database-url", postgres.url, "--limits-url", valkey.url];
   const sql = new SQL(postgres.url, { max: 1 });
   const servers: PetstoreServer[] = [];
@@ -58,7 +60,6 @@ async function startShared(options: DeploymentOptions): Promise<Deployment> {
     await stop();
     throw error;
   }
-  const prefer = () => [postgres, valkey].forEach(({ pid }) => setTreePriority(pid, PRIORITY.ownMachine));
   return { servers, storage, shared: { ...countersOf(sql, valkey.url), prefer }, stop };
 }
 

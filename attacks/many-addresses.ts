@@ -3,20 +3,19 @@ import { holdConnections } from "./connections.ts";
 import { requestWithUnknownKey } from "./unknown-keys.ts";
 
 /**
- * Up to 1,000 connections a second to each server. No address comes near its limit, and each has a plausible key: the
- * servers have to look up every key, and must not store anything about an address in Valkey. The two servers share one
- * core, and twice as many connections use all of it.
+ * No address comes near its limit, and each has a plausible key: the servers have to look up every key, and must not
+ * store anything about an address in Valkey.
  */
 export const manyAddresses: Attack = {
   name: "many-addresses",
-  title: "100 connections with unknown keys, each from another address",
+  title: "unknown keys, each from another address",
   engines: ["shared"],
   bars: { p99Ms: 50, valkeyEntries: 3, transactionsPerSecond: 6_000 },
   run: (target, signal) =>
     holdConnections(
       target,
       {
-        count: 100,
+        count: 200,
         perAddress: 1,
         reconnects: "from a new address",
         onOpen(socket) {
