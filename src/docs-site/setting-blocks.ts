@@ -36,8 +36,9 @@ export function settingBlocks(settings: DocsSettings): Blocks {
     ...exampleBlocks(exampleContext(settings)),
     "quickstart-variables": codeBlock(
       "sh",
+      "# The key is printed once, when it is created.",
       `API=${url}`,
-      `KEY=${KEY_PREFIX[environment]}…          # printed once, when the key is created`,
+      `KEY=${KEY_PREFIX[environment]}…`,
     ),
     "created-pet": codeBlock("http", ...createdPet(url, plans.free.perMinute)),
     "next-link": codeBlock("http", nextLink(url)),

@@ -46,7 +46,7 @@ function add(block: Block, content: PageContent, path: string): void {
     case "code":
       return content.code(codeBlock(block.code, block.syntax));
     case "examples":
-      return content.code(content.tabs.render(block.examples));
+      return content.examples(block.examples);
     case "table": {
       const { html, isWide } = framedTable(withSubjectLinks(htmlOf(block.markdown, links), path));
       return isWide ? content.wide(html) : content.prose(html);
