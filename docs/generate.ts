@@ -239,9 +239,9 @@ function migrationRows(): string[][] {
     const ofPostgres = POSTGRES_MIGRATIONS.filter(
       ({ version }) => version > before.postgres && version <= postgres,
     );
-    const names = new Set([...ofSqlite, ...ofPostgres].map(({ name }) => name));
+    const subjects = new Set([...ofSqlite, ...ofPostgres].flatMap(({ name }) => name.split(", ")));
     const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
-    return [release, String(onSqlite), String(onPostgres), [...names].join("; ")];
+    return [release, String(onSqlite), String(onPostgres), [...subjects].join(", ")];
   });
 }
 
