@@ -87,7 +87,7 @@ const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const
 const BLOCKS: Readonly<Record<string, string>> = {
   generators: table(["Generator", "For `bigint`", "For all digits"], generatorRows()),
   "exact-json": exactJson(),
-  ...settingBlocks(DEFAULT_SETTINGS),
+  ...settingBlocks({ ...DEFAULT_SETTINGS, otherUrl: DEFAULT_URL.staging }),
   operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
   "pet-fields": fieldTable(Pet),
   "order-fields": fieldTable(Order),

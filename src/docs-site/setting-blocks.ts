@@ -92,11 +92,13 @@ function connectionLimit(maximum: number): string {
   return `An IP address (IPv6: a /64 network) can have ${plural(maximum, "connection")}; the server closes further ones.`;
 }
 
-function environmentTable({ servers }: DocumentedSettings): string {
+function environmentTable({ servers, environment, otherUrl }: DocsSettings): string {
+  const urlOf = (name: DocsSettings["environment"]) =>
+    name === environment || otherUrl !== undefined ? `\`${servers[name]}\`` : "ask the operator";
   return [
     "| Environment | Base URL | Keys begin with |",
     "| --- | --- | --- |",
-    `| Production | \`${servers.production}\` | \`${KEY_PREFIX.production}\` |`,
-    `| Staging | \`${servers.staging}\` | \`${KEY_PREFIX.staging}\` |`,
+    `| Production | ${urlOf("production")} | \`${KEY_PREFIX.production}\` |`,
+    `| Staging | ${urlOf("staging")} | \`${KEY_PREFIX.staging}\` |`,
   ].join("\n");
 }

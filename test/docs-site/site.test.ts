@@ -178,6 +178,8 @@ describe("a staging server with its own settings", () => {
       `<a href="https://api.example.com/docs">Documentation of production</a>`,
     );
     expect(pageAt("/docs")).toContain("The operator has not told its address.");
+    expect(rowsOf(pageAt("/docs/api"))).toContainEqual(["Staging", "ask the operator", "pet_test_"]);
+    expect(rowsOf(staging.get("/docs/api") ?? "")).toContainEqual(["Production", production, "pet_live_"]);
   });
 });
 
@@ -193,6 +195,7 @@ test("the changelog has the changes for clients, not those for operators", () =>
   expect(html).toContain("@petstore/client");
   expect(html).not.toMatch(/operators:|maintainers:|clients:/);
   expect(html).not.toContain("petstore demo");
+  expect(html).not.toContain("Upgrading");
 });
 
 test("a page that does not exist has links that work at any depth", () => {

@@ -60,7 +60,7 @@ function add(block: Block, content: PageContent, path: string): void {
 
 function figure(file: string, alt: string): string {
   const svg = (FIGURES[file] ?? "").replace("<svg ", `<svg role="img" aria-label="${Bun.escapeHTML(alt)}" `);
-  return `<figure>${svg}</figure>`;
+  return `<figure tabindex="0">${svg}</figure>`;
 }
 
 function addTryIt(content: PageContent): void {
