@@ -1,6 +1,8 @@
 import type { SearchEntry } from "../search-index.ts";
 
 const MAX_RESULTS = 10;
+/** A page that somebody pastes is no query: further words are ignored. */
+const MAX_WORDS = 10;
 
 /**
  * The entries that have every word of the query, or, if there are none, those that have the most of them. Best first:
@@ -24,9 +26,9 @@ const STOP_WORDS = new Set(
 );
 
 function queryWords(query: string): readonly string[] {
-  const words = wordsOf(query);
+  const words = [...new Set(wordsOf(query))];
   const significant = words.filter((word) => !STOP_WORDS.has(word));
-  return significant.length === 0 ? words : significant;
+  return (significant.length === 0 ? words : significant).slice(0, MAX_WORDS);
 }
 
 function wordsOf(text: string): string[] {

@@ -35,6 +35,13 @@ test("words that every question has do not count", () => {
   expect(urls("what is a pagination")).toEqual(["docs/pagination"]);
 });
 
+test("of a query that is too long, ten different words count", () => {
+  expect(urls(`${"429 ".repeat(11)}wait`)).toEqual(["docs/rate-limits#handling-429"]);
+  const others = Array.from({ length: 10 }, (_, i) => `other${i}`);
+  expect(urls([...others, "429"].join(" "))).toEqual([]);
+  expect(urls([...others.slice(1), "429"].join(" "))).toEqual(["docs/rate-limits#handling-429"]);
+});
+
 test("a short word is found at the beginning of words only", () => {
   expect(urls("429 ai")).toEqual(["docs/rate-limits#handling-429"]);
   expect(urls("ai")).toEqual([]);
