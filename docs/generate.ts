@@ -87,7 +87,7 @@ const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const
 const BLOCKS: Readonly<Record<string, string>> = {
   generators: table(["Generator", "For `bigint`", "For all digits"], generatorRows()),
   "exact-json": exactJson(),
-  ...settingBlocks(DEFAULT_SETTINGS),
+  ...settingBlocks({ ...DEFAULT_SETTINGS, otherUrl: DEFAULT_URL.staging }),
   operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
   "pet-fields": fieldTable(Pet),
   "order-fields": fieldTable(Order),
@@ -239,9 +239,9 @@ function migrationRows(): string[][] {
     const ofPostgres = POSTGRES_MIGRATIONS.filter(
       ({ version }) => version > before.postgres && version <= postgres,
     );
-    const names = new Set([...ofSqlite, ...ofPostgres].map(({ name }) => name));
+    const subjects = new Set([...ofSqlite, ...ofPostgres].flatMap(({ name }) => name.split(", ")));
     const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
-    return [release, String(onSqlite), String(onPostgres), [...names].join("; ")];
+    return [release, String(onSqlite), String(onPostgres), [...subjects].join(", ")];
   });
 }
 

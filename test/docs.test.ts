@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
@@ -69,4 +69,15 @@ test("the README has the commands to start, test and build", () => {
 test("only .ci/run and the README let the tests install packages", () => {
   expect(read(".ci/run")).toContain("export PETSTORE_TEST_INSTALL=1");
   expect(read("package.json")).not.toContain("PETSTORE_TEST_INSTALL");
+});
+
+test("the layout of the architecture page has every folder and file of src, and nothing else", () => {
+  const [, layout = ""] = /^    src\/\n(.*?)^    harness\//ms.exec(read("docs/architecture.md")) ?? [];
+  const named = [...layout.matchAll(/^ {6}(\S.*)$/gm)].flatMap(([, line = ""]) =>
+    [...line.matchAll(/^[\w-]+\/|[\w-]+\.ts\b/g)].map(([name]) => name),
+  );
+  const present = readdirSync(join(ROOT, "src"), { withFileTypes: true }).map((entry) =>
+    entry.isDirectory() ? `${entry.name}/` : entry.name,
+  );
+  expect([...new Set(named)].toSorted()).toEqual(present.toSorted());
 });

@@ -148,7 +148,16 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "audit-retention": ["domain"],
   client: [],
   "browser-bundle": ["http", "http1", "contract", "executable"],
-  "docs-site": ["browser-bundle", "console", "http", "http1", "domain", "contract", "event-loop"],
+  "docs-site": [
+    "browser-bundle",
+    "console",
+    "http",
+    "http1",
+    "domain",
+    "contract",
+    "event-loop",
+    "executable",
+  ],
   console: ["admin", "domain", "contract"],
   cli: [
     "app",

@@ -26,7 +26,7 @@ export interface Config extends StorageConfig {
   readonly limitsTimeoutMs: number;
   /** URL of the API as clients see it; undefined means the address listened on. */
   readonly publicUrl?: string;
-  /** URL of the API in the other environment, for the OpenAPI document. */
+  /** URL of the API in the other environment, for the documentation and the OpenAPI document. */
   readonly twinUrl?: string;
   /** Undefined means plain HTTP. */
   readonly tls?: TlsFiles;

@@ -139,7 +139,7 @@ export const SETTINGS = {
   "twin-url": {
     type: baseUrl,
     defaultText: "its default port on this machine",
-    help: "URL of the API in the other environment, for the OpenAPI document",
+    help: "URL of the API in the other environment, for the documentation and the OpenAPI document",
   },
   "trust-proxy": {
     type: list(network),

@@ -17,7 +17,10 @@ export const ERRORS = {
     status: 401,
     meaning: "The API key is mistyped, revoked, expired or from another environment.",
   },
-  read_only_key: { status: 403, meaning: "The API key may only read: it may use `GET` and `HEAD`." },
+  read_only_key: {
+    status: 403,
+    meaning: "The API key may only read: it may use `GET`, `HEAD` and `OPTIONS`.",
+  },
   not_found: { status: 404, meaning: "The path does not exist." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "Your API key has no order with this identifier." },

@@ -6,8 +6,10 @@ import { EncodedContent } from "../http/content-encoding.ts";
 import { headerLinesOf } from "../http/responses.ts";
 import { acceptsHtml, type DocsPages } from "../http/static-routes.ts";
 import type { Response } from "../http1/index.ts";
+import { operationPath, REFERENCE_PATH } from "./guides.ts";
 import type * as Renderer from "./render-site.ts";
 import type { DocsSettings } from "./setting-blocks.ts";
+import { relativeUrl } from "./site-path.ts";
 
 export interface DocsSiteOptions {
   readonly settings: DocsSettings;
@@ -98,16 +100,22 @@ function respondFrom(site: Site, request: PageRequest, headerLines: string): Awa
   const asset = site.assets.respond(path, headers, headerLines);
   if (asset !== undefined) return asset;
   const withoutSlash = path.replace(/\/$/, "");
-  if (site.contents.has(withoutSlash)) return redirect(withoutSlash, headerLines);
+  const page = site.contents.has(withoutSlash) ? withoutSlash : OTHER_PATHS.get(withoutSlash);
+  if (page !== undefined) return redirect(relativeUrl(path, page), headerLines);
   if (path.startsWith(ASSETS_PATH) || !acceptsHtml(headers.get("accept"))) return undefined;
-  const page = site.notFound(path);
-  return { status: 404, headerLines: page.headerLines + NO_STORE + headerLines, body: page.html };
+  const { html, headerLines: pageHeaderLines } = site.notFound(path);
+  return { status: 404, headerLines: pageHeaderLines + NO_STORE + headerLines, body: html };
 }
 
 const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
 
-/** Relative, because a proxy may serve the site under a prefix. */
-function redirect(path: string, headerLines: string): Response {
-  const location = `../${path.slice(path.lastIndexOf("/") + 1)}`;
-  return { status: 302, headerLines: headerLinesOf({ Location: location }) + headerLines, body: "" };
+/** Paths that people guess, with the page that they mean. */
+const OTHER_PATHS: ReadonlyMap<string, string> = new Map([
+  [`${DOCS_PATH}/quickstart`, DOCS_PATH],
+  [REFERENCE_PATH, operationPath("listPets")],
+]);
+
+/** To a relative URL, because a proxy may serve the site under a prefix. */
+function redirect(url: string, headerLines: string): Response {
+  return { status: 302, headerLines: headerLinesOf({ Location: url }) + headerLines, body: "" };
 }

@@ -36,8 +36,9 @@ export function settingBlocks(settings: DocsSettings): Blocks {
     ...exampleBlocks(exampleContext(settings)),
     "quickstart-variables": codeBlock(
       "sh",
+      "# The key is printed once, when it is created.",
       `API=${url}`,
-      `KEY=${KEY_PREFIX[environment]}…          # printed once, when the key is created`,
+      `KEY=${KEY_PREFIX[environment]}…`,
     ),
     "created-pet": codeBlock("http", ...createdPet(url, plans.free.perMinute)),
     "next-link": codeBlock("http", nextLink(url)),
@@ -91,11 +92,13 @@ function connectionLimit(maximum: number): string {
   return `An IP address (IPv6: a /64 network) can have ${plural(maximum, "connection")}; the server closes further ones.`;
 }
 
-function environmentTable({ servers }: DocumentedSettings): string {
+function environmentTable({ servers, environment, otherUrl }: DocsSettings): string {
+  const urlOf = (name: DocsSettings["environment"]) =>
+    name === environment || otherUrl !== undefined ? `\`${servers[name]}\`` : "ask the operator";
   return [
     "| Environment | Base URL | Keys begin with |",
     "| --- | --- | --- |",
-    `| Production | \`${servers.production}\` | \`${KEY_PREFIX.production}\` |`,
-    `| Staging | \`${servers.staging}\` | \`${KEY_PREFIX.staging}\` |`,
+    `| Production | ${urlOf("production")} | \`${KEY_PREFIX.production}\` |`,
+    `| Staging | ${urlOf("staging")} | \`${KEY_PREFIX.staging}\` |`,
   ].join("\n");
 }

@@ -17,6 +17,8 @@ export interface TryItData {
   readonly environment: "production" | "staging";
   /** The beginning of every API key of this server, such as `pet_live_`. */
   readonly keyPrefix: string;
+  /** What runs the command line where this server was started: `npx petstore`, or `petstore` for an executable. */
+  readonly command: string;
   /** The operations of the sections on this page. */
   readonly operations: readonly TryItOperation[];
   /** Header fields of responses, by name in lower case: one sentence each, in plain text with `code` in backticks. */

@@ -86,6 +86,20 @@ test("a slash at the end leads to the page without it", async () => {
   }
 });
 
+test("paths that people guess lead to the page that they mean", async () => {
+  for (const [path, location] of [
+    ["/docs/quickstart", "../docs"],
+    ["/docs/quickstart/", "../../docs"],
+    ["/docs/reference", "reference/listPets"],
+    ["/docs/reference/", "listPets"],
+  ] as const) {
+    const response = await get(path, HTML);
+    expect([response.status, response.headers.get("location")]).toEqual([302, location]);
+    const target = new URL(location, `http://petstore.test${path}`).pathname;
+    expect((await get(target, HTML)).status).toBe(200);
+  }
+});
+
 describe("the bundle", () => {
   const bundle = { hash: "0123456789abcdef", br: "AA==", gzip: "AA==" };
   const request = { method: "GET", path: "/docs", headers: { get: () => null } };

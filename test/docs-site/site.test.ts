@@ -3,6 +3,7 @@ import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
 import { ERRORS, PROTOCOL_ERRORS } from "../../src/contract/errors.ts";
 import { SCHEMAS } from "../../src/contract/openapi/component-schemas.ts";
 import { OPERATIONS, type Operation } from "../../src/contract/operations.ts";
+import { bestMatches } from "../../src/docs-site/browser/search-matches.ts";
 import { renderNotFound, renderPages, siteContent } from "../../src/docs-site/render-site.ts";
 import type { DocsSettings } from "../../src/docs-site/setting-blocks.ts";
 
@@ -177,6 +178,8 @@ describe("a staging server with its own settings", () => {
       `<a href="https://api.example.com/docs">Documentation of production</a>`,
     );
     expect(pageAt("/docs")).toContain("The operator has not told its address.");
+    expect(rowsOf(pageAt("/docs/api"))).toContainEqual(["Staging", "ask the operator", "pet_test_"]);
+    expect(rowsOf(staging.get("/docs/api") ?? "")).toContainEqual(["Production", production, "pet_live_"]);
   });
 });
 
@@ -192,6 +195,7 @@ test("the changelog has the changes for clients, not those for operators", () =>
   expect(html).toContain("@petstore/client");
   expect(html).not.toMatch(/operators:|maintainers:|clients:/);
   expect(html).not.toContain("petstore demo");
+  expect(html).not.toContain("Upgrading");
 });
 
 test("a page that does not exist has links that work at any depth", () => {
@@ -204,12 +208,21 @@ describe("the search index", () => {
   const entries: unknown = JSON.parse(content.searchIndex);
   const list = Array.isArray(entries) ? entries : [];
 
-  test("has each page and section once, with at most 400 characters of text each", () => {
+  test("has each page and section once, with at most 2,000 characters of text each", () => {
     const urls = list.map(([, , url]) => url);
     expect(new Set(urls).size).toBe(urls.length);
     expect(urls).toContain("docs/rate-limits#handling-429");
     expect(urls).toContain("docs/reference/errors#rate_limited");
-    expect(Math.max(...list.map(([, , , text]) => text.length))).toBeLessThanOrEqual(400);
+    expect(Math.max(...list.map(([, , , text]) => text.length))).toBeLessThanOrEqual(2000);
+  });
+
+  test("answers what clients ask", () => {
+    const best = (query: string) => bestMatches(list, query).map(([, , url]) => url);
+    expect(best("sunset")).toContain("docs/deprecation");
+    expect(best("delete")).toEqual(["docs/api#not-supported"]);
+    expect(best("python")).toContain("docs#order-it");
+    expect(best("401")[0]).toBe("docs/errors#error-codes");
+    expect(best("how do I get a key")[0]).toBe("docs/authentication#keys");
   });
 
   test("every URL of it is a page with that id", () => {

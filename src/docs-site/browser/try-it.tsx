@@ -35,6 +35,6 @@ function showForms(data: TryItData): void {
 
 /** The browser has already scrolled to the row that the address names, which was replaced since. */
 function scrollToTarget(): void {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = location.hash.slice(1);
   if (id !== "") document.querySelector(`#${CSS.escape(id)}`)?.scrollIntoView();
 }

@@ -20,6 +20,11 @@ export function codeBlock(code: string, syntax: string, title = SYNTAX_NAMES[syn
   return `<div class="code"><div class="code-title">${Bun.escapeHTML(title)}</div>${preformatted(code, syntax)}</div>`;
 }
 
+/** For the search. */
+export function languagesOf(examples: readonly Example[]): string {
+  return `Examples: ${examples.map(({ language }) => EXAMPLE_LANGUAGES[language].label).join(", ")}`;
+}
+
 /** Numbers the groups of one page, because radio buttons with the same name belong together. */
 export class ExampleTabs {
   #groups = 0;

@@ -46,7 +46,7 @@ function add(block: Block, content: PageContent, path: string): void {
     case "code":
       return content.code(codeBlock(block.code, block.syntax));
     case "examples":
-      return content.code(content.tabs.render(block.examples));
+      return content.examples(block.examples);
     case "table": {
       const { html, isWide } = framedTable(withSubjectLinks(htmlOf(block.markdown, links), path));
       return isWide ? content.wide(html) : content.prose(html);
@@ -60,7 +60,7 @@ function add(block: Block, content: PageContent, path: string): void {
 
 function figure(file: string, alt: string): string {
   const svg = (FIGURES[file] ?? "").replace("<svg ", `<svg role="img" aria-label="${Bun.escapeHTML(alt)}" `);
-  return `<figure>${svg}</figure>`;
+  return `<figure tabindex="0">${svg}</figure>`;
 }
 
 function addTryIt(content: PageContent): void {

@@ -1,4 +1,5 @@
-import { ExampleTabs } from "../markdown/code-blocks.ts";
+import type { Example } from "../examples/example.ts";
+import { ExampleTabs, languagesOf } from "../markdown/code-blocks.ts";
 import { textOf } from "../markdown/blocks.ts";
 import type { Section } from "./page.ts";
 
@@ -16,7 +17,7 @@ interface Heading {
  * follow one another.
  */
 export class PageContent {
-  readonly tabs = new ExampleTabs();
+  readonly #tabs = new ExampleTabs();
   readonly #rows: string[] = [];
   readonly #sections: { id: string; title: string; level: number; text: string }[] = [];
   #prose = "";
@@ -25,7 +26,7 @@ export class PageContent {
   heading({ level, id, html, after = "" }: Heading): void {
     if (level <= 2 || this.#code !== "") this.#endRow();
     // A page is found by its title, a section by its heading.
-    this.#sections.push({ id: level === 1 ? "" : id, title: textOf(html), level, text: "" });
+    this.#sections.push({ id: level === 1 ? "" : id, title: textOf(html), level, text: textOf(after) });
     const content = level === 1 ? html : `<a class="heading-link" href="#${id}">${html}</a>`;
     this.#prose += `<h${level} id="${id}">${content}${after}</h${level}>`;
   }
@@ -39,6 +40,12 @@ export class PageContent {
   /** Stands beside the prose before it. */
   code(html: string): void {
     this.#code += html;
+  }
+
+  /** Found by the names of their languages. */
+  examples(examples: readonly Example[]): void {
+    this.code(this.#tabs.render(examples));
+    this.#addText(languagesOf(examples));
   }
 
   /** Takes both columns, under its heading. */

@@ -4,6 +4,7 @@ import { toJson } from "../../contract/json.ts";
 import { EXAMPLES } from "../../contract/openapi/examples.ts";
 import { componentHeaders } from "../../contract/openapi/headers.ts";
 import { BASE_PATH, OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
+import { EXECUTABLE } from "../../executable.ts";
 import { ERROR_CODES_PATH, GUIDES } from "../guides.ts";
 import { requestFields } from "./request-fields.ts";
 import { relativeUrl } from "../site-path.ts";
@@ -20,6 +21,7 @@ export function tryItData(
     apiPath: relativeUrl(path, BASE_PATH),
     environment: settings.environment,
     keyPrefix: KEY_PREFIX[settings.environment],
+    command: EXECUTABLE === undefined ? "npx petstore" : "petstore",
     operations: ids.map(operationData),
     headers: headerDescriptions(settings),
     errorCodesPath: relativeUrl(path, ERROR_CODES_PATH),

@@ -23,7 +23,35 @@ test("an error code finds its section first", () => {
 
 test("every word has to occur, in any order and case", () => {
   expect(urls("429 WAIT")).toEqual(["docs/rate-limits#handling-429"]);
-  expect(urls("429 nothing")).toEqual([]);
+});
+
+test("if no section has every word, those with the most words are found", () => {
+  expect(urls("429 nothing")).toEqual(["docs/rate-limits#handling-429"]);
+  expect(urls("nothing whatsoever")).toEqual([]);
+});
+
+test("words that every question has do not count", () => {
+  expect(urls("How do I handle a 429?")[0]).toBe("docs/rate-limits#handling-429");
+  expect(urls("what is a pagination")).toEqual(["docs/pagination"]);
+});
+
+test("of a query that is too long, ten different words count", () => {
+  expect(urls(`${"429 ".repeat(11)}wait`)).toEqual(["docs/rate-limits#handling-429"]);
+  const others = Array.from({ length: 10 }, (_, i) => `other${i}`);
+  expect(urls([...others, "429"].join(" "))).toEqual([]);
+  expect(urls([...others.slice(1), "429"].join(" "))).toEqual(["docs/rate-limits#handling-429"]);
+});
+
+test("a short word is found at the beginning of words only", () => {
+  expect(urls("429 ai")).toEqual(["docs/rate-limits#handling-429"]);
+  expect(urls("ai")).toEqual([]);
+  expect(urls("wa")).toEqual(["docs/rate-limits#handling-429"]);
+});
+
+test("another form of a word is found, after the word itself", () => {
+  expect(urls("handle")).toEqual(["docs/rate-limits#handling-429"]);
+  expect(urls("retries")).toEqual(["docs/rate-limits#handling-429"]);
+  expect(urls("pages")).toEqual(["docs/pagination"]);
 });
 
 test("a query without words finds nothing, and at most ten results are given", () => {

@@ -55,7 +55,11 @@ export function KeyField({ data, memory, onChange }: KeyFieldProps) {
   );
 }
 
-function KeyHelp({ data: { environment, keyPrefix, authenticationPath } }: { readonly data: TryItData }) {
+function KeyHelp({
+  data: { environment, keyPrefix, command, authenticationPath },
+}: {
+  readonly data: TryItData;
+}) {
   const flag = environment === "production" ? "" : ` --env ${environment}`;
   return (
     <details class="try-help">
@@ -72,7 +76,7 @@ function KeyHelp({ data: { environment, keyPrefix, authenticationPath } }: { rea
       <CodeBlock
         label="Command"
         title="Shell"
-        code={`npx petstore keys create --name "my key" --plan free${flag}`}
+        code={`${command} keys create --name "my key" --plan free${flag}`}
         syntax="sh"
       />
     </details>
