@@ -93,7 +93,7 @@ async function killImports({ engine, kills, pets }: Options): Promise<Report> {
     const lines = readFileSync(rejectsIn(storage), "utf8").match(/line \d+:/g) ?? [];
     check(lines.length === invalid && new Set(lines).size === invalid, `${engine}: wrong rejected rows`);
     const again = await importInto(storage);
-    check(again.code === 0 && again.output.includes("Nothing was done"), `${engine}: ${again.output}`);
+    check(again.code === 1 && again.output.includes("Nothing was done"), `${engine}: ${again.output}`);
   };
 
   const first = await newStorage(engine);

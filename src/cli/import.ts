@@ -24,7 +24,6 @@ import {
   NO_PROGRESS,
 } from "../domain/data-transfer.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
-import { errorMessage } from "./error-message.ts";
 import { databaseExists } from "./keys/key-store.ts";
 import { columns, json } from "./output.ts";
 import { by } from "./pets-and-orders/stores.ts";
@@ -62,8 +61,7 @@ export const importCommand = defineCommand({
       input = await openInput(path, () => context.readInput());
       return await new ImportRun({ path, input, values, storage: storageOf(values), context }).run();
     } catch (error) {
-      if (error instanceof InputError)
-        return new Failure(`cannot import ${nameOf(path)}: ${errorMessage(error)}`);
+      if (error instanceof InputError) return new Failure(`cannot import ${nameOf(path)}: ${error.message}`);
       if (error instanceof ConcurrentImport) {
         return new Failure(`another process is importing ${nameOf(path)}; wait until it is done`);
       }
@@ -124,41 +122,30 @@ class ImportRun {
     try {
       if (values["dry-run"]) return await this.#import(store, NO_PROGRESS);
       const from = await this.#begin(store);
-      return from instanceof Failure || from === undefined ? from : await this.#import(store, from);
+      return "outcome" in from ? from.outcome : await this.#import(store, from);
     } finally {
       await store.close();
     }
   }
 
-  /** Where the import begins; undefined if nothing is left to do. */
-  async #begin(store: ImportStore): Promise<ImportProgress | Failure | undefined> {
+  /** Where the import begins, or the outcome if it does not. */
+  async #begin(store: ImportStore): Promise<ImportProgress | { readonly outcome: Outcome }> {
     const { path, values, context } = this.#options;
     const name = nameOf(path);
     const earlier = values.again ? undefined : await store.findImport(this.#fingerprint);
     if (earlier?.finishedAt !== undefined) {
-      await this.#printSummary(earlier.progress, {
-        end: "complete",
-        seconds: 0,
-        finishedAt: earlier.finishedAt,
-      });
-      return undefined;
+      const { progress, finishedAt } = earlier;
+      await this.#printSummary(progress, { end: "complete", seconds: 0, finishedAt });
+      return { outcome: this.#outcome("complete", progress) };
     }
     if (earlier !== undefined) {
-      if (earlier.options !== this.#resumeOptions) return otherOptions(name, earlier);
+      if (earlier.options !== this.#resumeOptions) return { outcome: otherOptions(name, earlier) };
       context.warn(`continuing the import of ${name} after ${grouped(earlier.progress.rows)} rows`);
       return earlier.progress;
     }
     const changed = values.again ? undefined : await store.findUnfinishedImport(this.#source);
-    if (changed && changed.progress.rows > 0 && path !== "-") {
-      return new Failure(
-        `${name} has changed since ${grouped(changed.progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
-      );
-    }
-    if (existsSync(this.#rejectsPath)) {
-      return new Failure(
-        `${quotedPath(this.#rejectsPath)} has the rejected rows of another import; move it away or choose another file with --rejects`,
-      );
-    }
+    if (changed && changed.progress.rows > 0 && path !== "-") return { outcome: fileChanged(name, changed) };
+    if (existsSync(this.#rejectsPath)) return { outcome: rejectsExist(this.#rejectsPath) };
     await store.beginImport({
       fingerprint: this.#fingerprint,
       source: this.#source,
@@ -286,6 +273,18 @@ class ImportRun {
       `${title}\n\n${columns(finishedAt === undefined ? [...table, ["  Time", time]] : table)}`,
     );
   }
+}
+
+function fileChanged(name: string, { progress }: ImportRecord): Failure {
+  return new Failure(
+    `${name} has changed since ${grouped(progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
+  );
+}
+
+function rejectsExist(path: string): Failure {
+  return new Failure(
+    `${quotedPath(path)} has the rejected rows of another import; move it away or choose another file with --rejects`,
+  );
 }
 
 function otherOptions(name: string, { options, progress }: ImportRecord): Failure {

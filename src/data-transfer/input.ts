@@ -81,8 +81,8 @@ async function* texts(descriptor: number, onRead: (bytes: number) => void): Asyn
   const decode = (piece?: Uint8Array) => {
     try {
       return piece ? decoder.decode(piece, { stream: true }) : decoder.decode();
-    } catch (error) {
-      throw new InputError("it is not UTF-8; convert it first, for example with iconv", { cause: error });
+    } catch {
+      throw new InputError("it is not UTF-8; convert it first, for example with iconv");
     }
   };
   let read = 0;

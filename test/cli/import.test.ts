@@ -77,6 +77,7 @@ describe("formats", () => {
     expect(code).toBe(1);
     expect(err).toStartWith("cannot import ");
     expect(err).toContain(reason);
+    expect(err).not.toContain("bug");
   });
 
   test("columns with other names", async () => {
@@ -155,6 +156,13 @@ describe("rejected rows", () => {
       "line 5",
       "line 6",
     ]);
+  });
+
+  test("a repeat of a complete import has its exit status", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", `${HEADER}Rex,7,\nMia,x,\n`);
+    const first = await importFile(cli, path);
+    expect(await importFile(cli, path)).toMatchObject({ code: 1, err: first.err });
   });
 
   test("a file of rejected rows is not overwritten", async () => {

@@ -62,8 +62,8 @@ export interface SqliteStores {
 
 /** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
 const BUSY_TIMEOUT_MS = 5;
-/** Usage is added every few seconds, and added later if the lock is not free. */
-const USAGE_BUSY_TIMEOUT_MS = 25;
+/** Usage is added every two seconds, and tried again later if the lock is not free for so long. */
+const USAGE_WAIT_MS = 1_000;
 /** Operators who change a key can wait for a busy server. */
 const KEY_WAIT_MS = 5_000;
 
@@ -76,7 +76,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     ...shared,
     synchronous: "NORMAL",
     cacheKiB: 2 * 1024,
-    busyTimeoutMs: USAGE_BUSY_TIMEOUT_MS,
+    writeWaitMs: USAGE_WAIT_MS,
   } as const;
   const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection, options));
   const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({

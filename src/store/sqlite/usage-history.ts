@@ -88,7 +88,7 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
 
   async addUsage({ writer, sequence, hour, keys }: UsageBatch): Promise<void> {
     const day = startOf("day", hour);
-    this.connection.transaction(() => {
+    await this.connection.transactionWhenUnlocked(() => {
       if (this.#insertBatch.run(writer, sequence, hour).changes === 0) return;
       for (const counts of keys) {
         this.#tables.hour.add(hour, counts);
@@ -147,7 +147,7 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
   }
 
   async deleteOldUsage(now: number): Promise<boolean> {
-    return this.connection.transaction(() => {
+    return this.connection.transactionWhenUnlocked(() => {
       this.#deleteBatches.run(now - DAY_MS);
       // All of them delete some.
       const hasMore = USAGE_INTERVALS.map((by) => {
