@@ -10,6 +10,7 @@ import { giveToDirectoryOwner } from "../durable-files.ts";
 import type { Contents } from "../store-copy/contents.ts";
 import type { Direction } from "../store-copy/copy-environment.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
+import { errorMessage, isBug } from "./error-message.ts";
 import { columns, json } from "./output.ts";
 
 const { "database-url": _url, "database-url-file": _file, ...OTHER_STORAGE_OPTIONS } = STORAGE_OPTIONS;
@@ -69,7 +70,15 @@ async function copyLocked(
   const { copyEnvironment } = await import("../store-copy/copy-environment.ts");
   const names = namesOf(storage, direction);
   const { environment } = storage;
-  const { outcome, contents, sessions, keysWithUsage } = await copyEnvironment(storage, direction);
+  const copied = await copyEnvironment(storage, direction).catch((error: unknown) => {
+    if (isBug(error)) throw error;
+    const reason = errorMessage(error);
+    return new Failure(
+      `${names.to} has no complete copy yet: ${reason}; the same command goes on where it stopped`,
+    );
+  });
+  if (copied instanceof Failure) return copied;
+  const { outcome, contents, sessions, keysWithUsage } = copied;
   if (outcome === "in use") {
     const { data } = describeStorage(storage);
     return new Failure(

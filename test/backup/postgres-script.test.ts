@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { SQL } from "bun";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,6 +8,9 @@ import { contentsOf } from "../../src/store-copy/contents.ts";
 import { readPostgresTables } from "../../src/store/postgres/table-copy.ts";
 import { cleanUp, InProcessCli, spawnTracked, temporaryDirectory } from "../cli/cli.ts";
 import { fillData } from "./sample-data.ts";
+
+// A busy machine takes long.
+setDefaultTimeout(60_000);
 
 const SCRIPT = join(import.meta.dir, "../../deploy/postgres/backup");
 const programs = provide(POSTGRESQL);
@@ -19,7 +22,7 @@ beforeAll(async () => {
   const cli = new InProcessCli();
   await fillData({ environment: "production", dataDir: cli.dataDir });
   expect((await cli.run(["copy", "--to", database])).code).toBe(0);
-}, 60_000);
+});
 afterAll(cleanUp);
 
 let directory: string;
@@ -68,7 +71,7 @@ describe("deploy/postgres/backup", () => {
     });
     expect(restore.stderr.toString()).toBe("");
     expect(await contents(restored)).toEqual(await contents(database));
-  }, 30_000);
+  });
 
   test("PETSTORE_KEEP removes the oldest dumps; what an interrupted run left is removed", async () => {
     for (const name of ["production-2020-01-01T000000Z.dump", "production-2021-01-01T000000Z.dump"]) {
@@ -80,7 +83,7 @@ describe("deploy/postgres/backup", () => {
     expect(dumps()).toHaveLength(4);
     expect(dumps()[0]).toBe("production-2021-01-01T000000Z.dump");
     expect(readdirSync(directory).filter((name) => name.endsWith(".partial"))).toEqual([]);
-  }, 30_000);
+  });
 
   test("the password is not among the arguments of pg_dump, and the URL may be in a file", async () => {
     // In place of pg_dump: prints its arguments and the password, and fails.

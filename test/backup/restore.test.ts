@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
 import {
   chownSync,
   existsSync,
@@ -15,6 +15,9 @@ import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
 import { fillData, NOW } from "./sample-data.ts";
+
+// A busy machine takes long.
+setDefaultTimeout(60_000);
 
 afterAll(cleanUp);
 

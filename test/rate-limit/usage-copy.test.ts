@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test, setDefaultTimeout } from "bun:test";
 import { valkeyUrl } from "../../harness/valkey.ts";
 import { DAY_MS, newUsage, type Usage } from "../../src/domain/rate-limit.ts";
 import { UsageCopy } from "../../src/rate-limit/valkey/usage-copy.ts";
 import { openWithoutFallback } from "./open-valkey.ts";
+
+// A busy machine takes long.
+setDefaultTimeout(60_000);
 
 let url: string;
 let copy: UsageCopy;
