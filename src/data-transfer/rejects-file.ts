@@ -45,7 +45,8 @@ export class RejectsFile {
     const lines = rejected.map((each) => `${encodeRejected(each, this.format)}\n`);
     if (position === 0) lines.unshift(headerOf(this.format));
     const bytes = Buffer.from(lines.join(""));
-    writeSync(this.#descriptor, bytes, 0, bytes.length, position);
+    for (let written = 0; written < bytes.length;)
+      written += writeSync(this.#descriptor, bytes, written, bytes.length - written, position + written);
     return position + bytes.length;
   }
 
