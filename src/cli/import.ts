@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { openImportStore } from "../transfer-stores.ts";
 import { describeStorage, storageOf, type StorageConfig } from "../config/config.ts";
@@ -6,7 +6,7 @@ import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import type { ValuesOf } from "../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../config/transfer-options.ts";
-import { joined, quotedPath, UsageError } from "../config/usage-error.ts";
+import { joined, printable, quotedPath, UsageError } from "../config/usage-error.ts";
 import { file } from "../config/value-types.ts";
 import { formatTime, grouped } from "../contract/formatting.ts";
 import { type ImportEnd, type ImporterOptions, importRows } from "../data-transfer/importer.ts";
@@ -19,11 +19,12 @@ import {
   type ImportedOrder,
   type ImportedPet,
   type ImportProgress,
-  type ImportRecord,
   type ImportStore,
   NO_PROGRESS,
 } from "../domain/data-transfer.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
+import { errorMessage, isBug } from "./error-message.ts";
+import { fileChanged, nameOf, otherOptions, rejectsChanged, rejectsExist } from "./import-failures.ts";
 import { databaseExists } from "./keys/key-store.ts";
 import { columns, json } from "./output.ts";
 import { by } from "./pets-and-orders/stores.ts";
@@ -84,10 +85,6 @@ function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConfl
   return new UsageError(`--map names the field "${unknown.field}"; the fields are ${joined(fields)}`);
 }
 
-function nameOf(path: string): string {
-  return path === "-" ? "standard input" : path;
-}
-
 interface ImportRunOptions {
   readonly path: string;
   readonly input: Input;
@@ -132,7 +129,10 @@ class ImportRun {
   async #begin(store: ImportStore): Promise<ImportProgress | { readonly outcome: Outcome }> {
     const { path, values, context } = this.#options;
     const name = nameOf(path);
-    const earlier = values.again ? undefined : await store.findImport(this.#fingerprint);
+    const found = await store.findImport(this.#fingerprint);
+    // An import that --again began and that was interrupted continues, too: its rows are not stored twice.
+    const isUnfinished = found?.finishedAt === undefined && found?.options === this.#resumeOptions;
+    const earlier = values.again && !isUnfinished ? undefined : found;
     if (earlier?.finishedAt !== undefined) {
       const { progress, finishedAt } = earlier;
       await this.#printSummary(progress, { end: "complete", seconds: 0, finishedAt });
@@ -140,8 +140,12 @@ class ImportRun {
     }
     if (earlier !== undefined) {
       if (earlier.options !== this.#resumeOptions) return { outcome: otherOptions(name, earlier) };
-      context.warn(`continuing the import of ${name} after ${grouped(earlier.progress.rows)} rows`);
-      return earlier.progress;
+      const { progress } = earlier;
+      const rejectsSize = statSync(this.#rejectsPath, { throwIfNoEntry: false })?.size;
+      if (rejectsSize !== undefined && rejectsSize < progress.rejectsBytes)
+        return { outcome: rejectsChanged(this.#rejectsPath) };
+      context.warn(`continuing the import of ${name} after ${grouped(progress.rows)} rows`);
+      return rejectsSize === undefined ? { ...progress, rejectsBytes: 0 } : progress;
     }
     const changed = values.again ? undefined : await store.findUnfinishedImport(this.#source);
     if (changed && changed.progress.rows > 0 && path !== "-") return { outcome: fileChanged(name, changed) };
@@ -169,6 +173,7 @@ class ImportRun {
   async #import(store: ImportStore | undefined, from: ImportProgress): Promise<Outcome> {
     const { values, input, context } = this.#options;
     const startedAt = performance.now();
+    let stored = from.rows;
     const progress = new Progress({ stream: context.errorStream, rows: from.rows });
     void context.stopSignal(0).then(
       () => (this.#isStopped = true),
@@ -188,9 +193,10 @@ class ImportRun {
       onRejected: (rejected) => {
         if (this.#shownErrors++ >= SHOWN_ERRORS) return;
         progress.end();
-        context.warn(describeRejected(rejected));
+        // It can contain the name of a column.
+        context.warn(printable(describeRejected(rejected)));
       },
-      onProgress: ({ rows }, bytes) => progress.update(rows, bytes / input.size),
+      onProgress: ({ rows }, bytes) => progress.update((stored = rows), bytes / input.size),
       isStopped: () => this.#isStopped,
     };
     const keepIds = values["keep-ids"];
@@ -205,7 +211,11 @@ class ImportRun {
           type: keepIds ? PETS_WITH_IDS : PETS,
           store: store && ((batch) => store.importPets(batch)),
         });
-    const { end, progress: reached } = await run.finally(() => progress.end());
+    const imported = await run
+      .catch((error: unknown) => this.#failure(error, stored))
+      .finally(() => progress.end());
+    if (imported instanceof Failure) return imported;
+    const { end, progress: reached } = imported;
     if (end === "complete" && !values["dry-run"]) await this.#finish(store, reached);
     const seconds = (performance.now() - startedAt) / 1_000;
     if (end !== "stopped") await this.#printSummary(reached, { end, seconds });
@@ -220,6 +230,18 @@ class ImportRun {
       action: "data.imported",
       after,
     });
+  }
+
+  /** What became of an import after some of its rows were stored. */
+  #failure(error: unknown, stored: number): Failure {
+    const { path, values } = this.#options;
+    if (values["dry-run"] || stored === 0 || error instanceof ConcurrentImport || isBug(error)) throw error;
+    const [name, rows] = [nameOf(path), grouped(stored)];
+    return new Failure(
+      error instanceof InputError
+        ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
+        : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
+    );
   }
 
   #outcome(end: ImportEnd, { rows, rejected }: ImportProgress): Outcome {
@@ -273,23 +295,4 @@ class ImportRun {
       `${title}\n\n${columns(finishedAt === undefined ? [...table, ["  Time", time]] : table)}`,
     );
   }
-}
-
-function fileChanged(name: string, { progress }: ImportRecord): Failure {
-  return new Failure(
-    `${name} has changed since ${grouped(progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
-  );
-}
-
-function rejectsExist(path: string): Failure {
-  return new Failure(
-    `${quotedPath(path)} has the rejected rows of another import; move it away or choose another file with --rejects`,
-  );
-}
-
-function otherOptions(name: string, { options, progress }: ImportRecord): Failure {
-  const earlier = options === "" ? "no such options" : options;
-  return new Failure(
-    `${grouped(progress.rows)} rows of ${name} were imported with other options (${earlier}); continue with those, or add --again to import it from its beginning`,
-  );
 }
