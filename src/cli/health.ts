@@ -42,8 +42,8 @@ async function problemOf(url: string): Promise<string | undefined> {
 }
 
 /**
- * `fetch` would ask the proxy that HTTP_PROXY names. The certificate is for the name that clients use, which is not this
- * address.
+ * `fetch` would ask the proxy that HTTP_PROXY names. The certificate is for the name that clients use, which is not
+ * this address.
  */
 function statusOf(url: string): Promise<number | undefined> {
   const { get } = url.startsWith("https:") ? https : http;

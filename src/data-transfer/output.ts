@@ -11,8 +11,8 @@ export interface Output {
 
 /**
  * A file that appears, or replaces an earlier one, when it is complete. Until then the data is in a file beside it.
- * What a killed export leaves there is overwritten by the next one. Its owner alone can read it. A device or a pipe would
- * be replaced, too, and is refused.
+ * What a killed export leaves there is overwritten by the next one. Its owner alone can read it. A device or a pipe
+ * would be replaced, too, and is refused.
  */
 export function fileOutput(path: string): Output {
   const earlier = statSync(path, { throwIfNoEntry: false });
