@@ -1,4 +1,4 @@
-import { chownSync, closeSync, fsyncSync, openSync, renameSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, lchownSync, openSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Waits until a file, or the names in a directory, are on the disk. No database of this process may be in the file. */
@@ -18,9 +18,12 @@ export function renameDurably(from: string, to: string): void {
   if (dirname(from) !== dirname(to)) syncToDisk(dirname(from));
 }
 
-/** A command that root runs leaves its files to the user of the server, who owns their directory. */
+/**
+ * A command that root runs leaves its files to the user of the server, who owns their directory. A link of that user
+ * does not get them the file of somebody else.
+ */
 export function giveToDirectoryOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
-  chownSync(path, uid, gid);
+  lchownSync(path, uid, gid);
 }

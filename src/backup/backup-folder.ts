@@ -63,6 +63,13 @@ export function removeBackup(path: string): void {
 /** Throws if the backup cannot be read or is not what it was when it was made. */
 export async function readBackup(path: string): Promise<BackupDescription> {
   const checksums = parseChecksums(readFileSync(join(path, CHECKSUMS_FILE), "utf8"));
+  const names = [DESCRIPTION_FILE, ...readdirSync(path).filter((name) => name.endsWith(".db"))];
+  const unlisted = names.find((name) => !checksums.has(name));
+  if (unlisted !== undefined) {
+    throw new Error(
+      `the backup ${path} is damaged: ${CHECKSUMS_FILE} has no checksum of ${unlisted}; use another backup`,
+    );
+  }
   for (const [name, checksum] of checksums) {
     const file = join(path, name);
     if (!existsSync(file)) throw new Error(`the backup ${path} is incomplete: ${name} is missing`);
@@ -81,7 +88,7 @@ export function readDescription(path: string): BackupDescription {
 }
 
 function parseDescription(text: string): BackupDescription | undefined {
-  const value: unknown = JSON.parse(text);
+  const value = parseJson(text);
   if (typeof value !== "object" || value === null) return undefined;
   const field = (name: string): unknown => Reflect.get(value, name);
   const environment = ENVIRONMENTS.find((name) => name === field("environment"));
@@ -89,6 +96,14 @@ function parseDescription(text: string): BackupDescription | undefined {
   if (environment === undefined || typeof createdAt !== "string" || typeof version !== "string")
     return undefined;
   return { environment, createdAt, version };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function parseChecksums(text: string): Map<string, string> {

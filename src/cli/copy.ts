@@ -89,7 +89,10 @@ async function copyLocked(
     return new Failure(`${names.from} has no data of ${environment}; see --from and --env`);
   }
   if (outcome === "other") {
-    return new Failure(`${names.to} has other data of ${environment}, and a copy overwrites nothing`);
+    const other = direction === "to PostgreSQL" ? "database" : "--data";
+    return new Failure(
+      `${names.to} has other data of ${environment}, and a copy overwrites nothing; choose another ${other}, or remove that data first if nothing of it is needed`,
+    );
   }
   await print(
     isJson

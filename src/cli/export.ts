@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { openStores } from "../adapters.ts";
 import { openExportStore } from "../transfer-stores.ts";
 import { describeStorage, storageOf } from "../config/config.ts";
@@ -67,7 +68,7 @@ export const exportCommand = defineCommand({
     try {
       const rows = await exportKind(kind, store, {
         values,
-        format: values.format ?? (/\.csv\b/.test(path ?? "") ? "csv" : "ndjson"),
+        format: values.format ?? (/\.csv\b/.test(basename(path ?? "")) ? "csv" : "ndjson"),
         isGzip: values.gzip || path?.endsWith(".gz") === true,
         output,
         onProgress: (done) => progress.update(done),

@@ -1,3 +1,5 @@
+import http from "node:http";
+import https from "node:https";
 import { DEFAULT_PORT, SETTINGS } from "../config/options.ts";
 import { originOf } from "../config/config.ts";
 import { HEALTH_PATH } from "../contract/constants.ts";
@@ -29,13 +31,32 @@ export const health = defineCommand({
   },
 });
 
-/** The certificate is for the name that clients use, which is not this address. */
 async function problemOf(url: string): Promise<string | undefined> {
   try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const { ok, status } = await fetch(url, { signal, tls: { rejectUnauthorized: false } });
-    return ok ? undefined : `responds with ${status}; it is about to stop`;
+    const status = await statusOf(url);
+    return status === 200 ? undefined : `responds with ${status}; it is about to stop`;
   } catch (error) {
-    return `does not respond (${systemErrorField(error, "code") ?? "timeout"})`;
+    const code = systemErrorField(error, "code") ?? "timeout";
+    return `does not respond (${code === "ABORT_ERR" ? "timeout" : code})`;
   }
+}
+
+/**
+ * `fetch` would ask the proxy that HTTP_PROXY names. The certificate is for the name that clients use, which is not
+ * this address.
+ */
+function statusOf(url: string): Promise<number | undefined> {
+  const { get } = url.startsWith("https:") ? https : http;
+  const options = {
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    agent: false,
+    rejectUnauthorized: false,
+  } as const;
+  return new Promise((resolve, reject) => {
+    const request = get(url, options, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    request.on("error", reject);
+  });
 }

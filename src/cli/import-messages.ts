@@ -1,6 +1,6 @@
 /** What `petstore import` tells its user. */
 import { describeStorage, type StorageConfig } from "../config/config.ts";
-import { quotedPath } from "../config/usage-error.ts";
+import { printable, quotedPath } from "../config/usage-error.ts";
 import { formatTime, grouped } from "../contract/formatting.ts";
 import type { ImportEnd } from "../data-transfer/importer.ts";
 import type { ImportProgress, ImportRecord } from "../domain/data-transfer.ts";
@@ -8,7 +8,7 @@ import { Failure, type Outcome } from "./command.ts";
 import { columns, json } from "./output.ts";
 
 export function nameOf(path: string): string {
-  return path === "-" ? "standard input" : path;
+  return path === "-" ? "standard input" : printable(path);
 }
 
 /** Refuses an edited file: its rows would be stored twice. */
@@ -21,6 +21,12 @@ export function fileChanged(path: string, { progress }: ImportRecord): Failure {
 export function rejectsExist(path: string): Failure {
   return new Failure(
     `${quotedPath(path)} has the rejected rows of another import; move it away or choose another file with --rejects`,
+  );
+}
+
+export function rejectsChanged(path: string): Failure {
+  return new Failure(
+    `${quotedPath(path)} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`,
   );
 }
 

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { openImportStore } from "../transfer-stores.ts";
 import { storageOf, type StorageConfig } from "../config/config.ts";
@@ -6,7 +6,7 @@ import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import type { ValuesOf } from "../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../config/transfer-options.ts";
-import { joined, UsageError } from "../config/usage-error.ts";
+import { joined, printable, UsageError } from "../config/usage-error.ts";
 import { file } from "../config/value-types.ts";
 import { grouped } from "../contract/formatting.ts";
 import { type ImporterOptions, importRows } from "../data-transfer/importer.ts";
@@ -23,12 +23,14 @@ import {
   NO_PROGRESS,
 } from "../domain/data-transfer.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
+import { errorMessage, isBug } from "./error-message.ts";
 import {
   fileChanged,
   type ImportReport,
   nameOf,
   otherOptions,
   outcomeOf,
+  rejectsChanged,
   rejectsExist,
   summaryJson,
   summaryText,
@@ -135,7 +137,10 @@ class ImportRun {
   /** Where the import begins, or the outcome if it does not. */
   async #begin(store: ImportStore): Promise<ImportProgress | { readonly outcome: Outcome }> {
     const { path, values, context } = this.#options;
-    const earlier = values.again ? undefined : await store.findImport(this.#fingerprint);
+    const found = await store.findImport(this.#fingerprint);
+    // An import that --again began and that was interrupted continues, too: its rows are not stored twice.
+    const isUnfinished = found?.finishedAt === undefined && found?.options === this.#resumeOptions;
+    const earlier = values.again && !isUnfinished ? undefined : found;
     if (earlier?.finishedAt !== undefined) {
       const { progress, finishedAt } = earlier;
       const rowsBefore = progress.rows;
@@ -145,8 +150,12 @@ class ImportRun {
     }
     if (earlier !== undefined) {
       if (earlier.options !== this.#resumeOptions) return { outcome: otherOptions(path, earlier) };
-      context.warn(`continuing the import of ${nameOf(path)} after ${grouped(earlier.progress.rows)} rows`);
-      return earlier.progress;
+      const { progress } = earlier;
+      const rejectsSize = statSync(this.#rejectsPath, { throwIfNoEntry: false })?.size;
+      if (rejectsSize !== undefined && rejectsSize < progress.rejectsBytes)
+        return { outcome: rejectsChanged(this.#rejectsPath) };
+      context.warn(`continuing the import of ${nameOf(path)} after ${grouped(progress.rows)} rows`);
+      return progress;
     }
     const changed = values.again ? undefined : await store.findUnfinishedImport(this.#source);
     if (changed && changed.progress.rows > 0 && path !== "-") return { outcome: fileChanged(path, changed) };
@@ -174,6 +183,7 @@ class ImportRun {
   async #import(store: ImportStore | undefined, from: ImportProgress): Promise<Outcome> {
     const { values, input, context } = this.#options;
     const startedAt = performance.now();
+    let stored = from.rows;
     const progress = new Progress({ stream: context.errorStream, rows: from.rows });
     void context.stopSignal(0).then(
       () => (this.#isStopped = true),
@@ -193,9 +203,10 @@ class ImportRun {
       onRejected: (rejected) => {
         if (this.#shownErrors++ >= SHOWN_ERRORS) return;
         progress.end();
-        context.warn(describeRejected(rejected));
+        // It can contain the name of a column.
+        context.warn(printable(describeRejected(rejected)));
       },
-      onProgress: ({ rows }, bytes) => progress.update(rows, bytes / input.size),
+      onProgress: ({ rows }, bytes) => progress.update((stored = rows), bytes / input.size),
       isStopped: () => this.#isStopped,
     };
     const keepIds = values["keep-ids"];
@@ -210,7 +221,11 @@ class ImportRun {
           type: keepIds ? PETS_WITH_IDS : PETS,
           store: store && ((batch) => store.importPets(batch)),
         });
-    const { end, progress: reached } = await run.finally(() => progress.end());
+    const imported = await run
+      .catch((error: unknown) => this.#failure(error, stored))
+      .finally(() => progress.end());
+    if (imported instanceof Failure) return imported;
+    const { end, progress: reached } = imported;
     if (end === "complete" && !values["dry-run"]) await this.#finish(store, reached);
     const seconds = (performance.now() - startedAt) / 1_000;
     return this.#report({ end, progress: reached, rowsBefore: from.rows, seconds });
@@ -224,6 +239,18 @@ class ImportRun {
       action: "data.imported",
       after,
     });
+  }
+
+  /** What became of an import after some of its rows were stored. */
+  #failure(error: unknown, stored: number): Failure {
+    const { path, values } = this.#options;
+    if (values["dry-run"] || stored === 0 || error instanceof ConcurrentImport || isBug(error)) throw error;
+    const [name, rows] = [nameOf(path), grouped(stored)];
+    return new Failure(
+      error instanceof InputError
+        ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
+        : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
+    );
   }
 
   /** Prints the summary, unless the import was interrupted. */

@@ -25,7 +25,8 @@ export const restore = defineCommand({
     const { replace, "dry-run": isDryRun } = values;
     const request = { storage, from: positionals.BACKUP, replace, at: clock.now() };
     const show = async (plan: RestorePlan) => {
-      await print(values.json ? json(planView(plan, isDryRun)) : planTable(plan));
+      // A closed pipe must not end the command with status 0 before anything is restored.
+      await print(values.json ? json(planView(plan, isDryRun)) : planTable(plan)).catch(() => {});
       for (const line of warningsOf(plan)) warn(line);
     };
     const { planRestore, RestoreRejection } = await import("../backup/restore-plan.ts");

@@ -26,11 +26,16 @@ export interface ColumnOptions {
 export function columnsOf(first: readonly string[], { fields, required, map }: ColumnOptions): Columns {
   const names = first.map(plain);
   const hasHeader =
-    map.some(({ column }) => first.includes(column)) || fields.some((field) => findName(names, field) !== -1);
+    map.some(({ column }) => first.includes(column)) ||
+    fields.some((field) => named(names, field).length > 0);
   const indexes = new Map<string, number>();
   for (const field of fields) {
     const mapped = map.find((mapping) => mapping.field === field);
-    const index = mapped ? mappedIndex(mapped, first) : hasHeader ? findName(names, field) : -1;
+    const index = mapped
+      ? mappedIndex(mapped, first)
+      : hasHeader
+        ? onlyIndex(named(names, field), field)
+        : -1;
     if (index !== -1) indexes.set(field, index);
   }
   if (!hasHeader && map.length === 0) {
@@ -49,7 +54,7 @@ function headerOf(indexes: ReadonlyMap<string, number>, width: number): string[]
 }
 
 function mappedIndex({ field, column }: ColumnMapping, first: readonly string[]): number {
-  const index = first.indexOf(column);
+  const index = onlyIndex(indexesOf(first, column), field);
   if (index !== -1) return index;
   const number = /^[1-9]\d{0,3}$/.test(column) ? Number(column) : Infinity;
   if (number <= first.length) return number - 1;
@@ -61,9 +66,22 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 }
 
-function findName(names: readonly string[], field: string): number {
-  const index = names.indexOf(plain(field));
-  return index === -1 && field.endsWith("Id") ? names.indexOf(plain(field.slice(0, -2))) : index;
+/** The columns that have the name of a field. */
+function named(names: readonly string[], field: string): number[] {
+  const columns = indexesOf(names, plain(field));
+  return columns.length === 0 && field.endsWith("Id") ? indexesOf(names, plain(field.slice(0, -2))) : columns;
+}
+
+function indexesOf(names: readonly string[], name: string): number[] {
+  return names.flatMap((each, index) => (each === name ? [index] : []));
+}
+
+function onlyIndex(columns: readonly number[], field: string): number {
+  const [index = -1, second] = columns;
+  if (second === undefined) return index;
+  throw new InputError(
+    `line 1 names two columns for ${field}, ${index + 1} and ${second + 1}; choose one with --map ${field}=NUMBER`,
+  );
 }
 
 /** Without a header: all fields, or all but the identifier, or the first of those. */

@@ -1,4 +1,5 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { closeSync, fstatSync, openSync, readSync, rmSync, type Stats, statSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -25,13 +26,12 @@ export async function openInput(
 ): Promise<Input> {
   const descriptor = path === "-" ? await copyOf(standardInput()) : openFile(path);
   try {
-    const stats = fstatSync(descriptor);
-    if (stats.isDirectory()) throw new InputError("it is a directory");
-    if (!stats.isFile()) throw new InputError("it is not a regular file; pipe it into petstore import -");
+    const { size } = fstatSync(descriptor);
+    const fingerprint = fingerprintOf(descriptor);
     return {
-      size: stats.size,
-      fingerprint: fingerprintOf(descriptor),
-      texts: (onRead) => texts(descriptor, onRead),
+      size,
+      fingerprint,
+      texts: (onRead) => texts(descriptor, fingerprint, onRead),
       close: () => closeSync(descriptor),
     };
   } catch (error) {
@@ -40,21 +40,35 @@ export async function openInput(
   }
 }
 
+/** A pipe is not opened: without a writer, that would take forever. */
 function openFile(path: string): number {
-  if (!existsSync(path)) throw new InputError("there is no such file");
+  const stats: Stats | undefined = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) throw new InputError("there is no such file");
+  if (stats.isDirectory()) throw new InputError("it is a directory");
+  if (!stats.isFile()) throw new InputError("it is not a regular file; pipe it into petstore import -");
   return openSync(path, "r");
 }
 
 /** The file has no name, so that nothing is left of it when the process ends, in whatever way. */
 async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
-  const path = join(tmpdir(), `petstore-import-${process.pid}`);
-  rmSync(path, { force: true });
+  const path = join(tmpdir(), `petstore-import-${randomUUID()}`);
   const descriptor = openSync(path, "wx+", 0o600);
   rmSync(path);
-  for await (const piece of bytes) {
-    for (let written = 0; written < piece.length;) written += writeSync(descriptor, piece, written);
-  }
+  for await (const piece of bytes) writeAll(descriptor, piece);
   return descriptor;
+}
+
+function writeAll(descriptor: number, bytes: Uint8Array): void {
+  try {
+    for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
+  } catch (error) {
+    throw new Error(
+      `cannot copy standard input to ${tmpdir()}; TMPDIR can name a directory with more space`,
+      {
+        cause: error,
+      },
+    );
+  }
 }
 
 function fingerprintOf(descriptor: number): string {
@@ -75,7 +89,11 @@ function* pieces(descriptor: number): Generator<Buffer> {
   }
 }
 
-async function* texts(descriptor: number, onRead: (bytes: number) => void): AsyncGenerator<string> {
+async function* texts(
+  descriptor: number,
+  fingerprint: string,
+  onRead: (bytes: number) => void,
+): AsyncGenerator<string> {
   // Removes a byte order mark.
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const decode = (piece?: Uint8Array) => {
@@ -86,13 +104,17 @@ async function* texts(descriptor: number, onRead: (bytes: number) => void): Asyn
     }
   };
   let read = 0;
+  const hasher = new Bun.CryptoHasher("sha256");
   const counted = function* () {
     for (const piece of pieces(descriptor)) {
       onRead((read += piece.length));
+      hasher.update(piece);
       yield piece;
     }
   };
   for await (const piece of isGzip(descriptor) ? gunzip(counted()) : counted()) yield decode(piece);
+  // Its rows are not those that the fingerprint stands for, so the import must not count as complete.
+  if (hasher.digest("hex") !== fingerprint) throw new InputError("it changed while it was read");
   yield decode();
 }
 

@@ -49,6 +49,8 @@ export class JsonArrayReader implements RowReader {
         start = this.#at + 1;
       }
     }
+    // Blanks before an element are not kept.
+    if (this.#elementLine === 0) start = this.#at;
     this.#text = text.slice(start);
     this.#at -= start;
     checkRowLength(this.#text.trimStart().length, this.#elementLine || this.#line);

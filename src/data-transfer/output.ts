@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 
 /** Where an export goes. */
 export interface Output {
@@ -11,16 +11,26 @@ export interface Output {
 
 /**
  * A file that appears, or replaces an earlier one, when it is complete. Until then the data is in a file beside it.
- * What a killed export leaves there is overwritten by the next one. Its owner alone can read it.
+ * What a killed export leaves there is overwritten by the next one. Its owner alone can read it. A device or a pipe
+ * would be replaced, too, and is refused.
  */
 export function fileOutput(path: string): Output {
+  const earlier = statSync(path, { throwIfNoEntry: false });
+  if (earlier?.isDirectory()) throw new Error(`${path} is a directory; name a file in it`);
+  if (earlier && !earlier.isFile()) {
+    throw new Error(`${path} is not a regular file; leave FILE out and redirect standard output to it`);
+  }
   const partial = `${path}.partial`;
   rmSync(partial, { force: true });
   const descriptor = openSync(partial, "wx", 0o600);
   return {
     async write(data) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
-      for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
+      try {
+        for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
+      } catch (error) {
+        throw new Error(`cannot write ${partial}`, { cause: error });
+      }
     },
     finish() {
       fsyncSync(descriptor);

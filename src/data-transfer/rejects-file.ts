@@ -47,7 +47,8 @@ export class RejectsFile {
     const at = position - this.#missingBytes;
     if (at === 0) lines.unshift(headerOf(this.format));
     const bytes = Buffer.from(lines.join(""));
-    writeSync(descriptor, bytes, 0, bytes.length, at);
+    for (let written = 0; written < bytes.length;)
+      written += writeSync(descriptor, bytes, written, bytes.length - written, at + written);
     return position + bytes.length;
   }
 

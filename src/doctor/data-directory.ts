@@ -27,7 +27,12 @@ export function checkDataDirectory(storage: StorageConfig): Finding[] {
       ),
     ];
   }
-  return [...openToOthers(dataDir, stats.mode), ...interrupted(storage), ...freeSpace(dataDir)];
+  return [
+    ...openToOthers(dataDir, stats.mode),
+    ...ofOtherUsers(dataDir, stats.uid),
+    ...interrupted(storage),
+    ...freeSpace(dataDir),
+  ];
 }
 
 function isWritable(path: string): boolean {
@@ -37,6 +42,21 @@ function isWritable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Such as those that root has copied into the directory. */
+function ofOtherUsers(dataDir: string, owner: number): Finding[] {
+  const files = readdirSync(dataDir)
+    .map((name) => join(dataDir, name))
+    .filter((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? owner) !== owner);
+  if (files.length === 0) return [];
+  const names = files.join(" ");
+  return [
+    directory.warning(
+      `${files.join(", ")} ${files.length === 1 ? "belongs" : "belong"} to another user than the directory`,
+      `give them to the user of the server: chown --reference=${dataDir} ${names}`,
+    ),
+  ];
 }
 
 function openToOthers(dataDir: string, mode: number): Finding[] {

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { grouped } from "../contract/formatting.ts";
 import { inspectStore, sqliteVersion } from "../store/sqlite/inspect.ts";
@@ -43,7 +43,19 @@ export function checkSqlite(storage: StorageConfig): StoreFindings {
     const findings = [library, database.ok(`${store} is sound: ${contents}`), schemaFinding(facts)];
     return { findings, newestTime };
   } catch (error) {
-    return { findings: [library, database.error(reasonOf(error), RESTORE)], newestTime: undefined };
+    const remedy = isAccessible(store)
+      ? RESTORE
+      : `run the command as the user of the server, or give the file to that user: chown USER ${store}`;
+    return { findings: [library, database.error(reasonOf(error), remedy)], newestTime: undefined };
+  }
+}
+
+function isAccessible(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

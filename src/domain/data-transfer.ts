@@ -97,7 +97,10 @@ export interface ImportStore {
   findImport(fingerprint: string): Awaitable<ImportRecord | undefined>;
   /** The latest import of this path that is not finished. */
   findUnfinishedImport(source: string): Awaitable<ImportRecord | undefined>;
-  /** Replaces an earlier record of the same file. */
+  /**
+   * Replaces an earlier record of the same file. Throws ConcurrentImport if that is an import with the same options
+   * that has stored rows and is not finished.
+   */
   beginImport(record: Omit<ImportRecord, "progress" | "finishedAt">): Promise<void>;
   /** Throws ConcurrentImport if the rows done are not `rowsBefore`. */
   importPets(batch: ImportBatch<ImportedPet>): Promise<BatchResult>;

@@ -41,6 +41,7 @@ export async function copyStore({ from, to, beforePublish }: CopyOptions): Promi
       await writer.addSums();
       await verify(contents, writer);
       await beforePublish(source);
+      if (source.hasChanged?.()) throw new Error("another command has written to the source meanwhile");
       await writer.publish();
     } finally {
       await writer.close();

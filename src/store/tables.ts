@@ -131,6 +131,8 @@ export interface TableReader {
   /** In batches. */
   rows(table: Table): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;
+  /** Whether anybody has written since the reader was opened. Undefined if the database cannot tell. */
+  hasChanged?(): boolean;
   close(): Promise<void>;
 }
 

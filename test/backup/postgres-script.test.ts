@@ -103,6 +103,18 @@ describe("deploy/postgres/backup", () => {
     expect(dumps()).toEqual([]);
   });
 
+  test.each([
+    "postgres://ann:s3cr/et@127.0.0.1/pets",
+    "postgres://ann:s3cr@et@127.0.0.1/pets",
+    "postgres://ann@127.0.0.1/pets?sslmode=require&password=s3cret",
+  ])("%s is refused, and nothing of the password is printed", async (url) => {
+    const { code, err } = await backUp({ PETSTORE_DATABASE_URL: url });
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: "backup: the URL of the database is not valid; it must be postgres://USER:PASSWORD@HOST/DATABASE, with @ as %40 and / as %2F in the password\n",
+    });
+  });
+
   test("without a database, with wrong settings, and while another runs, it fails in one line", async () => {
     expect(await backUp({ PETSTORE_DATABASE_URL: "" })).toMatchObject({
       code: 1,

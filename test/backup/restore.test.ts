@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -13,7 +14,7 @@ import { join } from "node:path";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
-import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
 // A busy machine takes long.
@@ -121,6 +122,31 @@ describe("petstore restore", () => {
     const { out } = await run("restore", backup);
     expect(out).toContain("keys revoked since the backup are valid again: run petstore keys revoke 1");
     expect(await nextPetId()).toBe(61n);
+  });
+
+  test("a backup without the checksum of one of its files, or with a broken description, is damaged", async () => {
+    const checksums = join(backup, "SHA256SUMS");
+    const text = readFileSync(checksums, "utf8");
+    writeFileSync(checksums, "");
+    await expect(run("restore", backup, "--replace")).rejects.toThrow(
+      `the backup ${backup} is damaged: SHA256SUMS has no checksum of backup.json; use another backup`,
+    );
+    writeFileSync(checksums, text.replace(/.* production\.db\n/, ""));
+    await expect(run("restore", backup, "--replace")).rejects.toThrow("has no checksum of production.db");
+    writeFileSync(join(backup, "backup.json"), "{");
+    const checksum = new Bun.CryptoHasher("sha256").update("{").digest("hex");
+    writeFileSync(checksums, text.replace(/\w+(?= {2}backup\.json)/, checksum));
+    await expect(run("restore", backup, "--replace")).rejects.toThrow(
+      "backup.json does not describe a backup",
+    );
+  });
+
+  test("is done although nobody reads its output", async () => {
+    removeData();
+    const script = '"$0" restore "$1" --data "$2" | true; exit ${PIPESTATUS[0]}';
+    const child = Bun.spawn(["bash", "-c", script, EXECUTABLE, backup, cli.dataDir], { stderr: "ignore" });
+    expect(await child.exited).toBe(0);
+    expect(existsSync(inData("production.db"))).toBeTrue();
   });
 
   test("where nothing later is known, it says so", async () => {

@@ -6,6 +6,10 @@ const systemError = (code: string, path?: string) => Object.assign(new Error(`${
 test.each([
   ["/srv/pets: permission denied", systemError("EACCES", "/srv/pets")],
   ["no space is left on the device", systemError("ENOSPC")],
+  [
+    "cannot write x: the disk quota is used up",
+    new Error("cannot write x", { cause: systemError("EDQUOT") }),
+  ],
   ["EWEIRD: raw", systemError("EWEIRD", "/x")],
   ["first", new Error("first\nsecond\n    at somewhere")],
   ["cannot lock a: a: permission denied", new Error("cannot lock a", { cause: systemError("EACCES", "a") })],

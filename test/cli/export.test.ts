@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { cleanUp, InProcessCli, temporaryDirectory } from "./cli.ts";
@@ -35,6 +35,27 @@ describe("files", () => {
     const path = join(temporaryDirectory(), "pets.csv.gz");
     expect(await cli.json("export", "pets", path)).toMatchObject({ kind: "pets", file: path, rows: 2 });
     expect(gunzipSync(readFileSync(path)).toString()).toBe("id,name,categoryId,status\n1,Rex,7,\n2,Mia,8,\n");
+  });
+
+  test("a pipe or a device is not replaced by a file, and neither is a directory", async () => {
+    const cli = await cliWithPets();
+    const [folder, pipe] = [temporaryDirectory(), join(temporaryDirectory(), "pipe")];
+    expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+    await expect(cli.run(["export", "pets", pipe])).rejects.toThrow(
+      `${pipe} is not a regular file; leave FILE out and redirect standard output to it`,
+    );
+    expect(statSync(pipe).isFIFO()).toBeTrue();
+    await expect(cli.run(["export", "pets", folder])).rejects.toThrow(
+      `${folder} is a directory; name a file in it`,
+    );
+  });
+
+  test("the name of a folder does not tell the format", async () => {
+    const cli = await cliWithPets();
+    const folder = join(temporaryDirectory(), "old.csv");
+    mkdirSync(folder);
+    await cli.run(["export", "pets", join(folder, "pets")]);
+    expect(readFileSync(join(folder, "pets"), "utf8")).toBe(NDJSON);
   });
 
   test("standard output has the export and nothing else", async () => {

@@ -1,6 +1,16 @@
 import { afterAll, describe, expect, test, setDefaultTimeout } from "bun:test";
-import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { giveToDirectoryOwner } from "../../src/durable-files.ts";
 import { cleanUp, EXECUTABLE, petstore, spawnTracked, temporaryDirectory } from "./cli.ts";
 import { serve, type ServerProcess, started } from "./server-process.ts";
 
@@ -64,6 +74,26 @@ describe("the data directory", () => {
     expect(await child.exited).toBe(0);
     expect(modesIn(data)).toEqual({ "production.db": "600" });
     expect(modeOf(data)).toBe("700");
+  });
+
+  // Only root can give files away; everybody else owns what they create.
+  const owner = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
+
+  test("a database that root creates belongs to the owner of the directory", async () => {
+    const data = temporaryDirectory();
+    chownSync(data, owner, process.getgid?.() ?? 0);
+    await petstore("keys", "create", "--name", "x", "--plan", "free", "--data", data);
+    expect(statSync(join(data, "production.db")).uid).toBe(owner);
+  });
+
+  test("a link in the directory does not get its owner the file of somebody else", () => {
+    const [data, target] = [temporaryDirectory(), join(temporaryDirectory(), "target")];
+    chownSync(data, owner, process.getgid?.() ?? 0);
+    writeFileSync(target, "");
+    symlinkSync(target, join(data, "production.lock"));
+    giveToDirectoryOwner(join(data, "production.lock"));
+    expect(statSync(target).uid).toBe(process.getuid?.() ?? 0);
+    expect(lstatSync(join(data, "production.lock")).uid).toBe(owner);
   });
 
   test("files of an earlier version become private, which is logged once", async () => {

@@ -101,6 +101,18 @@ function recordCases(withStores: WithStores): void {
   );
 
   test(
+    "a process that begins an import while another one has stored rows of it does not reset them",
+    withStores(async ({ imports }) => {
+      await imports.beginImport(FILE);
+      await imports.importPets(batchOf([rex(1n)]));
+      await expect(imports.beginImport(FILE)).rejects.toBeInstanceOf(ConcurrentImport);
+      expect((await imports.findImport(FILE.fingerprint))?.progress.rows).toBe(1);
+      await imports.beginImport({ ...FILE, options: "--map name=2" });
+      expect((await imports.findImport(FILE.fingerprint))?.progress).toEqual(NO_PROGRESS);
+    }),
+  );
+
+  test(
     "of two processes that import the same file, one stores a batch",
     withStores(async ({ imports, store }) => {
       await imports.beginImport(FILE);

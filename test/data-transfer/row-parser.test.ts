@@ -99,6 +99,7 @@ describe("CSV columns", () => {
 
   test.each([
     ["name,status", "line 1 has no column categoryId; add --map categoryId=COLUMN"],
+    ["name,Name,kind", "line 1 names two columns for name, 1 and 2; choose one with --map name=NUMBER"],
     ["Rex", "line 1 is no header, and with 1 columns none is categoryId; add --map categoryId=NUMBER"],
   ])("the first line %s", (line, message) => {
     expect(() => new CsvRowParser(PETS, line.split(","), [])).toThrow(message);

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { Database } from "bun:sqlite";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { selfSigned } from "../../harness/certificates.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
@@ -120,6 +120,25 @@ describe("petstore doctor", () => {
     ]);
     chmodSync(cli.dataDir, 0o755);
     expect((await diagnose()).of("data directory")).toMatchObject([{ remedy: `chmod 700 ${cli.dataDir}` }]);
+  });
+
+  test("a database of another user is not called damaged", async () => {
+    await fill();
+    const path = join(cli.dataDir, "production.db");
+    // Root reads everything, and only root can give files away.
+    if (process.getuid?.() === 0) {
+      chownSync(path, 65_534, 65_534);
+      const { code, of } = await diagnose();
+      expect(code).toBe(0);
+      expect(of("data directory")[1]).toMatchObject({
+        level: "warning",
+        message: `${path} belongs to another user than the directory`,
+        remedy: `give them to the user of the server: chown --reference=${cli.dataDir} ${path}`,
+      });
+    } else {
+      chmodSync(path, 0);
+      expect((await diagnose()).of("database")[0]?.remedy).toContain(`chown USER ${path}`);
+    }
   });
 
   test("an interrupted restore is an error", async () => {

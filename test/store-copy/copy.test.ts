@@ -95,7 +95,7 @@ describe("petstore copy", () => {
     expect(await server.stop("SIGTERM")).toBe(0);
     // The target has another pet now.
     expect((await cli.run(["copy", "--to", url])).err).toEndWith(
-      " has other data of production, and a copy overwrites nothing",
+      " has other data of production, and a copy overwrites nothing; choose another database, or remove that data first if nothing of it is needed",
     );
   });
 
@@ -220,6 +220,22 @@ describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (en
     expect((await copyStore({ from, to, beforePublish })).outcome).toBe("copied");
     expect(await contentsIn(to)).toEqual(await contentsIn(from));
   });
+});
+
+test("a copy without what another command has written meanwhile is not published", async () => {
+  const fromData = temporaryDirectory();
+  await fillData({ environment: "production", dataDir: fromData }, 10);
+  const from = sqliteEnd({ environment: "production", dataDir: fromData });
+  const to = postgresAt(await postgresUrl());
+  const write = async () => {
+    const { store, close } = openSqlite(join(fromData, "production.db"));
+    await store.createPet({ name: "later", categoryId: 1n }, NOW);
+    await close();
+  };
+  const copied = copyStore({ from, to, beforePublish: write });
+  await expect(copied).rejects.toThrow("another command has written to the source meanwhile");
+  expect(await to.exists()).toBeFalse();
+  expect((await copyStore({ from, to, beforePublish })).outcome).toBe("copied");
 });
 
 function counting(end: CopyEnd, tables: string[]): CopyEnd {

@@ -53,7 +53,9 @@ const SELECT = `SELECT ${IMPORT_COLUMNS} FROM imports`;
 const BEGIN = `INSERT INTO imports (fingerprint, source, options, started_at) VALUES ($1, $2, $3, $4)
   ON CONFLICT (fingerprint) DO UPDATE SET source = excluded.source, options = excluded.options,
     started_at = excluded.started_at, finished_at = NULL, rows_done = 0, added = 0, replaced = 0, skipped = 0,
-    rejected = 0, rejects_bytes = 0`;
+    rejected = 0, rejects_bytes = 0
+  WHERE imports.finished_at IS NOT NULL OR imports.rows_done = 0 OR imports.options <> excluded.options
+  RETURNING 1 AS done`;
 const SET_PROGRESS = `UPDATE imports SET rows_done = $1, added = $2, replaced = $3, skipped = $4, rejected = $5,
     rejects_bytes = $6
   WHERE fingerprint = $7 AND rows_done = $8 AND finished_at IS NULL RETURNING 1 AS done`;
@@ -120,7 +122,7 @@ class PostgresImportStore implements ImportStore {
   }
 
   async beginImport({ fingerprint, source, options, startedAt }: ImportRecord): Promise<void> {
-    await this.#query(BEGIN, [fingerprint, source, options, startedAt]);
+    checkProgress(await this.#query(BEGIN, [fingerprint, source, options, startedAt]));
   }
 
   importPets(batch: ImportBatch<ImportedPet>): Promise<BatchResult> {

@@ -90,8 +90,11 @@ class SqliteImportStore implements ImportStore {
     this.#selectUnfinished = connection.prepare(
       `${select} WHERE source = ? AND finished_at IS NULL ORDER BY started_at DESC LIMIT 1`,
     );
-    this.#begin = connection.prepare(`INSERT OR REPLACE INTO imports
-      (fingerprint, source, options, started_at) VALUES (?, ?, ?, ?)`);
+    this.#begin = connection.prepare(`INSERT INTO imports (fingerprint, source, options, started_at)
+      VALUES (?, ?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET source = excluded.source,
+        options = excluded.options, started_at = excluded.started_at, finished_at = NULL, rows_done = 0, added = 0,
+        replaced = 0, skipped = 0, rejected = 0, rejects_bytes = 0
+      WHERE imports.finished_at IS NOT NULL OR imports.rows_done = 0 OR imports.options <> excluded.options`);
     this.#setProgress = connection.prepare(`UPDATE imports SET rows_done = ?, added = ?, replaced = ?,
       skipped = ?, rejected = ?, rejects_bytes = ? WHERE fingerprint = ? AND rows_done = ? AND finished_at IS NULL`);
     this.#finish = connection.prepare("UPDATE imports SET finished_at = ? WHERE fingerprint = ?");
@@ -137,7 +140,7 @@ class SqliteImportStore implements ImportStore {
 
   beginImport({ fingerprint, source, options, startedAt }: ImportRecord): Promise<void> {
     return this.connection.transactionWhenUnlocked(() => {
-      this.#begin.run(fingerprint, source, options, startedAt);
+      checkProgress(this.#begin.run(fingerprint, source, options, startedAt));
     });
   }
 
@@ -192,8 +195,7 @@ class SqliteImportStore implements ImportStore {
         if (commit === undefined) throw new Undo(result);
         const values = [...valuesOf(commit.progressAfter(result)), commit.fingerprint, commit.rowsBefore];
         // The types of a statement cannot express so many numbers before a text.
-        const { changes } = this.#setProgress.run(...(values as [...number[], string, number]));
-        if (changes === 0) throw new ConcurrentImport("another process imports the same file");
+        checkProgress(this.#setProgress.run(...(values as [...number[], string, number])));
         return result;
       });
     } catch (error) {
@@ -221,6 +223,10 @@ class SqliteImportStore implements ImportStore {
   #petsOf(ids: readonly (bigint | undefined)[]): StoredPet[] {
     return this.#selectPets.all(jsonOf(ids));
   }
+}
+
+function checkProgress({ changes }: { readonly changes: number }): void {
+  if (changes === 0) throw new ConcurrentImport("another process imports the same file");
 }
 
 /** Without the rows that have no value. */

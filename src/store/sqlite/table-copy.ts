@@ -27,12 +27,28 @@ const ROWS_PER_BATCH = 2_000;
 /** Reads one snapshot of the database, whatever is written meanwhile. */
 export function readSqliteTables(path: string): TableReader {
   const connection = openDatabase(path, OPTIONS);
+  const observer = openDatabase(path, OPTIONS);
+  const version = dataVersion(observer);
   connection.run("BEGIN");
-  return new SqliteTableReader(connection);
+  return new SqliteTableReader(connection, observer, version);
+}
+
+/** Changes when another connection commits. */
+function dataVersion(connection: Connection): unknown {
+  return connection.value("PRAGMA data_version");
 }
 
 class SqliteTableReader implements TableReader {
-  constructor(private readonly connection: Connection) {}
+  constructor(
+    private readonly connection: Connection,
+    /** Outside of the transaction. */
+    private readonly observer: Connection,
+    private readonly version: unknown,
+  ) {}
+
+  hasChanged(): boolean {
+    return dataVersion(this.observer) !== this.version;
+  }
 
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
     const columns = Object.keys(table.columns).join(", ");
@@ -60,6 +76,7 @@ class SqliteTableReader implements TableReader {
   }
 
   async close(): Promise<void> {
+    this.observer.close();
     this.connection.close();
   }
 }

@@ -1,0 +1,65 @@
+import { afterAll, expect, test } from "bun:test";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cleanUp, InProcessCli, temporaryDirectory } from "./cli.ts";
+
+afterAll(cleanUp);
+
+function file(content: string | Uint8Array): string {
+  const path = join(temporaryDirectory(), "pets.csv");
+  writeFileSync(path, content);
+  return path;
+}
+
+const namesIn = async (cli: InProcessCli) =>
+  (await cli.run(["export", "pets", "--format", "csv"])).out
+    .split("\n")
+    .slice(1, -1)
+    .map((row) => row.split(",")[1]);
+
+test("the same command with --again continues after an interruption and doubles nothing", async () => {
+  const cli = new InProcessCli();
+  const path = file("name,categoryId\nRex,1\nMia,x\nLuna,2\n");
+  await cli.run(["import", path]);
+  await cli.run(["import", path, "--again", "--max-errors", "0", "--rejects", `${path}.2`]);
+  const { out } = await cli.run(["import", path, "--again", "--rejects", `${path}.2`]);
+  expect(out).toContain(`continuing the import of ${path} after 2 rows`);
+  expect(await namesIn(cli)).toEqual(["Rex", "Luna", "Rex", "Luna"]);
+});
+
+test("a damaged file says how many of its rows are imported", async () => {
+  const rows = Array.from({ length: 40_000 }, (_, i) => `pet ${i},7\n`).join("");
+  const path = file(Buffer.concat([Buffer.from(`name,categoryId\n${rows}`), Uint8Array.of(0xe9, 0x0a)]));
+  const cli = new InProcessCli();
+  const { code, err } = await cli.run(["import", path]);
+  expect(code).toBe(1);
+  const stored = (await namesIn(cli)).length;
+  expect(stored).toBeGreaterThan(0);
+  expect(err).toBe(
+    `cannot import all of ${path}: it is not UTF-8; convert it first, for example with iconv; its first ${stored.toLocaleString("en")} rows are imported, so import the others from another file`,
+  );
+});
+
+test("a file of rejected rows that was shortened meanwhile is left as it is; a missing one begins anew", async () => {
+  const cli = new InProcessCli();
+  const path = file("name,categoryId\nRex,x\nMia,y\nLuna,z\n");
+  const rejects = `${path}.rejects`;
+  await cli.run(["import", path, "--max-errors", "1"]);
+  writeFileSync(rejects, "name,categoryId\nRex,1\n");
+  expect((await cli.run(["import", path])).err).toBe(
+    `"${rejects}" has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`,
+  );
+  expect(readFileSync(rejects, "utf8")).toBe("name,categoryId\nRex,1\n");
+  renameSync(rejects, `${path}.corrected`);
+  expect((await cli.run(["import", path])).err).toContain("3 rows were rejected");
+  expect(readFileSync(rejects, "utf8")).toBe(
+    "name,categoryId,error\nLuna,z,line 4: categoryId must be an integer from -2^63 to 2^63 - 1\n",
+  );
+});
+
+test("messages show no control characters of a file or its name", async () => {
+  const cli = new InProcessCli();
+  const { out } = await cli.run(["import", file("name,\u001bcategoryId\nRex,x\n")]);
+  expect(out).toContain("line 2: \\u{1b}categoryId must be an integer");
+  expect((await cli.run(["import", "\u001bc"])).err).toBe("cannot import \\u{1b}c: there is no such file");
+});
