@@ -174,7 +174,7 @@ class ImportRun {
   async #import(store: ImportStore | undefined, from: ImportProgress): Promise<Outcome> {
     const { values, input, context } = this.#options;
     const startedAt = performance.now();
-    const progress = new Progress({ stream: context.errorStream, rows: from.rows });
+    const progress = new Progress({ stream: context.errorStream, isJson: values.json, rows: from.rows });
     void context.stopSignal(0).then(
       () => (this.#isStopped = true),
       () => {},
@@ -195,7 +195,7 @@ class ImportRun {
         progress.end();
         context.warn(describeRejected(rejected));
       },
-      onProgress: ({ rows }, bytes) => progress.update(rows, bytes / input.size),
+      onProgress: ({ rows }, bytes) => progress.update({ done: rows, share: bytes / input.size }),
       isStopped: () => this.#isStopped,
     };
     const keepIds = values["keep-ids"];

@@ -34,6 +34,10 @@ export function readSqliteTables(path: string): TableReader {
 class SqliteTableReader implements TableReader {
   constructor(private readonly connection: Connection) {}
 
+  async count({ name }: Table): Promise<number> {
+    return Number(this.connection.value(`SELECT count(*) FROM ${name}`));
+  }
+
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
     const columns = Object.keys(table.columns).join(", ");
     using statement = this.connection.prepare<Record<string, string | bigint | null>, []>(
