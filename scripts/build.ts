@@ -22,7 +22,8 @@ export async function buildExecutable({ outfile, commit }: BuildOptions): Promis
   const [console, docs] = await Promise.all([bundleOf("console"), bundleOf("docs")]);
   const contents: ExecutableContents = { commit, bundles: { console, docs } };
   const { success, logs } = await Bun.build({
-    entrypoints: [join(ROOT, "src/cli/main.ts")],
+    entrypoints: ["cli/main.ts", "backup/database-worker.ts"].map((path) => join(ROOT, "src", path)),
+    root: join(ROOT, "src"),
     target: "bun",
     format: "esm",
     minify: { syntax: true, whitespace: true },

@@ -92,8 +92,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   executable: [],
   "first-items": [],
   "durable-files": [],
-  backup: ["store", "domain", "contract", "config", "durable-files"],
-  "store-copy": ["store", "rate-limit", "domain", "config", "durable-files"],
+  backup: ["store", "domain", "contract", "config", "durable-files", "executable", "steps"],
+  "store-copy": ["store", "rate-limit", "domain", "config", "durable-files", "steps"],
   doctor: ["store", "rate-limit", "http1", "domain", "contract", "config"],
   "data-directory": ["config", "log"],
   "tls-files": ["config"],
@@ -179,6 +179,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "store-copy",
     "doctor",
     "durable-files",
+    "steps",
   ],
   demo: ["app", "admin", "adapters", "config", "domain", "contract", "log"],
 };

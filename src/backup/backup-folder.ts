@@ -1,6 +1,14 @@
 /** A backup is a directory: copies of the databases, a description, and the checksums of all of them. */
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  createReadStream,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { formatTime } from "../contract/formatting.ts";
@@ -61,7 +69,10 @@ export function removeBackup(path: string): void {
 }
 
 /** Throws if the backup cannot be read or is not what it was when it was made. */
-export async function readBackup(path: string): Promise<BackupDescription> {
+export async function readBackup(
+  path: string,
+  onBytes?: (bytes: number) => void,
+): Promise<BackupDescription> {
   const checksums = parseChecksums(readFileSync(join(path, CHECKSUMS_FILE), "utf8"));
   const names = [DESCRIPTION_FILE, ...readdirSync(path).filter((name) => name.endsWith(".db"))];
   const unlisted = names.find((name) => !checksums.has(name));
@@ -70,12 +81,14 @@ export async function readBackup(path: string): Promise<BackupDescription> {
       `the backup ${path} is damaged: ${CHECKSUMS_FILE} has no checksum of ${unlisted}; use another backup`,
     );
   }
+  let bytesBefore = 0;
   for (const [name, checksum] of checksums) {
     const file = join(path, name);
     if (!existsSync(file)) throw new Error(`the backup ${path} is incomplete: ${name} is missing`);
-    if ((await checksumOf(file)) !== checksum) {
+    if ((await checksumOf(file, (bytes) => onBytes?.(bytesBefore + bytes))) !== checksum) {
       throw new Error(`the backup ${path} is damaged: the checksum of ${name} is wrong; use another backup`);
     }
+    bytesBefore += statSync(file).size;
   }
   return readDescription(path);
 }
@@ -115,9 +128,15 @@ export function formatChecksums(checksums: ReadonlyMap<string, string>): string 
   return [...checksums].map(([name, checksum]) => `${checksum}  ${name}\n`).join("");
 }
 
+const CHUNK_BYTES = 1024 * 1024;
+
 /** SHA-256, in hexadecimal digits. */
-export async function checksumOf(path: string): Promise<string> {
+export async function checksumOf(path: string, onBytes?: (bytes: number) => void): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk);
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+    hash.update(chunk);
+    onBytes?.((bytes += chunk.length));
+  }
   return hash.digest("hex");
 }

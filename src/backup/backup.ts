@@ -4,7 +4,8 @@ import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { formatTime } from "../contract/formatting.ts";
 import { renameDurably, syncToDisk } from "../durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
-import { copySnapshot, type DatabaseFacts, inspectDatabase } from "../store/sqlite/snapshot.ts";
+import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
+import { Steps, type WorkProgress } from "../steps.ts";
 import {
   backupName,
   CHECKSUMS_FILE,
@@ -16,6 +17,8 @@ import {
   removeBackup,
   removePartialBackups,
 } from "./backup-folder.ts";
+import { COSTS } from "./costs.ts";
+import { DatabaseThread } from "./database-thread.ts";
 
 export interface BackupOptions {
   readonly storage: StorageConfig;
@@ -25,6 +28,8 @@ export interface BackupOptions {
   readonly keep: number | undefined;
   readonly at: number;
   readonly version: string;
+  /** In bytes. */
+  readonly onProgress: (progress: WorkProgress) => void;
 }
 
 export interface Backup {
@@ -67,16 +72,23 @@ export async function makeBackup(options: BackupOptions): Promise<Backup> {
 async function writeBackup(path: string, options: BackupOptions): Promise<BackedUpFile[]> {
   const partial = partialPath(path);
   mkdirSync(partial, { mode: 0o700 });
+  const databases = databasesOf(options.storage);
+  const bytes = databases.reduce((sum, database) => sum + statSync(database).size, 0);
+  const steps = new Steps(bytes * (COSTS.snapshot + COSTS.check + COSTS.checksum), options.onProgress);
+  const thread = new DatabaseThread();
   try {
-    const files = databasesOf(options.storage).map((database) => copyDatabase(database, partial));
+    const files: BackedUpFile[] = [];
+    for (const from of databases) files.push(await copyDatabase({ from, directory: partial, steps, thread }));
     writeDescription(partial, files, options);
-    await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE]);
+    await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE], steps);
     syncToDisk(partial);
     renameDurably(partial, path);
     return files;
   } catch (error) {
     rmSync(partial, { recursive: true, force: true });
     throw error;
+  } finally {
+    await thread.close();
   }
 }
 
@@ -89,12 +101,26 @@ function databasesOf(storage: StorageConfig): string[] {
   return existsSync(usageStore) ? [usageStore, store] : [store];
 }
 
+interface DatabaseCopy {
+  readonly from: string;
+  readonly directory: string;
+  readonly steps: Steps;
+  readonly thread: DatabaseThread;
+}
+
 /** Reads all of the copy, because a database that is damaged makes a damaged copy. */
-function copyDatabase(from: string, directory: string): BackedUpFile {
+async function copyDatabase({ from, directory, steps, thread }: DatabaseCopy): Promise<BackedUpFile> {
   const name = basename(from);
   const to = join(directory, name);
-  copySnapshot(from, to);
-  const { problems, ...facts } = inspectDatabase(to);
+  const expectedBytes = Math.max(1, statSync(from).size);
+  await steps.run({ name: "copying", cost: expectedBytes * COSTS.snapshot }, (report) =>
+    thread.copy(from, to, () => {
+      const copied = statSync(to, { throwIfNoEntry: false })?.size ?? 0;
+      report(copied / expectedBytes, copied);
+    }),
+  );
+  const check = { name: "checking", cost: expectedBytes * COSTS.check };
+  const { problems, ...facts } = await steps.run(check, (report) => thread.inspect(to, () => report(0)));
   if (problems.length > 0) {
     throw new Error(
       `the copy of ${from} is damaged (${problems[0]}); check the original with petstore doctor`,
@@ -113,9 +139,18 @@ function writeDescription(
   writeDurably(join(directory, DESCRIPTION_FILE), `${JSON.stringify(description, null, 2)}\n`);
 }
 
-async function writeChecksums(directory: string, names: readonly string[]): Promise<void> {
+async function writeChecksums(directory: string, names: readonly string[], steps: Steps): Promise<void> {
   const checksums = new Map<string, string>();
-  for (const name of names) checksums.set(name, await checksumOf(join(directory, name)));
+  const paths = names.map((name) => join(directory, name));
+  const size = paths.reduce((sum, path) => sum + statSync(path).size, 0);
+  await steps.run({ name: "computing checksums", cost: size * COSTS.checksum }, async (report) => {
+    let bytesBefore = 0;
+    for (const path of paths) {
+      const onBytes = (bytes: number) => report((bytesBefore + bytes) / size, bytesBefore + bytes);
+      checksums.set(basename(path), await checksumOf(path, onBytes));
+      bytesBefore += statSync(path).size;
+    }
+  });
   writeDurably(join(directory, CHECKSUMS_FILE), formatChecksums(checksums));
 }
 

@@ -1,11 +1,14 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { type KeyDifferences, keyDifferences } from "../store/sqlite/earlier-copy.ts";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
-import { type DatabaseFacts, inspectDatabase } from "../store/sqlite/snapshot.ts";
+import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
+import { Steps, type WorkProgress } from "../steps.ts";
 import { latestVersion } from "../store/migrations.ts";
 import { type BackupDescription, backupName, isBackup, listBackups, readBackup } from "./backup-folder.ts";
+import { COSTS } from "./costs.ts";
+import type { DatabaseThread } from "./database-thread.ts";
 import { readStagedRestore, type StagedRestore } from "./staged-restore.ts";
 
 /** Why a backup cannot be restored, for the operator. */
@@ -41,13 +44,18 @@ export interface RestoreRequest {
   /** Whether the present databases may be moved away. */
   readonly replace: boolean;
   readonly at: number;
+  /** In bytes. Once for the verification of the backup, and once for what follows. */
+  readonly onProgress: (progress: WorkProgress) => void;
 }
 
 /** Reads and verifies the backup, and decides what a restore would do. Changes nothing. */
-export async function planRestore(request: RestoreRequest): Promise<RestorePlan | RestoreRejection> {
+export async function planRestore(
+  request: RestoreRequest,
+  thread: DatabaseThread,
+): Promise<RestorePlan | RestoreRejection> {
   const { storage, at } = request;
   const { environment } = storage;
-  const backup = await findBackup(request);
+  const backup = await findBackup(request, thread);
   if (backup instanceof RestoreRejection) return backup;
   const { path, description, facts } = backup;
   const staged = readStagedRestore(storage);
@@ -79,18 +87,30 @@ export async function planRestore(request: RestoreRequest): Promise<RestorePlan 
 type FoundBackup = Pick<RestorePlan, "path" | "description" | "facts">;
 
 /** Verifies all of it. */
-async function findBackup({ storage, from }: RestoreRequest): Promise<FoundBackup | RestoreRejection> {
+async function findBackup(
+  { storage, from, onProgress }: RestoreRequest,
+  thread: DatabaseThread,
+): Promise<FoundBackup | RestoreRejection> {
   const { environment } = storage;
   const path = isBackup(from) ? from : listBackups(from, environment).at(-1);
   if (path === undefined) return new RestoreRejection(`there is no backup of ${environment} in ${from}`);
-  const description = await readBackup(path);
+  const store = join(path, basename(pathsOf(storage).store));
+  const bytes = databaseFiles(storage).reduce((sum, file) => sum + bytesOf(join(path, basename(file))), 0);
+  const steps = new Steps(bytes * COSTS.checksum + bytesOf(store) * COSTS.check, onProgress);
+  const description = await steps.run(
+    { name: "comparing checksums", cost: bytes * COSTS.checksum },
+    (report) => readBackup(path, (done) => report(done / Math.max(1, bytes), done)),
+  );
   const { environment: actual } = description;
   if (actual !== environment) {
     return new RestoreRejection(
       `the backup ${path} is of ${actual}, not of ${environment}; use --env ${actual}`,
     );
   }
-  const facts = inspectDatabase(join(path, basename(pathsOf(storage).store)));
+  const facts = await steps.run(
+    { name: "checking the backup", cost: bytesOf(store) * COSTS.check },
+    (report) => thread.inspect(store, () => report(0)),
+  );
   const [problem] = facts.problems;
   if (problem !== undefined) return new RestoreRejection(`the backup ${path} is damaged: ${problem}`);
   const supported = latestVersion(MIGRATIONS);
@@ -100,6 +120,11 @@ async function findBackup({ storage, from }: RestoreRequest): Promise<FoundBacku
     );
   }
   return { path, description, facts };
+}
+
+/** 0 if there is no such file. */
+export function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 interface ConflictOptions {

@@ -1,11 +1,16 @@
-import { constants, copyFileSync, chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { constants, existsSync, mkdirSync, rmSync } from "node:fs";
+import { chmod, copyFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../durable-files.ts";
 import { skipAssignedIds } from "../store/sqlite/earlier-copy.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
-import { inspectDatabase, withDatabase } from "../store/sqlite/snapshot.ts";
+import { withDatabase } from "../store/sqlite/snapshot.ts";
+import { Steps } from "../steps.ts";
+import { COSTS } from "./costs.ts";
+import { DatabaseThread } from "./database-thread.ts";
 import {
+  bytesOf,
   databaseFiles,
   planRestore,
   type RestorePlan,
@@ -33,41 +38,66 @@ export async function restoreBackup(
     );
   }
   giveToDirectoryOwner(lockFile);
+  const thread = new DatabaseThread();
   try {
-    const plan = await planRestore(request);
+    const plan = await planRestore(request, thread);
     if (plan instanceof RestoreRejection) return plan;
     await show(plan);
-    if (!plan.isContinued) stage(plan);
+    if (!plan.isContinued) await stage(plan, request, thread);
     moveAway(plan);
     moveIntoPlace(plan);
     return undefined;
   } finally {
+    await thread.close();
     lock.release();
   }
 }
 
+/** As restoreBackup, without a change. */
+export async function rehearseRestore(request: RestoreRequest): Promise<RestorePlan | RestoreRejection> {
+  const thread = new DatabaseThread();
+  return planRestore(request, thread).finally(() => thread.close());
+}
+
 /** Copies the databases and checks the copies: they may be on another disk than the backup. */
-function stage(plan: RestorePlan): void {
+async function stage(
+  plan: RestorePlan,
+  { onProgress }: RestoreRequest,
+  thread: DatabaseThread,
+): Promise<void> {
   const { storage, path, files, replaced, later, keys } = plan;
   const { store } = pathsOf(storage);
   // Closing the last connection moves what is in the write-ahead log into the file.
   if (replaced !== undefined) closeCleanly(store);
-  stageRestore(storage, { backup: path, replaced }, (directory) => {
-    for (const name of files) copyPrivately(join(path, name), join(directory, name));
+  const sizes = new Map(files.map((name) => [name, bytesOf(join(path, name))] as const));
+  const bytes = sizes.values().reduce((sum, size) => sum + size, 0);
+  const steps = new Steps(bytes * (COSTS.copy + COSTS.check), onProgress);
+  await stageRestore(storage, { backup: path, replaced }, async (directory) => {
+    for (const [name, size] of sizes) {
+      await steps.run({ name: "copying", cost: size * COSTS.copy }, (report) =>
+        copyPrivately(join(path, name), join(directory, name), (copied) => report(copied / size, copied)),
+      );
+    }
     // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
     if (later !== undefined && keys !== undefined) skipAssignedIds(join(directory, basename(store)), later);
-    for (const name of files) {
+    for (const [name, size] of sizes) {
       const copy = join(directory, name);
-      const [problem] = inspectDatabase(copy).problems;
+      const check = { name: "checking the copy", cost: size * COSTS.check };
+      const [problem] = (await steps.run(check, (report) => thread.inspect(copy, () => report(0)))).problems;
       if (problem !== undefined) throw new Error(`the copy ${copy} is damaged: ${problem}`);
       syncToDisk(copy);
     }
   });
 }
 
-function copyPrivately(from: string, to: string): void {
-  copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-  chmodSync(to, 0o600);
+async function copyPrivately(from: string, to: string, onBytes: (bytes: number) => void): Promise<void> {
+  const timer = setInterval(() => onBytes(bytesOf(to)), 100);
+  try {
+    await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  } finally {
+    clearInterval(timer);
+  }
+  await chmod(to, 0o600);
 }
 
 function closeCleanly(path: string): void {

@@ -30,17 +30,17 @@ export function readStagedRestore(storage: StorageConfig): StagedRestore | undef
 }
 
 /** Fills a new directory with `copy` and makes it the staged restore, all at once. */
-export function stageRestore(
+export async function stageRestore(
   storage: StorageConfig,
   { backup, replaced }: { readonly backup: string; readonly replaced: string | undefined },
-  copy: (directory: string) => void,
-): void {
+  copy: (directory: string) => Promise<void>,
+): Promise<void> {
   const { restore } = pathsOf(storage);
   const partial = `${restore}.partial`;
   rmSync(partial, { recursive: true, force: true });
   mkdirSync(partial, { recursive: true, mode: 0o700 });
   try {
-    copy(partial);
+    await copy(partial);
     const description = readFileSync(join(backup, DESCRIPTION_FILE), "utf8");
     writePrivate(join(partial, DESCRIPTION_FILE), description);
     writePrivate(join(partial, REPLACED_FILE), replaced === undefined ? "\n" : `${basename(replaced)}\n`);

@@ -9,6 +9,7 @@ import { rejectInterruptedRestore } from "../data-directory.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "./command.ts";
 import { json } from "./output.ts";
+import { Progress } from "./progress.ts";
 
 export const backup = defineCommand({
   name: "backup",
@@ -21,20 +22,22 @@ export const backup = defineCommand({
     "petstore backup /var/backups/petstore",
     "petstore backup /var/backups/petstore --keep 14 --env-file /etc/petstore/production.env",
   ],
-  async run({ positionals, values }, { clock, print }) {
+  async run({ positionals, values }, { clock, print, errorStream }) {
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
     rejectInterruptedRestore(storage);
     const { store } = pathsOf(storage);
     if (!existsSync(store)) return new Failure(`${store} does not exist; see --data and --env`);
     const { makeBackup } = await import("../backup/backup.ts");
+    const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     const made = await makeBackup({
       storage,
       directory: positionals.DIR,
       keep: values.keep,
       at: clock.now(),
       version: packageJson.version,
-    });
+      onProgress: (reached) => progress.update(reached),
+    }).finally(() => progress.end());
     await print(values.json ? json(made) : summaryOf(made));
     return undefined;
   },

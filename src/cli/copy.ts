@@ -12,6 +12,7 @@ import type { Direction } from "../store-copy/copy-environment.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
 import { errorMessage, isBug } from "./error-message.ts";
 import { columns, json } from "./output.ts";
+import { Progress } from "./progress.ts";
 
 const { "database-url": _url, "database-url-file": _file, ...OTHER_STORAGE_OPTIONS } = STORAGE_OPTIONS;
 
@@ -65,18 +66,25 @@ async function withLock(storage: StorageConfig, work: () => Promise<Outcome>): P
 async function copyLocked(
   storage: StorageConfig,
   direction: Direction,
-  { print, isJson }: Pick<Context, "print"> & { readonly isJson: boolean },
+  { print, errorStream, isJson }: Pick<Context, "print" | "errorStream"> & { readonly isJson: boolean },
 ): Promise<Outcome> {
   const { copyEnvironment } = await import("../store-copy/copy-environment.ts");
   const names = namesOf(storage, direction);
   const { environment } = storage;
-  const copied = await copyEnvironment(storage, direction).catch((error: unknown) => {
-    if (isBug(error)) throw error;
-    const reason = errorMessage(error);
-    return new Failure(
-      `${names.to} has no complete copy yet: ${reason}; the same command goes on where it stopped`,
-    );
-  });
+  const progress = new Progress({ stream: errorStream, isJson });
+  const copied = await copyEnvironment({
+    storage,
+    direction,
+    onProgress: (reached) => progress.update(reached),
+  })
+    .catch((error: unknown) => {
+      if (isBug(error)) throw error;
+      const reason = errorMessage(error);
+      return new Failure(
+        `${names.to} has no complete copy yet: ${reason}; the same command goes on where it stopped`,
+      );
+    })
+    .finally(() => progress.end());
   if (copied instanceof Failure) return copied;
   const { outcome, contents, sessions, keysWithUsage } = copied;
   if (outcome === "in use") {

@@ -56,7 +56,7 @@ export const exportCommand = defineCommand({
         .finally(close);
     }
     const name = isFile ? path : "standard output";
-    const progress = new Progress({ stream: context.errorStream, rows: 0 });
+    const progress = new Progress({ stream: context.errorStream, isJson: values.json });
     let isStopped = false;
     void context.stopSignal(0).then(
       () => (isStopped = true),
@@ -71,7 +71,7 @@ export const exportCommand = defineCommand({
         format: values.format ?? (/\.csv\b/.test(basename(path ?? "")) ? "csv" : "ndjson"),
         isGzip: values.gzip || path?.endsWith(".gz") === true,
         output,
-        onProgress: (done) => progress.update(done),
+        onProgress: (done) => progress.update({ done }),
         isStopped: () => isStopped,
       });
       progress.end();

@@ -184,7 +184,7 @@ class ImportRun {
     const { values, input, context } = this.#options;
     const startedAt = performance.now();
     let stored = from.rows;
-    const progress = new Progress({ stream: context.errorStream, rows: from.rows });
+    const progress = new Progress({ stream: context.errorStream, isJson: values.json, rows: from.rows });
     void context.stopSignal(0).then(
       () => (this.#isStopped = true),
       () => {},
@@ -206,7 +206,10 @@ class ImportRun {
         // It can contain the name of a column.
         context.warn(printable(describeRejected(rejected)));
       },
-      onProgress: ({ rows }, bytes) => progress.update((stored = rows), bytes / input.size),
+      onProgress: ({ rows }, bytes) => {
+        stored = rows;
+        progress.update({ done: rows, share: bytes / input.size });
+      },
       isStopped: () => this.#isStopped,
     };
     const keepIds = values["keep-ids"];

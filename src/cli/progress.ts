@@ -1,6 +1,8 @@
 import { grouped } from "../contract/formatting.ts";
+import type { WorkProgress } from "../steps.ts";
 import type { ErrorStream } from "./command.ts";
 
+/** Of a bar that has room beside the text. */
 const BAR_WIDTH = 24;
 const REDRAW_MS = 100;
 /** Where nobody watches a bar. */
@@ -8,8 +10,11 @@ const LINE_EVERY_MS = 5_000;
 
 export interface ProgressOptions {
   readonly stream: ErrorStream;
+  /** Shows nothing: the command prints its result for a program. */
+  readonly isJson: boolean;
+  readonly unit?: "rows" | "bytes";
   /** Rows that were done before. */
-  readonly rows: number;
+  readonly rows?: number;
   /** Milliseconds on a monotonic clock. */
   readonly elapsed?: () => number;
 }
@@ -18,25 +23,37 @@ export interface ProgressOptions {
 export class Progress {
   readonly #options: Required<ProgressOptions>;
   readonly #startedAt: number;
+  #step = "";
+  #stepStartedAt: number;
+  /** Rows or bytes at the start of the step. */
+  #from: number;
   #shownAt: number;
   #hasBar = false;
 
-  constructor({ stream, rows, elapsed = () => performance.now() }: ProgressOptions) {
-    this.#options = { stream, rows, elapsed };
-    this.#startedAt = elapsed();
+  constructor(options: ProgressOptions) {
+    this.#options = { unit: "rows", rows: 0, elapsed: () => performance.now(), ...options };
+    this.#startedAt = this.#options.elapsed();
+    this.#stepStartedAt = this.#startedAt;
     this.#shownAt = this.#startedAt;
+    this.#from = this.#options.rows;
   }
 
-  /** `share` is from 0 to 1; undefined if the end is not known. */
-  update(rows: number, share?: number): void {
-    const { stream, elapsed } = this.#options;
+  update({ step = "", done, share }: WorkProgress): void {
+    const { stream, isJson, elapsed } = this.#options;
+    if (isJson) return;
     const now = elapsed();
+    if (step !== this.#step) {
+      this.#step = step;
+      this.#stepStartedAt = now;
+      this.#from = 0;
+    }
     if (now - this.#shownAt < (stream.isTerminal ? REDRAW_MS : LINE_EVERY_MS)) return;
     this.#shownAt = now;
-    const text = this.#describe(rows, share, (now - this.#startedAt) / 1_000);
+    const text = this.#describe(now, done, share);
     if (!stream.isTerminal) return stream.write(`petstore: ${text}\n`);
     this.#hasBar = true;
-    const bar = share === undefined ? "" : `${barOf(share)} `;
+    const width = Math.min(BAR_WIDTH, stream.columns - 2 - text.length);
+    const bar = share === undefined || width < 1 ? "" : `${barOf(share, width)} `;
     stream.write(`\r\x1b[2K${`${bar}${text}`.slice(0, stream.columns - 1)}`);
   }
 
@@ -46,20 +63,31 @@ export class Progress {
     this.#hasBar = false;
   }
 
-  /** `250,000 rows, 120,000 rows/s, 38 % done, 0:07 left`. */
-  #describe(rows: number, share: number | undefined, seconds: number): string {
-    const rate = grouped(Math.round((rows - this.#options.rows) / seconds));
-    const parts = [`${grouped(rows)} rows`, `${rate} rows/s`];
+  /** `copying: 250,000 rows, 120,000 rows/s, 38 % done, 0:07 left`. */
+  #describe(now: number, done: number | undefined, share: number | undefined): string {
+    const parts: string[] = [];
+    if (done !== undefined) {
+      const stepMs = now - this.#stepStartedAt;
+      parts.push(this.#amount(done));
+      if (stepMs >= REDRAW_MS) parts.push(`${this.#amount((done - this.#from) / (stepMs / 1_000))}/s`);
+    }
     if (share !== undefined && share > 0) {
-      const left = Math.round((seconds / share) * (1 - share));
+      const left = Math.round(((now - this.#startedAt) / 1_000 / share) * (1 - share));
       parts.push(`${Math.floor(share * 100)} % done`);
       parts.push(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`);
     }
-    return parts.join(", ");
+    const text = parts.join(", ");
+    return this.#step === "" || text === "" ? this.#step + text : `${this.#step}: ${text}`;
+  }
+
+  #amount(count: number): string {
+    return this.#options.unit === "rows"
+      ? `${grouped(Math.round(count))} rows`
+      : `${(count / 1e6).toFixed(1)} MB`;
   }
 }
 
-function barOf(share: number): string {
-  const full = Math.round(Math.min(1, share) * BAR_WIDTH);
-  return "█".repeat(full) + "░".repeat(BAR_WIDTH - full);
+function barOf(share: number, width: number): string {
+  const full = Math.round(Math.min(1, share) * width);
+  return "█".repeat(full) + "░".repeat(width - full);
 }

@@ -3,9 +3,11 @@ import { backupPath, RESTORE_OPTIONS } from "../config/backup-options.ts";
 import { storageOf } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
+import type { WorkProgress } from "../steps.ts";
 import { describeRows, notSqlite } from "./backup.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { columns, json } from "./output.ts";
+import { Progress } from "./progress.ts";
 
 export const restore = defineCommand({
   name: "restore",
@@ -19,25 +21,35 @@ export const restore = defineCommand({
     "petstore restore /var/backups/petstore --replace",
     "petstore restore /var/backups/petstore/production-2026-11-15T120000.000Z --data ./restored",
   ],
-  async run({ positionals, values }, { clock, print, warn }) {
+  async run({ positionals, values }, { clock, print, warn, errorStream }) {
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
     const { replace, "dry-run": isDryRun } = values;
-    const request = { storage, from: positionals.BACKUP, replace, at: clock.now() };
+    const newProgress = () => new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
+    let progress = newProgress();
+    const request = {
+      storage,
+      from: positionals.BACKUP,
+      replace,
+      at: clock.now(),
+      onProgress: (reached: WorkProgress) => progress.update(reached),
+    };
     const show = async (plan: RestorePlan) => {
+      progress.end();
       // A closed pipe must not end the command with status 0 before anything is restored.
       await print(values.json ? json(planView(plan, isDryRun)) : planTable(plan)).catch(() => {});
       for (const line of warningsOf(plan)) warn(line);
+      progress = newProgress();
     };
-    const { planRestore, RestoreRejection } = await import("../backup/restore-plan.ts");
-    const { restoreBackup } = await import("../backup/restore.ts");
+    const { RestoreRejection } = await import("../backup/restore-plan.ts");
+    const { rehearseRestore, restoreBackup } = await import("../backup/restore.ts");
     if (isDryRun) {
-      const plan = await planRestore(request);
+      const plan = await rehearseRestore(request).finally(() => progress.end());
       if (plan instanceof RestoreRejection) return new Failure(plan.message);
       await show(plan);
       return undefined;
     }
-    const rejection = await restoreBackup(request, show);
+    const rejection = await restoreBackup(request, show).finally(() => progress.end());
     if (rejection) return new Failure(rejection.message);
     if (!values.json) await print("Restored. Start the server with petstore serve.\n");
     return undefined;

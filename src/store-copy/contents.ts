@@ -12,12 +12,22 @@ export interface Contents {
   readonly counters: Counters;
 }
 
+export async function countRows(reader: TableReader): Promise<number> {
+  let count = 0;
+  for (const table of TABLES) count += await reader.count(table);
+  return count;
+}
+
 /** Reads every row. */
-export async function contentsOf(reader: TableReader): Promise<Contents> {
+export async function contentsOf(reader: TableReader, onRows?: (rows: number) => void): Promise<Contents> {
   const tables: Record<string, TableSum> = {};
+  let read = 0;
   for (const table of TABLES) {
     const sum = new RowSum();
-    for await (const rows of reader.rows(table)) for (const row of rows) sum.add(row);
+    for await (const rows of reader.rows(table)) {
+      for (const row of rows) sum.add(row);
+      onRows?.((read += rows.length));
+    }
     tables[table.name] = sum.result;
   }
   return { tables, counters: await reader.counters() };

@@ -2,7 +2,7 @@ import type { StorageConfig } from "../config/config.ts";
 import { postgresSessions } from "../store/postgres/table-copy.ts";
 import type { Contents } from "./contents.ts";
 import { postgresEnd, sqliteEnd } from "./copy-ends.ts";
-import { copyStore } from "./copy-store.ts";
+import { type CopyOptions, copyStore } from "./copy-store.ts";
 import { copyUsageFromValkey, copyUsageToValkey } from "./copy-usage.ts";
 
 export type Direction = "to PostgreSQL" | "from PostgreSQL";
@@ -20,16 +20,22 @@ export interface EnvironmentCopy {
   readonly keysWithUsage: number | undefined;
 }
 
+export interface EnvironmentCopyOptions extends Pick<CopyOptions, "onProgress"> {
+  readonly storage: StorageConfig;
+  readonly direction: Direction;
+}
+
 const NOTHING: Contents = { tables: {}, counters: {} };
 
 /**
  * Copies an environment between SQLite and PostgreSQL, with Valkey the usage of its keys too. The caller holds
  * the lock of the data directory.
  */
-export async function copyEnvironment(
-  storage: StorageConfig,
-  direction: Direction,
-): Promise<EnvironmentCopy> {
+export async function copyEnvironment({
+  storage,
+  direction,
+  onProgress,
+}: EnvironmentCopyOptions): Promise<EnvironmentCopy> {
   const options = { url: storage.databaseUrl ?? "", schema: storage.environment };
   const [sqlite, postgres] = [sqliteEnd(storage), postgresEnd(options)];
   const isToPostgres = direction === "to PostgreSQL";
@@ -42,6 +48,7 @@ export async function copyEnvironment(
   const copied = await copyStore({
     from,
     to,
+    ...(onProgress && { onProgress }),
     async beforePublish(source) {
       if (storage.limitsUrls === undefined) return;
       keysWithUsage = isToPostgres

@@ -1,5 +1,9 @@
 import { type TableReader, TABLES, type TableWriter } from "../store/tables.ts";
-import { type Contents, contentsOf, differencesBetween, fingerprintOf } from "./contents.ts";
+import { Steps, type WorkProgress } from "../steps.ts";
+import { type Contents, contentsOf, countRows, differencesBetween, fingerprintOf } from "./contents.ts";
+
+/** The time per row, in comparison with each other. */
+const COSTS = { read: 1, insert: 3, compare: 1 } as const;
 
 /** A database of one environment, which may not exist yet. */
 export interface CopyEnd {
@@ -15,6 +19,8 @@ export interface CopyOptions {
   readonly to: CopyEnd;
   /** Called when the copy is verified and nobody sees it yet. */
   readonly beforePublish: (source: TableReader) => Promise<void>;
+  /** In rows. */
+  readonly onProgress?: (progress: WorkProgress) => void;
 }
 
 export interface CopyResult {
@@ -27,19 +33,26 @@ export interface CopyResult {
  * Copies all tables into a new database, compares the number and the checksum of the rows of both, and publishes the
  * new one in one step. Whenever it is interrupted, the same call finishes it.
  */
-export async function copyStore({ from, to, beforePublish }: CopyOptions): Promise<CopyResult> {
+export async function copyStore({
+  from,
+  to,
+  beforePublish,
+  onProgress = () => {},
+}: CopyOptions): Promise<CopyResult> {
   const source = await from.read();
   try {
-    const contents = await contentsOf(source);
-    if (await to.exists()) {
-      return { contents, outcome: (await isSame(contents, to)) ? "same" : "other" };
-    }
+    const isPresent = await to.exists();
+    const rows = await countRows(source);
+    const cost = COSTS.read + COSTS.compare + (isPresent ? 0 : COSTS.insert);
+    const steps = new CopySteps(rows, new Steps(rows * cost, onProgress));
+    const contents = await steps.run("reading", COSTS.read, (onRows) => contentsOf(source, onRows));
+    if (isPresent) return { contents, outcome: (await isSame(contents, to, steps)) ? "same" : "other" };
     const writer = await to.write(fingerprintOf(contents));
     try {
-      await insertRows(source, writer);
+      await steps.run("copying", COSTS.insert, (onRows) => insertRows(source, writer, onRows));
       await writer.setCounters(contents.counters);
       await writer.addSums();
-      await verify(contents, writer);
+      await verify(contents, writer, steps);
       await beforePublish(source);
       if (source.hasChanged?.()) throw new Error("another command has written to the source meanwhile");
       await writer.publish();
@@ -52,32 +65,51 @@ export async function copyStore({ from, to, beforePublish }: CopyOptions): Promi
   }
 }
 
+/** Each goes through all rows. */
+class CopySteps {
+  constructor(
+    private readonly rows: number,
+    private readonly steps: Steps,
+  ) {}
+
+  run<T>(name: string, costPerRow: number, work: (onRows: (rows: number) => void) => Promise<T>): Promise<T> {
+    return this.steps.run({ name, cost: this.rows * costPerRow }, (report) =>
+      work((done) => report(done / Math.max(1, this.rows), done)),
+    );
+  }
+}
+
 /** The source has the same rows in the same order as when an earlier call inserted the first ones. */
-async function insertRows(source: TableReader, writer: TableWriter): Promise<void> {
+async function insertRows(
+  source: TableReader,
+  writer: TableWriter,
+  onRows: (rows: number) => void,
+): Promise<void> {
+  let done = 0;
   for (const table of TABLES) {
     let skipped = await writer.insertedRows(table);
     for await (const rows of source.rows(table)) {
       const missing = rows.slice(skipped);
       skipped -= rows.length - missing.length;
       if (missing.length > 0) await writer.insert(table, missing);
+      onRows((done += rows.length));
     }
   }
 }
 
-async function verify(contents: Contents, writer: TableWriter): Promise<void> {
-  const copy = await writer.read();
-  try {
-    const different = differencesBetween(contents, await contentsOf(copy));
-    if (different.length > 0) throw new Error(`the copy differs from its source in ${different.join(", ")}`);
-  } finally {
-    await copy.close();
-  }
+async function verify(contents: Contents, writer: TableWriter, steps: CopySteps): Promise<void> {
+  const different = await differencesIn(await writer.read(), contents, steps);
+  if (different.length > 0) throw new Error(`the copy differs from its source in ${different.join(", ")}`);
 }
 
-async function isSame(contents: Contents, to: CopyEnd): Promise<boolean> {
-  const reader = await to.read();
+async function isSame(contents: Contents, to: CopyEnd, steps: CopySteps): Promise<boolean> {
+  return (await differencesIn(await to.read(), contents, steps)).length === 0;
+}
+
+async function differencesIn(reader: TableReader, contents: Contents, steps: CopySteps): Promise<string[]> {
   try {
-    return differencesBetween(contents, await contentsOf(reader)).length === 0;
+    const found = await steps.run("comparing", COSTS.compare, (onRows) => contentsOf(reader, onRows));
+    return differencesBetween(contents, found);
   } finally {
     await reader.close();
   }

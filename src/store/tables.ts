@@ -128,6 +128,8 @@ export const KEY_REVISION = "key_revision";
 
 /** A database as it is at one moment. */
 export interface TableReader {
+  /** The number of rows. */
+  count(table: Table): Promise<number>;
   /** In batches. */
   rows(table: Table): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;

@@ -61,6 +61,19 @@ describe("petstore backup", () => {
     expect(checked.stdout.toString()).toBe("production-limits.db: OK\nproduction.db: OK\nbackup.json: OK\n");
   });
 
+  test("shows its progress on standard error, and with --json only the result", async () => {
+    await fill();
+    const { code, progress } = await cli.runSlowly("backup", backups);
+    expect(code).toBe(0);
+    const steps = [...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step);
+    expect([...new Set(steps)]).toEqual(["copying", "checking", "computing checksums"]);
+    expect(progress).toMatch(
+      /^petstore: computing checksums: 0\.\d MB, [\d.]+ MB\/s, \d+ % done, \d+:\d\d left$/m,
+    );
+    cli.clock.advance(1_000);
+    expect(await cli.runSlowly("backup", backups, "--json")).toMatchObject({ code: 0, progress: "" });
+  });
+
   test("--json prints what was written", async () => {
     await fill();
     const made = await cli.json("backup", backups);

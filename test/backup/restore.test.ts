@@ -76,6 +76,26 @@ describe("petstore restore", () => {
     ]);
   });
 
+  test("shows its progress on standard error, and with --json only the result", async () => {
+    const stepsOf = (progress: string) => [
+      ...new Set([...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step)),
+    ];
+    const { progress } = await cli.runSlowly("restore", backup, "--replace");
+    expect(stepsOf(progress)).toEqual([
+      "comparing checksums",
+      "checking the backup",
+      "copying",
+      "checking the copy",
+    ]);
+    const rehearsal = await cli.runSlowly("restore", backup, "--replace", "--dry-run");
+    expect(stepsOf(rehearsal.progress)).toEqual(["comparing checksums", "checking the backup"]);
+    cli.clock.advance(1_000);
+    expect(await cli.runSlowly("restore", backup, "--replace", "--json")).toMatchObject({
+      code: 0,
+      progress: "",
+    });
+  });
+
   test("files belong to the owner of the data directory, also if root restores them", async () => {
     removeData();
     mkdirSync(cli.dataDir, { mode: 0o700 });

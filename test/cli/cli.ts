@@ -1,3 +1,4 @@
+import { spyOn } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,6 +43,8 @@ export class InProcessCli {
   secret = "";
   /** What standard input has. */
   input = "";
+  /** The progress that commands have shown. */
+  progress = "";
 
   async run(argv: readonly string[], variables: Variables = {}): Promise<Result> {
     let out = "";
@@ -51,7 +54,7 @@ export class InProcessCli {
       print: async (text) =>
         void (out += typeof text === "string" ? text : Buffer.from(text).toString("latin1")),
       isTerminal: false,
-      errorStream: { isTerminal: false, columns: 80, write: () => {} },
+      errorStream: { isTerminal: false, columns: 80, write: (text) => void (this.progress += text) },
       readInput: () => new Blob([this.input]).stream(),
       user: "ann",
       readSecret: async () => this.secret,
@@ -65,6 +68,18 @@ export class InProcessCli {
       out,
       err: outcome.message,
     };
+  }
+
+  /** As `run`, while ten seconds pass whenever somebody looks at the monotonic clock. */
+  async runSlowly(...argv: string[]): Promise<Result & { progress: string }> {
+    let now = performance.now();
+    const clock = spyOn(performance, "now").mockImplementation(() => (now += 10_000));
+    this.progress = "";
+    try {
+      return { ...(await this.run(argv)), progress: this.progress };
+    } finally {
+      clock.mockRestore();
+    }
   }
 
   /** Runs a command with --json that must succeed, and parses its output. */

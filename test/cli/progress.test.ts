@@ -1,11 +1,14 @@
 import { expect, test } from "bun:test";
-import { Progress } from "../../src/cli/progress.ts";
+import { Progress, type ProgressOptions } from "../../src/cli/progress.ts";
 
-function progressOn(isTerminal: boolean) {
+function progressOn(
+  isTerminal: boolean,
+  { columns = 80, ...options }: Partial<ProgressOptions> & { readonly columns?: number } = {},
+) {
   let written = "";
   let now = 0;
-  const stream = { isTerminal, columns: 80, write: (text: string) => void (written += text) };
-  const progress = new Progress({ stream, rows: 1_000, elapsed: () => now });
+  const stream = { isTerminal, columns, write: (text: string) => void (written += text) };
+  const progress = new Progress({ stream, isJson: false, rows: 1_000, elapsed: () => now, ...options });
   return {
     progress,
     after: (ms: number) => void (now += ms),
@@ -19,16 +22,16 @@ function progressOn(isTerminal: boolean) {
 
 test("on a terminal a bar is drawn again ten times a second, and removed at the end", () => {
   const { progress, after, take } = progressOn(true);
-  progress.update(2_000, 0.1);
+  progress.update({ done: 2_000, share: 0.1 });
   expect(take()).toBe("");
   after(100);
-  progress.update(2_000, 0.25);
+  progress.update({ done: 2_000, share: 0.25 });
   expect(take()).toBe("\r\x1b[2K██████░░░░░░░░░░░░░░░░░░ 2,000 rows, 10,000 rows/s, 25 % done, 0:00 left");
   after(50);
-  progress.update(3_000, 0.5);
+  progress.update({ done: 3_000, share: 0.5 });
   expect(take()).toBe("");
   after(119_850);
-  progress.update(3_000, 0.5);
+  progress.update({ done: 3_000, share: 0.5 });
   expect(take()).toBe("\r\x1b[2K████████████░░░░░░░░░░░░ 3,000 rows, 17 rows/s, 50 % done, 2:00 left");
   progress.end();
   progress.end();
@@ -38,11 +41,41 @@ test("on a terminal a bar is drawn again ten times a second, and removed at the 
 test("elsewhere there is a line every five seconds", () => {
   const { progress, after, take } = progressOn(false);
   after(4_999);
-  progress.update(2_000, 0.5);
+  progress.update({ done: 2_000, share: 0.5 });
   expect(take()).toBe("");
   after(1);
-  progress.update(6_000);
+  progress.update({ done: 6_000 });
   expect(take()).toBe("petstore: 6,000 rows, 1,000 rows/s\n");
   progress.end();
   expect(take()).toBe("");
+});
+
+test("the rate is that of the step, and the time left that of all steps", () => {
+  const { progress, after, take } = progressOn(true, { unit: "bytes", rows: 0 });
+  after(10_000);
+  progress.update({ step: "copying", done: 0, share: 0.1 });
+  expect(take()).toBe("\r\x1b[2K██░░░░░░░░░░░░░░░░░░░░░░ copying: 0.0 MB, 10 % done, 1:30 left");
+  after(2_000);
+  progress.update({ step: "copying", done: 5e6, share: 0.2 });
+  expect(take()).toEndWith(" copying: 5.0 MB, 2.5 MB/s, 20 % done, 0:48 left");
+  after(1_000);
+  progress.update({ step: "checking", share: 0.5 });
+  expect(take()).toEndWith(" checking: 50 % done, 0:13 left");
+});
+
+test("on a narrow terminal the bar is shorter, so that the text has room", () => {
+  const { progress, after, take } = progressOn(true, { columns: 60 });
+  after(100);
+  progress.update({ done: 2_000, share: 0.5 });
+  expect(take()).toBe("\r\x1b[2K██████░░░░░ 2,000 rows, 10,000 rows/s, 50 % done, 0:00 left");
+});
+
+test("with --json nothing is shown", () => {
+  for (const isTerminal of [true, false]) {
+    const { progress, after, take } = progressOn(isTerminal, { isJson: true });
+    after(60_000);
+    progress.update({ done: 2_000, share: 0.5 });
+    progress.end();
+    expect(take()).toBe("");
+  }
 });

@@ -111,6 +111,17 @@ describe("petstore copy", () => {
     });
   });
 
+  test("shows its progress on standard error, and with --json only the result", async () => {
+    const url = await postgresUrl();
+    const { code, progress } = await filled.runSlowly("copy", "--to", url);
+    expect(code).toBe(0);
+    const steps = [...progress.matchAll(/^petstore: (\w+): [\d,]+ rows, /gm)].map(([, step]) => step);
+    expect([...new Set(steps)]).toEqual(["reading", "copying", "comparing"]);
+    expect(progress).toMatch(/^petstore: comparing: [\d,]+ rows, \d+ rows\/s, 100 % done, 0:00 left$/m);
+    const again = await filled.runSlowly("copy", "--to", url, "--json");
+    expect(again).toMatchObject({ code: 0, progress: "" });
+  });
+
   test("an empty schema that an administrator created is no obstacle", async () => {
     const url = await postgresUrl();
     await using sql = new SQL(url, { max: 1 });

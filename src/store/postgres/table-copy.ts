@@ -76,6 +76,11 @@ export async function readPostgresTables({ url, schema }: PostgresTablesOptions)
 class PostgresTableReader implements TableReader {
   constructor(private readonly sql: SQL) {}
 
+  async count({ name }: Table): Promise<number> {
+    const [found]: { count: bigint }[] = await this.sql.unsafe(`SELECT count(*) AS count FROM ${name}`);
+    return Number(found?.count ?? 0);
+  }
+
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
     const columns = Object.keys(table.columns).map((column) => `${column}::text`);
     const json = jsonColumns(table);

@@ -50,6 +50,10 @@ class SqliteTableReader implements TableReader {
     return dataVersion(this.observer) !== this.version;
   }
 
+  async count({ name }: Table): Promise<number> {
+    return Number(this.connection.value(`SELECT count(*) FROM ${name}`));
+  }
+
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
     const columns = Object.keys(table.columns).join(", ");
     using statement = this.connection.prepare<Record<string, string | bigint | null>, []>(
