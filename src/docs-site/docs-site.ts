@@ -102,10 +102,14 @@ function respondFrom(site: Site, request: PageRequest, headerLines: string): Awa
   const withoutSlash = path.replace(/\/$/, "");
   const page = site.contents.has(withoutSlash) ? withoutSlash : OTHER_PATHS.get(withoutSlash);
   if (page !== undefined) return redirect(relativeUrl(path, page), headerLines);
-  if (path.startsWith(ASSETS_PATH) || !acceptsHtml(headers.get("accept"))) return undefined;
+  if (path.startsWith(ASSETS_PATH) || path.length > MAX_PATH_LENGTH) return undefined;
+  if (!acceptsHtml(headers.get("accept"))) return undefined;
   const { html, headerLines: pageHeaderLines } = site.notFound(path);
   return { status: 404, headerLines: pageHeaderLines + NO_STORE + headerLines, body: html };
 }
+
+/** The page for a path that does not exist grows with it: its links lead up from there. */
+const MAX_PATH_LENGTH = 200;
 
 const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
 

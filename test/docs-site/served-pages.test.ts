@@ -76,6 +76,14 @@ test("an unknown page is a page for browsers and an error for programs, both 404
   ]);
 });
 
+test("the page for an unknown path is small, however deep the path is", async () => {
+  const page = await get(`/docs${"/a".repeat(97)}`, { ...HTML, "Accept-Encoding": "identity" });
+  expect([page.status, page.headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);
+  expect(await sizeOf(page)).toBeLessThanOrEqual(20_000);
+  const deeper = await get(`/docs${"/a".repeat(98)}`, HTML);
+  expect([deeper.status, deeper.headers.get("content-type")]).toEqual([404, "application/json"]);
+});
+
 test("a slash at the end leads to the page without it", async () => {
   for (const [path, location] of [
     ["/docs/", "../docs"],
