@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../durable-files.ts";
 import { skipAssignedIds } from "../store/sqlite/earlier-copy.ts";
-import { acquireLock } from "../store/sqlite/process-lock.ts";
+import { acquireLock, isOpenElsewhere } from "../store/sqlite/process-lock.ts";
 import { withDatabase } from "../store/sqlite/snapshot.ts";
 import { Steps } from "../steps.ts";
 import { COSTS } from "./costs.ts";
@@ -42,8 +42,16 @@ export async function restoreBackup(
   try {
     const plan = await planRestore(request, thread);
     if (plan instanceof RestoreRejection) return plan;
+    // Such as an import, which would go on in the file that moves away, and report success.
+    const inUse = new RestoreRejection(
+      `another command uses the databases in ${storage.dataDir} (${storage.environment}); run this one again when it is done`,
+    );
+    const isInUse = () => [store, usageStore].some(isOpenElsewhere);
+    if (isInUse()) return inUse;
     await show(plan);
     if (!plan.isContinued) await stage(plan, request, thread);
+    // From now on no command begins.
+    if (isInUse()) return inUse;
     moveAway(plan);
     moveIntoPlace(plan);
     return undefined;

@@ -55,7 +55,6 @@ export const exportCommand = defineCommand({
         .recordAudit({ ...by(context), action: "data.exported", after: { kind, hashes: true } })
         .finally(close);
     }
-    const name = isFile ? path : "standard output";
     const progress = new Progress({ stream: context.errorStream, isJson: values.json });
     let isStopped = false;
     void context.stopSignal(0).then(
@@ -75,7 +74,10 @@ export const exportCommand = defineCommand({
         isStopped: () => isStopped,
       });
       progress.end();
-      if (rows === undefined) return new Failure(`interrupted; ${name} does not have all ${kind}`);
+      if (rows === undefined) {
+        const left = isFile ? `${quotedPath(path)} was not written` : `standard output lacks ${kind}`;
+        return new Failure(`interrupted; ${left}`);
+      }
       const seconds = (performance.now() - startedAt) / 1_000;
       if (values.json) await context.print(json({ kind, file: path, rows, seconds }));
       else if (isFile) {

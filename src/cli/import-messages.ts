@@ -1,4 +1,5 @@
 /** What `petstore import` tells its user. */
+import { statSync } from "node:fs";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { printable, quotedPath } from "../config/usage-error.ts";
 import { formatTime, grouped } from "../contract/formatting.ts";
@@ -18,15 +19,22 @@ export function fileChanged(path: string, { progress }: ImportRecord): Failure {
   );
 }
 
-export function rejectsExist(path: string): Failure {
+/** Where the next rejected row is written; `progress` is that of an import that continues. */
+export function rejectsPosition(path: string, progress?: ImportProgress): number | Failure {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return 0;
+  const rejects = quotedPath(path);
+  if (!stats.isFile()) {
+    return new Failure(`${rejects} is not a regular file; choose another one with --rejects`);
+  }
+  if (progress === undefined) {
+    return new Failure(
+      `${rejects} has the rejected rows of another import; move it away or choose another file with --rejects`,
+    );
+  }
+  if (stats.size >= progress.rejectsBytes) return progress.rejectsBytes;
   return new Failure(
-    `${quotedPath(path)} has the rejected rows of another import; move it away or choose another file with --rejects`,
-  );
-}
-
-export function rejectsChanged(path: string): Failure {
-  return new Failure(
-    `${quotedPath(path)} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`,
+    `${rejects} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`,
   );
 }
 

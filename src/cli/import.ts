@@ -1,4 +1,3 @@
-import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { openImportStore } from "../transfer-stores.ts";
 import { storageOf, type StorageConfig } from "../config/config.ts";
@@ -30,8 +29,7 @@ import {
   nameOf,
   otherOptions,
   outcomeOf,
-  rejectsChanged,
-  rejectsExist,
+  rejectsPosition,
   summaryJson,
   summaryText,
 } from "./import-messages.ts";
@@ -89,6 +87,9 @@ function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConfl
     );
   }
   const { fields } = orders ? ORDERS : PETS;
+  const repeated = map.find(({ field }, index) => map.findIndex((each) => each.field === field) !== index);
+  if (repeated)
+    return new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
   const unknown = map.find(({ field }) => !fields.includes(field));
   if (unknown === undefined) return undefined;
   return new UsageError(`--map names the field "${unknown.field}"; the fields are ${joined(fields)}`);
@@ -151,15 +152,15 @@ class ImportRun {
     if (earlier !== undefined) {
       if (earlier.options !== this.#resumeOptions) return { outcome: otherOptions(path, earlier) };
       const { progress } = earlier;
-      const rejectsSize = statSync(this.#rejectsPath, { throwIfNoEntry: false })?.size;
-      if (rejectsSize !== undefined && rejectsSize < progress.rejectsBytes)
-        return { outcome: rejectsChanged(this.#rejectsPath) };
+      const rejectsBytes = rejectsPosition(this.#rejectsPath, progress);
+      if (rejectsBytes instanceof Failure) return { outcome: rejectsBytes };
       context.warn(`continuing the import of ${nameOf(path)} after ${grouped(progress.rows)} rows`);
-      return progress;
+      return { ...progress, rejectsBytes };
     }
     const changed = values.again ? undefined : await store.findUnfinishedImport(this.#source);
     if (changed && changed.progress.rows > 0 && path !== "-") return { outcome: fileChanged(path, changed) };
-    if (existsSync(this.#rejectsPath)) return { outcome: rejectsExist(this.#rejectsPath) };
+    const rejects = rejectsPosition(this.#rejectsPath);
+    if (rejects instanceof Failure) return { outcome: rejects };
     await store.beginImport({
       fingerprint: this.#fingerprint,
       source: this.#source,

@@ -161,6 +161,27 @@ describe("petstore restore", () => {
     );
   });
 
+  test("while a command such as an import uses the databases, it fails and changes nothing", async () => {
+    const script = `
+      const { Database } = require("bun:sqlite");
+      const database = new Database(process.argv[1]);
+      database.query("SELECT count(*) FROM pets").get();
+      console.log("open");
+      setInterval(() => {}, 1_000);`;
+    const child = Bun.spawn([process.execPath, "-e", script, inData("production.db")], { stdout: "pipe" });
+    await child.stdout.getReader().read();
+    // As a server leaves it.
+    acquireLock(inData("production.lock"))?.release();
+    const { code, err } = await run("restore", backup, "--replace");
+    child.kill("SIGKILL");
+    await child.exited;
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: `another command uses the databases in ${cli.dataDir} (production); run this one again when it is done`,
+    });
+    expect((await run("restore", backup, "--replace")).code).toBe(0);
+  });
+
   test("is done although nobody reads its output", async () => {
     removeData();
     const script = '"$0" restore "$1" --data "$2" | true; exit ${PIPESTATUS[0]}';

@@ -57,6 +57,22 @@ test("a file of rejected rows that was shortened meanwhile is left as it is; a m
   );
 });
 
+test("rejected rows go to a regular file only", async () => {
+  const { code, err } = await new InProcessCli().run(["import", file("Rex,x\n"), "--rejects", "/dev/null"]);
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: '"/dev/null" is not a regular file; choose another one with --rejects',
+  });
+});
+
+test("a field is mapped once", async () => {
+  const { code, err } = await new InProcessCli().run(["import", file(""), "--map", "name=1,name=2"]);
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: '--map names the field "name" twice; leave one of them out',
+  });
+});
+
 test("messages show no control characters of a file or its name", async () => {
   const cli = new InProcessCli();
   const { out } = await cli.run(["import", file("name,\u001bcategoryId\nRex,x\n")]);

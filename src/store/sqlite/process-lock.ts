@@ -72,7 +72,7 @@ function markOf(path: string): number {
 const OPEN_ELSEWHERE_MS = 3_000;
 
 /** Every connection in WAL mode holds a shared lock on the file for as long as it is open. */
-function isOpenElsewhere(path: string): boolean {
+export function isOpenElsewhere(path: string): boolean {
   if (!existsSync(path)) return false;
   const deadline = performance.now() + OPEN_ELSEWHERE_MS;
   while (!canLock(path)) {
