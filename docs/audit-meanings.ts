@@ -12,6 +12,8 @@ export const AUDIT_MEANINGS: Readonly<Record<AuditAction, string>> = {
   "order.updated": "An operator completed or cancelled an order.",
   "data.imported": "Pets or orders were imported from a file.",
   "data.exported": "API keys were exported with the hashes of their secrets.",
+  "data.restored": "The databases were restored from a backup.",
+  "data.copied": "All data were copied here from another database.",
   "admin.signed-in": "Somebody signed in to the console.",
   "admin.sign-in-failed": "Somebody tried to sign in with a wrong token.",
   "admin.signed-out": "Somebody signed out of the console.",

@@ -5,7 +5,7 @@ import { temporaryFolder } from "../harness/cleanup.ts";
 import { runPetstore } from "../harness/petstore.ts";
 import { readBackup } from "../src/backup/backup-folder.ts";
 import type { KilledCommand } from "./killed-commands.ts";
-import { type Fixture, MORE_PETS, petsIn } from "./killed-fixture.ts";
+import { auditEntriesIn, type Fixture, MORE_PETS, petsIn } from "./killed-fixture.ts";
 
 export function backupCommand({ data, contents }: Fixture): KilledCommand {
   const pets = contents.tables["pets"]?.rows;
@@ -60,6 +60,8 @@ export function restoreCommand({ backup, laterData, contents }: Fixture): Killed
         async checkAtEnd() {
           const problems =
             petsIn(store) === pets ? [] : ["the restored database has other pets than the backup"];
+          if (auditEntriesIn(store) !== Number(contents.tables["audit"]?.rows) + 1)
+            problems.push("the restored database has not one audit entry of the restore");
           const replaced = readdirSync(data).filter((name) => name.startsWith("production-replaced-"));
           const kept = replaced.some((name) => {
             const path = join(data, name, "production.db");

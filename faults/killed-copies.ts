@@ -15,8 +15,12 @@ import { contentsIn, type Fixture, sqliteIn, succeed, USED } from "./killed-fixt
 /** Problems of a copy: what is visible must be all of it. */
 async function checkCopy(end: CopyEnd, contents: Contents): Promise<string[]> {
   if (!(await end.exists())) return [];
-  const different = differencesBetween(contents, await contentsIn(end));
-  return different.length === 0 ? [] : [`the copy differs in ${different.join(", ")}`];
+  const different = differencesBetween(contents, await contentsIn(end, contents.counters));
+  const entries = (await contentsIn(end)).tables["audit"]?.rows;
+  return [
+    ...(different.length === 0 ? [] : [`the copy differs in ${different.join(", ")}`]),
+    ...(entries === Number(contents.tables["audit"]?.rows) + 1 ? [] : ["the copy has not one audit entry"]),
+  ];
 }
 
 function usageProblems(usage: Usage | undefined): string[] {
@@ -80,10 +84,11 @@ async function usageInValkey(url: string): Promise<Usage | undefined> {
   return found?.[1];
 }
 
-export async function copyFromCommand({ data, contents }: Fixture, engines: Engines): Promise<KilledCommand> {
+export async function copyFromCommand({ data }: Fixture, engines: Engines): Promise<KilledCommand> {
   await administer(engines.postgres, "CREATE DATABASE source");
   const [url, limits] = [withPath(engines.postgres, "source"), withPath(engines.valkey, 0)];
   await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
+  const source = await contentsIn(postgresEnd({ url, schema: "production" }));
   return {
     name: "copy-from",
     async prepare() {
@@ -91,7 +96,7 @@ export async function copyFromCommand({ data, contents }: Fixture, engines: Engi
       const usage = async () => usageInFile(join(target, "production-limits.db"));
       const argv = ["copy", "--from", url, "--limits-url", limits, "--data", target];
       return {
-        ...attemptOf(argv, { to: sqliteIn(target), contents, usage }),
+        ...attemptOf(argv, { to: sqliteIn(target), contents: source, usage }),
         remove: async () => rmSync(target, { recursive: true }),
       };
     },

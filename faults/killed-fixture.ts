@@ -9,6 +9,7 @@ import { sqliteEnd } from "../src/store-copy/copy-ends.ts";
 import type { CopyEnd } from "../src/store-copy/copy-store.ts";
 import { openSqlite } from "../src/store/sqlite/sqlite-store.ts";
 import { inspectDatabase } from "../src/store/sqlite/snapshot.ts";
+import type { Counters } from "../src/store/tables.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
 
 /** In the database that a restore replaces, so that it can be told from the backup. */
@@ -25,6 +26,7 @@ export interface Fixture {
 
 export const sqliteIn = (dataDir: string) => sqliteEnd({ environment: "production", dataDir });
 export const petsIn = (path: string) => inspectDatabase(path).rows["pets"] ?? 0;
+export const auditEntriesIn = (path: string) => inspectDatabase(path).rows["audit"] ?? 0;
 
 export async function createFixture(pets: number): Promise<Fixture> {
   const folder = temporaryFolder("faults-backup");
@@ -73,10 +75,11 @@ function saveUsage(data: string): void {
   usages.close();
 }
 
-export async function contentsIn(end: CopyEnd): Promise<Contents> {
+/** Without the audit entry of the copy if the counters of its source are given. */
+export async function contentsIn(end: CopyEnd, sourceCounters?: Counters): Promise<Contents> {
   const reader = await end.read();
   try {
-    return await contentsOf(reader);
+    return await contentsOf(reader, sourceCounters && { sourceCounters });
   } finally {
     await reader.close();
   }

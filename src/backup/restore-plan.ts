@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
+import type { Attribution } from "../domain/audit.ts";
 import { type KeyDifferences, keyDifferences } from "../store/sqlite/earlier-copy.ts";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
@@ -29,6 +30,8 @@ export interface RestorePlan {
   readonly needsMigration: boolean;
   /** The directory to which the present databases move; undefined if there are none. */
   readonly replaced: string | undefined;
+  /** Whether the backup has an audit trail; early releases had none. */
+  readonly hasAuditTrail: boolean;
   /** Whether this finishes a restore that was interrupted. */
   readonly isContinued: boolean;
   /** A later state of the same data; undefined if there is none. */
@@ -43,7 +46,7 @@ export interface RestoreRequest {
   readonly from: string;
   /** Whether the present databases may be moved away. */
   readonly replace: boolean;
-  readonly at: number;
+  readonly by: Attribution;
   /** In bytes. Once for the verification of the backup, and once for what follows. */
   readonly onProgress: (progress: WorkProgress) => void;
 }
@@ -53,7 +56,7 @@ export async function planRestore(
   request: RestoreRequest,
   thread: DatabaseThread,
 ): Promise<RestorePlan | RestoreRejection> {
-  const { storage, at } = request;
+  const { storage, by } = request;
   const { environment } = storage;
   const backup = await findBackup(request, thread);
   if (backup instanceof RestoreRejection) return backup;
@@ -66,7 +69,7 @@ export async function planRestore(
   const copies = [usageStore, store].map((file) => basename(file));
   const moved = join(
     dirname(store),
-    backupName(environment, at).replace(environment, `${environment}-replaced`),
+    backupName(environment, by.at).replace(environment, `${environment}-replaced`),
   );
   const replaced = staged ? staged.replaced : present.length > 0 ? moved : undefined;
   const later = laterDatabase({ storage, path, replaced, isStoreReplaced: staged?.isStoreReplaced === true });
@@ -78,6 +81,7 @@ export async function planRestore(
     files: copies.filter((name) => existsSync(join(path, name))),
     needsMigration: facts.schemaVersion < latestVersion(MIGRATIONS),
     replaced,
+    hasAuditTrail: facts.rows["audit"] !== undefined,
     isContinued: staged !== undefined,
     later,
     keys: later === undefined ? undefined : differencesOf(join(path, basename(store)), later),

@@ -1,9 +1,10 @@
 import { constants, existsSync, mkdirSync, rmSync } from "node:fs";
 import { chmod, copyFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
+import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../durable-files.ts";
-import { skipAssignedIds } from "../store/sqlite/earlier-copy.ts";
+import { addAuditEntry, skipAssignedIds } from "../store/sqlite/earlier-copy.ts";
 import { acquireLock, isOpenElsewhere } from "../store/sqlite/process-lock.ts";
 import { withDatabase } from "../store/sqlite/snapshot.ts";
 import { Steps } from "../steps.ts";
@@ -70,7 +71,7 @@ export async function rehearseRestore(request: RestoreRequest): Promise<RestoreP
 /** Copies the databases and checks the copies: they may be on another disk than the backup. */
 async function stage(
   plan: RestorePlan,
-  { onProgress }: RestoreRequest,
+  { by, onProgress }: RestoreRequest,
   thread: DatabaseThread,
 ): Promise<void> {
   const { storage, path, files, replaced, later, keys } = plan;
@@ -88,6 +89,7 @@ async function stage(
     }
     // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
     if (later !== undefined && keys !== undefined) skipAssignedIds(join(directory, basename(store)), later);
+    if (plan.hasAuditTrail) addAuditEntry(join(directory, basename(store)), entryOf(plan, by));
     for (const [name, size] of sizes) {
       const copy = join(directory, name);
       const check = { name: "checking the copy", cost: size * COSTS.check };
@@ -96,6 +98,16 @@ async function stage(
       syncToDisk(copy);
     }
   });
+}
+
+/** In the staged copy: a restore that is interrupted before has no effect, and one that is interrupted later has it. */
+function entryOf({ path, description, replaced }: RestorePlan, by: Attribution): NewAuditEntry {
+  const after = {
+    backup: basename(resolve(path)),
+    backupCreatedAt: description.createdAt,
+    replaced: replaced === undefined ? null : basename(replaced),
+  };
+  return { ...by, action: "data.restored", after };
 }
 
 async function copyPrivately(from: string, to: string, onBytes: (bytes: number) => void): Promise<void> {

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { COPY_OPTIONS } from "../config/backup-options.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
@@ -12,6 +13,7 @@ import type { Direction } from "../store-copy/copy-environment.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
 import { errorMessage, isBug } from "./error-message.ts";
 import { columns, json } from "./output.ts";
+import { by } from "./pets-and-orders/stores.ts";
 import { Progress } from "./progress.ts";
 
 const { "database-url": _url, "database-url-file": _file, ...OTHER_STORAGE_OPTIONS } = STORAGE_OPTIONS;
@@ -66,15 +68,16 @@ async function withLock(storage: StorageConfig, work: () => Promise<Outcome>): P
 async function copyLocked(
   storage: StorageConfig,
   direction: Direction,
-  { print, errorStream, isJson }: Pick<Context, "print" | "errorStream"> & { readonly isJson: boolean },
+  { isJson, ...context }: Context & { readonly isJson: boolean },
 ): Promise<Outcome> {
   const { copyEnvironment } = await import("../store-copy/copy-environment.ts");
   const names = namesOf(storage, direction);
   const { environment } = storage;
-  const progress = new Progress({ stream: errorStream, isJson });
+  const progress = new Progress({ stream: context.errorStream, isJson });
   const copied = await copyEnvironment({
     storage,
     direction,
+    entry: { ...by(context), action: "data.copied", after: namesOf(storage, direction) },
     onProgress: (reached) => progress.update(reached),
   })
     .catch((error: unknown) => {
@@ -102,7 +105,7 @@ async function copyLocked(
       `${names.to} has other data of ${environment}, and a copy overwrites nothing; choose another ${other}, or remove that data first if nothing of it is needed`,
     );
   }
-  await print(
+  await context.print(
     isJson
       ? json({ ...names, outcome, tables: contents.tables, keysWithUsage: keysWithUsage ?? null })
       : summaryOf({ ...names, environment, outcome, contents, keysWithUsage }),
@@ -111,7 +114,7 @@ async function copyLocked(
 }
 
 function namesOf(storage: StorageConfig, direction: Direction): { from: string; to: string } {
-  const sqlite = `SQLite in ${storage.dataDir}`;
+  const sqlite = `SQLite in ${resolve(storage.dataDir)}`;
   const postgres = describeStorage(storage).data;
   return direction === "to PostgreSQL" ? { from: sqlite, to: postgres } : { from: postgres, to: sqlite };
 }

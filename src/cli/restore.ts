@@ -7,6 +7,7 @@ import type { WorkProgress } from "../steps.ts";
 import { describeRows, notSqlite } from "./backup.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { columns, json } from "./output.ts";
+import { by } from "./pets-and-orders/stores.ts";
 import { Progress } from "./progress.ts";
 
 export const restore = defineCommand({
@@ -21,7 +22,8 @@ export const restore = defineCommand({
     "petstore restore /var/backups/petstore --replace",
     "petstore restore /var/backups/petstore/production-2026-11-15T120000.000Z --data ./restored",
   ],
-  async run({ positionals, values }, { clock, print, warn, errorStream }) {
+  async run({ positionals, values }, context) {
+    const { print, warn, errorStream } = context;
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
     const { replace, "dry-run": isDryRun } = values;
@@ -31,7 +33,7 @@ export const restore = defineCommand({
       storage,
       from: positionals.BACKUP,
       replace,
-      at: clock.now(),
+      by: by(context),
       onProgress: (reached: WorkProgress) => progress.update(reached),
     };
     const show = async (plan: RestorePlan) => {
@@ -90,9 +92,12 @@ function planTable(plan: RestorePlan): string {
   return `${isContinued ? "Continues the restore that was interrupted" : "Restores a backup"}:\n\n${columns(rows)}\n`;
 }
 
-function warningsOf({ description, later, keys }: RestorePlan): string[] {
+function warningsOf({ description, hasAuditTrail, later, keys }: RestorePlan): string[] {
+  const noEntry = "the backup is of a release without an audit trail, so this restore has no entry there";
+  const warnings = hasAuditTrail ? [] : [noEntry];
   if (keys === undefined || later === undefined) {
     return [
+      ...warnings,
       `which keys were revoked or rolled after ${description.createdAt} is not known here; they are valid again: see petstore keys list and docs/backup.md`,
     ];
   }
@@ -100,6 +105,7 @@ function warningsOf({ description, later, keys }: RestorePlan): string[] {
   const revoke = listed(revoked, (id) => `petstore keys revoke ${id}`);
   const roll = listed(rolled, (id) => `petstore keys roll ${id} --overlap 0`);
   return [
+    ...warnings,
     ...(revoked.length > 0 ? [`keys revoked since the backup are valid again: run ${revoke}`] : []),
     ...(rolled.length > 0
       ? [`secrets replaced since are valid again, and the new ones are not: run ${roll}`]

@@ -23,6 +23,8 @@ export const AUDIT_ACTIONS = [
   "order.updated",
   "data.imported",
   "data.exported",
+  "data.restored",
+  "data.copied",
   "admin.signed-in",
   "admin.sign-in-failed",
   "admin.signed-out",

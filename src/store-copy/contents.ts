@@ -1,4 +1,5 @@
-import { type Counters, type Row, type TableReader, TABLES } from "../store/tables.ts";
+import type { AuditAction } from "../domain/audit.ts";
+import { type Counters, type Row, type Table, type TableReader, TABLES } from "../store/tables.ts";
 
 export interface TableSum {
   readonly rows: number;
@@ -18,19 +19,44 @@ export async function countRows(reader: TableReader): Promise<number> {
   return count;
 }
 
+export interface ContentsOptions {
+  /** Called with the number of rows so far. */
+  readonly onRows?: (rows: number) => void;
+  /** Of the source of a copy: leaves out the entry that the copy has added to the audit trail when it was complete. */
+  readonly sourceCounters?: Counters;
+}
+
 /** Reads every row. */
-export async function contentsOf(reader: TableReader, onRows?: (rows: number) => void): Promise<Contents> {
+export async function contentsOf(
+  reader: TableReader,
+  { onRows, sourceCounters }: ContentsOptions = {},
+): Promise<Contents> {
   const tables: Record<string, TableSum> = {};
+  const counters = { ...(await reader.counters()) };
+  const copyEntryId = sourceCounters && (sourceCounters[AUDIT] ?? 0n) + 1n;
   let read = 0;
   for (const table of TABLES) {
     const sum = new RowSum();
     for await (const rows of reader.rows(table)) {
-      for (const row of rows) sum.add(row);
+      for (const row of rows) {
+        if (copyEntryId !== undefined && isCopyEntry(table, row, copyEntryId)) {
+          if (counters[AUDIT] === copyEntryId) counters[AUDIT]--;
+        } else {
+          sum.add(row);
+        }
+      }
       onRows?.((read += rows.length));
     }
     tables[table.name] = sum.result;
   }
-  return { tables, counters: await reader.counters() };
+  return { tables, counters };
+}
+
+const AUDIT = "audit";
+
+function isCopyEntry({ name, columns }: Table, row: Row, id: bigint): boolean {
+  if (name !== AUDIT || row[0] !== String(id)) return false;
+  return row[Object.keys(columns).indexOf("action")] === ("data.copied" satisfies AuditAction);
 }
 
 /** The sum of the hashes of all rows. */

@@ -20,7 +20,7 @@ export interface EnvironmentCopy {
   readonly keysWithUsage: number | undefined;
 }
 
-export interface EnvironmentCopyOptions extends Pick<CopyOptions, "onProgress"> {
+export interface EnvironmentCopyOptions extends Pick<CopyOptions, "entry" | "onProgress"> {
   readonly storage: StorageConfig;
   readonly direction: Direction;
 }
@@ -34,6 +34,7 @@ const NOTHING: Contents = { tables: {}, counters: {} };
 export async function copyEnvironment({
   storage,
   direction,
+  entry,
   onProgress,
 }: EnvironmentCopyOptions): Promise<EnvironmentCopy> {
   const options = { url: storage.databaseUrl ?? "", schema: storage.environment };
@@ -48,6 +49,7 @@ export async function copyEnvironment({
   const copied = await copyStore({
     from,
     to,
+    entry,
     ...(onProgress && { onProgress }),
     async beforePublish(source) {
       if (storage.limitsUrls === undefined) return;

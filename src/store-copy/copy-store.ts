@@ -1,4 +1,5 @@
-import { type TableReader, TABLES, type TableWriter } from "../store/tables.ts";
+import type { NewAuditEntry } from "../domain/audit.ts";
+import { type Counters, type TableReader, TABLES, type TableWriter } from "../store/tables.ts";
 import { Steps, type WorkProgress } from "../steps.ts";
 import { type Contents, contentsOf, countRows, differencesBetween, fingerprintOf } from "./contents.ts";
 
@@ -19,6 +20,8 @@ export interface CopyOptions {
   readonly to: CopyEnd;
   /** Called when the copy is verified and nobody sees it yet. */
   readonly beforePublish: (source: TableReader) => Promise<void>;
+  /** Recorded in the audit trail of the copy. */
+  readonly entry: NewAuditEntry;
   /** In rows. */
   readonly onProgress?: (progress: WorkProgress) => void;
 }
@@ -31,12 +34,13 @@ export interface CopyResult {
 
 /**
  * Copies all tables into a new database, compares the number and the checksum of the rows of both, and publishes the
- * new one in one step. Whenever it is interrupted, the same call finishes it.
+ * new one with an audit entry in one step. Whenever it is interrupted, the same call finishes it.
  */
 export async function copyStore({
   from,
   to,
   beforePublish,
+  entry,
   onProgress = () => {},
 }: CopyOptions): Promise<CopyResult> {
   const source = await from.read();
@@ -45,7 +49,7 @@ export async function copyStore({
     const rows = await countRows(source);
     const cost = COSTS.read + COSTS.compare + (isPresent ? 0 : COSTS.insert);
     const steps = new CopySteps(rows, new Steps(rows * cost, onProgress));
-    const contents = await steps.run("reading", COSTS.read, (onRows) => contentsOf(source, onRows));
+    const contents = await steps.run("reading", COSTS.read, (onRows) => contentsOf(source, { onRows }));
     if (isPresent) return { contents, outcome: (await isSame(contents, to, steps)) ? "same" : "other" };
     const writer = await to.write(fingerprintOf(contents));
     try {
@@ -55,7 +59,7 @@ export async function copyStore({
       await verify(contents, writer, steps);
       await beforePublish(source);
       if (source.hasChanged?.()) throw new Error("another command has written to the source meanwhile");
-      await writer.publish();
+      await writer.publish(entry);
     } finally {
       await writer.close();
     }
@@ -98,18 +102,25 @@ async function insertRows(
 }
 
 async function verify(contents: Contents, writer: TableWriter, steps: CopySteps): Promise<void> {
-  const different = await differencesIn(await writer.read(), contents, steps);
+  const copy = await readAndClose(await writer.read(), steps);
+  const different = differencesBetween(contents, copy);
   if (different.length > 0) throw new Error(`the copy differs from its source in ${different.join(", ")}`);
 }
 
 async function isSame(contents: Contents, to: CopyEnd, steps: CopySteps): Promise<boolean> {
-  return (await differencesIn(await to.read(), contents, steps)).length === 0;
+  const copy = await readAndClose(await to.read(), steps, contents.counters);
+  return differencesBetween(contents, copy).length === 0;
 }
 
-async function differencesIn(reader: TableReader, contents: Contents, steps: CopySteps): Promise<string[]> {
+async function readAndClose(
+  reader: TableReader,
+  steps: CopySteps,
+  sourceCounters?: Counters,
+): Promise<Contents> {
   try {
-    const found = await steps.run("comparing", COSTS.compare, (onRows) => contentsOf(reader, onRows));
-    return differencesBetween(contents, found);
+    return await steps.run("comparing", COSTS.compare, (onRows) =>
+      contentsOf(reader, { onRows, ...(sourceCounters && { sourceCounters }) }),
+    );
   } finally {
     await reader.close();
   }

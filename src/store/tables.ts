@@ -1,4 +1,5 @@
 /** The tables that both databases have, for whoever copies all of them. A test compares them with both schemas. */
+import type { NewAuditEntry } from "../domain/audit.ts";
 
 /** `json` is text in SQLite and jsonb in PostgreSQL. */
 export type ColumnType = "integer" | "text" | "json";
@@ -151,8 +152,8 @@ export interface TableWriter {
   addSums(): Promise<void>;
   /** Reads what was inserted. */
   read(): Promise<TableReader>;
-  /** Makes it the database of the environment, in one step. Nothing can be written afterwards. */
-  publish(): Promise<void>;
+  /** Makes it the database of the environment, with an audit entry, in one step. Nothing can be written afterwards. */
+  publish(entry: NewAuditEntry): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
 import {
   chownSync,
@@ -67,7 +68,10 @@ describe("petstore restore", () => {
     expect(out).toContain("Contents           49 pets, 1 order and 2 keys\n");
     expect(out).toContain("Present databases  none\n");
     expect(out).toEndWith("Restored. Start the server with petstore serve.\n");
-    expect(inspectDatabase(inData("production.db"))).toMatchObject({ rows, problems: [] });
+    expect(inspectDatabase(inData("production.db"))).toMatchObject({
+      rows: { ...rows, audit: Number(rows["audit"]) + 1 },
+      problems: [],
+    });
     expect(inspectDatabase(inData("production-limits.db")).rows).toEqual({ standings: 3 });
     expect(readdirSync(cli.dataDir).toSorted()).toEqual([
       "production-limits.db",
@@ -94,6 +98,56 @@ describe("petstore restore", () => {
       code: 0,
       progress: "",
     });
+  });
+
+  test("has one entry in the audit trail of the restored database, with the backup and what was replaced", async () => {
+    await changeData();
+    expect((await run("restore", backups, "--replace")).code).toBe(0);
+    const [latest, ...earlier] = await cli.json<{ action: string; id: number }[]>("audit");
+    expect(latest).toMatchObject({
+      at: "2026-11-15T13:00:00.000Z",
+      actor: { kind: "command line", name: "ann" },
+      action: "data.restored",
+      target: null,
+      before: null,
+      after: {
+        backup: "production-2026-11-15T120000.000Z",
+        backupCreatedAt: "2026-11-15T12:00:00.000Z",
+        replaced: "production-replaced-2026-11-15T130000.000Z",
+      },
+    });
+    // Identifiers of entries that are lost are not assigned again: four before the backup, three after it.
+    expect(latest?.id).toBe(8);
+    expect(earlier.map(({ action }) => action)).toEqual([
+      "pet.deleted",
+      "key.rolled",
+      "key.created",
+      "key.created",
+    ]);
+
+    cli.clock.advance(1_000);
+    expect((await run("restore", backup)).code).toBe(1);
+    expect((await run("restore", backup, "--replace")).code).toBe(0);
+    // The database comes from the backup again, so it has the entry of this restore alone.
+    expect(await cli.json("audit", "--action", "data.restored")).toMatchObject([
+      { at: "2026-11-15T13:00:01.000Z" },
+    ]);
+  });
+
+  test("a backup without an audit trail gets no entry, and a warning says so", async () => {
+    removeData();
+    mkdirSync(cli.dataDir, { mode: 0o700 });
+    using database = new Database(inData("production.db"));
+    database.run("CREATE TABLE pets (id INTEGER PRIMARY KEY)");
+    database.run("CREATE TABLE schema_migrations (version INTEGER, name TEXT, applied_at TEXT)");
+    database.close();
+    cli.clock.advance(1_000);
+    expect((await run("backup", backups)).code).toBe(0);
+    const { code, out } = await run("restore", backups, "--replace");
+    expect(code).toBe(0);
+    expect(out).toContain(
+      "warning: the backup is of a release without an audit trail, so this restore has no entry there\n",
+    );
   });
 
   test("files belong to the owner of the data directory, also if root restores them", async () => {

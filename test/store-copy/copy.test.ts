@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { SQL } from "bun";
 import { hash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { valkeyUrl } from "../../harness/valkey.ts";
 import { type Contents, contentsOf } from "../../src/store-copy/contents.ts";
 import { postgresEnd, sqliteEnd } from "../../src/store-copy/copy-ends.ts";
 import { type CopyEnd, copyStore } from "../../src/store-copy/copy-store.ts";
+import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import type { TableWriter } from "../../src/store/tables.ts";
@@ -28,10 +29,11 @@ beforeAll(async () => {
 });
 afterAll(cleanUp);
 
-async function contentsIn(end: CopyEnd): Promise<Contents> {
+/** Without the audit entry of the copy if the source is given. */
+async function contentsIn(end: CopyEnd, source?: Contents): Promise<Contents> {
   const reader = await end.read();
   try {
-    return await contentsOf(reader);
+    return await contentsOf(reader, source && { sourceCounters: source.counters });
   } finally {
     await reader.close();
   }
@@ -47,7 +49,7 @@ describe("petstore copy", () => {
     expect(to).toMatchObject({ code: 0, err: "" });
     expect(to.out).toMatch(/^pets +4,499  [\da-f]{16}$/m);
     expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
-    expect(await contentsIn(postgresAt(url))).toEqual(original);
+    expect(await contentsIn(postgresAt(url), original)).toEqual(original);
     await using sql = new SQL(url, { max: 1 });
     // Of two keys, over 4 hours and over 5 days.
     expect(await sql`SELECT admitted, limited FROM production.usage_sums`.values()).toEqual(
@@ -66,7 +68,9 @@ describe("petstore copy", () => {
     const back = new InProcessCli();
     back.clock.time = filled.clock.time;
     expect(await back.run(["copy", "--from", url, "--limits-url", limits])).toMatchObject({ code: 0 });
-    expect(await contentsIn(sqliteEnd({ ...storage, dataDir: back.dataDir }))).toEqual(original);
+    const inPostgresNow = await contentsIn(postgresAt(url));
+    const copiedBack = await contentsIn(sqliteEnd({ ...storage, dataDir: back.dataDir }), inPostgresNow);
+    expect(copiedBack).toEqual(inPostgresNow);
     expect(await back.json("keys", "list")).toEqual(before);
     expect(await back.json(...usage)).toEqual(usageBefore);
     expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
@@ -111,6 +115,37 @@ describe("petstore copy", () => {
     });
   });
 
+  test("each copy has one entry in its audit trail, without a password, and a repetition adds none", async () => {
+    const url = await postgresUrl();
+    const source = new InProcessCli();
+    await fillData({ ...storage, dataDir: source.dataDir });
+    const place = `PostgreSQL at ${new URL(url).host}${new URL(url).pathname}`;
+    const actions = ["audit", "--action", "data.copied"];
+    for (let i = 0; i < 2; i++) expect((await source.run(["copy", "--to", url])).code).toBe(0);
+    const copied = {
+      action: "data.copied",
+      actor: { kind: "command line", name: "ann" },
+      target: null,
+      before: null,
+      after: { from: `SQLite in ${source.dataDir}`, to: place },
+    };
+    expect(await source.json(...actions, "--database-url", url)).toMatchObject([copied]);
+    expect(await source.json<unknown[]>(...actions)).toEqual([]);
+
+    const back = new InProcessCli();
+    for (let i = 0; i < 2; i++) expect((await back.run(["copy", "--from", url])).code).toBe(0);
+    const entries = await back.json<Record<string, unknown>[]>(...actions);
+    expect(entries).toHaveLength(2);
+    const after = { from: place, to: `SQLite in ${back.dataDir}` };
+    expect(entries).toContainEqual(expect.objectContaining({ action: "data.copied", after }));
+    expect(entries).toContainEqual(expect.objectContaining(copied));
+    // Everything that comes after the copy makes the target another database.
+    await back.run(["keys", "create", "--name", "later", "--plan", "free"]);
+    expect((await back.run(["copy", "--from", url])).err).toEndWith(
+      " has other data of production, and a copy overwrites nothing",
+    );
+  });
+
   test("shows its progress on standard error, and with --json only the result", async () => {
     const url = await postgresUrl();
     const { code, progress } = await filled.runSlowly("copy", "--to", url);
@@ -127,7 +162,7 @@ describe("petstore copy", () => {
     await using sql = new SQL(url, { max: 1 });
     await sql`CREATE SCHEMA production`;
     expect((await filled.run(["copy", "--to", url])).code).toBe(0);
-    expect(await contentsIn(postgresAt(url))).toEqual(original);
+    expect(await contentsIn(postgresAt(url), original)).toEqual(original);
   });
 
   test("wrong usage and obstacles are one line each", async () => {
@@ -181,55 +216,77 @@ function failingAfter(end: CopyEnd, batches: number): CopyEnd {
         setCounters: (counters) => writer.setCounters(counters),
         addSums: () => writer.addSums(),
         read: () => writer.read(),
-        publish: () => writer.publish(),
+        publish: (entry) => writer.publish(entry),
         close: () => writer.close(),
       };
     },
   };
 }
 
-const beforePublish = async () => {};
+const entry: NewAuditEntry = { actor: { kind: "command line" }, at: NOW, action: "data.copied" };
+const rest = { entry, beforePublish: async () => {} };
 
 describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (engine) => {
-  async function newEnds(): Promise<{ from: CopyEnd; to: CopyEnd; fromData: string }> {
+  async function newEnds(pets = 2_100) {
     const [fromData, toData] = [temporaryDirectory(), temporaryDirectory()];
-    await fillData({ environment: "production", dataDir: fromData }, 2_100);
+    await fillData({ environment: "production", dataDir: fromData }, pets);
     const from = sqliteEnd({ environment: "production", dataDir: fromData });
+    const url = engine === "PostgreSQL" ? await postgresUrl() : undefined;
     const to =
-      engine === "PostgreSQL"
-        ? postgresAt(await postgresUrl())
-        : sqliteEnd({ environment: "production", dataDir: toData });
-    return { from, to, fromData };
+      url === undefined ? sqliteEnd({ environment: "production", dataDir: toData }) : postgresAt(url);
+    return { from, to, fromData, toData, url };
   }
 
   test("goes on after the last batch that was committed, and nobody sees it before the end", async () => {
     const { from, to } = await newEnds();
     const contents = await contentsIn(from);
     for (const batches of [0, 1, 3, 4]) {
-      const failed = copyStore({ from, to: failingAfter(to, batches), beforePublish });
+      const failed = copyStore({ from, to: failingAfter(to, batches), ...rest });
       expect(failed).rejects.toThrow("interrupted");
       await failed.catch(() => {});
       expect(await to.exists()).toBeFalse();
     }
     const inserted: string[] = [];
-    const { outcome } = await copyStore({ from, to: counting(to, inserted), beforePublish });
+    const { outcome } = await copyStore({ from, to: counting(to, inserted), ...rest });
     expect(outcome).toBe("copied");
     // The earlier runs inserted the keys, the secrets and all pets.
     expect(inserted).not.toContain("api_keys");
     expect(inserted).not.toContain("pets");
     expect(inserted).toContain("audit");
-    expect(await contentsIn(to)).toEqual(contents);
+    expect(await contentsIn(to, contents)).toEqual(contents);
+  });
+
+  test("by something in its place has one audit entry when it is repeated", async () => {
+    const { from, to, toData, url } = await newEnds(10);
+    const run = async (statement: string) => {
+      await using sql = new SQL(url ?? "", { max: 1 });
+      await sql.unsafe(statement);
+    };
+    const place = join(toData, "production.db");
+    const obstruct = () =>
+      url === undefined ? mkdirSync(place) : run("CREATE SCHEMA production; CREATE TABLE production.x ()");
+    const failed = copyStore({ from, to, entry, beforePublish: async () => obstruct() });
+    expect(failed).rejects.toThrow();
+    await failed.catch(() => {});
+    await (url === undefined ? rmdirSync(place) : run("DROP SCHEMA production CASCADE"));
+    expect((await copyStore({ from, to, ...rest })).outcome).toBe("copied");
+    expect((await copyStore({ from, to, ...rest })).outcome).toBe("same");
+    const contents = await contentsIn(from);
+    expect(await contentsIn(to, contents)).toEqual(contents);
+    const entries = Number(contents.tables["audit"]?.rows);
+    expect((await contentsIn(to)).tables["audit"]?.rows).toBe(entries + 1);
   });
 
   test("starts over if the source has changed since", async () => {
     const { from, to, fromData } = await newEnds();
-    await copyStore({ from, to: failingAfter(to, 3), beforePublish }).catch(() => {});
+    await copyStore({ from, to: failingAfter(to, 3), ...rest }).catch(() => {});
     const { store, operators, close } = openSqlite(join(fromData, "production.db"));
     await operators.updatePet(2n, { name: "renamed" }, { actor: { kind: "command line" }, at: NOW });
     await store.createPet({ name: "later", categoryId: 1n }, NOW);
     await close();
-    expect((await copyStore({ from, to, beforePublish })).outcome).toBe("copied");
-    expect(await contentsIn(to)).toEqual(await contentsIn(from));
+    expect((await copyStore({ from, to, ...rest })).outcome).toBe("copied");
+    const contents = await contentsIn(from);
+    expect(await contentsIn(to, contents)).toEqual(contents);
   });
 });
 
@@ -278,7 +335,7 @@ test("a copy that differs from its source is not published", async () => {
       });
     },
   };
-  const copied = copyStore({ from: sqliteEnd(storage), to: losing, beforePublish });
+  const copied = copyStore({ from: sqliteEnd(storage), to: losing, ...rest });
   expect(copied).rejects.toThrow("the copy differs from its source in audit");
   await copied.catch(() => {});
   expect(await to.exists()).toBeFalse();

@@ -1,4 +1,5 @@
 import type { SQL } from "bun";
+import type { NewAuditEntry } from "../../domain/audit.ts";
 import {
   canonicalJson,
   type Counters,
@@ -12,6 +13,7 @@ import {
   type TableWriter,
 } from "../tables.ts";
 import { COPY_LOCK, LOCK_SPACE } from "./advisory-locks.ts";
+import { insertAudit } from "./audit.ts";
 import { applicationName, connect } from "./connection.ts";
 import { openPostgres } from "./postgres-store.ts";
 import { FILL_SUMS } from "./usage-history.ts";
@@ -221,10 +223,11 @@ class PostgresTableWriter implements TableWriter {
   }
 
   /** A schema that an administrator has created for the environment is empty, or the rename fails. */
-  async publish(): Promise<void> {
+  async publish(entry: NewAuditEntry): Promise<void> {
     const { schema, unpublished } = this.target;
     for (const { name } of TABLES) await this.sql.unsafe(`ANALYZE ${name}`);
     await this.sql.begin(async (tx) => {
+      await insertAudit(tx, entry);
       await tx.unsafe("DROP TABLE copy_progress, copy_source");
       await tx`DROP SCHEMA IF EXISTS ${tx(schema)}`;
       await tx`ALTER SCHEMA ${tx(unpublished)} RENAME TO ${tx(schema)}`;

@@ -1,4 +1,6 @@
 /** What a restore needs to know of a later database, such as the one that it replaces. */
+import type { NewAuditEntry } from "../../domain/audit.ts";
+import { AuditEntries } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import { withDatabase } from "./snapshot.ts";
 
@@ -49,4 +51,8 @@ export function skipAssignedIds(earlier: string, later: string): void {
     connection.run(`UPDATE main.sqlite_sequence SET seq = max(seq,
       coalesce((SELECT assigned.seq FROM later.sqlite_sequence AS assigned WHERE assigned.name = sqlite_sequence.name), 0))`);
   });
+}
+
+export function addAuditEntry(path: string, entry: NewAuditEntry): void {
+  withDatabase(path, (connection) => new AuditEntries(connection).insert(entry));
 }

@@ -1,5 +1,6 @@
 import type { Statement } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
+import type { NewAuditEntry } from "../../domain/audit.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../../durable-files.ts";
 import {
   canonicalJson,
@@ -12,6 +13,7 @@ import {
   TABLES_WITH_IDS,
   type TableWriter,
 } from "../tables.ts";
+import { AuditEntries } from "./audit.ts";
 import { type Connection, openDatabase } from "./connection.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { packUsage } from "./usage-totals.ts";
@@ -174,8 +176,12 @@ class SqliteTableWriter implements TableWriter {
     return readSqliteTables(this.unpublished);
   }
 
-  async publish(): Promise<void> {
-    this.#connection.run("DROP TABLE copy_progress; DROP TABLE copy_source");
+  /** If it is interrupted before the file has its name, the next copy starts over: this one has no source any more. */
+  async publish(entry: NewAuditEntry): Promise<void> {
+    this.#connection.transaction(() => {
+      new AuditEntries(this.#connection).insert(entry);
+      this.#connection.run("DROP TABLE copy_progress; DROP TABLE copy_source");
+    });
     this.#connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
     await this.close();
     syncToDisk(this.unpublished);
