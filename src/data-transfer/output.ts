@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 
 /** Where an export goes. */
 export interface Output {
@@ -23,6 +23,10 @@ export function fileOutput(path: string): Output {
   const partial = `${path}.partial`;
   rmSync(partial, { force: true });
   const descriptor = openSync(partial, "wx", 0o600);
+  const own = fstatSync(descriptor).ino;
+  // A later export to the same file has replaced it.
+  const isReplaced = () => statSync(partial, { throwIfNoEntry: false })?.ino !== own;
+  let isDone = false;
   return {
     async write(data) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
@@ -34,11 +38,13 @@ export function fileOutput(path: string): Output {
     },
     finish() {
       fsyncSync(descriptor);
+      if (isReplaced()) throw new Error(`another export to ${path} has begun meanwhile; ${path} will be its result`);
       renameSync(partial, path);
+      isDone = true;
     },
     close() {
+      if (!isDone && !isReplaced()) rmSync(partial, { force: true });
       closeSync(descriptor);
-      rmSync(partial, { force: true });
     },
   };
 }
