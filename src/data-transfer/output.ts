@@ -38,7 +38,8 @@ export function fileOutput(path: string): Output {
     },
     finish() {
       fsyncSync(descriptor);
-      if (isReplaced()) throw new Error(`another export to ${path} has begun meanwhile; ${path} will be its result`);
+      if (isReplaced())
+        throw new Error(`another export to ${path} has begun meanwhile; ${path} will be its result`);
       renameSync(partial, path);
       isDone = true;
     },
