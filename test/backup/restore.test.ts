@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
-import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
+import { inspectDatabase } from "../../src/store/sqlite/transfer/snapshot.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
