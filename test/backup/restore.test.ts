@@ -280,6 +280,21 @@ describe("a restore that was interrupted", () => {
     expect((await run("keys", "list")).code).toBe(0);
   });
 
+  test("after its copies were staged has one audit entry when it is finished", async () => {
+    await changeData();
+    const obstacle = inData("production-replaced-2026-11-15T130000.000Z/production.db");
+    mkdirSync(join(obstacle, "not empty"), { recursive: true });
+    const failed = run("restore", backup, "--replace");
+    expect(failed).rejects.toThrow();
+    await failed.catch(() => {});
+    rmSync(obstacle, { recursive: true });
+    cli.clock.advance(60_000);
+    expect((await run("restore", backup)).out).toStartWith("Continues the restore that was interrupted:\n");
+    expect(await cli.json("audit", "--action", "data.restored")).toMatchObject([
+      { at: "2026-11-15T13:00:00.000Z" },
+    ]);
+  });
+
   test("is not mixed with a restore of another backup", async () => {
     cli.clock.advance(60_000);
     await run("backup", backups);
