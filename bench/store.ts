@@ -6,10 +6,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encodePet } from "../src/contract/resources.ts";
-import { ChangeCounters } from "../src/store/sqlite/change-counters.ts";
+import { ChangeCounters } from "../src/store/sqlite/pet-pages/change-counters.ts";
 import { type Connection, openDatabase } from "../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
-import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
+import { SqlitePetJson } from "../src/store/sqlite/pet-pages/pet-json.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite-store.ts";
 
 const ROUNDS = 7;

@@ -8,7 +8,7 @@ import { type Contents, contentsOf } from "../src/store-copy/contents.ts";
 import { sqliteEnd } from "../src/store-copy/copy-ends.ts";
 import type { CopyEnd } from "../src/store-copy/copy-store.ts";
 import { openSqlite } from "../src/store/sqlite/sqlite-store.ts";
-import { inspectDatabase } from "../src/store/sqlite/snapshot.ts";
+import { inspectDatabase } from "../src/store/sqlite/transfer/snapshot.ts";
 import type { Counters } from "../src/store/tables.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
 

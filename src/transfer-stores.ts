@@ -6,11 +6,11 @@ import type { ExportStore, ImportStore } from "./domain/data-transfer.ts";
 export async function openImportStore(storage: StorageConfig): Promise<ImportStore> {
   if (storage.databaseUrl === undefined) {
     prepareDataDirectory(storage);
-    const { openImportStore } = await import("./store/sqlite/import-store.ts");
+    const { openImportStore } = await import("./store/sqlite/transfer/import-store.ts");
     return openImportStore(pathsOf(storage).store);
   }
   await migrate(storage.databaseUrl, storage);
-  const { openImportStore } = await import("./store/postgres/import-store.ts");
+  const { openImportStore } = await import("./store/postgres/transfer/import-store.ts");
   return openImportStore(storage.databaseUrl, storage.environment);
 }
 
@@ -18,11 +18,11 @@ export async function openImportStore(storage: StorageConfig): Promise<ImportSto
 export async function openExportStore(storage: StorageConfig): Promise<ExportStore> {
   if (storage.databaseUrl === undefined) {
     prepareDataDirectory(storage);
-    const { openExportStore } = await import("./store/sqlite/export-store.ts");
+    const { openExportStore } = await import("./store/sqlite/transfer/export-store.ts");
     return openExportStore(pathsOf(storage).store);
   }
   await migrate(storage.databaseUrl, storage);
-  const { openExportStore } = await import("./store/postgres/export-store.ts");
+  const { openExportStore } = await import("./store/postgres/transfer/export-store.ts");
   return openExportStore(storage.databaseUrl, storage.environment);
 }
 

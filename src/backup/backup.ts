@@ -4,7 +4,7 @@ import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { formatTime } from "../contract/formatting.ts";
 import { renameDurably, syncToDisk } from "../durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
-import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
+import type { DatabaseFacts } from "../store/sqlite/transfer/snapshot.ts";
 import { Steps, type WorkProgress } from "../steps.ts";
 import {
   backupName,

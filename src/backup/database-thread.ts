@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { EXECUTABLE } from "../executable.ts";
-import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
+import type { DatabaseFacts } from "../store/sqlite/transfer/snapshot.ts";
 
 export type Task =
   | { readonly kind: "copy"; readonly from: string; readonly to: string }

@@ -1,6 +1,6 @@
 /** The other thread of database-thread.ts. */
 import { parentPort } from "node:worker_threads";
-import { copySnapshot, inspectDatabase } from "../store/sqlite/snapshot.ts";
+import { copySnapshot, inspectDatabase } from "../store/sqlite/transfer/snapshot.ts";
 import type { Reply, Task } from "./database-thread.ts";
 
 parentPort?.on("message", (task: Task) => parentPort?.postMessage(replyTo(task), []));

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { grouped } from "../contract/formatting.ts";
 import { inspectStore, sqliteVersion } from "../store/sqlite/inspect.ts";
-import { inspectDatabase } from "../store/sqlite/snapshot.ts";
+import { inspectDatabase } from "../store/sqlite/transfer/snapshot.ts";
 import { check, type Finding, reasonOf } from "./finding.ts";
 import { schemaFinding } from "./schema.ts";
 

@@ -5,8 +5,8 @@ import {
   type PostgresTablesOptions,
   readPostgresTables,
   writePostgresTables,
-} from "../store/postgres/table-copy.ts";
-import { readSqliteTables, writeSqliteTables } from "../store/sqlite/table-copy.ts";
+} from "../store/postgres/transfer/table-copy.ts";
+import { readSqliteTables, writeSqliteTables } from "../store/sqlite/transfer/table-copy.ts";
 import type { CopyEnd } from "./copy-store.ts";
 
 export function sqliteEnd(storage: StorageConfig): CopyEnd {

@@ -1,5 +1,5 @@
 import type { StorageConfig } from "../config/config.ts";
-import { postgresSessions } from "../store/postgres/table-copy.ts";
+import { postgresSessions } from "../store/postgres/transfer/table-copy.ts";
 import type { Contents } from "./contents.ts";
 import { postgresEnd, sqliteEnd } from "./copy-ends.ts";
 import { type CopyOptions, copyStore } from "./copy-store.ts";

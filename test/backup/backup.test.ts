@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { createPet } from "../../harness/api-client.ts";
-import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
+import { inspectDatabase } from "../../src/store/sqlite/transfer/snapshot.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { cleanUp, InProcessCli, petstore, temporaryDirectory } from "../cli/cli.ts";
 import { serve } from "../cli/server-process.ts";

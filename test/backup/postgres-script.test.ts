@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { postgresUrl } from "../../harness/postgres.ts";
 import { POSTGRESQL, provide } from "../../harness/programs.ts";
 import { contentsOf } from "../../src/store-copy/contents.ts";
-import { readPostgresTables } from "../../src/store/postgres/table-copy.ts";
+import { readPostgresTables } from "../../src/store/postgres/transfer/table-copy.ts";
 import { cleanUp, InProcessCli, spawnTracked, temporaryDirectory } from "../cli/cli.ts";
 import { fillData } from "./sample-data.ts";
 

@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
-import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
+import { inspectDatabase } from "../../src/store/sqlite/transfer/snapshot.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
@@ -325,6 +325,21 @@ describe("a restore that was interrupted", () => {
     expect(existsSync(inData(`${replaced}/production-limits.db`))).toBeTrue();
     expect(existsSync(inData("production-restore"))).toBeFalse();
     expect((await run("keys", "list")).code).toBe(0);
+  });
+
+  test("after its copies were staged has one audit entry when it is finished", async () => {
+    await changeData();
+    const obstacle = inData("production-replaced-2026-11-15T130000.000Z/production.db");
+    mkdirSync(join(obstacle, "not empty"), { recursive: true });
+    const failed = run("restore", backup, "--replace");
+    expect(failed).rejects.toThrow();
+    await failed.catch(() => {});
+    rmSync(obstacle, { recursive: true });
+    cli.clock.advance(60_000);
+    expect((await run("restore", backup)).out).toStartWith("Continues the restore that was interrupted:\n");
+    expect(await cli.json("audit", "--action", "data.restored")).toMatchObject([
+      { at: "2026-11-15T13:00:00.000Z" },
+    ]);
   });
 
   test("is not mixed with a restore of another backup", async () => {

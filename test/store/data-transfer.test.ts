@@ -1,7 +1,7 @@
-import { openExportStore as openPostgresExport } from "../../src/store/postgres/export-store.ts";
-import { openImportStore as openPostgresImport } from "../../src/store/postgres/import-store.ts";
-import { openExportStore as openSqliteExport } from "../../src/store/sqlite/export-store.ts";
-import { openImportStore as openSqliteImport } from "../../src/store/sqlite/import-store.ts";
+import { openExportStore as openPostgresExport } from "../../src/store/postgres/transfer/export-store.ts";
+import { openImportStore as openPostgresImport } from "../../src/store/postgres/transfer/import-store.ts";
+import { openExportStore as openSqliteExport } from "../../src/store/sqlite/transfer/export-store.ts";
+import { openImportStore as openSqliteImport } from "../../src/store/sqlite/transfer/import-store.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { exportStoreConformance } from "../conformance/export-store.ts";
 import { importStoreConformance } from "../conformance/import-store.ts";

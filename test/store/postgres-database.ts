@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { openPostgres, type PostgresStores } from "../../src/store/postgres/postgres-store.ts";
-import type { PoolsOptions } from "../../src/store/postgres/pools.ts";
+import type { PoolsOptions } from "../../src/store/postgres/connections/pools.ts";
 import { postgresUrl } from "../../harness/postgres.ts";
 
 /** A database for any number of instances of the store, and a connection of its own. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { Unavailable } from "../../src/contract/errors.ts";
 import type { StateChange } from "../../src/store/state-change.ts";
-import { Pools } from "../../src/store/postgres/pools.ts";
+import { Pools } from "../../src/store/postgres/connections/pools.ts";
 import { openPostgres, type PostgresStores } from "../../src/store/postgres/postgres-store.ts";
 import { AT, KEY_ID, addPet, rex, resultOf } from "../conformance/store-fixture.ts";
 import { startPostgres } from "../../harness/postgres.ts";

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { SELECT_CREDENTIALS } from "../../src/store/postgres/api-keys.ts";
-import { connect } from "../../src/store/postgres/connection.ts";
+import { connect } from "../../src/store/postgres/connections/connection.ts";
 import { ALL_ORDER_PAGES } from "../../src/store/postgres/operator-store.ts";
 import { ORDER_PAGES } from "../../src/store/postgres/orders.ts";
 import { PET_PAGES, PETS_BY_IDS } from "../../src/store/postgres/pets.ts";

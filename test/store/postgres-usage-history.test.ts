@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { connect } from "../../src/store/postgres/connection.ts";
+import { connect } from "../../src/store/postgres/connections/connection.ts";
 import { USAGE_QUERIES } from "../../src/store/postgres/usage-history.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 

@@ -20,7 +20,7 @@ import {
 } from "../key-rows.ts";
 import { insertAudit } from "./audit.ts";
 import { CredentialLookUps } from "./credential-look-ups.ts";
-import type { Pools } from "./pools.ts";
+import type { Pools } from "./connections/pools.ts";
 
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;

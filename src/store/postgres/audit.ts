@@ -10,7 +10,7 @@ import {
   INSERT_AUDIT,
 } from "../audit-rows.ts";
 import { pageOf } from "../rows.ts";
-import type { Pools } from "./pools.ts";
+import type { Pools } from "./connections/pools.ts";
 
 /** PostgreSQL has statistics, and finds the best index by itself. */
 export const POSTGRES_DIALECT: Dialect = { parameter: (n) => `$${n}`, indexedBy: () => "" };

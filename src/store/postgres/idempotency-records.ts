@@ -4,7 +4,7 @@ import type { SQL } from "bun";
 import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import { type IdempotentOperation, requestName } from "../in-progress-requests.ts";
-import type { ConnectionPool } from "./connection-pool.ts";
+import type { ConnectionPool } from "./connections/connection-pool.ts";
 
 /** A write; only one with an Idempotency-Key has a request. */
 export interface Write {

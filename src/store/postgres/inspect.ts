@@ -1,5 +1,5 @@
 import { latestVersion } from "../migrations.ts";
-import { connect } from "./connection.ts";
+import { connect } from "./connections/connection.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { OLDEST_VERSION } from "./postgres-store.ts";
 

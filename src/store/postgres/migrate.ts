@@ -2,7 +2,7 @@ import { SQL } from "bun";
 import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
 import { LOCK_SPACE, MIGRATIONS_LOCK } from "./advisory-locks.ts";
 import { MIGRATIONS, type OnlineMigration } from "./migrations.ts";
-import type { QueryTimeout } from "./query-timeout.ts";
+import type { QueryTimeout } from "./connections/query-timeout.ts";
 
 export interface MigrateOptions {
   readonly schema: string | undefined;

@@ -27,7 +27,7 @@ import {
 } from "../rows.ts";
 import { insertAudit } from "./audit.ts";
 import { finishOrder, STATUS_OF_KEY } from "./orders.ts";
-import type { Pools } from "./pools.ts";
+import type { Pools } from "./connections/pools.ts";
 
 const SELECT = `SELECT ${ORDER_WITH_KEY_COLUMNS} FROM orders`;
 

@@ -19,7 +19,7 @@ import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
 import { nextIdLock } from "./advisory-locks.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { type PageQueries, PageReader } from "./page-query.ts";
-import type { Pools } from "./pools.ts";
+import type { Pools } from "./connections/pools.ts";
 
 const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
 /** The collation belongs to orders_by_key_and_status alone, so that orders_by_status does not serve the order. */

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import type { Page, PageQuery } from "../../domain/ports.ts";
 import { pageOf } from "../rows.ts";
-import type { ConnectionPool } from "./connection-pool.ts";
+import type { ConnectionPool } from "./connections/connection-pool.ts";
 
 /**
  * The SQL of a page in the order of `id`. The parameters are the identifier to continue after, the limit, the scope if

@@ -11,7 +11,7 @@ import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import { nextIdLock } from "./advisory-locks.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { type PageQueries, PageReader } from "./page-query.ts";
-import type { Pools } from "./pools.ts";
+import type { Pools } from "./connections/pools.ts";
 
 const SELECT = `SELECT ${PET_COLUMNS} FROM pets`;
 export const PET_PAGES: PageQueries = {

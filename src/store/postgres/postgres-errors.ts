@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { Unavailable } from "../../contract/errors.ts";
-import { QueryTimeoutError } from "./query-timeout.ts";
+import { QueryTimeoutError } from "./connections/query-timeout.ts";
 
 /** SQLSTATEs and classes of them that are not about the statement: the same one can succeed later. */
 const TRANSIENT_STATES = [

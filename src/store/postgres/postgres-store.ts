@@ -17,13 +17,13 @@ import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../in-progress-requests.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
 import { PostgresAuditStore } from "./audit.ts";
-import { addressOf, connect } from "./connection.ts";
+import { addressOf, connect } from "./connections/connection.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
 import { PostgresOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
-import { Pools, type PoolsOptions } from "./pools.ts";
-import { QueryTimeout } from "./query-timeout.ts";
+import { Pools, type PoolsOptions } from "./connections/pools.ts";
+import { QueryTimeout } from "./connections/query-timeout.ts";
 import { PostgresSettingsStore } from "./settings.ts";
 import { PostgresUsageHistoryStore } from "./usage-history.ts";
 

@@ -1,5 +1,5 @@
 import type { SettingsStore } from "../../domain/ports.ts";
-import type { Pools } from "./pools.ts";
+import type { Pools } from "./connections/pools.ts";
 
 export class PostgresSettingsStore implements SettingsStore {
   constructor(private readonly pools: Pools) {}

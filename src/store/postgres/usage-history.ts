@@ -16,7 +16,7 @@ import {
   type UsageRow,
 } from "../../domain/usage-history.ts";
 import { deprecatedIn, encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
-import type { Pools } from "./pools.ts";
+import type { Pools } from "./connections/pools.ts";
 
 const DELETED_AT_ONCE = 5_000;
 

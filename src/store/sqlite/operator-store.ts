@@ -19,7 +19,7 @@ import { AuditEntries } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import type { Orders } from "./orders.ts";
 import { OrdersOfAllKeys } from "./orders-of-all-keys.ts";
-import type { PetRevision } from "./pet-revision.ts";
+import type { PetRevision } from "./pet-pages/pet-revision.ts";
 import type { Pets } from "./pets.ts";
 
 export interface OperatorStoreOptions {

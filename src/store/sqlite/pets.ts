@@ -2,7 +2,7 @@ import type { Statement } from "bun:sqlite";
 import type { NewPet, Pet, PetStatus } from "../../contract/resources.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
-import type { ChangeCounters } from "./change-counters.ts";
+import type { ChangeCounters } from "./pet-pages/change-counters.ts";
 import type { Connection } from "./connection.ts";
 import { PageReader } from "./page-query.ts";
 import { translateErrors } from "./sqlite-errors.ts";

@@ -34,15 +34,15 @@ import { type IdempotentOperation, InProgressRequests } from "../in-progress-req
 import type { StateChange } from "../state-change.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
 import { SqliteAuditStore } from "./audit.ts";
-import { ChangeCounters } from "./change-counters.ts";
+import { ChangeCounters } from "./pet-pages/change-counters.ts";
 import { type Connection, openDatabaseFor } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency-records.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { finishOrder, SqliteOperatorStore } from "./operator-store.ts";
 import { Orders } from "./orders.ts";
 import { Outage } from "./outage.ts";
-import { SqlitePetJson } from "./pet-json.ts";
-import { PetRevision } from "./pet-revision.ts";
+import { SqlitePetJson } from "./pet-pages/pet-json.ts";
+import { PetRevision } from "./pet-pages/pet-revision.ts";
 import { Pets } from "./pets.ts";
 import { SqliteSettingsStore } from "./settings.ts";
 import { isBusy } from "./sqlite-errors.ts";

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import type { NewAuditEntry } from "../../domain/audit.ts";
+import type { NewAuditEntry } from "../../../domain/audit.ts";
 import {
   canonicalJson,
   type Counters,
@@ -11,12 +11,12 @@ import {
   TABLES,
   TABLES_WITH_IDS,
   type TableWriter,
-} from "../tables.ts";
-import { COPY_LOCK, LOCK_SPACE } from "./advisory-locks.ts";
-import { insertAudit } from "./audit.ts";
-import { applicationName, connect } from "./connection.ts";
-import { openPostgres } from "./postgres-store.ts";
-import { FILL_SUMS } from "./usage-history.ts";
+} from "../../tables.ts";
+import { COPY_LOCK, LOCK_SPACE } from "../advisory-locks.ts";
+import { insertAudit } from "../audit.ts";
+import { applicationName, connect } from "../connections/connection.ts";
+import { openPostgres } from "../postgres-store.ts";
+import { FILL_SUMS } from "../usage-history.ts";
 
 export interface PostgresTablesOptions {
   readonly url: string;

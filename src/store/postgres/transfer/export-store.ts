@@ -1,10 +1,10 @@
 import type { SQL } from "bun";
-import type { Pet } from "../../contract/resources.ts";
-import type { OrderWithKey } from "../../domain/corrections.ts";
-import type { ExportedKey, ExportStore } from "../../domain/data-transfer.ts";
-import type { UsageInterval, UsageRow } from "../../domain/usage-history.ts";
-import { exportedKeysOf, type HashedSecretRow, STORED_SECRET_COLUMNS } from "../export-rows.ts";
-import { KEY_COLUMNS, type KeyRow } from "../key-rows.ts";
+import type { Pet } from "../../../contract/resources.ts";
+import type { OrderWithKey } from "../../../domain/corrections.ts";
+import type { ExportedKey, ExportStore } from "../../../domain/data-transfer.ts";
+import type { UsageInterval, UsageRow } from "../../../domain/usage-history.ts";
+import { exportedKeysOf, type HashedSecretRow, STORED_SECRET_COLUMNS } from "../../export-rows.ts";
+import { KEY_COLUMNS, type KeyRow } from "../../key-rows.ts";
 import {
   ORDER_WITH_KEY_COLUMNS,
   orderWithKeyOf,
@@ -12,10 +12,10 @@ import {
   PET_COLUMNS,
   petOf,
   type PetRow,
-} from "../rows.ts";
-import { type StoredCounts, usageRowsOf } from "../usage-rows.ts";
-import { connect } from "./connection.ts";
-import { toUnavailable } from "./postgres-errors.ts";
+} from "../../rows.ts";
+import { type StoredCounts, usageRowsOf } from "../../usage-rows.ts";
+import { connect } from "../connections/connection.ts";
+import { toUnavailable } from "../postgres-errors.ts";
 
 const ROWS_PER_PAGE = 5_000;
 const TIMEOUT_MS = 60_000;

@@ -1,6 +1,6 @@
 import type { Statement } from "bun:sqlite";
 import type { ChangeCounters } from "./change-counters.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection } from "../connection.ts";
 
 /** A server knows of a change within a second, also when one poll is slow. */
 const POLL_EVERY_MS = 250;

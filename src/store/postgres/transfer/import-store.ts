@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import type { NewAuditEntry } from "../../domain/audit.ts";
+import type { NewAuditEntry } from "../../../domain/audit.ts";
 import {
   type BatchResult,
   ConcurrentImport,
@@ -8,7 +8,7 @@ import {
   type ImportedPet,
   type ImportRecord,
   type ImportStore,
-} from "../../domain/data-transfer.ts";
+} from "../../../domain/data-transfer.ts";
 import {
   IMPORT_COLUMNS,
   importOf,
@@ -16,11 +16,11 @@ import {
   resolveOrders,
   resolvePets,
   type StoredPet,
-} from "../import-rows.ts";
-import { nextIdLock } from "./advisory-locks.ts";
-import { insertAudit } from "./audit.ts";
-import { connect } from "./connection.ts";
-import { toUnavailable } from "./postgres-errors.ts";
+} from "../../import-rows.ts";
+import { nextIdLock } from "../advisory-locks.ts";
+import { insertAudit } from "../audit.ts";
+import { connect } from "../connections/connection.ts";
+import { toUnavailable } from "../postgres-errors.ts";
 
 /** An import waits longer than a request of a client does. */
 const TIMEOUT_MS = 30_000;

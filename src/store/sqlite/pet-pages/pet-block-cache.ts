@@ -5,10 +5,10 @@ import {
   bytesOf,
   CacheStatistics,
   type Sized,
-} from "../../bounded-cache.ts";
-import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../etag.ts";
+} from "../../../bounded-cache.ts";
+import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../../etag.ts";
 import { BLOCK_SIZE, type ChangeCounters } from "./change-counters.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection } from "../connection.ts";
 
 /** The JSON of 64 pets, separated by commas. */
 interface Block extends Sized {

@@ -1,7 +1,7 @@
-import type { StateChange } from "../state-change.ts";
+import type { StateChange } from "../../state-change.ts";
 import { connect, type ConnectOptions, type Timeouts } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
-import { isFromServer } from "./postgres-errors.ts";
+import { isFromServer } from "../postgres-errors.ts";
 
 export interface PoolsOptions {
   /** The schema of the tables; by default the server's. */

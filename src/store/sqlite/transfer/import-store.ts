@@ -1,6 +1,6 @@
 import type { Statement } from "bun:sqlite";
-import type { OrderStatus, PetStatus } from "../../contract/resources.ts";
-import type { NewAuditEntry } from "../../domain/audit.ts";
+import type { OrderStatus, PetStatus } from "../../../contract/resources.ts";
+import type { NewAuditEntry } from "../../../domain/audit.ts";
 import {
   type BatchResult,
   ConcurrentImport,
@@ -10,7 +10,7 @@ import {
   type ImportProgress,
   type ImportRecord,
   type ImportStore,
-} from "../../domain/data-transfer.ts";
+} from "../../../domain/data-transfer.ts";
 import {
   IMPORT_COLUMNS,
   importOf,
@@ -18,11 +18,11 @@ import {
   resolveOrders,
   resolvePets,
   type StoredPet,
-} from "../import-rows.ts";
-import { AuditEntries } from "./audit.ts";
-import { type Connection, openDatabaseFor } from "./connection.ts";
-import { MIGRATIONS } from "./migrations.ts";
-import { translateErrors } from "./sqlite-errors.ts";
+} from "../../import-rows.ts";
+import { AuditEntries } from "../audit.ts";
+import { type Connection, openDatabaseFor } from "../connection.ts";
+import { MIGRATIONS } from "../migrations.ts";
+import { translateErrors } from "../sqlite-errors.ts";
 
 /** An import waits this long for a server that writes. */
 const WRITE_WAIT_MS = 60_000;

@@ -1,7 +1,7 @@
 /** What a restore needs to know of a later database, such as the one that it replaces. */
-import type { NewAuditEntry } from "../../domain/audit.ts";
-import { AuditEntries } from "./audit.ts";
-import type { Connection } from "./connection.ts";
+import type { NewAuditEntry } from "../../../domain/audit.ts";
+import { AuditEntries } from "../audit.ts";
+import type { Connection } from "../connection.ts";
 import { withDatabase } from "./snapshot.ts";
 
 /** Keys that the earlier copy of a database and the later database disagree on, by their identifiers. */

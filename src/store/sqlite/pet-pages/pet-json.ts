@@ -1,15 +1,15 @@
 import type { Statement } from "bun:sqlite";
-import type { Identifier } from "../../contract/json.ts";
-import type { PetStatus } from "../../contract/resources.ts";
-import type { PageQuery, PetQuery } from "../../domain/ports.ts";
-import { type TaggedJson, withEtag } from "../../etag.ts";
-import { AdmissionFilter, type CacheStatistics } from "../../bounded-cache.ts";
+import type { Identifier } from "../../../contract/json.ts";
+import type { PetStatus } from "../../../contract/resources.ts";
+import type { PageQuery, PetQuery } from "../../../domain/ports.ts";
+import { type TaggedJson, withEtag } from "../../../etag.ts";
+import { AdmissionFilter, type CacheStatistics } from "../../../bounded-cache.ts";
 import type { ChangeCounters } from "./change-counters.ts";
-import type { Connection } from "./connection.ts";
-import { idsAfter } from "../rows.ts";
+import type { Connection } from "../connection.ts";
+import { idsAfter } from "../../rows.ts";
 import { PetBlockCache } from "./pet-block-cache.ts";
-import { BY_IDS } from "./pets.ts";
-import { translateErrors } from "./sqlite-errors.ts";
+import { BY_IDS } from "../pets.ts";
+import { translateErrors } from "../sqlite-errors.ts";
 
 interface PageJson {
   readonly json: string;

@@ -1,7 +1,7 @@
 import type { Statement } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
-import type { NewAuditEntry } from "../../domain/audit.ts";
-import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../../durable-files.ts";
+import type { NewAuditEntry } from "../../../domain/audit.ts";
+import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../../../durable-files.ts";
 import {
   canonicalJson,
   type Counters,
@@ -12,11 +12,11 @@ import {
   type TableReader,
   TABLES_WITH_IDS,
   type TableWriter,
-} from "../tables.ts";
-import { AuditEntries } from "./audit.ts";
-import { type Connection, openDatabase } from "./connection.ts";
-import { MIGRATIONS } from "./migrations.ts";
-import { packUsage } from "./usage-totals.ts";
+} from "../../tables.ts";
+import { AuditEntries } from "../audit.ts";
+import { type Connection, openDatabase } from "../connection.ts";
+import { MIGRATIONS } from "../migrations.ts";
+import { packUsage } from "../usage-totals.ts";
 
 const OPTIONS = {
   migrations: MIGRATIONS,

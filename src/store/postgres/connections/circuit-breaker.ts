@@ -1,5 +1,5 @@
-import { Unavailable } from "../../contract/errors.ts";
-import type { StateChange } from "../state-change.ts";
+import { Unavailable } from "../../../contract/errors.ts";
+import type { StateChange } from "../../state-change.ts";
 
 export interface CircuitBreakerOptions {
   /** Resolves when the server can be used, rejects when it cannot. It must end in bounded time. */

@@ -1,10 +1,10 @@
 import type { Statement } from "bun:sqlite";
-import type { Pet } from "../../contract/resources.ts";
-import type { OrderWithKey } from "../../domain/corrections.ts";
-import type { ExportedKey, ExportStore } from "../../domain/data-transfer.ts";
-import type { UsageInterval, UsageRow } from "../../domain/usage-history.ts";
-import { exportedKeysOf, type HashedSecretRow, STORED_SECRET_COLUMNS } from "../export-rows.ts";
-import { KEY_COLUMNS, type KeyRow } from "../key-rows.ts";
+import type { Pet } from "../../../contract/resources.ts";
+import type { OrderWithKey } from "../../../domain/corrections.ts";
+import type { ExportedKey, ExportStore } from "../../../domain/data-transfer.ts";
+import type { UsageInterval, UsageRow } from "../../../domain/usage-history.ts";
+import { exportedKeysOf, type HashedSecretRow, STORED_SECRET_COLUMNS } from "../../export-rows.ts";
+import { KEY_COLUMNS, type KeyRow } from "../../key-rows.ts";
 import {
   ORDER_WITH_KEY_COLUMNS,
   orderWithKeyOf,
@@ -12,11 +12,11 @@ import {
   PET_COLUMNS,
   petOf,
   type PetRow,
-} from "../rows.ts";
-import { type StoredCounts, usageRowsOf } from "../usage-rows.ts";
-import { type Connection, openDatabaseFor } from "./connection.ts";
-import { MIGRATIONS } from "./migrations.ts";
-import { translateErrors } from "./sqlite-errors.ts";
+} from "../../rows.ts";
+import { type StoredCounts, usageRowsOf } from "../../usage-rows.ts";
+import { type Connection, openDatabaseFor } from "../connection.ts";
+import { MIGRATIONS } from "../migrations.ts";
+import { translateErrors } from "../sqlite-errors.ts";
 
 /** Takes a few milliseconds and less than a megabyte. */
 const ROWS_PER_PAGE = 2_000;

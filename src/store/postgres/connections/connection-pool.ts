@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
-import { Overloaded, Unavailable } from "../../contract/errors.ts";
+import { Overloaded, Unavailable } from "../../../contract/errors.ts";
 import { CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
-import { isFromServer, isServerDown, toUnavailable } from "./postgres-errors.ts";
+import { isFromServer, isServerDown, toUnavailable } from "../postgres-errors.ts";
 import { QueryTimeout, QueryTimeoutError } from "./query-timeout.ts";
 
 export interface ConnectionPoolOptions extends CircuitBreakerOptions {
