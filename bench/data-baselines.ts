@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { POSTGRESQL, provide, SQLITE_SHELL } from "../harness/programs.ts";
@@ -33,6 +34,8 @@ export interface Timed {
   readonly memoryMb: number;
 }
 
+const LOOK_EVERY_MS = 20;
+
 /** Runs a command that has to succeed. */
 export async function timed(command: readonly string[], outputFile?: string): Promise<Timed> {
   const startedAt = performance.now();
@@ -41,10 +44,22 @@ export async function timed(command: readonly string[], outputFile?: string): Pr
     stdout: outputFile === undefined ? "ignore" : Bun.file(outputFile),
     stderr: "pipe",
   });
+  let memoryMb = 0;
+  const timer = setInterval(() => (memoryMb = Math.max(memoryMb, peakMb(child.pid))), LOOK_EVERY_MS);
   const [errors, code] = await Promise.all([child.stderr.text(), child.exited]);
+  clearInterval(timer);
   if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${errors}`);
-  const seconds = (performance.now() - startedAt) / 1_000;
-  return { seconds, memoryMb: (child.resourceUsage()?.maxRSS ?? 0) / 1e6 };
+  return { seconds: (performance.now() - startedAt) / 1_000, memoryMb };
+}
+
+/** The resource usage of a child would not do: it begins with the memory of the process that started it. */
+function peakMb(pid: number): number {
+  try {
+    const kib = /^VmHWM:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    return (Number(kib ?? 0) * 1_024) / 1e6;
+  } catch {
+    return 0;
+  }
 }
 
 const shell = () => `${provide(SQLITE_SHELL)}/sqlite3`;

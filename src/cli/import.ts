@@ -1,14 +1,14 @@
 import { resolve } from "node:path";
 import { openImportStore } from "../transfer-stores.ts";
-import { describeStorage, storageOf, type StorageConfig } from "../config/config.ts";
+import { storageOf, type StorageConfig } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import type { ValuesOf } from "../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../config/transfer-options.ts";
-import { joined, printable, quotedPath, UsageError } from "../config/usage-error.ts";
+import { joined, printable, UsageError } from "../config/usage-error.ts";
 import { file } from "../config/value-types.ts";
-import { formatTime, grouped } from "../contract/formatting.ts";
-import { type ImportEnd, type ImporterOptions, importRows } from "../data-transfer/importer.ts";
+import { grouped } from "../contract/formatting.ts";
+import { type ImporterOptions, importRows } from "../data-transfer/importer.ts";
 import { type Input, openInput } from "../data-transfer/input.ts";
 import { InputError } from "../data-transfer/input-error.ts";
 import { describeRejected } from "../data-transfer/rejects-file.ts";
@@ -22,10 +22,19 @@ import {
   NO_PROGRESS,
 } from "../domain/data-transfer.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
-import { errorMessage, isBug } from "./error-message.ts";
-import { fileChanged, nameOf, otherOptions, rejectsPosition } from "./import-failures.ts";
+import { isBug } from "./error-message.ts";
+import {
+  failureAfter,
+  fileChanged,
+  type ImportReport,
+  nameOf,
+  otherOptions,
+  outcomeOf,
+  rejectsPosition,
+  summaryJson,
+  summaryText,
+} from "./import-messages.ts";
 import { databaseExists } from "./keys/key-store.ts";
-import { columns, json } from "./output.ts";
 import { by } from "./pets-and-orders/stores.ts";
 import { Progress } from "./progress.ts";
 
@@ -129,26 +138,27 @@ class ImportRun {
   /** Where the import begins, or the outcome if it does not. */
   async #begin(store: ImportStore): Promise<ImportProgress | { readonly outcome: Outcome }> {
     const { path, values, context } = this.#options;
-    const name = nameOf(path);
     const found = await store.findImport(this.#fingerprint);
     // An import that --again began and that was interrupted continues, too: its rows are not stored twice.
     const isUnfinished = found?.finishedAt === undefined && found?.options === this.#resumeOptions;
     const earlier = values.again && !isUnfinished ? undefined : found;
     if (earlier?.finishedAt !== undefined) {
       const { progress, finishedAt } = earlier;
-      await this.#printSummary(progress, { end: "complete", seconds: 0, finishedAt });
-      return { outcome: this.#outcome("complete", progress) };
+      const rowsBefore = progress.rows;
+      return {
+        outcome: await this.#report({ end: "complete", progress, rowsBefore, seconds: 0, finishedAt }),
+      };
     }
     if (earlier !== undefined) {
-      if (earlier.options !== this.#resumeOptions) return { outcome: otherOptions(name, earlier) };
+      if (earlier.options !== this.#resumeOptions) return { outcome: otherOptions(path, earlier) };
       const { progress } = earlier;
       const rejectsBytes = rejectsPosition(this.#rejectsPath, progress);
       if (rejectsBytes instanceof Failure) return { outcome: rejectsBytes };
-      context.warn(`continuing the import of ${name} after ${grouped(progress.rows)} rows`);
+      context.warn(`continuing the import of ${nameOf(path)} after ${grouped(progress.rows)} rows`);
       return { ...progress, rejectsBytes };
     }
     const changed = values.again ? undefined : await store.findUnfinishedImport(this.#source);
-    if (changed && changed.progress.rows > 0 && path !== "-") return { outcome: fileChanged(name, changed) };
+    if (changed && changed.progress.rows > 0 && path !== "-") return { outcome: fileChanged(path, changed) };
     const rejects = rejectsPosition(this.#rejectsPath);
     if (rejects instanceof Failure) return { outcome: rejects };
     await store.beginImport({
@@ -219,8 +229,7 @@ class ImportRun {
     const { end, progress: reached } = imported;
     if (end === "complete" && !values["dry-run"]) await this.#finish(store, reached);
     const seconds = (performance.now() - startedAt) / 1_000;
-    if (end !== "stopped") await this.#printSummary(reached, { end, seconds });
-    return this.#outcome(end, reached);
+    return this.#report({ end, progress: reached, rowsBefore: from.rows, seconds });
   }
 
   async #finish(store: ImportStore | undefined, progress: ImportProgress): Promise<void> {
@@ -237,63 +246,25 @@ class ImportRun {
   #failure(error: unknown, stored: number): Failure {
     const { path, values } = this.#options;
     if (values["dry-run"] || stored === 0 || error instanceof ConcurrentImport || isBug(error)) throw error;
-    const [name, rows] = [nameOf(path), grouped(stored)];
-    return new Failure(
-      error instanceof InputError
-        ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
-        : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
-    );
+    return failureAfter(error, path, stored);
   }
 
-  #outcome(end: ImportEnd, { rows, rejected }: ImportProgress): Outcome {
-    const { path, values } = this.#options;
-    const name = nameOf(path);
-    if (end === "stopped") {
-      const next = values["dry-run"] ? "nothing was stored" : "run the same command again to continue";
-      return new Failure(`interrupted after ${grouped(rows)} rows of ${name}; ${next}`);
-    }
-    if (rejected === 0) return undefined;
-    const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
-    const them = rejected === 1 ? "it with its error" : "them with their errors";
-    const where = values["dry-run"] ? "" : `; ${quotedPath(this.#rejectsPath)} has ${them}`;
-    if (end === "complete") return new Failure(`${were} rejected${where}`);
-    const remedy = values["dry-run"] ? "" : "; a higher --max-errors continues the import";
-    return new Failure(
-      `stopped after ${grouped(rows)} rows of ${name}: ${were} rejected, and --max-errors is ${values["max-errors"]}${where}${remedy}`,
-    );
-  }
-
-  async #printSummary(
-    { rows, added, replaced, skipped, rejected }: ImportProgress,
-    { end, seconds, finishedAt }: { end: ImportEnd; seconds: number; finishedAt?: number },
-  ): Promise<void> {
+  /** Prints the summary, unless the import was interrupted. */
+  async #report(
+    reached: Pick<ImportReport, "end" | "progress" | "rowsBefore" | "seconds" | "finishedAt">,
+  ): Promise<Outcome> {
     const { path, values, storage, context } = this.#options;
-    const isDryRun = values["dry-run"];
-    const rejects = rejected > 0 && !isDryRun ? this.#rejectsPath : null;
-    const counts = { rows, added, replaced, skipped, rejected };
-    if (values.json) {
-      const isComplete = end === "complete";
-      const importedBefore = finishedAt !== undefined;
-      return context.print(
-        json({ kind: this.#kind, isComplete, isDryRun, importedBefore, ...counts, rejects, seconds }),
-      );
-    }
-    const where = `${storage.environment} (data: ${describeStorage(storage).data})`;
-    const title = isDryRun
-      ? `Checked ${this.#kind} of ${nameOf(path)} for ${where}. Nothing was stored.`
-      : finishedAt === undefined
-        ? `Imported ${this.#kind} of ${nameOf(path)} into ${where}.`
-        : `${nameOf(path)} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
-    const shown = Object.entries(counts).filter(
-      ([name, count]) => count > 0 || name === "rows" || name === "added",
-    );
-    const table = shown.map(([name, count]) => [
-      `  ${name[0]?.toUpperCase()}${name.slice(1)}`,
-      grouped(count),
-    ]);
-    const time = `${seconds.toFixed(1)} s, ${grouped(Math.round(rows / Math.max(seconds, 0.001)))} rows/s`;
-    await context.print(
-      `${title}\n\n${columns(finishedAt === undefined ? [...table, ["  Time", time]] : table)}`,
-    );
+    const report = {
+      path,
+      kind: this.#kind,
+      storage,
+      isDryRun: values["dry-run"],
+      maxErrors: values["max-errors"],
+      rejectsPath: this.#rejectsPath,
+      ...reached,
+    };
+    if (reached.end !== "stopped")
+      await context.print(values.json ? summaryJson(report) : summaryText(report));
+    return outcomeOf(report);
   }
 }

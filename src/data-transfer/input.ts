@@ -136,8 +136,3 @@ async function* gunzip(compressed: Iterable<Buffer>): AsyncGenerator<Uint8Array>
     throw new InputError(`its gzip data is incomplete or damaged (${reason})`, { cause: error });
   }
 }
-
-/** The name of an import: what is imported, and the file. */
-export function importFingerprint(kind: string, { fingerprint }: Pick<Input, "fingerprint">): string {
-  return `${kind}:${fingerprint}`;
-}

@@ -1,4 +1,4 @@
-import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, statSync, writeSync } from "node:fs";
 import type { RowProblem } from "../domain/data-transfer.ts";
 import { csvRow } from "./csv-encoding.ts";
 import type { InputFormat } from "./row-reader.ts";
@@ -26,10 +26,13 @@ const ERROR = "error";
 
 /**
  * The file of rejected rows. It is created with the first one, readable by its owner only. Rows are written at a
- * position, because an import that was interrupted writes some of them again.
+ * position, because an import that was interrupted writes some of them again. If the file is moved away meanwhile, the
+ * later rows go to a new one.
  */
 export class RejectsFile {
   #descriptor: number | undefined;
+  /** What is missing at the beginning of the file. */
+  #missingBytes = 0;
 
   constructor(
     readonly path: string,
@@ -39,15 +42,22 @@ export class RejectsFile {
   /** Writes the rows from a position on, and returns the position after them. */
   write(position: number, rejected: readonly RejectedRow[]): number {
     if (rejected.length === 0) return position;
-    const isNew = this.#descriptor === undefined;
-    this.#descriptor ??= openSync(this.path, position === 0 ? "w" : "r+", 0o600);
-    if (isNew) ftruncateSync(this.#descriptor, position);
+    const descriptor = (this.#descriptor ??= this.#open(position));
     const lines = rejected.map((each) => `${encodeRejected(each, this.format)}\n`);
-    if (position === 0) lines.unshift(headerOf(this.format));
+    const at = position - this.#missingBytes;
+    if (at === 0) lines.unshift(headerOf(this.format));
     const bytes = Buffer.from(lines.join(""));
     for (let written = 0; written < bytes.length;)
-      written += writeSync(this.#descriptor, bytes, written, bytes.length - written, position + written);
+      written += writeSync(descriptor, bytes, written, bytes.length - written, at + written);
     return position + bytes.length;
+  }
+
+  #open(position: number): number {
+    const length = statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
+    this.#missingBytes = Math.max(0, position - length);
+    const descriptor = openSync(this.path, length === 0 ? "w" : "r+", 0o600);
+    ftruncateSync(descriptor, position - this.#missingBytes);
+    return descriptor;
   }
 
   close(): void {

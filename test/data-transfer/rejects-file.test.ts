@@ -57,6 +57,14 @@ test("a batch that is written again replaces what was written for it before", ()
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
+test("after the file was moved away, later rows go to a new one with a header", () => {
+  const path = folder.path("moved");
+  const file = new RejectsFile(path, CSV);
+  file.write(1_000, [csv(["Rex", "x"])]);
+  file.close();
+  expect(readFileSync(path, "utf8")).toBe('name,categoryId,error\nRex,x,"line 2: it, is wrong"\n');
+});
+
 test("without a rejected row there is no file, and an earlier one is untouched", () => {
   const path = folder.path("none");
   writeFileSync(path, "mine");

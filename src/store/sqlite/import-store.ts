@@ -30,8 +30,10 @@ const WRITE_WAIT_MS = 60_000;
 const PAUSE_MS = 2;
 /** A server that gets requests writes every two seconds at least. */
 const OTHERS_WRITE_MS = 5_000;
-/** In pages of 4 KiB. A server copies the log at 1,000 pages, so with this bound the import does it, not the server. */
-const CHECKPOINT_PAGES = 400;
+/** When the log is copied to the database, in pages of 4 KiB. Each copy waits for the disk. */
+const CHECKPOINT_PAGES = 8_000;
+/** A server copies the log at 1,000 pages, so while others write, the import does it before. */
+const CHECKPOINT_PAGES_BESIDE_OTHERS = 400;
 
 /**
  * `synchronous` is NORMAL: after a power failure the last batches may be missing, together with their progress, so that
@@ -45,10 +47,7 @@ export function openImportStore(path: string): ImportStore {
     busyTimeoutMs: 0,
     writeWaitMs: WRITE_WAIT_MS,
   } as const;
-  return openDatabaseFor(path, options, (connection) => {
-    connection.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    return new SqliteImportStore(connection);
-  });
+  return openDatabaseFor(path, options, (connection) => new SqliteImportStore(connection));
 }
 
 type PetValues = [name: string, categoryId: bigint, status: PetStatus | null];
@@ -83,6 +82,7 @@ class SqliteImportStore implements ImportStore {
   readonly #selectDataVersion: Statement<{ data_version: bigint }, []>;
   #dataVersion: bigint | undefined;
   #othersWroteAt = -Infinity;
+  #checkpointPages = 0;
 
   constructor(private readonly connection: Connection) {
     const select = `SELECT ${IMPORT_COLUMNS} FROM imports`;
@@ -209,7 +209,15 @@ class SqliteImportStore implements ImportStore {
     const version = this.#selectDataVersion.get()?.data_version;
     if (version !== this.#dataVersion) this.#othersWroteAt = performance.now();
     this.#dataVersion = version;
-    if (performance.now() - this.#othersWroteAt < OTHERS_WRITE_MS) await Bun.sleep(PAUSE_MS);
+    const othersWrite = performance.now() - this.#othersWroteAt < OTHERS_WRITE_MS;
+    this.#checkpointAt(othersWrite ? CHECKPOINT_PAGES_BESIDE_OTHERS : CHECKPOINT_PAGES);
+    if (othersWrite) await Bun.sleep(PAUSE_MS);
+  }
+
+  #checkpointAt(pages: number): void {
+    if (pages === this.#checkpointPages) return;
+    this.#checkpointPages = pages;
+    this.connection.run(`PRAGMA wal_autocheckpoint = ${pages}`);
   }
 
   #petsOf(ids: readonly (bigint | undefined)[]): StoredPet[] {

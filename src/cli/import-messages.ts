@@ -1,0 +1,133 @@
+/** What `petstore import` tells its user. */
+import { statSync } from "node:fs";
+import { describeStorage, type StorageConfig } from "../config/config.ts";
+import { printable, quotedPath } from "../config/usage-error.ts";
+import { formatTime, grouped } from "../contract/formatting.ts";
+import type { ImportEnd } from "../data-transfer/importer.ts";
+import { InputError } from "../data-transfer/input-error.ts";
+import type { ImportProgress, ImportRecord } from "../domain/data-transfer.ts";
+import { Failure, type Outcome } from "./command.ts";
+import { errorMessage } from "./error-message.ts";
+import { columns, json } from "./output.ts";
+
+export function nameOf(path: string): string {
+  return path === "-" ? "standard input" : printable(path);
+}
+
+/** Refuses an edited file: its rows would be stored twice. */
+export function fileChanged(path: string, { progress }: ImportRecord): Failure {
+  return new Failure(
+    `${nameOf(path)} has changed since ${grouped(progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
+  );
+}
+
+/** Where the next rejected row is written; `progress` is that of an import that continues. */
+export function rejectsPosition(path: string, progress?: ImportProgress): number | Failure {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return 0;
+  const rejects = quotedPath(path);
+  if (!stats.isFile()) {
+    return new Failure(`${rejects} is not a regular file; choose another one with --rejects`);
+  }
+  if (progress === undefined) {
+    return new Failure(
+      `${rejects} has the rejected rows of another import; move it away or choose another file with --rejects`,
+    );
+  }
+  if (stats.size >= progress.rejectsBytes) return progress.rejectsBytes;
+  return new Failure(
+    `${rejects} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`,
+  );
+}
+
+/** Of an import that has stored rows. */
+export function failureAfter(error: unknown, path: string, stored: number): Failure {
+  const [name, rows] = [nameOf(path), grouped(stored)];
+  return new Failure(
+    error instanceof InputError
+      ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
+      : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
+  );
+}
+
+export function otherOptions(path: string, { options, progress }: ImportRecord): Failure {
+  const earlier = options === "" ? "no such options" : options;
+  return new Failure(
+    `${grouped(progress.rows)} rows of ${nameOf(path)} were imported with other options (${earlier}); continue with those, or add --again to import it from its beginning`,
+  );
+}
+
+export interface ImportReport {
+  readonly path: string;
+  readonly kind: "pets" | "orders";
+  readonly storage: StorageConfig;
+  readonly isDryRun: boolean;
+  readonly maxErrors: number;
+  readonly rejectsPath: string;
+  readonly end: ImportEnd;
+  readonly progress: ImportProgress;
+  /** Rows that were done before. */
+  readonly rowsBefore: number;
+  readonly seconds: number;
+  /** Set if the file was imported before. */
+  readonly finishedAt?: number;
+}
+
+/** Undefined if every row was imported or skipped. */
+export function outcomeOf({ path, isDryRun, maxErrors, rejectsPath, end, progress }: ImportReport): Outcome {
+  const { rows, rejected } = progress;
+  if (end === "stopped") {
+    const next = isDryRun ? "nothing was stored" : "run the same command again to continue";
+    return new Failure(`interrupted after ${grouped(rows)} rows of ${nameOf(path)}; ${next}`);
+  }
+  if (rejected === 0) return undefined;
+  const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
+  const them = rejected === 1 ? "it with its error" : "them with their errors";
+  const where = isDryRun ? "" : `; ${quotedPath(rejectsPath)} has ${them}`;
+  if (end === "complete") return new Failure(`${were} rejected${where}`);
+  const remedy = isDryRun ? "" : "; a higher --max-errors continues the import";
+  return new Failure(
+    `stopped after ${grouped(rows)} rows of ${nameOf(path)}: ${were} rejected, and --max-errors is ${maxErrors}${where}${remedy}`,
+  );
+}
+
+export function summaryJson(report: ImportReport): string {
+  const { kind, isDryRun, end, progress, rejectsPath, seconds, finishedAt } = report;
+  const { rows, added, replaced, skipped, rejected } = progress;
+  return json({
+    kind,
+    isComplete: end === "complete",
+    isDryRun,
+    importedBefore: finishedAt !== undefined,
+    rows,
+    added,
+    replaced,
+    skipped,
+    rejected,
+    rejects: rejected > 0 && !isDryRun ? rejectsPath : null,
+    seconds,
+  });
+}
+
+export function summaryText(report: ImportReport): string {
+  const { progress, rowsBefore, seconds, finishedAt } = report;
+  const { rows, added, replaced, skipped, rejected } = progress;
+  const rate = grouped(Math.round((rows - rowsBefore) / Math.max(seconds, 0.001)));
+  const table = [
+    ["  Rows", grouped(rows)],
+    ["  Added", grouped(added)],
+    ...(replaced > 0 ? [["  Replaced", grouped(replaced)]] : []),
+    ...(skipped > 0 ? [["  Skipped", grouped(skipped)]] : []),
+    ...(rejected > 0 ? [["  Rejected", grouped(rejected)]] : []),
+    ...(finishedAt === undefined ? [["  Time", `${seconds.toFixed(1)} s, ${rate} rows/s`]] : []),
+  ];
+  return `${titleOf(report)}\n\n${columns(table)}`;
+}
+
+function titleOf({ path, kind, storage, isDryRun, finishedAt }: ImportReport): string {
+  const name = nameOf(path);
+  const where = `${storage.environment} (data: ${describeStorage(storage).data})`;
+  if (isDryRun) return `Checked ${kind} of ${name} for ${where}. Nothing was stored.`;
+  if (finishedAt === undefined) return `Imported ${kind} of ${name} into ${where}.`;
+  return `${name} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
+}
