@@ -1,13 +1,12 @@
-import { existsSync } from "node:fs";
 import type { Backup } from "../backup/backup.ts";
 import { BACKUP_OPTIONS, backupDirectory } from "../config/backup-options.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../config/options.ts";
 import { grouped, plural } from "../contract/formatting.ts";
-import { rejectInterruptedRestore } from "../data-directory.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "./command.ts";
+import { databaseExists } from "./keys/key-store.ts";
 import { json } from "./output.ts";
 import { Progress } from "./progress.ts";
 
@@ -25,9 +24,8 @@ export const backup = defineCommand({
   async run({ positionals, values }, { clock, print, errorStream }) {
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
-    rejectInterruptedRestore(storage);
     const { store } = pathsOf(storage);
-    if (!existsSync(store)) return new Failure(`${store} does not exist; see --data and --env`);
+    if (!databaseExists(storage)) return new Failure(`${store} does not exist; see --data and --env`);
     const { makeBackup } = await import("../backup/backup.ts");
     const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     const made = await makeBackup({

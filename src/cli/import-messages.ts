@@ -4,8 +4,10 @@ import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { printable, quotedPath } from "../config/usage-error.ts";
 import { formatTime, grouped } from "../contract/formatting.ts";
 import type { ImportEnd } from "../data-transfer/importer.ts";
+import { InputError } from "../data-transfer/input-error.ts";
 import type { ImportProgress, ImportRecord } from "../domain/data-transfer.ts";
 import { Failure, type Outcome } from "./command.ts";
+import { errorMessage } from "./error-message.ts";
 import { columns, json } from "./output.ts";
 
 export function nameOf(path: string): string {
@@ -35,6 +37,16 @@ export function rejectsPosition(path: string, progress?: ImportProgress): number
   if (stats.size >= progress.rejectsBytes) return progress.rejectsBytes;
   return new Failure(
     `${rejects} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`,
+  );
+}
+
+/** Of an import that has stored rows. */
+export function failureAfter(error: unknown, path: string, stored: number): Failure {
+  const [name, rows] = [nameOf(path), grouped(stored)];
+  return new Failure(
+    error instanceof InputError
+      ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
+      : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
   );
 }
 

@@ -22,8 +22,9 @@ import {
   NO_PROGRESS,
 } from "../domain/data-transfer.ts";
 import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
-import { errorMessage, isBug } from "./error-message.ts";
+import { isBug } from "./error-message.ts";
 import {
+  failureAfter,
   fileChanged,
   type ImportReport,
   nameOf,
@@ -249,12 +250,7 @@ class ImportRun {
   #failure(error: unknown, stored: number): Failure {
     const { path, values } = this.#options;
     if (values["dry-run"] || stored === 0 || error instanceof ConcurrentImport || isBug(error)) throw error;
-    const [name, rows] = [nameOf(path), grouped(stored)];
-    return new Failure(
-      error instanceof InputError
-        ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
-        : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
-    );
+    return failureAfter(error, path, stored);
   }
 
   /** Prints the summary, unless the import was interrupted. */

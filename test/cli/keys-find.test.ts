@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateSecret } from "../../src/domain/api-keys.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, petstore, temporaryDirectory } from "./cli.ts";
@@ -47,6 +47,17 @@ describe("keys find", () => {
     await createKey(cli);
     cli.secret = secret;
     expect(await cli.run(["keys", "find"])).toEqual({ code: 1, out: "", err });
+  });
+
+  test("a database out of reach is a failure, not the answer that there is no such key", async () => {
+    const notDirectory = join(temporaryDirectory(), "file");
+    writeFileSync(notDirectory, "");
+    const data = join(notDirectory, "data");
+    const cli = new InProcessCli();
+    cli.secret = generateSecret("production");
+    for (const command of [["keys", "find"], ["keys", "list"], ["export", "keys"], ["backup", temporaryDirectory()]]) {
+      await expect(cli.run([...command, "--data", data])).rejects.toMatchObject({ code: "ENOTDIR" });
+    }
   });
 
   test("creates no database", async () => {

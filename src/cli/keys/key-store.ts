@@ -1,5 +1,5 @@
 /** What the `keys` commands share. */
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { openStores } from "../../adapters.ts";
 import { describeStorage, expectedUrl, pathsOf, type StorageConfig } from "../../config/config.ts";
 import type { ADDRESS_OPTIONS } from "../../config/options.ts";
@@ -34,11 +34,14 @@ export async function withKeyStore<T>(
   }
 }
 
-/** Commands that only read do not create a database. Throws while a restore is replacing it. */
+/**
+ * Commands that only read do not create a database. Throws while a restore is replacing it, and if this user may not
+ * see it: without that, the answer would be that there are no keys.
+ */
 export function databaseExists(storage: StorageConfig): boolean {
   if (storage.databaseUrl !== undefined) return true;
   rejectInterruptedRestore(storage);
-  return existsSync(pathsOf(storage).store);
+  return statSync(pathsOf(storage).store, { throwIfNoEntry: false }) !== undefined;
 }
 
 /** Fails if there is no such key. */
