@@ -55,7 +55,12 @@ describe("keys find", () => {
     const data = join(notDirectory, "data");
     const cli = new InProcessCli();
     cli.secret = generateSecret("production");
-    for (const command of [["keys", "find"], ["keys", "list"], ["export", "keys"], ["backup", temporaryDirectory()]]) {
+    for (const command of [
+      ["keys", "find"],
+      ["keys", "list"],
+      ["export", "keys"],
+      ["backup", temporaryDirectory()],
+    ]) {
       await expect(cli.run([...command, "--data", data])).rejects.toMatchObject({ code: "ENOTDIR" });
     }
   });

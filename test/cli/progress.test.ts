@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Progress, type ProgressOptions } from "../../src/cli/progress.ts";
+import { Progress, type ProgressOptions } from "../../src/cli/data/progress.ts";
 
 function progressOn(
   isTerminal: boolean,

@@ -1,19 +1,19 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { COPY_OPTIONS } from "../config/backup-options.ts";
-import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
-import { KEY_OPTIONS } from "../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../config/options.ts";
-import { UsageError } from "../config/usage-error.ts";
-import { grouped, plural } from "../contract/formatting.ts";
-import { prepareDataDirectory } from "../data-directory.ts";
-import { giveToDirectoryOwner } from "../durable-files.ts";
-import type { Contents } from "../store-copy/contents.ts";
-import type { Direction } from "../store-copy/copy-environment.ts";
-import { type Context, defineCommand, Failure, type Outcome } from "./command.ts";
-import { errorMessage, isBug } from "./error-message.ts";
-import { columns, json } from "./output.ts";
-import { by } from "./pets-and-orders/stores.ts";
+import { COPY_OPTIONS } from "../../config/backup-options.ts";
+import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
+import { KEY_OPTIONS } from "../../config/key-options.ts";
+import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { grouped, plural } from "../../contract/formatting.ts";
+import { prepareDataDirectory } from "../../data-directory.ts";
+import { giveToDirectoryOwner } from "../../durable-files.ts";
+import type { Contents } from "../../store-copy/contents.ts";
+import type { Direction } from "../../store-copy/copy-environment.ts";
+import { type Context, defineCommand, Failure, type Outcome } from "../command.ts";
+import { errorMessage, isBug } from "../error-message.ts";
+import { columns, json } from "../output.ts";
+import { by } from "../pets-and-orders/stores.ts";
 import { Progress } from "./progress.ts";
 
 const { "database-url": _url, "database-url-file": _file, ...OTHER_STORAGE_OPTIONS } = STORAGE_OPTIONS;
@@ -48,7 +48,7 @@ export const copy = defineCommand({
 
 /** No server runs on the data directory meanwhile. */
 async function withLock(storage: StorageConfig, work: () => Promise<Outcome>): Promise<Outcome> {
-  const { acquireLock } = await import("../store/sqlite/process-lock.ts");
+  const { acquireLock } = await import("../../store/sqlite/process-lock.ts");
   prepareDataDirectory(storage);
   const { lock: file, store, usageStore } = pathsOf(storage);
   const lock = acquireLock(file, [store, usageStore]);
@@ -70,7 +70,7 @@ async function copyLocked(
   direction: Direction,
   { isJson, ...context }: Context & { readonly isJson: boolean },
 ): Promise<Outcome> {
-  const { copyEnvironment } = await import("../store-copy/copy-environment.ts");
+  const { copyEnvironment } = await import("../../store-copy/copy-environment.ts");
   const names = namesOf(storage, direction);
   const { environment } = storage;
   const progress = new Progress({ stream: context.errorStream, isJson });

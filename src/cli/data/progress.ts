@@ -1,6 +1,6 @@
-import { grouped } from "../contract/formatting.ts";
-import type { WorkProgress } from "../steps.ts";
-import type { ErrorStream } from "./command.ts";
+import { grouped } from "../../contract/formatting.ts";
+import type { WorkProgress } from "../../steps.ts";
+import type { ErrorStream } from "../command.ts";
 
 /** Of a bar that has room beside the text. */
 const BAR_WIDTH = 24;
