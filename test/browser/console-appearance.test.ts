@@ -110,9 +110,9 @@ test(
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Keys");
     await page.keyboard.press("Enter");
     await untilAt(page, "/keys");
-    expect(await page.evaluate("document.activeElement.tagName")).toBe("H1");
+    await page.waitForFunction("document.activeElement.tagName === 'H1'");
     await page.keyboard.press("Tab");
-    expect(await page.evaluate("document.activeElement.textContent")).toBe("Find by secret");
+    await page.waitForFunction("document.activeElement.textContent === 'Find by secret'");
     await opened.close();
   },
   TEST_TIMEOUT_MS,
