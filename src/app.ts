@@ -4,10 +4,9 @@ import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { type Adapters, openAdapters } from "./adapters.ts";
 import type { Setting } from "./admin/operations.ts";
-import { createConsole } from "./admin/console/assets.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import { AuditRetention } from "./audit-retention.ts";
-import { type AdminListener, startAdmin } from "./admin/start-admin.ts";
+import type { AdminListener } from "./admin/start-admin.ts";
 import { openAccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -153,6 +152,9 @@ export async function serveOn(
   };
   let admin: AdminListener | undefined;
   try {
+    // Its code is loaded when the server already serves clients, so that they do not wait for it.
+    const { startAdmin } = await import("./admin/start-admin.ts");
+    const { createConsole } = await import("./admin/console/assets.ts");
     admin =
       config.admin &&
       startAdmin({

@@ -106,7 +106,8 @@ const advanceIds = (table: "pets" | "orders") => `SELECT setval(pg_get_serial_se
 const lockNextId = (table: "pets" | "orders") => `WITH ${nextIdLock(table)} SELECT FROM next_id_lock`;
 
 class PostgresImportStore implements ImportStore {
-  readonly rowsPerBatch = 2_000;
+  /** Creates of clients wait while a batch is stored. */
+  readonly rowsPerBatch = 1_000;
 
   constructor(private readonly sql: SQL) {}
 
