@@ -23,6 +23,8 @@ const unlock: Action = () => {
 /** Every statement of the server fails from then on. */
 const dropTables: Action = (server) => {
   using database = server.openDatabase();
+  // The server writes usage meanwhile.
+  database.run("PRAGMA busy_timeout = 5000");
   database.run("PRAGMA foreign_keys = OFF");
   const tables = database.query<{ name: string }, []>(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
