@@ -152,12 +152,11 @@ export async function serveOn(
   };
   let admin: AdminListener | undefined;
   try {
-    // Its code is loaded when the server already serves clients, so that they do not wait for it.
-    const { startAdmin } = await import("./admin/start-admin.ts");
-    const { createConsole } = await import("./admin/console/assets.ts");
-    admin =
-      config.admin &&
-      startAdmin({
+    if (config.admin) {
+      // Its code is loaded when the server already serves clients, so that they do not wait for it.
+      const { startAdmin } = await import("./admin/start-admin.ts");
+      const { createConsole } = await import("./admin/console/assets.ts");
+      admin = startAdmin({
         config,
         admin: config.admin,
         adapters,
@@ -178,6 +177,7 @@ export async function serveOn(
         peerOf: (address) => addresses.peerOf(address),
         pages: createConsole(),
       });
+    }
   } catch (error) {
     await stopPublic(0);
     throw error;

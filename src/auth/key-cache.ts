@@ -44,7 +44,7 @@ const MAX_CHANGED_KEYS = 100_000;
 
 /**
  * Verified keys by their secrets, in memory that the garbage collector does not trace. When the cache is full, the
- * oldest entry makes room. Methods take a secret as any text that ends with it, such as the Authorization header.
+ * oldest entry makes room. Methods take any text that ends with the secret, such as the Authorization header.
  *
  * The time of a look-up tells nothing about a secret: the hash is seeded, and two secrets with the same hash are
  * compared to the end.
