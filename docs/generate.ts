@@ -41,7 +41,7 @@ import {
   IDLE_TIMEOUT_SECONDS,
   REQUEST_TIMEOUT_SECONDS,
   SILENT_TIMEOUT_SECONDS,
-} from "../src/http1/connection.ts";
+} from "../src/http1/timeouts.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";

@@ -8,7 +8,7 @@ import { PAGE_LIMIT } from "../src/contract/constants.ts";
 import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
-import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
+import { IDLE_TIMEOUT_SECONDS } from "../src/http1/timeouts.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");

@@ -4,20 +4,17 @@ import { MAX_READ_AHEAD_BYTES, ReadBuffer } from "./read-buffer.ts";
 import { type Awaitable, IncomingRequest, type RequestConnection } from "./request.ts";
 import { type RequestHead, RequestHeadParser } from "./request-head.ts";
 import { RejectionStreak } from "./rejection-streak.ts";
+import type { ResponseWriter } from "./response-batch.ts";
 import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
+import {
+  FORGET_SECONDS,
+  IDLE_TIMEOUT_SECONDS,
+  REQUEST_TIMEOUT_SECONDS,
+  SILENT_TIMEOUT_SECONDS,
+  WRITE_TIMEOUT_SECONDS,
+} from "./timeouts.ts";
 import { MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
 import { WriteBuffer } from "./write-buffer.ts";
-
-/** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
-export const IDLE_TIMEOUT_SECONDS = 75;
-/** For the first byte of the first request: a client connects because it has something to send. */
-export const SILENT_TIMEOUT_SECONDS = 10;
-/** After this long without a request, the memory that would make the next one faster is released. */
-const FORGET_SECONDS = 2;
-/** From the first byte of a request to the last. */
-export const REQUEST_TIMEOUT_SECONDS = 30;
-/** For a client that does not read its response; each byte that it reads starts the time again. */
-const WRITE_TIMEOUT_SECONDS = 30;
 
 const CLOSE_LINE = "Connection: close\r\n";
 const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
@@ -26,7 +23,7 @@ const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
  * One client's connection. Pipelined requests are handled one after the other, so responses have the order of the
  * requests. Backpressure: while the socket accepts no more of a response, no further request is parsed or read.
  */
-export class Connection implements RequestConnection, TurnTaker {
+export class Connection implements RequestConnection, ResponseWriter, TurnTaker {
   readonly readBuffer = new ReadBuffer();
   readonly remoteAddress: string;
   /** Whether the head of at least one request has arrived. */
@@ -177,7 +174,8 @@ export class Connection implements RequestConnection, TurnTaker {
         (requests >= maxRequests ||
           this.context.turns.isLong(requests, this.#writeBuffer.totalBytes - totalBytes))
       ) {
-        this.#endTurn();
+        this.#isTurnOver = true;
+        this.context.turns.queuePipelined(this);
       } else {
         const head = this.#headParser.parse(this.readBuffer);
         if (head === undefined) break;
@@ -186,9 +184,15 @@ export class Connection implements RequestConnection, TurnTaker {
       }
     }
     if (this.#state !== "open") return;
-    this.#writeBuffer.flush();
+    if (this.#writeBuffer.isFilled) this.context.turns.responses.add(this);
     if (this.#hasClientEnded && this.#isReading) this.close();
     else this.#setReading(this.#canReadMore);
+  }
+
+  writeResponses(): void {
+    if (this.#state !== "open") return;
+    this.#writeBuffer.flush();
+    this.#setReading(this.#canReadMore);
   }
 
   get #canReadMore(): boolean {
@@ -201,11 +205,6 @@ export class Connection implements RequestConnection, TurnTaker {
     this.#isPaused = !isReading;
     if (isReading) this.socket.resume();
     else this.socket.pause();
-  }
-
-  #endTurn(): void {
-    this.#isTurnOver = true;
-    this.context.turns.queuePipelined(this);
   }
 
   #queueNewRequests(): void {
@@ -249,6 +248,7 @@ export class Connection implements RequestConnection, TurnTaker {
     const respond = (settled: Response) => {
       this.#respond(request, settled);
       this.#process();
+      this.context.turns.responses.writeAfterMicrotasks();
     };
     response.then(respond, (error: unknown) => respond(this.context.handler.handleError(error)));
   }

@@ -1,3 +1,5 @@
+import { ResponseBatch } from "./response-batch.ts";
+
 /** A connection with requests to handle. */
 export interface TurnTaker {
   /** Handles requests, at most `maxRequests`. */
@@ -42,6 +44,8 @@ export class Turns {
   #isTimed = false;
   #startedAt = 0;
   readonly #slowed = new Set<TurnTaker>();
+  /** Of the requests that were handled. */
+  readonly responses = new ResponseBatch();
 
   /** In milliseconds. */
   constructor(private readonly now = () => performance.now()) {}
@@ -122,6 +126,7 @@ export class Turns {
     this.#runQueue(this.#newRequests, { length: newRequests, maxRequests: 1, maxMs: MAX_MS_PER_LOOP_TURN });
     const share = { maxRequests: MAX_REQUESTS_PER_TURN, maxMs: MAX_MS_OF_PIPELINED };
     this.#runQueue(this.#pipelined, { length: pipelined - 1, ...share });
+    this.responses.write();
     this.#requests = 0;
     this.#isTimed = false;
     if (this.#newRequests.length + this.#pipelined.length > 0) this.#scheduleRun();

@@ -20,6 +20,11 @@ export class WriteBuffer {
     private readonly traffic = { bytesSent: 0 },
   ) {}
 
+  /** Whether there is something to write that the socket has not been offered. */
+  get isFilled(): boolean {
+    return this.#textBytes > 0;
+  }
+
   get isBlocked(): boolean {
     return this.#unsent !== undefined;
   }

@@ -21,6 +21,9 @@ interface QueuedWrite<Write, Result> {
   reject(reason: unknown): void;
 }
 
+/** A batch waits no longer for further writes: about as long as a commit on SQLite takes. */
+const MAX_COLLECT_MS = 0.3;
+
 /** Short and random: an import leaves the lock free for a millisecond at a time. */
 const RETRY_WITHIN_MS = 4;
 
@@ -30,8 +33,9 @@ const RETRY_WITHIN_MS = 4;
  *
  * `bun bench/store.ts`: on SQLite, 32 creates take 0.3 ms in one transaction and 7 ms in 32.
  *
- * A batch starts in `setImmediate`, when every request that the event loop has received is in the queue. Microtasks
- * and `nextTick` run after each single request.
+ * A batch starts after a turn of the event loop that has brought no further write: clients that got their responses
+ * together send their next requests one shortly after the other. With 4 connections that write, a write takes 85 µs of
+ * CPU time instead of 104.
  */
 export class GroupCommit<Write, Result> {
   readonly #options: GroupCommitOptions<Write, Result>;
@@ -68,10 +72,20 @@ export class GroupCommit<Write, Result> {
 
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.#collect();
       await this.#commit(this.#nextBatch());
     }
     this.#running = undefined;
+  }
+
+  async #collect(): Promise<void> {
+    const startedAt = performance.now();
+    let collected = 0;
+    while (this.#queue.length > collected && performance.now() - startedAt < MAX_COLLECT_MS) {
+      collected = this.#queue.length;
+      // Microtasks and `nextTick` run after each single request.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   #nextBatch(): QueuedWrite<Write, Result>[] {

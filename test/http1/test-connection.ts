@@ -58,8 +58,12 @@ export class TestConnection implements Socket, ConnectionContext {
   readonly end = () => void this.#close("end");
   readonly terminate = () => void this.#close("terminate");
 
+  /** Each text arrives in a turn of the event loop of its own. */
   receive(...texts: string[]): this {
-    for (const text of texts) this.connection.onData(Buffer.from(text, "latin1"));
+    for (const text of texts) {
+      this.connection.onData(Buffer.from(text, "latin1"));
+      this.turns.responses.write();
+    }
     return this;
   }
 
@@ -67,6 +71,7 @@ export class TestConnection implements Socket, ConnectionContext {
   drain(writableBytes = Infinity): this {
     this.writableBytes = writableBytes;
     this.connection.onDrain();
+    this.turns.responses.write();
     return this;
   }
 

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "bun:test";
+import type { Request, Response } from "../../src/http1/index.ts";
+import { Turns } from "../../src/http1/turns.ts";
+import { get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+
+/** Connections of one server. `log` has their requests and their writes in order. */
+function connections(
+  names: readonly string[],
+  handle = (_: Request): Response | Promise<Response> => respond(""),
+) {
+  const turns = new Turns(() => 0);
+  const log: string[] = [];
+  const clients = names.map((name) => {
+    const client = new TestConnection((request) => (log.push(`${name} request`), handle(request)), { turns });
+    const { write } = client;
+    client.write = (data) => (log.push(`${name} write`), write.call(client, data));
+    return client;
+  });
+  const receive = (text: string) => {
+    for (const { connection } of clients) connection.onData(Buffer.from(text, "latin1"));
+  };
+  return { clients, log, receive };
+}
+
+describe("responses of several connections", () => {
+  test("are written at the end of the turn that brought their requests", async () => {
+    const { log, receive } = connections(["a", "b"]);
+    receive(get("/"));
+    expect(log).toEqual(["a request", "b request"]);
+    await nextTurn();
+    expect(log).toEqual(["a request", "b request", "a write", "b write"]);
+  });
+
+  test("are written in the turn in which a database completes them, and together", async () => {
+    const commit = Promise.withResolvers<Response>();
+    const { clients, log, receive } = connections(["a", "b"], () => commit.promise.then());
+    receive(get("/"));
+    await nextTurn();
+    commit.resolve(respond("stored"));
+    commit.promise.then(() => log.push("committed"));
+    setImmediate(() => log.push("end of the turn"));
+    await nextTurn();
+    expect(log.slice(2)).toEqual(["committed", "a write", "b write", "end of the turn"]);
+    expect(clients.map(({ bodies }) => bodies)).toEqual([["stored"], ["stored"]]);
+  });
+
+  test("are written when their connection closes, and not again at the end of the turn", async () => {
+    const { clients, log, receive } = connections(["a", "b"]);
+    receive(get("/", "Connection: close"));
+    expect(log).toEqual(["a request", "a write", "b request", "b write"]);
+    await nextTurn();
+    expect(log.length).toBe(4);
+    expect(clients.map(({ events }) => events)).toEqual([["end"], ["end"]]);
+  });
+
+  test("are not written to a client that has disconnected", async () => {
+    const { clients, log, receive } = connections(["a", "b"]);
+    receive(get("/"));
+    clients[0]?.terminate();
+    await nextTurn();
+    expect(log).toEqual(["a request", "b request", "b write"]);
+  });
+
+  test("stop the reading of a client that does not take them", async () => {
+    const { clients, receive } = connections(["a", "b"]);
+    for (const client of clients) client.writableBytes = client === clients[0] ? 10 : Infinity;
+    receive(get("/"));
+    await nextTurn();
+    expect(clients.map(({ events }) => events)).toEqual([["pause"], []]);
+  });
+});
