@@ -7,8 +7,8 @@ import { join, resolve } from "node:path";
 import { ADMIN_ERRORS } from "../src/admin/contract/errors.ts";
 import type { AdminOperation } from "../src/admin/contract/operation.ts";
 import { ADMIN_OPERATIONS } from "../src/admin/operations.ts";
-import { positionalUsage } from "../src/cli/command.ts";
-import { COMMANDS } from "../src/cli/program.ts";
+import { type Command, positionalUsage } from "../src/cli/command.ts";
+import { loadCommands } from "../src/cli/commands.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
@@ -101,7 +101,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
     Object.entries(ADMIN_OPERATIONS).map(adminRow),
   ),
   "admin-errors": table(["Status", "Code", "Meaning"], Object.entries(ADMIN_ERRORS).map(adminErrorRow)),
-  commands: table(["Command", "Purpose"], commandRows()),
+  commands: table(["Command", "Purpose"], commandRows(await loadCommands())),
   metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),
   "key-options": optionTable(KEY_OPTIONS),
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
@@ -223,8 +223,8 @@ function metricRow([name, { type, help, labels = {} }]: [string, MetricDefinitio
   return [code(name), type, help, descriptions.join("; ")];
 }
 
-function commandRows(): string[][] {
-  return COMMANDS.map(({ name, positionals, summary }) => [
+function commandRows(commands: readonly Command[]): string[][] {
+  return commands.map(({ name, positionals, summary }) => [
     code(["petstore", name, ...positionalUsage(positionals)].join(" ")),
     summary,
   ]);

@@ -7,18 +7,18 @@ import type { Setting } from "./admin/operations.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import { AuditRetention } from "./audit-retention.ts";
 import type { AdminListener } from "./admin/start-admin.ts";
-import { openAccessLog } from "./access-log/access-log.ts";
+import type { AccessLog } from "./access-log/access-log.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
+import { giveWay } from "./event-loop.ts";
 import { createLog, type Log } from "./log.ts";
 import { logKeyChanges } from "./log-key-changes.ts";
 import { createHttpApp, startupHandler } from "./http/app.ts";
 import { observeFloods } from "./http/authentication-flood.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
-import type { TlsFiles } from "./config/tls.ts";
+import type { TlsCredentials, TlsFiles } from "./config/tls.ts";
 import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
-import { followTlsFiles, readTlsFiles } from "./tls-files.ts";
 import { UsageRecorder } from "./usage-history/usage-recorder.ts";
 
 export interface App {
@@ -42,6 +42,9 @@ export interface AppOptions {
   /** What the console shows of the settings. */
   readonly shownSettings?: readonly Setting[];
 }
+
+/** Clients that wait for the server get their responses before it does anything else. */
+const FIRST_RESPONSES_MS = 5;
 
 /** On every response. */
 const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
@@ -72,9 +75,9 @@ export async function serveOn(
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
   const observeFlood = observeFloods({ addresses, log });
-  const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
+  const accessLog = await openAccessLog(config, log);
   const { host, port, drainDelayMs } = config;
-  const tls = config.tls && readTlsFiles(config.tls);
+  const tls = config.tls && (await readCertificate(config.tls));
   const server = new HttpServer({
     host,
     port,
@@ -150,10 +153,12 @@ export async function serveOn(
     metrics.stop();
     keyChanges.stop();
   };
+  // The code of the admin listener and of the output takes 40 ms to load.
+  await Bun.sleep(FIRST_RESPONSES_MS);
+  await giveWay();
   let admin: AdminListener | undefined;
   try {
     if (config.admin) {
-      // Its code is loaded when the server already serves clients, so that they do not wait for it.
       const { startAdmin } = await import("./admin/start-admin.ts");
       const { createConsole } = await import("./admin/console/assets.ts");
       admin = startAdmin({
@@ -183,7 +188,7 @@ export async function serveOn(
     throw error;
   }
   const servers = admin ? [server, admin.server] : [server];
-  const stopFollowingTls = config.tls && followCertificate(config.tls, servers, log);
+  const stopFollowingTls = config.tls && (await followCertificate(config.tls, servers, log));
 
   return {
     url: baseUrl,
@@ -227,7 +232,25 @@ function deleteOldAudit(
   return new AuditRetention({ audit, clock, retentionMs, onError });
 }
 
-function followCertificate(files: TlsFiles, servers: readonly HttpServer[], log: Log): () => void {
+// Code that few servers need is imported when it is used, so that the others start sooner.
+
+async function openAccessLog({ accessLog: file }: Config, log: Log): Promise<AccessLog | undefined> {
+  if (file === undefined) return undefined;
+  const accessLog = await import("./access-log/access-log.ts");
+  return accessLog.openAccessLog(file, log);
+}
+
+async function readCertificate(files: TlsFiles): Promise<TlsCredentials> {
+  const { readTlsFiles } = await import("./tls-files.ts");
+  return readTlsFiles(files);
+}
+
+async function followCertificate(
+  files: TlsFiles,
+  servers: readonly HttpServer[],
+  log: Log,
+): Promise<() => void> {
+  const { followTlsFiles } = await import("./tls-files.ts");
   return followTlsFiles(files, {
     onChange(contents) {
       for (const server of servers) server.setTlsCredentials(contents);

@@ -8,6 +8,7 @@ import {
   type LogFormat,
   type LogLevel,
 } from "./log-events.ts";
+import { standardError } from "./standard-streams.ts";
 
 /** One line per event on standard error. */
 export interface Log {
@@ -31,12 +32,13 @@ const MAX_CAUSES = 8;
 
 /** Logging never throws: an error in it must not keep a request without its response. */
 export function createLog({ format, level = "info", write = writeToStandardError }: LogOptions = {}): Log {
-  const line = (format ?? defaultFormat()) === "json" ? jsonLine : textLine;
+  let line: typeof jsonLine | undefined;
   return {
     event(name: LogEventName, details: Details = {}) {
       const event: LogEvent = LOG_EVENTS[name];
       if (LOG_LEVELS.indexOf(event.level) < LOG_LEVELS.indexOf(level)) return;
       try {
+        line ??= (format ?? defaultFormat()) === "json" ? jsonLine : textLine;
         write(line(name, event, details));
       } catch {
         // There is no other place to report it.
@@ -48,11 +50,11 @@ export function createLog({ format, level = "info", write = writeToStandardError
 export const silentLog: Log = { event() {} };
 
 function writeToStandardError(line: string): void {
-  process.stderr.write(line);
+  standardError().write(line);
 }
 
 function defaultFormat(): LogFormat {
-  return process.stderr.isTTY ? "text" : "json";
+  return standardError().isTTY ? "text" : "json";
 }
 
 function jsonLine(name: LogEventName, { level, message }: LogEvent, details: Details): string {

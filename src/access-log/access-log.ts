@@ -2,6 +2,7 @@ import { Unavailable } from "../contract/errors.ts";
 import type { RequestObserver, RequestRecord } from "../http/request-record.ts";
 import type { Response } from "../http1/index.ts";
 import type { Log } from "../log.ts";
+import { standardOutput } from "../standard-streams.ts";
 import { type LineOutput, LineWriter } from "./line-writer.ts";
 import { openLogFile } from "./log-file.ts";
 
@@ -14,7 +15,7 @@ export interface AccessLog {
 /** `file` is a path, or `-` for standard output. Throws if the file cannot be opened. */
 export async function openAccessLog(file: string, log: Log): Promise<AccessLog> {
   const writer = new LineWriter({
-    output: file === "-" ? standardOutput : await openLogFile(file),
+    output: file === "-" ? outputLines : await openLogFile(file),
     onFailed: (error) => log.event("access-log.failed", { file, error }),
     onRecovered: () => log.event("access-log.recovered", { file }),
     onDropped: (lines) => log.event("access-log.lines-dropped", { file, lines }),
@@ -25,10 +26,10 @@ export async function openAccessLog(file: string, log: Log): Promise<AccessLog> 
   };
 }
 
-const standardOutput: LineOutput = {
+const outputLines: LineOutput = {
   write: (bytes) =>
     new Promise((resolve, reject) => {
-      process.stdout.write(bytes, (error) => (error ? reject(error) : resolve(bytes.length)));
+      standardOutput().write(bytes, (error) => (error ? reject(error) : resolve(bytes.length)));
     }),
   async followRotation() {},
   async close() {},

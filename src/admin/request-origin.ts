@@ -1,5 +1,5 @@
-import { isIPv4, isIPv6 } from "node:net";
 import type { Request } from "../http1/index.ts";
+import { ipVersionOf } from "../ip-address.ts";
 
 type Checked = Pick<Request, "method" | "headers">;
 
@@ -12,7 +12,8 @@ export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: read
   const host = headers.get("host");
   if (host === null) return true;
   const name = host.replace(/:\d*$/, "").toLowerCase();
-  if (isIPv4(name) || isIPv6(name.replace(/^\[(.*)\]$/, "$1")) || name === "localhost") return true;
+  const address = name.replace(/^\[(.*)\]$/, "$1");
+  if (ipVersionOf(address) !== undefined || name === "localhost") return true;
   return hostnames.includes(name);
 }
 

@@ -1,4 +1,3 @@
-import { gunzipSync } from "node:zlib";
 import { encodingOf } from "../http/content-encoding.ts";
 import { headerLinesOf } from "../http/responses.ts";
 import type { HeaderFields, Response } from "../http1/index.ts";
@@ -9,7 +8,7 @@ interface Asset {
   /** Made for the first client that accepts no compression, and kept: whoever has no key may ask for it, too. */
   plain?: Uint8Array;
   readonly br: Uint8Array;
-  readonly gzip: Uint8Array;
+  readonly gzip: Uint8Array<ArrayBuffer>;
 }
 
 /** The files of a bundle in memory, compressed, by their paths. The path of a file changes with its content. */
@@ -40,7 +39,7 @@ export class BundledAssets {
       ...(encoding !== "identity" && { "Content-Encoding": encoding }),
     });
     // Every browser accepts a compressed file.
-    const body = encoding === "identity" ? (asset.plain ??= gunzipSync(asset.gzip)) : asset[encoding];
+    const body = encoding === "identity" ? (asset.plain ??= Bun.gunzipSync(asset.gzip)) : asset[encoding];
     return { status: 200, headerLines: lines + headerLines, body };
   }
 }

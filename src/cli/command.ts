@@ -33,7 +33,7 @@ export interface Context {
   /** Standard input, as it arrives. */
   readInput(): AsyncIterable<Uint8Array>;
   /** Whether standard output is a terminal, which only the user reads. */
-  readonly isTerminal: boolean;
+  isTerminal(): boolean;
   /** A log on standard error. An error that nothing catches is logged in the same format. */
   openLog(options: LogOptions): Log;
   /** The user of the operating system; undefined on a system without users. */

@@ -38,7 +38,7 @@ export async function createFirstKey(
     const revokedAt = clock.now();
     await keys.updateKey(key.id, { revokedAt }, { actor, at: revokedAt });
   };
-  if (isTerminal) return { deliver: () => `${summary}:\n${formatSecret(secret, url)}`, revoke };
+  if (isTerminal()) return { deliver: () => `${summary}:\n${formatSecret(secret, url)}`, revoke };
 
   const file = resolve(pathsOf(config).firstKey);
   let isWritten = false;

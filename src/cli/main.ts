@@ -7,6 +7,7 @@ import { createLog, type LogOptions } from "../log.ts";
 import { errorMessage, isBug, systemErrorField } from "./error-message.ts";
 import { runProgram } from "./program.ts";
 import { Interrupted, readSecret } from "./secret-prompt.ts";
+import { standardError, standardOutput } from "../standard-streams.ts";
 import { EXIT_CODE, hangupIsIgnored, stopOnSignals } from "./signals.ts";
 import { userName } from "./user-name.ts";
 
@@ -17,7 +18,7 @@ function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<v
   });
 }
 
-const writeError = (line: string) => write(process.stderr, `petstore: ${line}\n`).catch(() => {});
+const writeError = (line: string) => write(standardError(), `petstore: ${line}\n`).catch(() => {});
 
 /** Empty on systems without /proc. */
 function processStatus(): string {
@@ -35,15 +36,19 @@ function createContext(): Context {
   return {
     variables: processVariables(),
     clock: createClock(),
-    print: (text) => write(process.stdout, text),
+    print: (text) => write(standardOutput(), text),
     warn: (line) => void writeError(line),
     errorStream: {
-      isTerminal: process.stderr.isTTY,
-      columns: process.stderr.columns || 80,
-      write: (text) => void write(process.stderr, text).catch(() => {}),
+      get isTerminal() {
+        return standardError().isTTY;
+      },
+      get columns() {
+        return standardError().columns || 80;
+      },
+      write: (text) => void write(standardError(), text).catch(() => {}),
     },
     readInput: () => Bun.stdin.stream(),
-    isTerminal: process.stdout.isTTY,
+    isTerminal: () => standardOutput().isTTY,
     openLog: (options) => createLog((logOptions = options)),
     user: userName(),
     readSecret: (prompt) => readSecret(process.stdin, prompt),
@@ -80,13 +85,11 @@ async function exitCode(run: () => Promise<Outcome>): Promise<number> {
 /** With its stack and causes. */
 async function logUncaught(error: unknown): Promise<void> {
   let written: Promise<void> | undefined;
-  const log = createLog({ ...logOptions, write: (line) => (written = write(process.stderr, line)) });
+  const log = createLog({ ...logOptions, write: (line) => (written = write(standardError(), line)) });
   log.event("process.uncaught-error", { error });
   await written?.catch(() => {});
 }
 
-// The callback of the write receives the error too; without a listener it would end the process with a stack.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 for (const event of ["uncaughtException", "unhandledRejection"]) {
   process.on(event, async (error: unknown) => {
     if (systemErrorField(error, "code") === "EPIPE") process.exit(0);

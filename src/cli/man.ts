@@ -1,23 +1,21 @@
 import { flagUsage, type Option } from "../config/parse-options.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Command, defineCommand, positionalUsage } from "./command.ts";
+import { loadCommands } from "./commands.ts";
 import { describeOption } from "./help.ts";
 
-/** The commands include this one, so they are known later. */
-export function man(commands: () => readonly Command[]): Command {
-  return defineCommand({
-    name: "man",
-    summary: "Print the manual page",
-    description:
-      "Prints petstore(1), the manual page of all commands and options, in the format of man. Save it where man finds it.",
-    options: {},
-    examples: ["petstore man > /usr/local/share/man/man1/petstore.1"],
-    async run(_input, { print }) {
-      await print(manualPage(commands()));
-      return undefined;
-    },
-  });
-}
+export const man = defineCommand({
+  name: "man",
+  summary: "Print the manual page",
+  description:
+    "Prints petstore(1), the manual page of all commands and options, in the format of man. Save it where man finds it.",
+  options: {},
+  examples: ["petstore man > /usr/local/share/man/man1/petstore.1"],
+  async run(_input, { print }) {
+    await print(manualPage(await loadCommands()));
+    return undefined;
+  },
+});
 
 /** In mdoc(7), which groff and mandoc read. */
 export function manualPage(commands: readonly Command[]): string {

@@ -3,83 +3,17 @@ import { OPTIONS } from "../config/options.ts";
 import { joined, quoted, UsageError } from "../config/usage-error.ts";
 import { checkVariables } from "../config/variables.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
-import { audit } from "./audit.ts";
-import { backup } from "./data/backup.ts";
 import type { Command, Context, Outcome } from "./command.ts";
-import { adminTokenRoll } from "./admin-token-roll.ts";
-import { adminUrl } from "./admin-url.ts";
-import { completion } from "./completion/completion.ts";
-import { copy } from "./data/copy.ts";
-import { demo } from "./demo.ts";
-import { doctor } from "./doctor.ts";
-import { health } from "./health.ts";
+import { COMMAND_NAMES, loadCommand, loadCommands } from "./commands.ts";
 import { commandHelp, overview } from "./help.ts";
-import { exportCommand } from "./data/export.ts";
-import { importCommand } from "./data/import.ts";
-import { keysCreate } from "./keys/keys-create.ts";
-import { keysFind } from "./keys/keys-find.ts";
-import { keysList } from "./keys/keys-list.ts";
-import { keysRevoke } from "./keys/keys-revoke.ts";
-import { keysRoll } from "./keys/keys-roll.ts";
-import { keysSetPlan } from "./keys/keys-set-plan.ts";
-import { keysShow } from "./keys/keys-show.ts";
-import { keysUnban } from "./keys/keys-unban.ts";
-import { keysUpdate } from "./keys/keys-update.ts";
-import { man } from "./man.ts";
-import { openapi } from "./openapi.ts";
-import { ordersList } from "./pets-and-orders/orders-list.ts";
-import { ordersShow } from "./pets-and-orders/orders-show.ts";
-import { ordersUpdate } from "./pets-and-orders/orders-update.ts";
-import { petsDelete } from "./pets-and-orders/pets-delete.ts";
-import { petsList } from "./pets-and-orders/pets-list.ts";
-import { petsShow } from "./pets-and-orders/pets-show.ts";
-import { petsUpdate } from "./pets-and-orders/pets-update.ts";
-import { restore } from "./data/restore.ts";
-import { serve } from "./serve.ts";
-import { usage } from "./usage.ts";
 import { versionLine } from "./version.ts";
-
-/** In the order of the overview. */
-export const COMMANDS: readonly Command[] = [
-  serve,
-  health,
-  demo,
-  keysCreate,
-  keysList,
-  keysShow,
-  keysFind,
-  keysUpdate,
-  keysSetPlan,
-  keysRoll,
-  keysRevoke,
-  keysUnban,
-  adminUrl,
-  adminTokenRoll,
-  petsList,
-  petsShow,
-  petsUpdate,
-  petsDelete,
-  ordersList,
-  ordersShow,
-  ordersUpdate,
-  importCommand,
-  exportCommand,
-  audit,
-  usage,
-  backup,
-  restore,
-  copy,
-  doctor,
-  openapi,
-  completion(() => COMMANDS),
-  man(() => COMMANDS),
-];
 
 export async function runProgram(argv: readonly string[], context: Context): Promise<Outcome> {
   const parsed = parseArguments(argv, OPTIONS);
   const isHelpCommand = parsed.positionals[0] === "help";
   const positionals = isHelpCommand ? parsed.positionals.slice(1) : parsed.positionals;
-  const command = COMMANDS.find(({ name }) => startsWith(positionals, name.split(" ")));
+  const name = COMMAND_NAMES.find((words) => startsWith(positionals, words.split(" ")));
+  const command = name && (await loadCommand(name));
 
   if (parsed.help || isHelpCommand) return showHelp(positionals, command, context);
   if (parsed.version) {
@@ -107,7 +41,7 @@ async function showHelp(
 ): Promise<Outcome> {
   const isGroup = positionals.length === 1 && subcommandsOf(positionals).length > 0;
   if (command === undefined && positionals.length > 0 && !isGroup) return unknownCommand(positionals);
-  await context.print(command ? commandHelp(command) : overview(COMMANDS));
+  await context.print(command ? commandHelp(command) : overview(await loadCommands()));
   return undefined;
 }
 
@@ -119,13 +53,15 @@ async function withoutCommand(
   if (error && argv[0]?.startsWith("-")) return error(OPTIONS);
   if (positionals.length > 0) return unknownCommand(positionals);
   if (argv.length > 0) return new UsageError("no command given; see petstore --help");
-  await context.print(overview(COMMANDS));
+  await context.print(overview(await loadCommands()));
   return undefined;
 }
 
 /** `keys` → create, list … */
 function subcommandsOf([group]: readonly string[]): string[] {
-  return COMMANDS.flatMap(({ name }) => (name.startsWith(`${group} `) ? name.slice(`${group} `.length) : []));
+  return COMMAND_NAMES.flatMap((name) =>
+    name.startsWith(`${group} `) ? name.slice(`${group} `.length) : [],
+  );
 }
 
 function unknownCommand(positionals: readonly string[]): UsageError {
@@ -135,8 +71,7 @@ function unknownCommand(positionals: readonly string[]): UsageError {
     return new UsageError(`${first} needs a subcommand: ${joined(subcommands)}`);
   }
   const firstTwo = positionals.slice(0, 2).join(" ");
-  const names = COMMANDS.map(({ name }) => name);
-  const near = nearest(firstTwo, names) ?? nearest(first, names);
+  const near = nearest(firstTwo, COMMAND_NAMES) ?? nearest(first, COMMAND_NAMES);
   const shown = near?.includes(" ") || subcommands.length > 0 ? firstTwo : first;
   return new UsageError(
     `unknown command ${quoted(shown)}; ${near ? `did you mean ${near}?` : "see petstore --help"}`,

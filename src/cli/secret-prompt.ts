@@ -1,3 +1,5 @@
+import { standardError } from "../standard-streams.ts";
+
 /** Longer than any secret with everything that is pasted along with it. */
 const MAX_LENGTH = 4_096;
 const CTRL_C = "\u0003";
@@ -17,11 +19,11 @@ export async function readSecret(input: SecretInput, prompt: string): Promise<st
   // Before the prompt: nothing that is typed after it is shown.
   input.setRawMode?.(true);
   try {
-    process.stderr.write(prompt);
+    standardError().write(prompt);
     return await readLine(input);
   } finally {
     input.setRawMode?.(false);
-    process.stderr.write("\n");
+    standardError().write("\n");
   }
 }
 

@@ -7,7 +7,7 @@ import { SAVED_OPTIONS, SETTINGS } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
 import { shownSettings } from "../config/shown-settings.ts";
 import { plainTextConnections } from "../config/plain-text.ts";
-import { readTlsCredentials } from "../config/tls.ts";
+import type { TlsFiles } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { BASE_PATH } from "../contract/operations.ts";
 import type { Log } from "../log.ts";
@@ -37,8 +37,8 @@ export const serve = defineCommand({
       return new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
     }
     const config = configOf(values);
-    const credentials = config.tls && readTlsCredentials(config.tls);
-    if (credentials instanceof UsageError) return credentials;
+    const tlsError = config.tls && (await checkTls(config.tls));
+    if (tlsError) return tlsError;
     const stopSignal = context.stopSignal(config.drainDelayMs);
     const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
     const { startApp } = await import("../app.ts");
@@ -67,6 +67,12 @@ export const serve = defineCommand({
     return undefined;
   },
 });
+
+async function checkTls(files: TlsFiles): Promise<UsageError | undefined> {
+  const { readTlsCredentials } = await import("../config/tls.ts");
+  const credentials = readTlsCredentials(files);
+  return credentials instanceof UsageError ? credentials : undefined;
+}
 
 type Served = Pick<App, "url" | "keys" | "settings" | "admin">;
 
@@ -111,7 +117,7 @@ function startMessage(
     ["  API", url],
     ["  Docs", `${origin}/docs`],
     ["  OpenAPI", `${origin}/openapi.json`],
-    ["  Admin", admin ? describeAdmin(admin, isTerminal) : "off"],
+    ["  Admin", admin ? describeAdmin(admin, isTerminal()) : "off"],
     ["  Data", data],
     ["  Rate limits", rateLimits],
   ];

@@ -1,6 +1,11 @@
-import { isIPv4, isIPv6 } from "node:net";
 import { BASE_PATH } from "../contract/operations.ts";
-import { formatIpNetwork, type IpNetwork, parseIpNetwork, withoutHostBits } from "../ip-address.ts";
+import {
+  formatIpNetwork,
+  type IpNetwork,
+  ipVersionOf,
+  parseIpNetwork,
+  withoutHostBits,
+} from "../ip-address.ts";
 import { joined } from "./usage-error.ts";
 import { integer, type ValueType } from "./value-types.ts";
 
@@ -13,8 +18,8 @@ export const host: ValueType<string> = {
   expected: "an IP address or host name without a port, such as 127.0.0.1, ::1, 0.0.0.0 or localhost",
   parse: (text) => {
     const bare = text.replace(/^\[(.*)\]$/, "$1");
-    if (isIPv6(bare)) return bare;
-    return isIPv4(text) || (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text)) ? text : undefined;
+    if (ipVersionOf(bare) === 6) return bare;
+    return ipVersionOf(text) === 4 || (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text)) ? text : undefined;
   },
   format: (value) => value,
 };
@@ -38,7 +43,9 @@ export const listenAddress: ValueType<ListenAddress | "off"> = {
     return isComplete(address) ? address : undefined;
   },
   format: (value) =>
-    value === "off" ? value : `${isIPv6(value.host) ? `[${value.host}]` : value.host}:${value.port}`,
+    value === "off"
+      ? value
+      : `${ipVersionOf(value.host) === 6 ? `[${value.host}]` : value.host}:${value.port}`,
   hint: (text) => (port.parse(text) === undefined ? undefined : `127.0.0.1:${text}`),
 };
 

@@ -1,10 +1,9 @@
-import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { BASE_PATH } from "../contract/operations.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, type Plans } from "../domain/plans.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
-import type { IpNetwork } from "../ip-address.ts";
+import { type IpNetwork, ipVersionOf } from "../ip-address.ts";
 import { type ADMIN_OPTIONS, DEFAULT_ADMIN_PORT } from "./admin-options.ts";
 import {
   ADDRESS_OPTIONS,
@@ -202,7 +201,7 @@ export function listenUrl(host: string, port: number, { isTls = false } = {}): s
 /** The origin of a listener. One that listens on all addresses is reached over loopback. */
 export function originOf({ host, port, isTls }: { host: string; port: number; isTls: boolean }): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  const authority = `${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`;
+  const authority = `${ipVersionOf(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
   return `${isTls ? "https" : "http"}://${authority}`;
 }
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { crc32 } from "node:zlib";
 import { KEY_PREFIX } from "../contract/constants.ts";
+import { crc32 } from "../contract/crc32.ts";
 import type { Limits } from "./rate-limit.ts";
 import type { PlanName } from "./plans.ts";
 

@@ -1,5 +1,3 @@
-import { promisify } from "node:util";
-import { brotliCompress, constants, gzip } from "node:zlib";
 import { etagOf } from "../etag.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { HeaderFields, Response } from "../http1/index.ts";
@@ -41,10 +39,6 @@ interface Encoded {
   readonly body: string | Uint8Array;
 }
 
-const compressBrotli = promisify(brotliCompress);
-const compressGzip = promisify(gzip);
-/** The best quality takes ten times as long for 5 % less. */
-const BROTLI_OPTIONS = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 const DEFAULT_MAX_AGE_SECONDS = 300;
 
 /** A text that stays in memory. It is compressed on its first request, once for each encoding, in another thread. */
@@ -71,19 +65,13 @@ export class EncodedContent {
   #encoded(encoding: Encoding): Awaitable<Encoded> {
     const found = this.#encodings.get(encoding);
     if (found !== undefined) return found;
-    const compressed = andThen(this.#compress(encoding), (body) => {
+    const compressed = andThen(compress(this.#options.text, encoding), (body) => {
       const encoded = { ...this.#describe(encoding), body };
       this.#encodings.set(encoding, encoded);
       return encoded;
     });
     this.#encodings.set(encoding, compressed);
     return compressed;
-  }
-
-  #compress(encoding: Encoding): Awaitable<string | Uint8Array> {
-    const { text } = this.#options;
-    if (encoding === "br") return compressBrotli(text, BROTLI_OPTIONS);
-    return encoding === "gzip" ? compressGzip(text, { level: 9 }) : text;
   }
 
   #describe(encoding: Encoding): Omit<Encoded, "body"> {
@@ -98,4 +86,10 @@ export class EncodedContent {
     };
     return { etag, headerLines: headerLines + headerLinesOf(headers) };
   }
+}
+
+/** The code of the compression is imported when it is used, because that takes 10 ms. */
+function compress(text: string, encoding: Encoding): Awaitable<string | Uint8Array> {
+  if (encoding === "identity") return text;
+  return import("./compression.ts").then((compression) => compression[encoding](text));
 }

@@ -1,7 +1,6 @@
 import { DOCS_PATH, HEALTH_PATH } from "../contract/constants.ts";
 import { baseUrlOf, docsUrl, type DocumentedSettings, siteUrl } from "../contract/documented-settings.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
-import { openApiJson, openApiYaml } from "../contract/openapi/document.ts";
 import { ALL_METHODS } from "../contract/operations.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { Request, Response } from "../http1/index.ts";
@@ -44,9 +43,9 @@ export class StaticRoutes {
     this.#routes = new Map([
       ["/", route(rootResponse(docsSettings, docsPages))],
       [DOCS_PATH, this.#docs],
-      ["/openapi.json", content(() => openApiJson(docsSettings), "application/json")],
+      ["/openapi.json", content(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
       // RFC 9512.
-      ["/openapi.yaml", content(() => openApiYaml(docsSettings), "application/yaml")],
+      ["/openapi.yaml", content(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
       [HEALTH_PATH, { isRateLimited: false, respond: onlyGet(() => health(isShuttingDown())) }],
       // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
       ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
@@ -82,15 +81,18 @@ function health(isShuttingDown: boolean): Response {
   return isShuttingDown ? unavailableResponse(1) : jsonResponse(200, NO_STORE, '{"status":"ok"}');
 }
 
+/** Its code is imported when it is used: a server starts sooner without it. */
+function openApi() {
+  return import("../contract/openapi/document.ts");
+}
+
 /** The text is built on the first request. */
-function content(build: () => string, contentType: string): StaticRoute {
-  let built: EncodedContent | undefined;
-  return route((request, lines) => {
-    built ??= new EncodedContent({
-      text: build(),
-      headerLines: headerLinesOf({ "Content-Type": contentType }),
-    });
-    return built.respond(request, lines);
+function content(build: () => Promise<string>, contentType: string): StaticRoute {
+  const headerLines = headerLinesOf({ "Content-Type": contentType });
+  let built: Promise<EncodedContent> | undefined;
+  return route(async (request, lines) => {
+    built ??= build().then((text) => new EncodedContent({ text, headerLines }));
+    return (await built).respond(request, lines);
   });
 }
 

@@ -1,5 +1,4 @@
 import type { Socket, SocketHandler } from "bun";
-import { createSecureContext } from "node:tls";
 
 /** PEM. The certificate comes first, then its chain. */
 export interface TlsCredentials {
@@ -35,6 +34,8 @@ export class TlsUpgrade {
   }
 }
 
+/** `node:tls` is loaded when it is used: that takes 10 ms, which a server without TLS does not wait for. */
 function secureContextOf(credentials: TlsCredentials): object {
+  const { createSecureContext } = process.getBuiltinModule("node:tls");
   return createSecureContext({ ...credentials }).context;
 }

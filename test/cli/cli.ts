@@ -53,7 +53,7 @@ export class InProcessCli {
       clock: this.clock,
       print: async (text) =>
         void (out += typeof text === "string" ? text : Buffer.from(text).toString("latin1")),
-      isTerminal: false,
+      isTerminal: () => false,
       errorStream: { isTerminal: false, columns: 80, write: (text) => void (this.progress += text) },
       readInput: () => new Blob([this.input]).stream(),
       user: "ann",

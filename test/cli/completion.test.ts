@@ -2,8 +2,10 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FISH, provide, ZSH } from "../../harness/programs.ts";
-import { COMMANDS } from "../../src/cli/program.ts";
+import { loadCommands } from "../../src/cli/commands.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "./cli.ts";
+
+const COMMANDS = await loadCommands();
 
 // A shell may have to be installed.
 setDefaultTimeout(120_000);

@@ -1,11 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { parseArguments } from "../../src/cli/arguments.ts";
-import { COMMANDS } from "../../src/cli/program.ts";
+import { COMMAND_NAMES, loadCommands } from "../../src/cli/commands.ts";
 import { OPTIONS } from "../../src/config/options.ts";
 import { parseOptions } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { cleanUp, InProcessCli } from "./cli.ts";
+
+const COMMANDS = await loadCommands();
 
 afterAll(cleanUp);
 
@@ -22,6 +24,10 @@ describe("help", () => {
     for (const { name, summary } of COMMANDS) {
       expect(out).toMatch(new RegExp(`^  ${name}.*  ${summary}$`, "m"));
     }
+  });
+
+  test("loads each command by its name", () => {
+    expect(COMMANDS.map(({ name }) => name)).toEqual(COMMAND_NAMES);
   });
 
   test.each(COMMANDS.map((command) => [command.name, command] as const))(

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { postgresUrl } from "../../harness/postgres.ts";
 import { valkeyUrl } from "../../harness/valkey.ts";
-import { COMMANDS } from "../../src/cli/program.ts";
+import { loadCommands } from "../../src/cli/commands.ts";
 import { cleanUp, petstore, spawnTracked, temporaryDirectory } from "../cli/cli.ts";
 import { type ServerProcess, started } from "../cli/server-process.ts";
 import { builtExecutable, COMMIT } from "./built-executable.ts";
+
+const COMMANDS = await loadCommands();
 
 // The build and processes take long on a busy machine.
 setDefaultTimeout(60_000);

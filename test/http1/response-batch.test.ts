@@ -1,13 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { Request, Response } from "../../src/http1/index.ts";
+import type { RequestHandler, Response } from "../../src/http1/index.ts";
 import { Turns } from "../../src/http1/turns.ts";
 import { get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 /** Connections of one server. `log` has their requests and their writes in order. */
-function connections(
-  names: readonly string[],
-  handle = (_: Request): Response | Promise<Response> => respond(""),
-) {
+function connections(names: readonly string[], handle: RequestHandler["handle"] = () => respond("")) {
   const turns = new Turns(() => 0);
   const log: string[] = [];
   const clients = names.map((name) => {
