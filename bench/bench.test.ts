@@ -186,6 +186,16 @@ describe("options", () => {
     expect(options.peers.length).toBe(5);
   });
 
+  test("a section that compares servers has a workload", () => {
+    const workloadsOf = (only: string) => readOptions(["--only", only])?.workloads;
+    expect(["start", "paced", "start,get", "growth"].map(workloadsOf)).toEqual([
+      ["list"],
+      ["list", "get", "mix"],
+      ["get"],
+      [],
+    ]);
+  });
+
   test.each(["--only lists", "--seconds 0", "--rounds five", "--peers koa", "--fast"])(
     "%s is rejected",
     (line) => {

@@ -54,7 +54,7 @@ export function readOptions(args: readonly string[]) {
   const isChosen = (name: WorkloadId | Section) => chosen?.includes(name) ?? true;
   const isReduced = chosen === undefined && quick;
   return {
-    workloads: isReduced ? QUICK_WORKLOADS : WORKLOAD_IDS.filter(isChosen),
+    workloads: isReduced ? QUICK_WORKLOADS : workloadsOf(isChosen),
     sections: isReduced ? SECTIONS.slice(0, 1) : SECTIONS.filter(isChosen),
     peers: peers === undefined ? (quick ? QUICK_PEERS : PEERS) : peersIn(peers),
     nginx: !quick,
@@ -65,6 +65,14 @@ export function readOptions(args: readonly string[]) {
     docs,
     check,
   };
+}
+
+/** A section that compares servers needs a workload. */
+function workloadsOf(isChosen: (name: WorkloadId | Section) => boolean): readonly WorkloadId[] {
+  const chosen = WORKLOAD_IDS.filter(isChosen);
+  if (chosen.length > 0) return chosen;
+  if (isChosen("paced")) return ["list", "get", "mix"];
+  return isChosen("start") ? ["list"] : [];
 }
 
 function peersIn(value: string): readonly PeerId[] {
