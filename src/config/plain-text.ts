@@ -1,3 +1,4 @@
+import type { IPv6 } from "ipaddr.js";
 import { contains, parseIpAddress, parseIpNetwork } from "../ip-address.ts";
 import type { Config } from "./config.ts";
 import type { Variables } from "./parse-options.ts";
@@ -27,10 +28,13 @@ function isPlainValkey({ hostname, protocol }: URL): boolean {
   return !isLoopback(hostname) && protocol !== "rediss:";
 }
 
-const LOOPBACK = ["127.0.0.0/8", "::1"].flatMap((text) => parseIpNetwork(text) ?? []);
-
 export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const address = parseIpAddress(host.replace(/^\[(.*)\]$/, "$1"));
-  return address !== undefined && LOOPBACK.some((network) => contains(network, address));
+  return address !== undefined && ["127.0.0.0/8", "::1"].some((network) => isIn(network, address));
+}
+
+function isIn(text: string, address: IPv6): boolean {
+  const network = parseIpNetwork(text);
+  return network !== undefined && contains(network, address);
 }

@@ -1,6 +1,6 @@
-import { hash } from "node:crypto";
 import { KEY_PREFIX } from "../contract/constants.ts";
 import { crc32 } from "../contract/crc32.ts";
+import { sha256 } from "../sha256.ts";
 import type { Limits } from "./rate-limit.ts";
 import type { PlanName } from "./plans.ts";
 
@@ -106,7 +106,7 @@ export function toNewSecret(secret: string): NewSecret {
 }
 
 export function hashSecret(secret: string): string {
-  return hash("sha256", secret, "hex");
+  return sha256(secret);
 }
 
 /**

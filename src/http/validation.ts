@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../contract/constants.ts";
 import {
   INVALID_IDEMPOTENCY_KEY,
@@ -12,6 +11,7 @@ import { type Identifier, parseIdentifier } from "../contract/json.ts";
 import { Invalid, type ObjectSchema } from "../contract/schema.ts";
 import { andThen, type Awaitable } from "../domain/awaitable.ts";
 import type { IdempotentRequest } from "../domain/ports.ts";
+import { sha256 } from "../sha256.ts";
 import type { Context } from "./dispatch.ts";
 import { readQuery } from "./query-string.ts";
 import { readJsonBody } from "./request-body.ts";
@@ -66,5 +66,5 @@ function readIdempotencyKey(
   if (header === null) return undefined;
   const idempotencyKey = QUOTED.exec(header)?.[1] ?? header;
   if (!VISIBLE_ASCII.test(idempotencyKey)) return INVALID_IDEMPOTENCY_KEY;
-  return { keyId, idempotencyKey, fingerprint: hash("sha256", body, "hex") };
+  return { keyId, idempotencyKey, fingerprint: sha256(body) };
 }

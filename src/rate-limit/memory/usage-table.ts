@@ -1,6 +1,6 @@
-import { hash as digest } from "node:crypto";
 import { newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
 import { HashIndex, hashText, NONE } from "../../hash-index.ts";
+import { sha256 } from "../../sha256.ts";
 import { readFlags, readUsage, USAGE_BYTES, writeFlags, writeUsage } from "./usage-record.ts";
 
 export { NONE };
@@ -184,5 +184,5 @@ function idText({ id }: Subject): string {
 /** The subject as its slot stores it: an id that is too long, or has other characters than ASCII, becomes a digest. */
 function storedForm(subject: Subject): Subject {
   if (subject.kind === "key" || FITS.test(subject.id)) return subject;
-  return { kind: "address", id: digest("sha256", `address:${subject.id}`, "base64url").slice(0, 32) };
+  return { kind: "address", id: sha256(`address:${subject.id}`, "base64url").slice(0, 32) };
 }
