@@ -102,6 +102,7 @@ export async function serveOn(
     clock,
   });
   adapters.bans.onRecord = metrics.requests.countBan;
+  adapters.commits.beforeCommit = () => server.writeResponses();
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const docsSettings = {
     environment,

@@ -11,16 +11,16 @@ const IPV4: IpNetwork = { address: IPv6.parse("::ffff:0:0"), prefixLength: 96 };
 const OCTET = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const IPV4_TEXT = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 
-/** An address with a zone (fe80::1%eth0) is none. node:net is loaded when it is used, because that takes 8 ms. */
+/** An IPv6 address may have a zone (fe80::1%eth0). node:net is loaded when it is used, because that takes 8 ms. */
 export function ipVersionOf(text: string): 4 | 6 | undefined {
   if (IPV4_TEXT.test(text)) return 4;
-  if (!text.includes(":") || text.includes("%")) return undefined;
+  if (!text.includes(":")) return undefined;
   return process.getBuiltinModule("node:net").isIPv6(text) ? 6 : undefined;
 }
 
-/** Strict: ipaddr.js alone accepts 10.1 and 010.0.0.1. */
+/** Strict: ipaddr.js alone accepts 10.1 and 010.0.0.1. An address with a zone is rejected. */
 export function parseIpAddress(text: string): IPv6 | undefined {
-  const version = ipVersionOf(text);
+  const version = text.includes("%") ? undefined : ipVersionOf(text);
   if (version === undefined) return undefined;
   if (version === 4) {
     const [a = 0, b = 0, c = 0, d = 0] = text.split(".").map(Number);

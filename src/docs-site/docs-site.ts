@@ -1,7 +1,7 @@
 import { type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
 import { BundledAssets } from "../browser-bundle/bundled-assets.ts";
 import { DOCS_PATH } from "../contract/constants.ts";
-import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import { andThen, type Awaitable, loadOnce } from "../domain/awaitable.ts";
 import { EncodedContent } from "../http/content-encoding.ts";
 import { headerLinesOf } from "../http/responses.ts";
 import { acceptsHtml, type DocsPages } from "../http/static-routes.ts";
@@ -32,29 +32,13 @@ const bundleDocs = () => loadBundle("docs");
  * without it, and then stays in memory: about 1 MB.
  */
 export function createDocsSite({ settings, build = bundleDocs }: DocsSiteOptions): DocsPages {
-  let loading: Promise<Site> | undefined;
-  let site: Site | undefined;
-
-  async function load(): Promise<Site> {
+  const site = loadOnce(async () => {
     const [bundle, renderer] = await Promise.all([build(), import("./render-site.ts")]);
     return siteOf({ bundle, renderer, settings, content: await renderer.siteContent(settings) });
-  }
-
-  function loaded(): Awaitable<Site> {
-    if (site !== undefined) return site;
-    loading ??= load().then(
-      (rendered) => (site = rendered),
-      (error: unknown) => {
-        // The next request tries again.
-        loading = undefined;
-        throw error;
-      },
-    );
-    return loading;
-  }
+  });
 
   return {
-    respond: (request, headerLines) => andThen(loaded(), (found) => respondFrom(found, request, headerLines)),
+    respond: (request, headerLines) => andThen(site(), (found) => respondFrom(found, request, headerLines)),
   };
 }
 

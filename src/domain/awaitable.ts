@@ -15,3 +15,20 @@ export function recover<T>(work: () => Awaitable<T>, onError: (error: unknown) =
     return onError(error);
   }
 }
+
+/** Loads a value when it is first asked for, and keeps it. After an error the next call tries again. */
+export function loadOnce<T>(load: () => Awaitable<T>): () => Awaitable<T> {
+  let loaded: Awaitable<T> | undefined;
+  return () => {
+    if (loaded !== undefined) return loaded;
+    const value = load();
+    loaded = value;
+    if (value instanceof Promise) {
+      value.then(
+        (settled) => (loaded = settled),
+        () => (loaded = undefined),
+      );
+    }
+    return value;
+  };
+}

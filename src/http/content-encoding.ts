@@ -1,5 +1,5 @@
 import { etagOf } from "../etag.ts";
-import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import { andThen, type Awaitable, loadOnce } from "../domain/awaitable.ts";
 import type { HeaderFields, Response } from "../http1/index.ts";
 import { matchesEtag } from "./conditional-requests.ts";
 import { emptyResponse, headerLinesOf } from "./responses.ts";
@@ -44,7 +44,11 @@ const DEFAULT_MAX_AGE_SECONDS = 300;
 /** A text that stays in memory. It is compressed on its first request, once for each encoding, in another thread. */
 export class EncodedContent {
   readonly #options: ContentOptions;
-  readonly #encodings = new Map<Encoding, Awaitable<Encoded>>();
+  readonly #encodings: Readonly<Record<Encoding, () => Awaitable<Encoded>>> = {
+    br: loadOnce(() => this.#encode("br")),
+    gzip: loadOnce(() => this.#encode("gzip")),
+    identity: loadOnce(() => this.#encode("identity")),
+  };
 
   constructor(options: ContentOptions) {
     this.#options = options;
@@ -52,7 +56,7 @@ export class EncodedContent {
 
   respond({ headers }: ContentRequest, rateLimitLines: string): Awaitable<Response> {
     return andThen(
-      this.#encoded(encodingOf(headers.get("accept-encoding"))),
+      this.#encodings[encodingOf(headers.get("accept-encoding"))](),
       ({ headerLines, etag, body }) => {
         const lines = headerLines + rateLimitLines;
         return matchesEtag(headers.get("if-none-match"), etag)
@@ -62,16 +66,8 @@ export class EncodedContent {
     );
   }
 
-  #encoded(encoding: Encoding): Awaitable<Encoded> {
-    const found = this.#encodings.get(encoding);
-    if (found !== undefined) return found;
-    const compressed = andThen(compress(this.#options.text, encoding), (body) => {
-      const encoded = { ...this.#describe(encoding), body };
-      this.#encodings.set(encoding, encoded);
-      return encoded;
-    });
-    this.#encodings.set(encoding, compressed);
-    return compressed;
+  #encode(encoding: Encoding): Awaitable<Encoded> {
+    return andThen(compress(this.#options.text, encoding), (body) => ({ ...this.#describe(encoding), body }));
   }
 
   #describe(encoding: Encoding): Omit<Encoded, "body"> {

@@ -2,7 +2,7 @@ import { DOCS_PATH, HEALTH_PATH } from "../contract/constants.ts";
 import { baseUrlOf, docsUrl, type DocumentedSettings, siteUrl } from "../contract/documented-settings.ts";
 import { methodNotAllowed } from "../contract/errors.ts";
 import { ALL_METHODS } from "../contract/operations.ts";
-import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import { andThen, type Awaitable, loadOnce } from "../domain/awaitable.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "./content-encoding.ts";
 import {
@@ -89,11 +89,8 @@ function openApi() {
 /** The text is built on the first request. */
 function content(build: () => Promise<string>, contentType: string): StaticRoute {
   const headerLines = headerLinesOf({ "Content-Type": contentType });
-  let built: Promise<EncodedContent> | undefined;
-  return route(async (request, lines) => {
-    built ??= build().then((text) => new EncodedContent({ text, headerLines }));
-    return (await built).respond(request, lines);
-  });
+  const built = loadOnce(async () => new EncodedContent({ text: await build(), headerLines }));
+  return route((request, lines) => andThen(built(), (encoded) => encoded.respond(request, lines)));
 }
 
 /** `/` is a page for browsers, and says to programs where everything is. */

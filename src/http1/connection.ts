@@ -6,13 +6,7 @@ import { type RequestHead, RequestHeadParser } from "./request-head.ts";
 import { RejectionStreak } from "./rejection-streak.ts";
 import type { ResponseWriter } from "./response-batch.ts";
 import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
-import {
-  FORGET_SECONDS,
-  IDLE_TIMEOUT_SECONDS,
-  REQUEST_TIMEOUT_SECONDS,
-  SILENT_TIMEOUT_SECONDS,
-  WRITE_TIMEOUT_SECONDS,
-} from "./timeouts.ts";
+import * as timeouts from "./timeouts.ts";
 import { MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
@@ -104,14 +98,16 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   checkTimeouts(): void {
     const seconds = this.context.uptimeSeconds - this.waitingSince;
     if (this.#writeBuffer.isBlocked) {
-      if (seconds > WRITE_TIMEOUT_SECONDS) this.socket.terminate();
+      if (seconds > timeouts.WRITE_TIMEOUT_SECONDS) this.socket.terminate();
     } else if (this.#state === "closing") {
       this.#lingeringClose?.checkTimeout();
     } else if (this.isIdle) {
-      const timeout = this.hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
+      const timeout = this.hasReceivedRequest
+        ? timeouts.IDLE_TIMEOUT_SECONDS
+        : timeouts.SILENT_TIMEOUT_SECONDS;
       if (seconds > timeout) this.close();
-      else if (seconds > FORGET_SECONDS) this.#headParser.forget();
-    } else if (this.#isReading && seconds > REQUEST_TIMEOUT_SECONDS) {
+      else if (seconds > timeouts.FORGET_SECONDS) this.#headParser.forget();
+    } else if (this.#isReading && seconds > timeouts.REQUEST_TIMEOUT_SECONDS) {
       this.#rejectRequest(408);
     }
   }
@@ -143,6 +139,7 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   /** Closes at once, so that a new connection has its place. */
   evict(): void {
     if (this.isIdle) this.close();
+    else this.#writeBuffer.flush();
     if (this.#state !== "closed") this.socket.terminate();
   }
 
@@ -196,8 +193,8 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   }
 
   get #canReadMore(): boolean {
-    if (this.#writeBuffer.isBlocked || this.#isTurnOver) return false;
-    return this.readBuffer.length <= MAX_READ_AHEAD_BYTES;
+    const isFull = this.readBuffer.length > MAX_READ_AHEAD_BYTES;
+    return !isFull && !this.#writeBuffer.isBlocked && !this.#isTurnOver;
   }
 
   #setReading(isReading: boolean): void {
@@ -247,7 +244,8 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   #respondLater(request: IncomingRequest, response: Promise<Response>): void {
     const respond = (settled: Response) => {
       this.#respond(request, settled);
-      this.#process();
+      // Responses that need no database settle one after the other in the same turn of the event loop.
+      this.#process(this.context.turns.isTimeUp ? 0 : MAX_REQUESTS_PER_TURN);
       this.context.turns.responses.writeAfterMicrotasks();
     };
     response.then(respond, (error: unknown) => respond(this.context.handler.handleError(error)));

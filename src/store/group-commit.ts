@@ -21,7 +21,7 @@ interface QueuedWrite<Write, Result> {
   reject(reason: unknown): void;
 }
 
-/** A batch waits no longer for further writes: about as long as a commit on SQLite takes. */
+/** After this time a batch waits for no further turn of the event loop. A commit on SQLite takes about as long. */
 const MAX_COLLECT_MS = 0.3;
 
 /** Short and random: an import leaves the lock free for a millisecond at a time. */

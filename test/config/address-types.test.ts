@@ -48,12 +48,18 @@ describe("--public-url", () => {
 });
 
 describe("--host", () => {
-  test.each(["127.0.0.1", "0.0.0.0", "::", "::1", "localhost", "my-host.example.com", "fe80::1"])(
-    "%s is accepted",
-    (host) => {
-      expect(parseConfig({ host: [host] }).host).toBe(host);
-    },
-  );
+  test.each([
+    "127.0.0.1",
+    "0.0.0.0",
+    "::",
+    "::1",
+    "localhost",
+    "my-host.example.com",
+    "fe80::1",
+    "fe80::1%eth0",
+  ])("%s is accepted", (host) => {
+    expect(parseConfig({ host: [host] }).host).toBe(host);
+  });
 
   test("IPv6 may be in brackets, as in a URL", () => {
     expect(parseConfig({ host: ["[::1]"] }).host).toBe("::1");

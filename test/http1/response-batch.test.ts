@@ -58,6 +58,16 @@ describe("responses of several connections", () => {
     expect(log).toEqual(["a request", "b request", "b write"]);
   });
 
+  test("are written when the connection is evicted while it is slowed", () => {
+    const { clients, log, receive } = connections(["a"], () => respond("", 401));
+    const [client] = clients;
+    receive(get("/").repeat(30));
+    expect([client?.connection.isIdle, client?.connection.isEvictable]).toEqual([false, true]);
+    client?.connection.evict();
+    expect(log.at(-1)).toBe("a write");
+    expect(client?.statuses.length).toBe(21);
+  });
+
   test("stop the reading of a client that does not take them", async () => {
     const { clients, receive } = connections(["a", "b"]);
     for (const client of clients) client.writableBytes = client === clients[0] ? 10 : Infinity;

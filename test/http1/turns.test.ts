@@ -56,6 +56,16 @@ describe("a turn of a connection", () => {
 });
 
 describe("a turn of the event loop", () => {
+  test("is over for responses that settle one after the other, too", async () => {
+    const turns = new TestTurns();
+    const client = new TestConnection(async () => (turns.pass(1), respond("ok")), { turns });
+    let atEndOfTurn = 0;
+    setImmediate(() => (atEndOfTurn = client.statuses.length));
+    client.receive(get("/").repeat(200));
+    await nextTurn();
+    expect(atEndOfTurn).toBe(64 + 4);
+  });
+
   test("is not over before 64 requests, or before 4 milliseconds", () => {
     const turns = new TestTurns().countRequests(63).pass(100);
     expect(turns.areTaken).toBe(false);

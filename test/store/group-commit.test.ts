@@ -35,6 +35,17 @@ function insertInto(connection: Connection) {
 const outcomes = (settled: PromiseSettledResult<unknown>[]) =>
   settled.map((each) => (each.status === "fulfilled" ? each.value : String(each.reason.message)));
 
+test("what is ready is done before a transaction blocks the event loop", async () => {
+  using db = temporaryDatabase();
+  const order: string[] = [];
+  const store = new SqliteStore(db.connection, {
+    beforeCommit: () => order.push("before"),
+    onCommit: () => order.push("committed"),
+  });
+  await store.createPet(rex, AT);
+  expect(order).toEqual(["before", "committed"]);
+});
+
 describe("group commit", () => {
   test("concurrent writes share one transaction, and resolve in their order", async () => {
     using db = temporaryDatabase();

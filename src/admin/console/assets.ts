@@ -1,6 +1,7 @@
 import { loadBundle, type Bundle } from "../../browser-bundle/bundle.ts";
 import { BundledAssets } from "../../browser-bundle/bundled-assets.ts";
 import { ICON } from "../../browser-bundle/icon.ts";
+import { loadOnce } from "../../domain/awaitable.ts";
 import { etagOf } from "../../etag.ts";
 import { matchesEtag } from "../../http/conditional-requests.ts";
 import { emptyResponse, headerLinesOf } from "../../http/responses.ts";
@@ -29,16 +30,7 @@ interface Assets {
 
 /** The pages of the console. They are bundled on the first request and kept compressed: about 150 kB in all. */
 export function createConsole({ build = bundleConsole }: ConsoleOptions = {}): ConsolePages {
-  let assets: Promise<Assets> | undefined;
-
-  function load(): Promise<Assets> {
-    assets ??= build().then(assetsOf, (error: unknown) => {
-      // The next request tries again.
-      assets = undefined;
-      throw error;
-    });
-    return assets;
-  }
+  const load = loadOnce(async () => assetsOf(await build()));
 
   return {
     async respond(request) {

@@ -1,0 +1,28 @@
+import { describe, expect, test } from "bun:test";
+import { loadOnce } from "../../src/domain/awaitable.ts";
+
+describe("a value that is loaded once", () => {
+  test("is there at once after it was loaded", async () => {
+    let loads = 0;
+    const value = loadOnce(async () => ++loads);
+    expect(await Promise.all([value(), value()])).toEqual([1, 1]);
+    expect(value()).toBe(1);
+  });
+
+  test("may be there at once the first time", () => {
+    let loads = 0;
+    const value = loadOnce(() => ++loads);
+    expect([value(), value()]).toEqual([1, 1]);
+  });
+
+  test("is loaded again after an error", async () => {
+    let loads = 0;
+    const value = loadOnce(async () => {
+      if (++loads === 1) throw new Error("no file");
+      return loads;
+    });
+    const failed = await Promise.allSettled([value(), value()]);
+    expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(await value()).toBe(2);
+  });
+});
