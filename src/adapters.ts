@@ -110,7 +110,6 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
     const database = new EngineMonitor("SQLite");
     const commits = new CommitMonitor();
     const opened = openSqlite(pathsOf(storage).store, {
-      beforeCommit: () => commits.beforeCommit(),
       onCommit(writes, ms) {
         commits.committed(writes, ms);
         database.responded(ms);

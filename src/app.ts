@@ -102,7 +102,6 @@ export async function serveOn(
     clock,
   });
   adapters.bans.onRecord = metrics.requests.countBan;
-  adapters.commits.beforeCommit = () => server.writeResponses();
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const docsSettings = {
     environment,

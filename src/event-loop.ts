@@ -2,9 +2,25 @@
 const TURN_MS = 2;
 const ITEMS_PER_LOOK = 32;
 
+const endOfTurn: (() => void)[] = [];
+
+/** When the sockets that were ready have been read. Work that has given way comes after it. */
+export function atEndOfTurn(work: () => void): void {
+  if (endOfTurn.push(work) === 1) setImmediate(finishTurn);
+}
+
+function finishTurn(): void {
+  for (const work of endOfTurn.splice(0)) work();
+}
+
 /** Other work of the event loop goes on meanwhile. */
 export function giveWay(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => {
+    setImmediate(() => {
+      finishTurn();
+      resolve();
+    });
+  });
 }
 
 /** Work that takes longer than a request may wait is done in turns: `if (turn.isOver) await turn.next()`. */
@@ -22,12 +38,16 @@ export class Turn {
   }
 }
 
-export async function forEachInTurns<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
+export async function forEachInTurns<T>(
+  items: Iterable<T>,
+  work: (item: T) => void,
+  itemsPerLook = ITEMS_PER_LOOK,
+): Promise<void> {
   const turn = new Turn();
   let done = 0;
   for (const item of items) {
     work(item);
     // Reading the clock takes as long as looking at a key.
-    if (++done % ITEMS_PER_LOOK === 0 && turn.isOver) await turn.next();
+    if (++done % itemsPerLook === 0 && turn.isOver) await turn.next();
   }
 }

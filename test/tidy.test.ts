@@ -74,7 +74,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "rate-limit": ["domain", "contract", "hash-index", "sha256"],
   store: ["domain", "contract", "etag", "bounded-cache", "event-loop", "first-items", "durable-files"],
   "data-transfer": ["domain", "contract", "event-loop"],
-  http1: [],
+  http1: ["event-loop"],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string", "sha256"],
   "usage-history": ["http", "domain", "contract"],
   config: ["domain", "contract", "ip-address", "log-events"],

@@ -1,3 +1,5 @@
+import { atEndOfTurn } from "../event-loop.ts";
+
 /** A connection with responses to write. */
 export interface ResponseWriter {
   writeResponses(): void;
@@ -18,7 +20,7 @@ export class ResponseBatch {
     this.#connections.push(connection);
     if (this.#isEndOfTurnAwaited) return;
     this.#isEndOfTurnAwaited = true;
-    setImmediate(() => {
+    atEndOfTurn(() => {
       this.#isEndOfTurnAwaited = false;
       this.write();
     });

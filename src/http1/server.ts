@@ -127,11 +127,6 @@ export class HttpServer implements ConnectionContext {
     return this.#commonLines;
   }
 
-  /** Before something blocks the event loop: responses that are ready do not wait for it. */
-  writeResponses(): void {
-    this.turns.responses.write();
-  }
-
   /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
   setTlsCredentials(credentials: TlsCredentials): void {
     this.#tls?.setCredentials(credentials);

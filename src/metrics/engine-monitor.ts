@@ -27,8 +27,6 @@ export class CommitMonitor {
   readonly durations = new Histogram(DURATION_BOUNDS);
   /** Writes that wait for the next transaction. */
   queueLength: () => number = () => 0;
-  /** Is called before a commit that blocks the event loop. */
-  beforeCommit: () => void = () => {};
 
   committed(writes: number, ms: number): void {
     this.sizes.observe(writes);

@@ -165,10 +165,11 @@ class Series {
     const count = lengthMs / stepMs;
     const end = Math.max(this.#stepAt(now), this.#nextStep);
     const steps = Array.from({ length: count }, (_, i) => end - count + i);
-    const values = (column: Column) => steps.map((step) => this.#value(column, step));
+    const rows = this.#rowsOf(steps);
+    const values = (column: Column) => this.#values(column, rows, count);
     const requests = byOutcome(values);
     const totals = byOutcome((outcome) => sumOf(requests[outcome]));
-    const latencies = this.#sumOfLatencies(steps);
+    const latencies = this.#sumOfLatencies(rows.values());
     return {
       step: stepMs / 1000,
       times: steps.map((step) => ((step + 1) * stepMs) / 1000),
@@ -193,23 +194,32 @@ class Series {
     return this.#latencies.subarray(row * LATENCY_BUCKETS, (row + 1) * LATENCY_BUCKETS);
   }
 
-  #sumOfLatencies(steps: readonly number[]): Float64Array {
+  #sumOfLatencies(rows: Iterable<number>): Float64Array {
     const sums = new Float64Array(LATENCY_BUCKETS);
-    for (const step of steps) {
-      if (!this.#has(step)) continue;
-      const start = (step % this.#size) * LATENCY_BUCKETS;
+    for (const row of rows) {
+      const start = row * LATENCY_BUCKETS;
       for (let i = 0; i < LATENCY_BUCKETS; i++) sums[i] = (sums[i] ?? 0) + (this.#latencies[start + i] ?? 0);
     }
     return sums;
   }
 
-  #has(step: number): boolean {
-    return this.#steps[step % this.#size] === step;
+  /** The rows of those steps that have one, by the index of the step. After a restart there are few. */
+  #rowsOf(steps: readonly number[]): ReadonlyMap<number, number> {
+    const rows = new Map<number, number>();
+    for (const [i, step] of steps.entries()) {
+      const row = step % this.#size;
+      if (this.#steps[row] === step) rows.set(i, row);
+    }
+    return rows;
   }
 
-  #value(column: Column, step: number): number | null {
-    const value = this.#columns[column][step % this.#size] ?? NaN;
-    return this.#has(step) && !Number.isNaN(value) ? value : null;
+  #values(column: Column, rows: ReadonlyMap<number, number>, count: number): Values {
+    const values = Array.from<number | null>({ length: count }).fill(null);
+    for (const [i, row] of rows) {
+      const value = this.#columns[column][row] ?? NaN;
+      if (!Number.isNaN(value)) values[i] = value;
+    }
+    return values;
   }
 }
 

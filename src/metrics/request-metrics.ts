@@ -91,8 +91,11 @@ export class RequestMetrics {
   /** The statuses of the operation's responses so far. */
   statusesOf(operation: OperationLabel): number[] {
     const start = OPERATION_LABELS.indexOf(operation) * STATUSES;
-    const counts = this.#responses.subarray(start, start + STATUSES);
-    return [...counts.entries()].flatMap(([i, count]) => (count > 0 ? [LOWEST_STATUS + i] : []));
+    const statuses: number[] = [];
+    for (let i = 0; i < STATUSES; i++) {
+      if ((this.#responses[start + i] ?? 0) > 0) statuses.push(LOWEST_STATUS + i);
+    }
+    return statuses;
   }
 
   totals(): OutcomeTotals {

@@ -84,7 +84,8 @@ export class GroupCommit<Write, Result> {
     let collected = 0;
     while (this.#queue.length > collected && performance.now() - startedAt < MAX_COLLECT_MS) {
       collected = this.#queue.length;
-      // Microtasks and `nextTick` run after each single request.
+      // Microtasks and `nextTick` run after each single request. A commit on SQLite blocks the event loop: responses
+      // that are ready are written before.
       await giveWay();
     }
   }

@@ -1,4 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { atEndOfTurn } from "../../src/event-loop.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
 import type { Connection } from "../../src/store/sqlite/connection.ts";
 import { isBusy } from "../../src/store/sqlite/sqlite-errors.ts";
@@ -35,15 +36,14 @@ function insertInto(connection: Connection) {
 const outcomes = (settled: PromiseSettledResult<unknown>[]) =>
   settled.map((each) => (each.status === "fulfilled" ? each.value : String(each.reason.message)));
 
-test("what is ready is done before a transaction blocks the event loop", async () => {
+test("responses that are ready are written before a transaction blocks the event loop", async () => {
   using db = temporaryDatabase();
   const order: string[] = [];
-  const store = new SqliteStore(db.connection, {
-    beforeCommit: () => order.push("before"),
-    onCommit: () => order.push("committed"),
-  });
-  await store.createPet(rex, AT);
-  expect(order).toEqual(["before", "committed"]);
+  const store = new SqliteStore(db.connection, { onCommit: () => order.push("committed") });
+  const created = store.createPet(rex, AT);
+  atEndOfTurn(() => order.push("written"));
+  await created;
+  expect(order).toEqual(["written", "committed"]);
 });
 
 describe("group commit", () => {

@@ -11,7 +11,7 @@ import type { Plans } from "../../domain/plans.ts";
 import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
 import { type BanRules, NEVER, type Usage } from "../../domain/rate-limit.ts";
 import { requestsOf } from "../../domain/usage-history.ts";
-import { forEachInTurns, giveWay } from "../../event-loop.ts";
+import { forEachInTurns, giveWay, Turn } from "../../event-loop.ts";
 import { FirstItems } from "../../first-items.ts";
 import { AllKeys } from "./all-keys.ts";
 import { FilteredApiKey } from "./filtered-api-key.ts";
@@ -84,14 +84,21 @@ export class KeyDirectory {
 
   /** In the order of the keys. */
   async views(keys: readonly ApiKey[]): Promise<readonly KeyView[]> {
-    await giveWay();
     const ids = keys.map(({ id }) => id);
-    const [usage, secrets, lastUsed] = await Promise.all([
-      this.#usageOf(ids),
-      this.#options.keys.listSecrets(ids),
-      this.#options.usageHistory.lastUsed(ids),
-    ]);
-    return keys.map((key) => this.#view(key, { usage, secrets, lastUsed }));
+    await giveWay();
+    // One after the other: together they would be one long turn.
+    const turn = new Turn();
+    const usage = await this.#usageOf(ids);
+    if (turn.isOver) await turn.next();
+    const secrets = await this.#options.keys.listSecrets(ids);
+    if (turn.isOver) await turn.next();
+    const lastUsed = await this.#options.usageHistory.lastUsed(ids);
+    const views: KeyView[] = [];
+    for (const key of keys) {
+      if (turn.isOver) await turn.next();
+      views.push(this.#view(key, { usage, secrets, lastUsed }));
+    }
+    return views;
   }
 
   async list(query: KeyListQuery): Promise<KeyList> {
@@ -189,7 +196,9 @@ export class KeyDirectory {
   async #usageOf(ids: readonly number[]): Promise<KeyUsage | UsageUnavailable> {
     const usages = new Map<number, Usage>();
     const { rateLimiter, canReadUsage } = this.#options;
+    const turn = new Turn();
     for (let start = 0; start < ids.length; start += READS_AT_A_TIME) {
+      if (turn.isOver) await turn.next();
       if (!canReadUsage()) return UNAVAILABLE;
       const some = ids.slice(start, start + READS_AT_A_TIME);
       const read = await Promise.all(some.map((id) => rateLimiter.usage({ kind: "key", id })));

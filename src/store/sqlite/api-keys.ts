@@ -32,7 +32,7 @@ type HashedSecretRow = SecretRow & { readonly hash: string };
 type Int = number | null;
 
 /** Rows that are read before the time is looked at. */
-const ROWS_PER_READ = 100;
+const ROWS_PER_READ = 25;
 /** Secrets are searched in the order of their hashes, of which each of these begins as many. */
 const HASH_STARTS = [..."0123456789abcdef"];
 

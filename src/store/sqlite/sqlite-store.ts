@@ -112,8 +112,6 @@ export interface SqliteStoreOptions {
   readonly maxQueuedWrites?: number;
   /** How long a write is tried again while another process has the database locked. */
   readonly maxBusyMs?: number;
-  /** Is called before each transaction of writes, which blocks the event loop. */
-  readonly beforeCommit?: () => void;
   /** Is called after each transaction of writes. */
   readonly onCommit?: (writes: number, ms: number) => void;
   readonly onStateChange?: (change: StateChange) => void;
@@ -146,7 +144,6 @@ export class SqliteStore implements Store {
     {
       maxQueuedWrites = 10_000,
       maxBusyMs = 2_000,
-      beforeCommit = () => {},
       onCommit,
       onStateChange = () => {},
     }: SqliteStoreOptions = {},
@@ -166,10 +163,7 @@ export class SqliteStore implements Store {
       submit: (work) => this.#submit(work),
     });
     this.#writes = new GroupCommit({
-      commit: (writes) => {
-        beforeCommit();
-        return outage.watch(() => this.#commit(writes));
-      },
+      commit: (writes) => outage.watch(() => this.#commit(writes)),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
       onCommit,

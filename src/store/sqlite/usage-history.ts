@@ -32,6 +32,7 @@ import { UsageTotals } from "./usage-totals.ts";
 
 /** Rows that are read before the time is looked at. */
 const ROWS_PER_READ = 200;
+const STARTS_PER_LOOK = 8;
 /** Rows that are deleted in one turn of the event loop: one to two milliseconds. */
 const DELETED_PER_TURN = 500;
 /** Each has the counts of up to 100 keys. */
@@ -112,11 +113,11 @@ export class SqliteUsageHistoryStore implements UsageHistoryStore {
     const totals = await this.#totals.sum(query, this.#tables[by].bounds());
     if (limit !== undefined) {
       const first = new FirstItems(limit, byRequests);
-      await forEachInTurns(totals, (each) => first.add(each));
+      await forEachInTurns(totals, (some) => some.forEach((each) => first.add(each)), 1);
       return first.items;
     }
     const all: KeyTotals[] = [];
-    await forEachInTurns(totals, (each) => all.push(each));
+    await forEachInTurns(totals, (some) => all.push(...some), 1);
     return isUnordered ? all : all.toSorted(byRequests);
   }
 
@@ -230,10 +231,11 @@ class UsageTable {
   /** 400 days take some milliseconds, in which other work of the event loop goes on. */
   async read(query: UsageQuery): Promise<readonly UsageRow[]> {
     const rows: UsageRow[] = [];
-    await forEachInTurns(startsOf(query, this.bounds()), (start) => {
+    const addRowsOf = (start: number) => {
       const stored = translateErrors(() => this.#select.get(start, query.keyId));
       if (stored !== null) rows.push(...usageRowsOf(query.keyId, stored));
-    });
+    };
+    await forEachInTurns(startsOf(query, this.bounds()), addRowsOf, STARTS_PER_LOOK);
     return rows;
   }
 

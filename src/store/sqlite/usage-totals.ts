@@ -75,11 +75,14 @@ export class UsageTotals {
     this.#save.run(length, start, block, counts.BYTES_PER_ELEMENT, bytes);
   }
 
-  /** The sums of each key that has counts in the period. Other work of the event loop goes on meanwhile. */
+  /**
+   * The sums of each key that has counts in the period, in lists of up to 100. Other work of the event loop goes on
+   * meanwhile.
+   */
   async sum(
     period: UsagePeriod,
     bounds: { readonly first: number; readonly last: number },
-  ): Promise<Iterable<KeyTotals>> {
+  ): Promise<Iterable<readonly KeyTotals[]>> {
     const { intervals, sums } = partsOf(period, bounds);
     const totals = new BlockTotals();
     const turn = new Turn();
@@ -146,7 +149,7 @@ function withLength(counts: PackedCounts, length: number): PackedCounts {
 }
 
 /** Sums of the keys by their block. */
-class BlockTotals implements Iterable<KeyTotals> {
+class BlockTotals implements Iterable<readonly KeyTotals[]> {
   /** FIELDS numbers for each of the keys that a block can have; the first is 0 without counts. */
   readonly #blocks = new Map<number, Float64Array>();
 
@@ -167,8 +170,8 @@ class BlockTotals implements Iterable<KeyTotals> {
     }
   }
 
-  *[Symbol.iterator](): Generator<KeyTotals> {
-    for (const sums of this.#blocks.values()) yield* totalsIn(sums);
+  *[Symbol.iterator](): Generator<readonly KeyTotals[]> {
+    for (const sums of this.#blocks.values()) yield totalsIn(sums);
   }
 }
 
