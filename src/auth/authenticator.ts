@@ -144,7 +144,7 @@ export class Authenticator {
     let isInBudget = false;
     const mayRun = () => isInBudget || !this.#isLimited(client) || (isInBudget = this.#budget.take(secret));
     const verify = () => this.#verify(secret, authorization);
-    const result = this.#verified.has(secret) ? verify() : this.#queue.run(verify, mayRun);
+    const result = this.#verified.has(secret) ? verify() : this.#queue.run(secret, verify, mayRun);
     if (!(result instanceof Promise)) return result;
     this.#lookUps.set(secret, result);
     const forget = () => {

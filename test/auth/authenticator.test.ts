@@ -210,7 +210,7 @@ describe("a late response of the store", () => {
     keys.respond = () => ({
       key: { id: 9, name: "made", labels: [], plan: "free", access: "write", createdAt: 0 },
     });
-    expect(authenticate(secret)).toMatchObject({ keyId: 9 });
+    expect(await authenticate(secret)).toMatchObject({ keyId: 9 });
   });
 
   test("is cached once when several requests wait for it", async () => {

@@ -34,17 +34,15 @@ async function setUp() {
   return { keys, clock, authenticator, authenticate, count, exhaust, lookUpsOf };
 }
 
-/** Look-ups end when the test releases them. */
+/** Look-ups end when the test releases them, and those that start later at once. */
 function delay(keys: MapKeyStore) {
   const delayed: (() => void)[] = [];
   keys.respond = (found) =>
     new Promise<Credential | undefined>((resolve) => delayed.push(() => resolve(found)));
   return {
-    async releaseAll() {
-      while (delayed.length > 0) {
-        for (const resolve of delayed.splice(0)) resolve();
-        await Bun.sleep(0);
-      }
+    releaseAll() {
+      keys.respond = (found) => Promise.resolve(found);
+      for (const resolve of delayed) resolve();
     },
   };
 }
@@ -60,7 +58,7 @@ describe("look-ups of unknown keys", () => {
     const last = authenticate(secret);
     expect(keys.lookUps).toBe(16);
     expect(authenticate(newSecret())).toEqual(new Unavailable("too many keys are being looked up"));
-    await delayed.releaseAll();
+    delayed.releaseAll();
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(["invalid_api_key"]));
     expect(await last).toMatchObject({ keyId: id });
     expect(keys.lookUps).toBe(1_016);
@@ -79,6 +77,47 @@ describe("look-ups of unknown keys", () => {
     expect(await next).toMatchObject({ keyId: id });
   });
 
+  test("of unknown keys, 16 are looked up in 10 ms; keys that exist make room at once", async () => {
+    const { keys, authenticate } = await setUp();
+    keys.respond = (found) => Promise.resolve(found);
+    const existing = Array.from({ length: 200 }, () => keys.create());
+    await Promise.all(existing.map(({ secret }) => authenticate(secret)));
+    const startedAt = performance.now();
+    const unknown = secrets(50).map((secret) => authenticate(secret));
+    await unknown[15];
+    expect(keys.lookUps).toBe(216);
+    await Promise.all(unknown);
+    expect(keys.lookUps).toBe(250);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(27);
+  });
+
+  test("a key that found too many waiting comes first when it is sent again", async () => {
+    const { keys, authenticate } = await setUp();
+    const delayed = delay(keys);
+    const { id, secret } = keys.create();
+    const waiting = secrets(1_016).map((unknown) => authenticate(unknown));
+    expect(authenticate(secret)).toBeInstanceOf(Unavailable);
+    const again = authenticate(secret);
+    expect(again).toBeInstanceOf(Promise);
+    expect(authenticate(newSecret())).toBeInstanceOf(Unavailable);
+    delayed.releaseAll();
+    expect(await again).toMatchObject({ keyId: id });
+    expect(keys.lookUps).toBeLessThan(50);
+    await Promise.all(waiting);
+  });
+
+  test("of keys that are sent again, 100 come first", async () => {
+    const { keys, authenticate } = await setUp();
+    const delayed = delay(keys);
+    const waiting = secrets(1_016).map((unknown) => authenticate(unknown));
+    const repeated = secrets(110);
+    for (const secret of repeated) expect(authenticate(secret)).toBeInstanceOf(Unavailable);
+    const again = repeated.map((secret) => authenticate(secret));
+    expect(again.filter((result) => result instanceof Promise)).toHaveLength(100);
+    delayed.releaseAll();
+    await Promise.all([...waiting, ...again]);
+  });
+
   test("those that wait end without a look-up once their address is at its limit", async () => {
     const { keys, authenticate, exhaust } = await setUp();
     const delayed = delay(keys);
@@ -86,7 +125,7 @@ describe("look-ups of unknown keys", () => {
     const other = authenticate(newSecret(), OTHER_CLIENT);
     expect(other).toBeInstanceOf(Unavailable);
     exhaust();
-    await delayed.releaseAll();
+    delayed.releaseAll();
     const failures = (await Promise.all(results)).filter((result) => result instanceof Unavailable);
     // Of those that wait, 50 are looked up all the same.
     expect([failures.length, keys.lookUps]).toEqual([950, 66]);
@@ -103,7 +142,7 @@ describe("look-ups of unknown keys", () => {
     await authenticator.followChanges();
     keys.respond = (found) => found;
     expect(authenticate(secret)).toMatchObject({ keyId: id, limits: DEFAULT_PLANS.pro });
-    await delayed.releaseAll();
+    delayed.releaseAll();
   });
 });
 

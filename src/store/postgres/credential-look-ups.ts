@@ -15,15 +15,10 @@ interface LookUp {
 
 /** The list of hashes is one parameter of the query. */
 const MAX_PER_QUERY = 64;
-/** After a query with a secret that no key has. */
-const PAUSE_MS = 10;
 
 /**
- * Looks secrets up together: those that arrive while a query runs share the next one. Anybody can cause look-ups, and a
- * query costs PostgreSQL and this process nearly the same for one secret as for many.
- *
- * Secrets that no key has are looked up more slowly. Otherwise clients that guess, each from another address, take so
- * much time that other requests wait for 100 ms (`npm run attacks -- --engines shared --only many-addresses`).
+ * Looks secrets up together: those that arrive while a query runs share the next one, so a single look-up never waits.
+ * Anybody can cause look-ups, and a query costs PostgreSQL and this process nearly the same for one secret as for many.
  */
 export class CredentialLookUps {
   readonly #options: CredentialLookUpsOptions;
@@ -48,22 +43,16 @@ export class CredentialLookUps {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#queue.length > 0) {
-      const areAllKnown = await this.#findAll(this.#queue.splice(0, MAX_PER_QUERY));
-      if (!areAllKnown) await Bun.sleep(PAUSE_MS);
-    }
+    while (this.#queue.length > 0) await this.#findAll(this.#queue.splice(0, MAX_PER_QUERY));
     this.#isRunning = false;
   }
 
-  /** Whether every secret is that of a key, as far as PostgreSQL told. */
-  async #findAll(lookUps: readonly LookUp[]): Promise<boolean> {
+  async #findAll(lookUps: readonly LookUp[]): Promise<void> {
     try {
       const found = await this.#options.find(lookUps.map(({ secretHash }) => secretHash));
       for (const { secretHash, resolve } of lookUps) resolve(found.get(secretHash));
-      return lookUps.every(({ secretHash }) => found.has(secretHash));
     } catch (error) {
       for (const { reject } of lookUps) reject(error);
-      return true;
     }
   }
 }
