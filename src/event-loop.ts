@@ -4,7 +4,7 @@ const ITEMS_PER_LOOK = 32;
 
 const endOfTurn: (() => void)[] = [];
 
-/** When the sockets that were ready have been read. Work that has given way comes after it. */
+/** Runs the work when all sockets that were ready have been read, and before work that has given way. */
 export function atEndOfTurn(work: () => void): void {
   if (endOfTurn.push(work) === 1) setImmediate(finishTurn);
 }

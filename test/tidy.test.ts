@@ -76,7 +76,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "data-transfer": ["domain", "contract", "event-loop"],
   http1: ["event-loop"],
   http: ["http1", "auth", "domain", "contract", "etag", "log", "bounded-cache", "copy-string", "sha256"],
-  "usage-history": ["http", "domain", "contract"],
+  "usage-history": ["http", "domain", "contract", "event-loop"],
   config: ["domain", "contract", "ip-address", "log-events"],
   "access-log": ["http", "http1", "contract", "log", "standard-streams"],
   "log-key-changes": ["domain", "log"],

@@ -1,5 +1,6 @@
 import type { Clock, UsageHistoryStore } from "../domain/ports.ts";
 import { HOUR_MS, requestsOf, startOf, type UsageBatch } from "../domain/usage-history.ts";
+import { giveWay } from "../event-loop.ts";
 import type { RequestObserver } from "../http/request-record.ts";
 import { RequestCounters } from "./request-counters.ts";
 
@@ -128,7 +129,7 @@ export class UsageRecorder {
       this.#size -= batch.keys.length;
       this.#batch = undefined;
       // Requests come between two batches.
-      await new Promise((resolve) => setImmediate(resolve));
+      await giveWay();
     }
   }
 

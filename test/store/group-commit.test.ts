@@ -46,6 +46,25 @@ test("responses that are ready are written before a transaction blocks the event
   expect(order).toEqual(["written", "committed"]);
 });
 
+test("responses that are ready are written before a transaction is tried again", async () => {
+  const order: string[] = [];
+  const random = spyOn(Math, "random").mockReturnValue(1);
+  const writes = new GroupCommit<string, string>({
+    commit(batch) {
+      order.push("tried");
+      if (order.length > 1) return batch;
+      setTimeout(() => atEndOfTurn(() => order.push("written")), 4);
+      throw new Error("busy");
+    },
+    maxBatch: 1,
+    maxQueued: 1,
+    retry: { isBusy: () => true, maxMs: 1_000 },
+  });
+  await writes.submit("pet");
+  random.mockRestore();
+  expect(order).toEqual(["tried", "written", "tried"]);
+});
+
 describe("group commit", () => {
   test("concurrent writes share one transaction, and resolve in their order", async () => {
     using db = temporaryDatabase();
