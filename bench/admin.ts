@@ -154,12 +154,8 @@ function barsOf(figures: readonly Figures[], { withListener, without }: Memory):
 }
 
 function tableOf(figures: readonly Figures[], memoryMb: Memory, machine: Machine): Table {
-  const [withListener, afterCollection, without] = [
-    memoryMb.withListener,
-    memoryMb.afterCollection,
-    memoryMb.without,
-  ].map((mb) => mb.toFixed(0));
-  const memory = `${withListener} MB resident two seconds after all pages, ${afterCollection} MB after ${COLLECTED_MS / 1_000}, ${without} MB without the listener`;
+  const { withListener, afterCollection, without } = memoryMb;
+  const memory = `${withListener.toFixed(0)} MB resident two seconds after all pages, ${afterCollection.toFixed(0)} MB after ${COLLECTED_MS / 1_000}, ${without.toFixed(0)} MB without the listener`;
   return {
     title: `The console and /metrics with ${KEYS.toLocaleString("en")} keys`,
     note: `SQLite, ${DAYS} days of usage history in which every key was used in every hour. The first call is the first after a start (median of ${RESTARTS}), the others follow it (${WARM_CALLS} calls). Waits are the longest that GET /healthz took meanwhile, of a client that had a response before: of the first call in the best of the starts, of the others the median. ${memory}. ${machineText(machine)}, Bun ${Bun.version}; the server has one core. Load average before the run: ${machine.load}.`,

@@ -9,7 +9,7 @@ type LookUpResult = ApiKeyPrincipal | AuthFailure;
 
 const MAX_RUNNING = 16;
 const MAX_WAITING = 1_000;
-/** Besides these, as many of secrets that were rejected before. */
+/** That may wait in addition: secrets that were rejected before because too many waited. */
 const MAX_REPEATED = 100;
 /** After a look-up that found no key: 16 in 10 ms are at most 1,600 a second. */
 const PAUSE_MS = 10;

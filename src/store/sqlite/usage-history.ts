@@ -32,6 +32,7 @@ import { UsageTotals } from "./usage-totals.ts";
 
 /** Rows that are read before the time is looked at. */
 const ROWS_PER_READ = 200;
+/** Hours or days of one key that are read before the time is looked at. */
 const STARTS_PER_LOOK = 8;
 /** Rows that are deleted in one turn of the event loop: one to two milliseconds. */
 const DELETED_PER_TURN = 500;
