@@ -5,7 +5,7 @@ import { Child } from "../harness/child.ts";
 import { limitRunTime, runCommand, UsageError } from "../harness/command-line.ts";
 import { replaceSection } from "../harness/docs-section.ts";
 import { chooseCores, describeMachine, pinThisProcessTo } from "../harness/machine.ts";
-import { NGINX } from "../harness/programs.ts";
+import { find, NGINX } from "../harness/programs.ts";
 import { Progress } from "../harness/progress.ts";
 import { bulletList, markdownTable, plainTable } from "../harness/table.ts";
 import { requireWrk } from "../harness/wrk.ts";
@@ -33,7 +33,7 @@ async function measure(options: Options): Promise<Results> {
   const measures = (section: Section) => options.sections.includes(section);
   const omittedNginx = !options.nginx
     ? "not in a quick run"
-    : NGINX.find() === undefined
+    : find(NGINX) === undefined
       ? "nginx is not installed (Debian, Ubuntu: apt-get install nginx-light)"
       : undefined;
   const ids = (Object.keys(CANDIDATES) as CandidateId[]).filter(

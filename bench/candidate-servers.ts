@@ -6,7 +6,7 @@ import { sendOnce } from "../harness/http-connection.ts";
 import { PETSTORE } from "../harness/petstore.ts";
 import { freePort, freePorts } from "../harness/ports.ts";
 import { residentMb } from "../harness/processes.ts";
-import { NGINX } from "../harness/programs.ts";
+import { executable, NGINX } from "../harness/programs.ts";
 import { CANDIDATES, type CandidateId } from "./candidates.ts";
 import type { Dataset } from "./dataset.ts";
 import { nginxConfig } from "./replay/nginx-config.ts";
@@ -122,7 +122,7 @@ async function spawnCandidate({
     const ports = Object.fromEntries(Object.keys(responses).map((workload, i) => [workload, free[i] ?? 0]));
     const config = join(folder, "nginx.conf");
     writeFileSync(config, nginxConfig(folder, responses, ports));
-    const child = spawn(join(NGINX.find() ?? "", "nginx"), "-p", folder, "-c", config, "-e", "stderr");
+    const child = spawn(executable(NGINX), "-p", folder, "-c", config, "-e", "stderr");
     return { child, portFor: (workload) => ports[workload] ?? 0 };
   }
   const port = freePort();

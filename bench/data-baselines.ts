@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
-import { POSTGRESQL, provide, SQLITE_SHELL } from "../harness/programs.ts";
+import { executable, PSQL, SQLITE_SHELL } from "../harness/programs.ts";
 
 /*
  * What the tools of the databases take for the same rows: `.import` and CSV output of the SQLite shell, and COPY of
@@ -62,7 +62,7 @@ function peakMb(pid: number): number {
   }
 }
 
-const shell = () => `${provide(SQLITE_SHELL)}/sqlite3`;
+const shell = () => executable(SQLITE_SHELL);
 
 export async function shellImport(csv: string): Promise<Timed> {
   const database = join(temporaryFolder("bench-data-shell"), "pets.db");
@@ -77,7 +77,7 @@ export async function shellExport(database: string, file: string): Promise<Timed
 }
 
 export async function copyImport(url: string, csv: string): Promise<Timed> {
-  const psql = [`${provide(POSTGRESQL)}/psql`, "--quiet", url, "--command"];
+  const psql = [executable(PSQL), "--quiet", url, "--command"];
   await timed([...psql, POSTGRES_TABLE]);
   const columns = "(id, name, category_id, status)";
   return timed([...psql, `\\copy pets_copy ${columns} FROM '${csv}' WITH (FORMAT csv, HEADER)`]);

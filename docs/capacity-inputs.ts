@@ -139,7 +139,7 @@ const port = Number(new URL(server.url).port);
 for (const kind of [nginx, haproxy]) {
   const balancer = await startLoadBalancer(kind, [port, port, port]);
   const url = `http://127.0.0.1:${balancer.port}/v1/pets/4711`;
-  costs[`get through ${kind.executable}`] = await measure(
+  costs[`get through ${kind.program.name}`] = await measure(
     { url, key },
     { ...groups, balancer: [balancer.pid] },
   );

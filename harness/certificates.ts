@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "./cleanup.ts";
-import { OPENSSL, provide } from "./programs.ts";
+import { executable, OPENSSL } from "./programs.ts";
 
 /** Paths of PEM files. */
 export interface Certificate {
@@ -55,7 +55,7 @@ export function selfSigned(folder: string, name: string): Certificate {
 }
 
 function openssl(...argv: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync([join(provide(OPENSSL), "openssl"), ...argv], {
+  const { exitCode, stderr } = Bun.spawnSync([executable(OPENSSL), ...argv], {
     stderr: "pipe",
   });
   if (exitCode !== 0) throw new Error(`openssl ${argv[0]} failed: ${stderr.toString()}`);

@@ -1,4 +1,3 @@
-import { RedisClient, SQL } from "bun";
 import { rmSync } from "node:fs";
 import { isRunning, killTree, signal, thawTree } from "./processes.ts";
 
@@ -6,9 +5,7 @@ import { isRunning, killTree, signal, thawTree } from "./processes.ts";
 export type CleanupTask =
   | { readonly process: number; readonly quit: NodeJS.Signals }
   | { readonly ended: number }
-  | { readonly folder: string }
-  | { readonly database: string; readonly on: string }
-  | { readonly valkeyDatabase: string };
+  | { readonly folder: string };
 
 const QUIT_TIMEOUT_MS = 3_000;
 
@@ -27,8 +24,6 @@ async function cleanUp(tasks: readonly CleanupTask[]): Promise<void> {
   await Promise.all(
     tasks.map(async (task) => {
       if ("process" in task && !ended.has(task.process)) await quit(task.process, task.quit);
-      if ("database" in task) await drop(task.database, task.on);
-      if ("valkeyDatabase" in task) await flush(task.valkeyDatabase);
     }),
   );
   for (const task of tasks) {
@@ -43,16 +38,4 @@ async function quit(pid: number, name: NodeJS.Signals): Promise<void> {
   const deadline = Date.now() + QUIT_TIMEOUT_MS;
   while (isRunning(pid) && Date.now() < deadline) await Bun.sleep(20);
   await killTree(pid);
-}
-
-async function drop(database: string, url: string): Promise<void> {
-  const sql = new SQL(url, { max: 1, connectionTimeout: 2 });
-  await sql.unsafe(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`).catch(() => {});
-  await sql.close({ timeout: 0 });
-}
-
-async function flush(url: string): Promise<void> {
-  const client = new RedisClient(url, { autoReconnect: false, connectionTimeout: 2_000 });
-  await client.send("FLUSHDB", []).catch(() => {});
-  client.close();
 }

@@ -5,12 +5,11 @@ import { Child } from "./child.ts";
 import { temporaryFolder } from "./cleanup.ts";
 import { HttpConnection, NoResponse } from "./http-connection.ts";
 import { freePort } from "./ports.ts";
-import { HAPROXY, NGINX, type Program, provide } from "./programs.ts";
+import { executable, HAPROXY, NGINX, type Program } from "./programs.ts";
 
 /** A load balancer with the configuration in deploy/; addresses, ports, paths and one limit are replaced. */
 export interface LoadBalancerKind {
   readonly program: Program;
-  readonly executable: "nginx" | "haproxy";
   readonly configuration: "nginx/nginx.conf" | "haproxy/haproxy.cfg";
   /** Text in the configuration → what replaces it. */
   readonly replacements: (folder: string) => Readonly<Record<string, string>>;
@@ -37,7 +36,6 @@ export const NGINX_FOLDERS = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"
 
 export const nginx: LoadBalancerKind = {
   program: NGINX,
-  executable: "nginx",
   configuration: "nginx/nginx.conf",
   replacements: (folder) => ({
     "/run/nginx.pid": `${folder}/nginx.pid`,
@@ -61,7 +59,6 @@ export const nginx: LoadBalancerKind = {
 
 export const haproxy: LoadBalancerKind = {
   program: HAPROXY,
-  executable: "haproxy",
   configuration: "haproxy/haproxy.cfg",
   replacements: (folder) => ({ "/run/haproxy/admin.sock": `${folder}/admin.sock` }),
   listener: "bind 0.0.0.0:443 ssl crt /etc/ssl/petstore.pem alpn h2,http/1.1",
@@ -99,10 +96,9 @@ export async function startLoadBalancer(
   const path = join(folder, basename(kind.configuration));
   const text = configurationFor(kind, { ...options, folder, servers, port });
   writeFileSync(path, text);
-  const executable = join(provide(kind.program), kind.executable);
-  const child = new Child([executable, ...kind.flags(path)], { quit: "SIGTERM" });
+  const child = new Child([executable(kind.program), ...kind.flags(path)], { quit: "SIGTERM" });
   const isUp = await Promise.race([untilListening(port), child.ended.then(() => false)]);
-  if (!isUp) throw new Error(`${kind.executable} did not start:\n${child.output}`);
+  if (!isUp) throw new Error(`${kind.program.name} did not start:\n${child.output}`);
   return {
     port,
     pid: child.pid,

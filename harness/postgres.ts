@@ -2,9 +2,9 @@ import { SQL } from "bun";
 import { chmodSync, chownSync, copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Certificate } from "./certificates.ts";
-import { cleanUpAtExit, temporaryFolder } from "./cleanup.ts";
+import { temporaryFolder } from "./cleanup.ts";
 import { onFreePort } from "./ports.ts";
-import { POSTGRESQL, provide } from "./programs.ts";
+import { executable, INITDB, POSTGRES } from "./programs.ts";
 import { type Server, startServer } from "./server.ts";
 
 export interface PostgresOptions {
@@ -18,10 +18,9 @@ const USER = "petstore";
 const LOOPBACK_ONLY = { listen_addresses: "127.0.0.1", unix_socket_directories: "" };
 
 export async function startPostgres({ durable = false, tls }: PostgresOptions = {}): Promise<Server> {
-  const programs = provide(POSTGRESQL);
   const user = unprivilegedUser();
   const folder = temporaryFolder("postgres", user);
-  template ??= initialise(programs, user);
+  template ??= initialise(user);
   run(["cp", "-a", template, join(folder, "data")], user);
   const safety = durable ? {} : { fsync: "off", full_page_writes: "off" };
   return onFreePort((port) => {
@@ -29,7 +28,7 @@ export async function startPostgres({ durable = false, tls }: PostgresOptions = 
     const settings = { ...LOOPBACK_ONLY, ...safety, ...encryption, port: `${port}` };
     return startServer({
       url: `postgres://${USER}@127.0.0.1:${port}/postgres`,
-      command: [join(programs, "postgres"), "-D", join(folder, "data"), ...flags(settings)],
+      command: [executable(POSTGRES), "-D", join(folder, "data"), ...flags(settings)],
       cwd: folder,
       user,
       ready: /ready to accept connections/,
@@ -62,7 +61,7 @@ function flags(settings: Record<string, string>): string[] {
 /** initdb takes over a second and a copy of its files a tenth of that, so it runs once. */
 let template: string | undefined;
 
-function initialise(programs: string, user: User | undefined): string {
+function initialise(user: User | undefined): string {
   const data = join(temporaryFolder("postgres-template", user), "data");
   const options = {
     pgdata: data,
@@ -72,7 +71,7 @@ function initialise(programs: string, user: User | undefined): string {
     locale: "C",
     "wal-segsize": "1",
   };
-  run([join(programs, "initdb"), "--no-sync", "--no-instructions", ...flags(options)], user);
+  run([executable(INITDB), "--no-sync", "--no-instructions", ...flags(options)], user);
   return data;
 }
 
@@ -96,20 +95,19 @@ function unprivilegedUser(): User | undefined {
   return user;
 }
 
-let shared: Promise<string> | undefined;
-let databases = 0;
-let administration: SQL | undefined;
+/** Set by the test runner, so that all test files share one server. */
+export const POSTGRES_VARIABLE = "PETSTORE_TEST_POSTGRES_URL";
 
-/** A new, empty database on a server that this process shares. */
+let server: Promise<string> | undefined;
+
+/** A new, empty database on a server that tests share. */
 export async function postgresUrl(): Promise<string> {
-  const given = process.env.PETSTORE_TEST_POSTGRES_URL;
-  shared ??= given === undefined ? startPostgres().then(({ url }) => url) : Promise.resolve(given);
-  const server = await shared;
-  const name = `petstore_test_${process.pid}_${++databases}`;
-  administration ??= new SQL(server, { max: 1 });
+  server ??= Promise.resolve(process.env[POSTGRES_VARIABLE] ?? startPostgres().then(({ url }) => url));
+  const url = new URL(await server);
+  const name = `petstore_test_${crypto.randomUUID().replaceAll("-", "")}`;
+  const administration = new SQL(url.href, { max: 1 });
   await administration.unsafe(`CREATE DATABASE ${name}`);
-  if (given !== undefined) cleanUpAtExit({ database: name, on: server });
-  const url = new URL(server);
+  await administration.close();
   url.pathname = `/${name}`;
   return url.href;
 }

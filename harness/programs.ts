@@ -1,197 +1,157 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { outputOf } from "./machine.ts";
 
+/** A program that is not part of `npm ci`. */
 export interface Program {
   readonly name: string;
-  find(): string | undefined;
-  /** The first that the package sources offer is installed. */
+  /** The first one that is found and is good enough is used. */
+  readonly executables: readonly string[];
+  /** Debian's. The first that the package sources offer is installed. */
   readonly packages: readonly string[];
+  /** For what is neither on the path nor in a folder for administrators: newest first. */
+  readonly folders?: () => readonly string[];
+  readonly isGoodEnough?: (path: string) => boolean;
 }
 
-const DEBIAN_POSTGRESQL = "/usr/lib/postgresql";
-
-export const POSTGRESQL: Program = {
-  name: "PostgreSQL",
-  packages: ["postgresql"],
-  find() {
-    const onPath = folderOf("initdb");
-    if (onPath !== undefined && folderOf("postgres") === onPath) return onPath;
-    return versionsIn(DEBIAN_POSTGRESQL).find((folder) => Bun.which("postgres", { PATH: folder }) !== null);
-  },
-};
-
+export const INITDB = postgresProgram("initdb", "postgresql");
+export const POSTGRES = postgresProgram("postgres", "postgresql");
+export const PSQL = postgresProgram("psql", "postgresql-client");
+export const PG_DUMP = postgresProgram("pg_dump", "postgresql-client");
+export const PG_RESTORE = postgresProgram("pg_restore", "postgresql-client");
 export const VALKEY: Program = {
   name: "Valkey or Redis 7",
+  executables: ["valkey-server", "redis-server"],
   packages: ["valkey-server", "redis-server"],
-  find: () => folderOf("valkey-server") ?? folderOf("redis-server"),
+  isGoodEnough: (path) => Number(/v=(\d+)/.exec(outputOf([path, "--version"]))?.[1]) >= 7,
 };
-
-export const NGINX: Program = {
-  name: "nginx",
-  packages: ["nginx-light", "nginx"],
-  find: () => folderOf("nginx"),
-};
-
-export const HAPROXY: Program = { name: "HAProxy", packages: ["haproxy"], find: () => folderOf("haproxy") };
-
-export const PROMETHEUS: Program = {
-  name: "Prometheus",
-  packages: ["prometheus"],
-  find: () => (folderOf("promtool") === undefined ? undefined : folderOf("prometheus")),
-};
-
-export const IPROUTE: Program = { name: "iproute2", packages: ["iproute2"], find: () => folderOf("ss") };
-
-export const OPENSSL: Program = { name: "OpenSSL", packages: ["openssl"], find: () => folderOf("openssl") };
-
-export const SQLITE_SHELL: Program = {
-  name: "The SQLite shell",
-  packages: ["sqlite3"],
-  find: () => folderOf("sqlite3"),
-};
-
+export const NGINX: Program = { name: "nginx", executables: ["nginx"], packages: ["nginx-light", "nginx"] };
+export const HAPROXY = program("haproxy");
+export const PROMETHEUS = program("prometheus");
+export const PROMTOOL = program("promtool", "prometheus");
+export const SS = program("ss", "iproute2");
+export const OPENSSL = program("openssl");
+export const SQLITE_SHELL = program("sqlite3");
 export const CHROMIUM: Program = {
   name: "Chromium",
+  executables: ["chromium", "chromium-browser", "google-chrome"],
   packages: ["chromium"],
-  find: () => folderOf("chromium"),
 };
-
-/** Checks units of systemd. */
-export const SYSTEMD: Program = {
-  name: "systemd-analyze",
-  packages: ["systemd"],
-  find: () => folderOf("systemd-analyze"),
-};
-
-/** Checks manual pages. */
-export const MANDOC: Program = { name: "mandoc", packages: ["mandoc"], find: () => folderOf("mandoc") };
-
-export const ZSH: Program = { name: "zsh", packages: ["zsh"], find: () => folderOf("zsh") };
-
-export const FISH: Program = { name: "fish", packages: ["fish"], find: () => folderOf("fish") };
-
-/** Builds container images without a daemon. */
-export const BUILDAH: Program = { name: "buildah", packages: ["buildah"], find: () => folderOf("buildah") };
-
-export const CURL: Program = { name: "curl", packages: ["curl"], find: () => folderOf("curl") };
-
-/** Debian's own Python first: a python3 earlier on the path may lack the package. */
+export const SYSTEMD_ANALYZE = program("systemd-analyze", "systemd");
+export const MANDOC = program("mandoc");
+export const BASH = program("bash");
+export const ZSH = program("zsh");
+export const FISH = program("fish");
+export const FLOCK = program("flock", "util-linux");
+export const BUILDAH = program("buildah");
+export const CURL = program("curl");
+export const WRK = program("wrk");
+/** Debian's own first: a python3 earlier on the path may lack the package. */
 export const PYTHON: Program = {
   name: "Python with requests",
+  executables: ["/usr/bin/python3", "python3"],
   packages: ["python3-requests"],
-  find: () => ["/usr/bin", folderOf("python3")].find((folder) => folder !== undefined && hasRequests(folder)),
+  isGoodEnough: (path) => Bun.spawnSync([path, "-c", "import requests"]).exitCode === 0,
 };
 
-function hasRequests(folder: string): boolean {
-  const python = `${folder}/python3`;
-  return existsSync(python) && Bun.spawnSync([python, "-c", "import requests"]).exitCode === 0;
+function program(executable: string, debianPackage = executable): Program {
+  return { name: executable, executables: [executable], packages: [debianPackage] };
 }
 
-const PROGRAMS: readonly Program[] = [
-  POSTGRESQL,
-  VALKEY,
-  NGINX,
-  HAPROXY,
-  PROMETHEUS,
-  IPROUTE,
-  OPENSSL,
-  SQLITE_SHELL,
-  CHROMIUM,
-  CURL,
-  PYTHON,
-  SYSTEMD,
-  MANDOC,
-  ZSH,
-  FISH,
-  BUILDAH,
-];
-
-function folderOf(program: string): string | undefined {
-  const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/usr/local/sbin`;
-  return Bun.which(program, { PATH })?.replace(/\/[^/]*$/, "");
+/** Debian keeps the programs of each version of PostgreSQL in a folder of its own. */
+function postgresProgram(executable: string, debianPackage: string): Program {
+  return { ...program(executable, debianPackage), folders: debianPostgres };
 }
 
-/** Newest first. */
-function versionsIn(folder: string): string[] {
+const DEBIAN_POSTGRES = "/usr/lib/postgresql";
+
+function debianPostgres(): string[] {
+  if (!existsSync(DEBIAN_POSTGRES)) return [];
+  const versions = readdirSync(DEBIAN_POSTGRES).toSorted((a, b) => Number(b) - Number(a));
+  return versions.map((version) => join(DEBIAN_POSTGRES, version, "bin"));
+}
+
+/** Folders for administrators are not on everybody's path. */
+const MORE_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
+
+/** Each program by itself: one may be on the path, and another of the same package not. */
+export function find({ executables, folders, isGoodEnough = () => true }: Program): string | undefined {
+  const places = [...(folders?.() ?? []), ...(process.env.PATH ?? "").split(":"), ...MORE_FOLDERS];
+  const paths = executables.flatMap((name) =>
+    name.startsWith("/") ? name : places.map((folder) => join(folder, name)),
+  );
+  return paths.find((path) => isExecutable(path) && isGoodEnough(path));
+}
+
+function isExecutable(path: string): boolean {
   try {
-    const versions = readdirSync(folder).toSorted((a, b) => Number(b) - Number(a));
-    return versions.map((version) => `${folder}/${version}/bin`);
+    accessSync(path, constants.X_OK);
+    return true;
   } catch {
-    return [];
+    return false;
   }
 }
 
-/** The folder of the program's executables. Installs the program if PETSTORE_TEST_INSTALL allows it. */
-export function provide(
-  program: Program,
-  install: (program: Program) => string | undefined = installPackage,
-): string {
-  const present = program.find();
-  if (present !== undefined) return present;
-  const problem = install(program);
-  const installed = program.find();
-  if (installed !== undefined) return installed;
-  const packages = program.packages.join(" or ");
-  throw new Error(
-    `${program.name} is missing: install the package ${packages} (${problem ?? "it has no server"}).`,
-  );
+const found = new Map<Program, string>();
+
+/** The path of a program. */
+export function executable(wanted: Program): string {
+  const path = found.get(wanted) ?? find(wanted);
+  if (path === undefined) throw new Error(missingLine(wanted));
+  found.set(wanted, path);
+  return path;
 }
 
-export function valkeyServer(): string {
-  const folder = provide(VALKEY);
-  return Bun.which("valkey-server", { PATH: folder }) ?? `${folder}/redis-server`;
-}
-
-export function chromiumExecutable(): string {
-  return `${provide(CHROMIUM)}/chromium`;
-}
+const missingLine = ({ name, packages }: Program) =>
+  `${name} is missing: install the package ${packages.join(" or ")}.`;
 
 /** From "postgres (PostgreSQL) 15.7 (Debian …)" and "Redis server v=7.0.15 sha=…": PostgreSQL 15.7, Redis 7.0.15. */
 export function databaseVersions(): string {
-  const versions = [`${provide(POSTGRESQL)}/postgres`, valkeyServer()].map((executable) => {
-    const text = outputOf([executable, "--version"]);
-    const [, name = executable, version = ""] = /(PostgreSQL|Redis|Valkey)\D*(\d[\d.]*)/.exec(text) ?? [];
+  const versions = [POSTGRES, VALKEY].map((database) => {
+    const text = outputOf([executable(database), "--version"]);
+    const [, name = database.name, version = ""] = /(PostgreSQL|Redis|Valkey)\D*(\d[\d.]*)/.exec(text) ?? [];
     return `${name} ${version}`;
   });
   return versions.join(", ");
 }
 
+const VARIABLE = "PETSTORE_TEST_INSTALL";
+
+/** Installs those that are missing if PETSTORE_TEST_INSTALL=1 is set. Gives a line for each that is missing still. */
+export function provide(programs: readonly Program[]): string[] {
+  const missing = programs.filter((each) => find(each) === undefined);
+  if (missing.length === 0) return [];
+  const problem = installPackages(missing);
+  const stillMissing = programs.filter((each) => find(each) === undefined);
+  return stillMissing.length === 0 ? [] : [...stillMissing.map(missingLine), problem];
+}
+
 /** Another process may be installing packages at the same time. */
 const WAIT_FOR_LOCK = ["-o", "DPkg::Lock::Timeout=120"];
 
-const VARIABLE = "PETSTORE_TEST_INSTALL";
-
-/** Gives the reason if it fails. */
-function installPackage({ packages }: Program): string | undefined {
-  if (process.env[VARIABLE] !== "1") return `or set ${VARIABLE}=1, and root's tests install it with apt-get`;
-  if (Bun.which("apt-get") === null) return `${VARIABLE}=1 is set, but there is no apt-get`;
-  if (process.getuid?.() !== 0) return `${VARIABLE}=1 is set, but only root can install it`;
+/** Gives the reason why not all of them could be installed. */
+function installPackages(missing: readonly Program[]): string {
+  if (process.env[VARIABLE] !== "1") return `As root on Debian, ${VARIABLE}=1 installs what is missing.`;
+  if (Bun.which("apt-get") === null) return `${VARIABLE}=1 is set, but there is no apt-get.`;
+  if (process.getuid?.() !== 0) return `${VARIABLE}=1 is set, but only root can install packages.`;
   const restoreDefaults = withoutDefaultCluster();
   try {
-    prepareToInstall();
-    const offered =
-      packages.find((each) => run("apt-cache", "show", each).exitCode === 0) ?? packages[0] ?? "";
-    process.stderr.write(`Installing ${offered} …\n`);
+    run("apt-get", ...WAIT_FOR_LOCK, "update", "-q");
+    const offered = missing.map(
+      ({ packages }) =>
+        packages.find((each) => run("apt-cache", "show", each).exitCode === 0) ?? packages[0] ?? "",
+    );
+    const names = [...new Set(offered)];
+    process.stderr.write(`${VARIABLE}=1: installing ${names.join(", ")} …\n`);
     const flags = [...WAIT_FOR_LOCK, "install", "-qy", "--no-install-recommends"];
-    const { exitCode, stderr } = run("apt-get", ...flags, offered);
-    return exitCode === 0 ? undefined : `apt-get: ${stderr.toString().trim().split("\n").at(-1)}`;
+    return `apt-get: ${run("apt-get", ...flags, ...names)
+      .stderr.toString()
+      .trim()
+      .split("\n")
+      .at(-1)}`;
   } finally {
     restoreDefaults();
   }
-}
-
-let isPrepared = false;
-
-/** Once: says what may be installed, before anything is, and reads the lists of packages. */
-function prepareToInstall(): void {
-  if (isPrepared) return;
-  isPrepared = true;
-  const missing = PROGRAMS.filter((program) => program.find() === undefined);
-  const packages = missing.map(({ packages }) => packages.join(" or ")).join(", ");
-  process.stderr.write(
-    `${VARIABLE}=1: packages to install with apt-get, each when a test needs it: ${packages}\n`,
-  );
-  run("apt-get", ...WAIT_FOR_LOCK, "update", "-q");
 }
 
 function run(...command: string[]) {
@@ -203,7 +163,7 @@ function run(...command: string[]) {
 /** Debian's package creates and starts a PostgreSQL server unless this setting is present. */
 function withoutDefaultCluster(): () => void {
   const folder = "/etc/postgresql-common/createcluster.d";
-  const setting = `${folder}/petstore-tests.conf`;
+  const setting = join(folder, "petstore-tests.conf");
   mkdirSync(folder, { recursive: true });
   writeFileSync(setting, "create_main_cluster = false\n");
   return () => rmSync(setting);

@@ -2,7 +2,7 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "./cleanup.ts";
 import { onFreePort } from "./ports.ts";
-import { PROMETHEUS, provide } from "./programs.ts";
+import { executable, PROMETHEUS, PROMTOOL } from "./programs.ts";
 import { type Server, startServer } from "./server.ts";
 
 const DEPLOY = join(import.meta.dir, "../deploy/prometheus");
@@ -38,7 +38,7 @@ export async function startPrometheus({ target, token }: PrometheusOptions): Pro
     startServer({
       url: `http://127.0.0.1:${port}`,
       command: [
-        join(provide(PROMETHEUS), "prometheus"),
+        executable(PROMETHEUS),
         `--config.file=${join(folder, "prometheus.yml")}`,
         `--storage.tsdb.path=${join(folder, "data")}`,
         `--web.listen-address=127.0.0.1:${port}`,
@@ -76,7 +76,7 @@ export async function promtool(
   args: readonly string[],
   input = "",
 ): Promise<{ code: number; output: string }> {
-  const child = Bun.spawn([join(provide(PROMETHEUS), "promtool"), ...args], {
+  const child = Bun.spawn([executable(PROMTOOL), ...args], {
     stdin: Buffer.from(input),
     stdout: "pipe",
     stderr: "pipe",

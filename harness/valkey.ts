@@ -1,8 +1,8 @@
 import { RedisClient } from "bun";
 import type { Certificate } from "./certificates.ts";
-import { cleanUpAtExit, temporaryFolder } from "./cleanup.ts";
+import { temporaryFolder } from "./cleanup.ts";
 import { onFreePort } from "./ports.ts";
-import { valkeyServer } from "./programs.ts";
+import { executable, VALKEY } from "./programs.ts";
 import { type Server, startServer } from "./server.ts";
 
 export interface ValkeyOptions {
@@ -26,7 +26,7 @@ export async function startValkey(options: ValkeyOptions = {}): Promise<Server> 
     const all = { ...DEFAULTS, ...log, ...settings, dir: folder, ...ports };
     return startServer({
       url: `${tls ? "rediss" : "redis"}://127.0.0.1:${port}`,
-      command: [valkeyServer(), ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])],
+      command: [executable(VALKEY), ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])],
       cwd: folder,
       ready: /Ready to accept connections/,
       stop: "SIGTERM",
@@ -52,30 +52,15 @@ export async function sendToValkey(url: string, command: string, ...args: string
   }
 }
 
-let shared: Promise<string> | undefined;
-let nextDatabase = 0;
+/** Set by the test runner, so that all test files share one server. */
+export const VALKEY_VARIABLE = "PETSTORE_TEST_VALKEY_URL";
 
-/** An empty logical database on a server that this process shares. */
+let server: Promise<string> | undefined;
+
+/** An empty logical database on a server that tests share. Database 0 counts those that are in use. */
 export async function valkeyUrl(): Promise<string> {
-  const given = process.env.PETSTORE_TEST_VALKEY_URL;
-  shared ??= given === undefined ? startValkey().then(({ url }) => url) : Promise.resolve(given);
-  const url = new URL(await shared);
-  if (given !== undefined) return emptyDatabaseOn(url);
-  url.pathname = `/${nextDatabase++}`;
+  server ??= Promise.resolve(process.env[VALKEY_VARIABLE] ?? startValkey().then(({ url }) => url));
+  const url = new URL(await server);
+  url.pathname = `/${await sendToValkey(url.href, "INCR", "databases")}`;
   return url.href;
-}
-
-/** On a server that others use too, only a logical database without keys may be used. It is emptied at exit. */
-async function emptyDatabaseOn(url: URL): Promise<string> {
-  for (;;) {
-    url.pathname = `/${nextDatabase++}`;
-    const size = await sendToValkey(url.href, "DBSIZE").catch((cause: unknown) => {
-      throw new Error(`PETSTORE_TEST_VALKEY_URL: no empty logical database is left at ${url.host}`, {
-        cause,
-      });
-    });
-    if (size !== "0") continue;
-    cleanUpAtExit({ valkeyDatabase: url.href });
-    return url.href;
-  }
 }

@@ -106,7 +106,7 @@ const BY_HAND = [
   "  npm run bench, npm run faults, npm run attacks, npm run fuzz, npm run bench:start",
   "the changelog says what clients and operators notice, and docs/upgrading.md what they have to do",
   `git tag --sign v${version} && git push --tags, then publish dist/petstore with its sha256sum`,
-  "after the release: docs/generate.ts gets the release (EARLIER_RELEASES), test/upgrade its commit and new fixtures",
+  "after the release: docs/generate.ts gets the release (EARLIER_RELEASES), test/engines/upgrade its commit and new fixtures",
 ];
 
 if (import.meta.main) {

@@ -60,17 +60,6 @@ describe("repeated values", () => {
   });
 });
 
-test("the README has the commands to start, test and build", () => {
-  expect(read("README.md")).toContain("npm ci && npm start");
-  expect(read("README.md")).toContain("npm ci && PETSTORE_TEST_INSTALL=1 npm test");
-  expect(read("README.md")).toContain("npm ci && npm run build");
-});
-
-test("only .ci/run and the README let the tests install packages", () => {
-  expect(read(".ci/run")).toContain("export PETSTORE_TEST_INSTALL=1");
-  expect(read("package.json")).not.toContain("PETSTORE_TEST_INSTALL");
-});
-
 test("the layout of the architecture page has every folder and file of src, and nothing else", () => {
   const [, layout = ""] = /^    src\/\n(.*?)^    harness\//ms.exec(read("docs/architecture.md")) ?? [];
   const named = [...layout.matchAll(/^ {6}(\S.*)$/gm)].flatMap(([, line = ""]) =>

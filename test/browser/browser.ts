@@ -2,7 +2,7 @@ import axe from "axe-core";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { startChromium } from "../../harness/chromium.ts";
+import { connectToChromium } from "../../harness/chromium.ts";
 import { temporaryFolder } from "../../harness/cleanup.ts";
 
 /** Every page is looked at in both themes, on a wide screen and on a phone. */
@@ -32,7 +32,7 @@ export class TestBrowser {
     const given = process.env.PETSTORE_TEST_SCREENSHOTS;
     const folder = given ?? temporaryFolder("screenshots");
     mkdirSync(folder, { recursive: true });
-    return new TestBrowser(await startChromium(), folder);
+    return new TestBrowser(await connectToChromium(), folder);
   }
 
   async open(url: string, options: BrowserContextOptions = {}): Promise<TestPage> {

@@ -1,4 +1,4 @@
-import { IPROUTE, provide } from "../../harness/programs.ts";
+import { executable, SS } from "../../harness/programs.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { maxConnectionsWithin } from "../../src/http1/connection-limits.ts";
@@ -199,10 +199,9 @@ describe("the maximum of connections of an address", () => {
 
 test("the listen backlog is the system's maximum", async () => {
   const { server } = listen({});
-  const folder = provide(IPROUTE);
   const [systemMaximum, sockets] = await Promise.all([
     Bun.file("/proc/sys/net/core/somaxconn").text(),
-    Bun.$`${folder}/ss -Hltn sport = :${server.port}`.text(),
+    Bun.$`${executable(SS)} -Hltn sport = :${server.port}`.text(),
   ]);
   expect(sockets.split(/\s+/)[2]).toBe(systemMaximum.trim());
 });

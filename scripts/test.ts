@@ -1,0 +1,85 @@
+import { Glob } from "bun";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { BROWSER_VARIABLE, startChromium } from "../harness/chromium.ts";
+import { runCommand, UsageError } from "../harness/command-line.ts";
+import { POSTGRES_VARIABLE, startPostgres } from "../harness/postgres.ts";
+import * as P from "../harness/programs.ts";
+import { startValkey, VALKEY_VARIABLE } from "../harness/valkey.ts";
+
+/**
+ * `npm test` and `npm run test:all`. Tests that need programs are in the folder of their group; all others need
+ * nothing but what `npm ci` installs.
+ */
+const DATABASES = [P.INITDB, P.POSTGRES, P.VALKEY];
+const SHELLS = [P.BASH, P.ZSH, P.FISH];
+const BALANCERS = [P.NGINX, P.HAPROXY];
+const CHECKERS = [P.PROMTOOL, P.MANDOC, P.SYSTEMD_ANALYZE, P.BUILDAH];
+const GROUPS: Readonly<Record<string, readonly P.Program[]>> = {
+  engines: [...DATABASES, P.PG_DUMP, P.PG_RESTORE, P.OPENSSL, P.FLOCK, P.BASH],
+  browser: [...DATABASES, P.CHROMIUM],
+  system: [
+    ...DATABASES,
+    ...SHELLS,
+    ...BALANCERS,
+    ...CHECKERS,
+    P.PROMETHEUS,
+    P.OPENSSL,
+    P.CURL,
+    P.PYTHON,
+    P.SS,
+  ],
+};
+
+const ROOT = join(import.meta.dir, "..");
+/** Tests wait for timers, disks and other processes half of the time. */
+const WORKERS = 2 * availableParallelism();
+const TEST_TIMEOUT_MS = 60_000;
+
+const groupOf = (file: string) => Object.keys(GROUPS).find((group) => file.startsWith(`test/${group}/`));
+
+/** The arguments are groups, paths, and flags of `bun test`; without a group or path, all files are chosen. */
+function choose(args: readonly string[]) {
+  const [isAll, rest] = args[0] === "--all" ? [true, args.slice(1)] : [false, args];
+  const isPath = (arg: string) => arg in GROUPS || /^(?:\.\/)?test\//.test(arg);
+  const paths = rest.filter(isPath).map((arg) => (arg in GROUPS ? `test/${arg}/` : arg.replace(/^\.\//, "")));
+  const isChosen = (file: string) =>
+    paths.length > 0 ? paths.some((path) => file.startsWith(path)) : isAll || groupOf(file) === undefined;
+  const files = [...new Glob("test/**/*.test.ts").scanSync(ROOT)].filter(isChosen).toSorted();
+  if (files.length === 0) throw new UsageError(`no test file is at ${paths.join(" or ")}`);
+  return { files, flags: rest.filter((arg) => !isPath(arg)), leavesOut: paths.length === 0 && !isAll };
+}
+
+/** One server of each kind and one browser, for all test files. They end with this process. */
+async function startFor(programs: ReadonlySet<P.Program>): Promise<Record<string, string | undefined>> {
+  const [postgres, valkey, browser] = await Promise.all([
+    programs.has(P.POSTGRES) ? startPostgres() : undefined,
+    programs.has(P.VALKEY) ? startValkey() : undefined,
+    programs.has(P.CHROMIUM) ? startChromium() : undefined,
+  ]);
+  return {
+    [POSTGRES_VARIABLE]: postgres?.url,
+    [VALKEY_VARIABLE]: valkey?.url,
+    [BROWSER_VARIABLE]: browser,
+  };
+}
+
+await runCommand("test", async (args) => {
+  const { files, flags, leavesOut } = choose(args);
+  const programs = new Set(files.flatMap((file) => GROUPS[groupOf(file) ?? ""] ?? []));
+  const missing = P.provide([...programs]);
+  if (missing.length > 0) throw new Error(missing.join("\n"));
+  const options = [`--parallel=${WORKERS}`, `--timeout=${TEST_TIMEOUT_MS}`, ...flags];
+  const child = Bun.spawn([process.execPath, "test", ...options, ...files.map((file) => `./${file}`)], {
+    cwd: ROOT,
+    env: { ...process.env, ...(await startFor(programs)) },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const code = await child.exited;
+  if (leavesOut)
+    process.stdout.write(
+      "\nLeft out: tests with PostgreSQL and Valkey, with a browser, and with other programs of the system.\n" +
+        "They run with npm run test:all, or one group with npm run test:all -- engines, browser or system.\n",
+    );
+  return code;
+});

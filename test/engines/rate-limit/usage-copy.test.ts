@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test, setDefaultTimeout } from "bun:test";
+import { valkeyUrl } from "../../../harness/valkey.ts";
+import { DAY_MS, newUsage, type Usage } from "../../../src/domain/rate-limit.ts";
+import { UsageCopy } from "../../../src/rate-limit/valkey/usage-copy.ts";
+import { openWithoutFallback } from "../../rate-limit/open-valkey.ts";
+
+// A busy machine takes long.
+setDefaultTimeout(60_000);
+
+let url: string;
+let copy: UsageCopy;
+beforeAll(async () => {
+  url = await valkeyUrl();
+  copy = await UsageCopy.open({ url, prefix: "test:" });
+});
+afterAll(() => copy.close());
+
+const key = (id: number) => ({ kind: "key", id }) as const;
+
+/** Valkey counts by its own clock. */
+function usageSince(openedAt: number, changes: Partial<Usage> = {}): Usage {
+  const window = { openedAt, used: 5, firstRejectedAt: openedAt + 10, strikes: 3 };
+  return { ...newUsage(), minute: { ...window }, day: { ...window, used: 50 }, ...changes };
+}
+
+test("usage that is written is read again, with its ban, and replaces what was there", async () => {
+  const now = Date.now() - 1_000;
+  const [first, second] = [
+    usageSince(now),
+    usageSince(now, { bannedAt: now, bannedUntil: now + 20 * DAY_MS }),
+  ];
+  expect(await copy.write([[key(1), usageSince(now - 500)]])).toBe(1);
+  expect(
+    await copy.write([
+      [key(1), first],
+      [key(2), second],
+    ]),
+  ).toBe(2);
+  expect(await copy.read([1, 2, 3])).toEqual([
+    [key(1), first],
+    [key(2), second],
+  ]);
+});
+
+test("a rate limiter goes on with the counts", async () => {
+  await copy.write([[key(4), usageSince(Date.now())]]);
+  const rateLimiter = await openWithoutFallback({ url, prefix: "test:" });
+  expect(await rateLimiter.decide(key(4), { perMinute: 6, perDay: 1_000 })).toMatchObject({
+    outcome: "allowed",
+    remaining: 0,
+  });
+  expect(await rateLimiter.decide(key(4), { perMinute: 6, perDay: 1_000 })).toMatchObject({
+    outcome: "limited",
+  });
+  await rateLimiter.close();
+});
+
+test("usage that has expired is not written, and removes what was there", async () => {
+  await copy.write([[key(5), usageSince(Date.now())]]);
+  expect(await copy.write([[key(5), usageSince(Date.now() - 2 * DAY_MS)]])).toBe(0);
+  expect(await copy.read([5])).toEqual([]);
+});
+
+test("hundreds of keys are written and read in batches", async () => {
+  const now = Date.now();
+  const ids = Array.from({ length: 250 }, (_, i) => 100 + i);
+  expect(await copy.write(ids.map((id) => [key(id), usageSince(now)]))).toBe(250);
+  expect((await copy.read(ids)).map(([{ id }]) => id)).toEqual(ids);
+});
+
+test("a Valkey that is unavailable is an error without its password", async () => {
+  const opened = UsageCopy.open({ url: "redis://:s3cret@127.0.0.1:1", prefix: "test:" });
+  expect(opened).rejects.toThrow("connect ECONNREFUSED 127.0.0.1:1");
+  await opened.catch((error: unknown) => expect(Bun.inspect(error)).not.toContain("s3cret"));
+});

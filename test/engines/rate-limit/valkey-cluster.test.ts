@@ -1,0 +1,127 @@
+import { RedisClient } from "bun";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { RateLimiter } from "../../../src/domain/ports.ts";
+import { rateLimiterConformance } from "../../conformance/rate-limiter.ts";
+import { startValkeyCluster, type ValkeyCluster } from "../../../harness/valkey-cluster.ts";
+import { key } from "../../subjects.ts";
+import {
+  openWithFallback,
+  openOnValkey,
+  openWithoutFallback,
+  StateChanges,
+} from "../../rate-limit/open-valkey.ts";
+
+let cluster: ValkeyCluster;
+let urls: string[];
+beforeAll(async () => {
+  cluster = await startValkeyCluster();
+  urls = cluster.nodes.map(({ url }) => url);
+}, 30_000);
+afterAll(() => cluster.stop());
+
+const FREE = { perMinute: 60, perDay: 1_000 };
+/** Enough for every node to have some. */
+const SUBJECTS = Array.from({ length: 30 }, (_, i) => key(i));
+
+/** What each subject has remaining after one more request, all at once. */
+async function decideAll(rateLimiter: RateLimiter): Promise<number[]> {
+  const decisions = await Promise.all(SUBJECTS.map(async (subject) => rateLimiter.decide(subject, FREE)));
+  return decisions.map(({ remaining }) => remaining);
+}
+
+function send(node: RedisClient | undefined, command: string): Promise<unknown> | undefined {
+  const [name = "", ...args] = command.split(" ");
+  return node?.send(name, args);
+}
+
+const all = (remaining: number) => SUBJECTS.map(() => remaining);
+
+rateLimiterConformance(
+  "on a cluster",
+  openOnValkey(() => urls),
+);
+
+test("of 1,000 requests at once over two instances exactly 60 of each key are allowed", async () => {
+  // One host is enough to find the others.
+  const settings = { url: urls.slice(0, 1), prefix: "two:" };
+  const instances = await Promise.all([openWithoutFallback(settings), openWithoutFallback(settings)]);
+  const subjects = SUBJECTS.slice(0, 5);
+  const decisions = instances.flatMap((each) =>
+    subjects.flatMap((subject) =>
+      Array.from({ length: 100 }, async () => ({ subject, ...(await each.decide(subject, FREE)) })),
+    ),
+  );
+  const allowed = (await Promise.all(decisions)).filter(({ outcome }) => outcome === "allowed");
+  for (const subject of subjects) expect(allowed.filter((each) => each.subject === subject)).toHaveLength(60);
+  await Promise.all(instances.map((each) => each.close()));
+});
+
+test("a slot that moves to another node keeps its counts, and the fallback decides nothing", async () => {
+  const rateLimiter = await openWithoutFallback({ url: urls, prefix: "moved:" });
+  expect(await decideAll(rateLimiter)).toEqual(all(59));
+  const nodes = urls.map((url) => new RedisClient(url));
+  const name = "moved:{key:7}";
+  const slot = Number(await send(nodes[0], `CLUSTER KEYSLOT ${name}`));
+  const ids = await Promise.all(nodes.map((node) => send(node, "CLUSTER MYID")));
+  const from = Math.floor((slot * 3) / 16_384);
+  const to = (from + 1) % 3;
+
+  await send(nodes[to], `CLUSTER SETSLOT ${slot} IMPORTING ${ids[from]}`);
+  await send(nodes[from], `CLUSTER SETSLOT ${slot} MIGRATING ${ids[to]}`);
+  await send(nodes[from], `MIGRATE 127.0.0.1 ${new URL(urls[to] ?? "").port} ${name} 0 5000`);
+  expect(await decideAll(rateLimiter)).toEqual(all(58));
+
+  for (const node of [nodes[to], nodes[from]]) await send(node, `CLUSTER SETSLOT ${slot} NODE ${ids[to]}`);
+  expect(await decideAll(rateLimiter)).toEqual(all(57));
+  for (const node of nodes) node.close();
+  await rateLimiter.close();
+});
+
+test("one node frozen: no request waits longer than 25 ms, and the cluster is available within a second of its return", async () => {
+  const changes = new StateChanges();
+  const rateLimiter = await openWithFallback({
+    url: urls,
+    prefix: "frozen:",
+    onStateChange: changes.onStateChange,
+  });
+  await decideAll(rateLimiter);
+  expect(changes.causes).toEqual([]);
+
+  cluster.nodes[2]?.freeze();
+  const start = performance.now();
+  await decideAll(rateLimiter);
+  expect(performance.now() - start).toBeLessThan(100);
+  expect(changes.states).toEqual(["unavailable"]);
+  expect(rateLimiter.decide(key(1), FREE)).not.toBeInstanceOf(Promise);
+
+  cluster.nodes[2]?.thaw();
+  const thawed = performance.now();
+  await changes.reach(2);
+  expect(performance.now() - thawed).toBeLessThan(1_000);
+  await rateLimiter.close();
+});
+
+test("one node killed: no request fails, and the cluster is unavailable until its keys are served again", async () => {
+  const changes = new StateChanges();
+  const rateLimiter = await openWithFallback({
+    url: urls,
+    prefix: "lost:",
+    timeoutMs: 250,
+    onStateChange: changes.onStateChange,
+  });
+  expect(await decideAll(rateLimiter)).toEqual(all(59));
+  expect(changes.causes).toEqual([]);
+
+  await cluster.nodes[1]?.kill();
+  await decideAll(rateLimiter);
+  expect(changes.states).toEqual(["unavailable"]);
+  expect(rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
+
+  await cluster.nodes[1]?.restart();
+  await changes.reach(2);
+  const remaining = await decideAll(rateLimiter);
+  // The other nodes go on with their counts; the killed one had saved nothing.
+  expect(new Set(remaining)).toBeOneOf([new Set([57, 59]), new Set([58, 59])]);
+  expect(changes.states).toEqual(["unavailable", "available"]);
+  await rateLimiter.close();
+}, 20_000);

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { CertificateAuthority } from "../../../harness/certificates.ts";
+import type { Server } from "../../../harness/server.ts";
+import { startValkey } from "../../../harness/valkey.ts";
+import { key } from "../../subjects.ts";
+import { openWithFallback, openWithoutFallback } from "../../rate-limit/open-valkey.ts";
+
+const authority = new CertificateAuthority();
+const ca = readFileSync(authority.caFile, "utf8");
+/** Its certificate names 127.0.0.1. */
+let server: Server;
+/** Its certificate names another host. */
+let misnamed: Server;
+
+beforeAll(async () => {
+  [server, misnamed] = await Promise.all([
+    startValkey({ tls: authority.issue("IP:127.0.0.1") }),
+    startValkey({ tls: authority.issue("DNS:valkey.example") }),
+  ]);
+}, 60_000);
+afterAll(async () => {
+  await Promise.all([server.stop(), misnamed.stop()]);
+});
+
+test("a server whose certificate is signed by the given authority decides", async () => {
+  const rateLimiter = await openWithoutFallback({ url: server.url, ca });
+  expect(await rateLimiter.decide(key(1), { perMinute: 2, perDay: 9 })).toMatchObject({ outcome: "allowed" });
+  await rateLimiter.close();
+});
+
+test.each([
+  [
+    "of another authority",
+    () => ({ url: server.url, ca: readFileSync(new CertificateAuthority().caFile, "utf8") }),
+  ],
+  ["of an authority that is not well known", () => ({ url: server.url })],
+  ["for another host", () => ({ url: misnamed.url, ca })],
+])("a server with a certificate %s is not used", async (_name, settings) => {
+  const { promise: unavailable, resolve } = Promise.withResolvers<string>();
+  const rateLimiter = await openWithFallback({
+    ...settings(),
+    onStateChange: (state, cause) => resolve(`${state}: ${cause instanceof Error ? cause.message : ""}`),
+  });
+  expect(await unavailable).toMatch(/^unavailable: .*(?:unable to verify|does not match) .*certificate/);
+  await rateLimiter.close();
+});

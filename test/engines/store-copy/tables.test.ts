@@ -1,0 +1,46 @@
+import { expect, test, setDefaultTimeout } from "bun:test";
+import { TABLES } from "../../../src/store/tables.ts";
+import { createDatabase } from "../store/postgres-database.ts";
+import { temporaryDatabase } from "../../store/sqlite-database.ts";
+
+// A busy machine takes long.
+setDefaultTimeout(60_000);
+
+/** What only one of the databases has, and what is copied in another way. */
+const NOT_COPIED = new Set([
+  "schema_migrations",
+  "key_revision", // a counter
+  "usage_sums", // added up from the hours and days
+  "usage_totals", // the same in SQLite
+  "pet_revision", // counts what servers of the same file have to notice
+]);
+const NOT_COPIED_COLUMNS = new Set([
+  "pets.entry", // generated
+  "attempts.id", // the order of the insertions
+]);
+
+const copied = TABLES.flatMap(({ name, columns }) =>
+  Object.keys(columns).map((column) => `${name}.${column}`),
+);
+
+const relevant = (names: readonly string[]) =>
+  names
+    .filter((name) => !NOT_COPIED.has(name.split(".")[0] ?? "") && !NOT_COPIED_COLUMNS.has(name))
+    .toSorted();
+
+test("every column of SQLite is copied", () => {
+  using database = temporaryDatabase();
+  const statement = database.connection.prepare<{ name: string }, []>(`
+    SELECT t.name || '.' || c.name AS name FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c
+    WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%'`);
+  expect(relevant(statement.all().map(({ name }) => name))).toEqual(copied.toSorted());
+});
+
+test("every column of PostgreSQL is copied", async () => {
+  await using database = await createDatabase();
+  await database.open();
+  const rows: { name: string }[] = await database.sql`
+    SELECT table_name || '.' || column_name AS name FROM information_schema.columns
+    WHERE table_schema = 'public'`;
+  expect(relevant(rows.map(({ name }) => name))).toEqual(copied.toSorted());
+});

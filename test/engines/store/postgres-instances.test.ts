@@ -1,0 +1,189 @@
+import type { SQL } from "bun";
+import { expect, test } from "bun:test";
+import type { IdempotentRequest } from "../../../src/domain/ports.ts";
+import { requestName } from "../../../src/store/in-progress-requests.ts";
+import { openPostgres } from "../../../src/store/postgres/postgres-store.ts";
+import { LOCK_SPACE } from "../../../src/store/postgres/advisory-locks.ts";
+import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { AT, KEY_ID, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../../conformance/store-fixture.ts";
+import { postgresUrl } from "../../../harness/postgres.ts";
+import { createDatabase, emptyDatabase } from "./postgres-database.ts";
+import { BY, storedSecret } from "../../key-store-arguments.ts";
+
+const request: IdempotentRequest = {
+  keyId: 1,
+  idempotencyKey: "5c1f",
+  fingerprint: "a".repeat(64),
+};
+
+test("ten instances that start together on an empty database apply each migration once, and all of them work", async () => {
+  await using database = await createDatabase();
+  const instances = await Promise.all(Array.from({ length: 10 }, () => database.open()));
+  const applied = await database.sql<
+    { version: number }[]
+  >`SELECT version FROM schema_migrations ORDER BY version`;
+  expect(applied.map(({ version }) => version)).toEqual(MIGRATIONS.map(({ version }) => version));
+  const ids = await Promise.all(instances.map(({ store }) => addPet(store)));
+  expect(ids.map(Number).toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+test("a newer database is rejected", async () => {
+  await using database = await createDatabase();
+  await (await database.open()).close();
+  await database.sql`INSERT INTO schema_migrations (version, name) VALUES (999, 'from the future')`;
+  await expect(database.open()).rejects.toThrow(
+    /its schema has version 999, and this petstore supports versions up to \d+; upgrade petstore$/,
+  );
+});
+
+test("a migration that fails is rolled back", async () => {
+  await using database = await createDatabase();
+  await database.sql`CREATE TABLE orders (id int)`;
+  await expect(database.open()).rejects.toThrow(/"orders" already exists/);
+  const [{ exists }] = await database.sql`SELECT to_regclass('pets') IS NOT NULL AS exists`;
+  expect(exists).toBe(false);
+});
+
+test("the error of a database that cannot be opened names it without the password", async () => {
+  const url = new URL(await postgresUrl());
+  url.pathname = "/nowhere";
+  url.password = "hunter2";
+  const failure = await openPostgres(url.href).catch((error: unknown) => error);
+  expect(String(failure)).toContain(`cannot open the database ${url.host}/nowhere: `);
+  expect(Bun.inspect(failure)).not.toContain("hunter2");
+});
+
+test("the URL names the database, whatever PGDATABASE is", async () => {
+  await using database = await createDatabase();
+  const before = process.env.PGDATABASE;
+  process.env.PGDATABASE = "template1";
+  try {
+    await database.open();
+  } finally {
+    if (before === undefined) delete process.env.PGDATABASE;
+    else process.env.PGDATABASE = before;
+  }
+  const [{ exists }] = await database.sql`SELECT to_regclass('pets') IS NOT NULL AS exists`;
+  expect(exists).toBe(true);
+});
+
+test("identifiers become visible in ascending order: a reader that continues after the last one misses none", async () => {
+  await using database = await emptyDatabase();
+  const writers = await Promise.all([database.open(), database.open(), database.open()]);
+  const reader = (await database.open()).store;
+  let isOver = false;
+  const writing = Promise.all(
+    writers.flatMap(({ store }, w) =>
+      Array.from({ length: 8 }, async (_, writer) => {
+        for (let n = 0; n < 25; n++) {
+          const idempotent = { ...request, idempotencyKey: `${w} ${writer} ${n}` };
+          await (n % 3 === 0 ? store.createPet(rex, AT, idempotent) : store.createPet(rex, AT));
+        }
+      }),
+    ),
+  ).finally(() => (isOver = true));
+  const seen: bigint[] = [];
+  for (let last = false; !last;) {
+    last = isOver;
+    const page = await reader.listPets({ limit: 1000, after: seen.at(-1) ?? 0n });
+    seen.push(...page.items.map(({ id }) => id));
+  }
+  await writing;
+  expect(seen).toHaveLength(3 * 8 * 25);
+});
+
+test("the same request on four instances at once creates one pet; the others conflict or get its result", async () => {
+  await using database = await emptyDatabase();
+  const instances = await Promise.all(Array.from({ length: 4 }, () => database.open()));
+  for (let round = 0; round < 20; round++) {
+    const repeated = { ...request, idempotencyKey: `round ${round}` };
+    const results = await Promise.all(instances.map(({ store }) => store.createPet(rex, AT, repeated)));
+    const done = results.filter((result) => rejectionCode(result) === undefined).map(resultOf);
+    expect(done.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(new Set(done.map(({ body }) => body)).size).toBe(1);
+    for (const result of results)
+      expect([undefined, "idempotency_conflict"]).toContain(rejectionCode(result));
+  }
+  expect((await instances[0]?.store.listPets({ limit: 100 }))?.items).toHaveLength(20);
+});
+
+test("idempotency_conflict: a request that is in progress on another instance is not waited for", async () => {
+  await using database = await emptyDatabase();
+  const [first, second] = await Promise.all([database.open(), database.open()]);
+  const petId = await addPet(first.store);
+  const pending = await database.sql.begin(async (tx) => {
+    await tx`SELECT FROM pets WHERE id = ${petId} FOR UPDATE`;
+    const result = first.store.placeOrder({ keyId: KEY_ID, petId }, AT, request);
+    await lockAwaited(database.sql);
+    expect(rejectionCode(await second.store.placeOrder({ keyId: KEY_ID, petId }, AT, request))).toBe(
+      "idempotency_conflict",
+    );
+    return { result };
+  });
+  const result = resultOf(await pending.result);
+  expect(await second.store.placeOrder({ keyId: KEY_ID, petId }, AT, request)).toEqual({
+    ...result,
+    replayed: true,
+  });
+});
+
+async function lockAwaited(sql: SQL): Promise<void> {
+  for (;;) {
+    const [{ n }] = await sql<[{ n: bigint }]>`SELECT count(*) AS n FROM pg_locks WHERE NOT granted`;
+    if (n > 0n) return;
+  }
+}
+
+test("a pet ordered on three instances at once gets one order, which is updated once", async () => {
+  await using database = await emptyDatabase();
+  const instances = await Promise.all([database.open(), database.open(), database.open()]);
+  for (let round = 0; round < 10; round++) {
+    const petId = await addPet(instances[0].store);
+    const placed = await Promise.all(
+      instances.map(({ store }) => store.placeOrder({ keyId: KEY_ID, petId }, AT)),
+    );
+    const [order, ...others] = placed.filter((result) => rejectionCode(result) === undefined).map(resultOf);
+    expect(others).toEqual([]);
+    const ended = await Promise.all(
+      instances.map(({ store }, i) =>
+        store.updateOrder(KEY_ID, order?.id ?? 0n, i === 0 ? "completed" : "cancelled"),
+      ),
+    );
+    expect(ended.map(rejectionCode).filter((code) => code === "order_closed")).toHaveLength(2);
+  }
+});
+
+test("environments in one database are separate: identifiers start at 1 in each, and neither waits for the other", async () => {
+  await using database = await createDatabase();
+  const [production, staging] = await Promise.all([
+    database.open({ schema: "production" }),
+    database.open({ schema: "staging" }),
+  ]);
+  await database.sql.begin(async (tx) => {
+    await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, 'production.pets'::regclass::oid::int)`;
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended(
+      ${requestName("createPet", request)}, 'production.attempts'::regclass::oid::int8))`;
+    expect(rejectionCode(await production.store.createPet(rex, AT, request))).toBe("idempotency_conflict");
+    expect(await addPet(staging.store)).toBe(1n);
+    expect(resultOf(await staging.store.createPet(rex, AT, request)).id).toBe(2n);
+  });
+  expect(resultOf(await production.store.createPet(rex, AT, request))).toMatchObject({
+    id: 1n,
+    replayed: false,
+  });
+  await production.keys.createKey({ name: "shop", plan: "free", createdAt: AT }, storedSecret(0), BY);
+  expect(await staging.keys.findCredential("0".repeat(64))).toBeUndefined();
+});
+
+test("expired records are deleted, and the others remain", async () => {
+  await using database = await emptyDatabase();
+  const { store, close } = await database.open();
+  for (const key of ["old", "older"]) await store.createPet(rex, AT, { ...request, idempotencyKey: key });
+  await store.createPet(rex, AT + 1, { ...request, idempotencyKey: "recent" });
+  await close();
+  const later = await database.open();
+  await later.store.createPet(rex, AT + DAY_MS, { ...request, idempotencyKey: "new" });
+  await later.close();
+  const records = await database.sql`SELECT idempotency_key AS key FROM attempts ORDER BY created_at`;
+  expect([...records]).toEqual([{ key: "recent" }, { key: "new" }]);
+});

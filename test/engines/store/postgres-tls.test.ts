@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { CertificateAuthority } from "../../../harness/certificates.ts";
+import { startPostgres } from "../../../harness/postgres.ts";
+import type { Server } from "../../../harness/server.ts";
+import { openPostgres } from "../../../src/store/postgres/postgres-store.ts";
+
+const authority = new CertificateAuthority();
+const otherAuthority = new CertificateAuthority();
+/** Its certificate names 127.0.0.1. */
+let server: Server;
+/** Its certificate names another host. */
+let misnamed: Server;
+
+beforeAll(async () => {
+  [server, misnamed] = await Promise.all([
+    startPostgres({ tls: authority.issue("IP:127.0.0.1") }),
+    startPostgres({ tls: authority.issue("DNS:db.example") }),
+  ]);
+}, 60_000);
+afterAll(async () => {
+  await Promise.all([server.stop(), misnamed.stop()]);
+});
+
+const CA = {
+  right: `&sslrootcert=${authority.caFile}`,
+  wrong: `&sslrootcert=${otherAuthority.caFile}`,
+  none: "",
+};
+
+/** Opens the store as a server does, and uses each of its pools. */
+async function open(url: string): Promise<"opened"> {
+  const { store, keys, settings, close } = await openPostgres(url);
+  try {
+    await keys.listKeys();
+    await store.createPet({ name: "Rex", categoryId: 1n }, 0);
+    await settings.saveSettings({ "free-limits": "1/2" });
+    return "opened";
+  } finally {
+    await close();
+  }
+}
+
+describe("sslmode", () => {
+  test.each([
+    ["verify-full", "right", "opened"],
+    ["verify-full", "wrong", "unable to verify the first certificate"],
+    ["verify-full", "none", "unable to verify the first certificate"],
+    ["verify-ca", "right", "opened"],
+    ["verify-ca", "wrong", "unable to verify the first certificate"],
+    ["require", "none", "opened"],
+  ] as const)("%s with the %s authority: %s", async (mode, ca, outcome) => {
+    const opening = open(`${server.url}?sslmode=${mode}${CA[ca]}`);
+    if (outcome === "opened") expect(await opening).toBe(outcome);
+    else await expect(opening).rejects.toThrow(outcome);
+  });
+
+  test("verify-full rejects the certificate of another host, and verify-ca accepts it", async () => {
+    await expect(open(`${misnamed.url}?sslmode=verify-full${CA.right}`)).rejects.toThrow(
+      "Hostname/IP does not match certificate's altnames",
+    );
+    expect(await open(`${misnamed.url}?sslmode=verify-ca${CA.right}`)).toBe("opened");
+  });
+
+  test("an authority that cannot be read is an error that names the database", async () => {
+    await expect(open(`${server.url}?sslmode=verify-full&sslrootcert=/missing.pem`)).rejects.toThrow(
+      `cannot open the database ${new URL(server.url).host}/postgres: Unable to access caFile path`,
+    );
+  });
+});

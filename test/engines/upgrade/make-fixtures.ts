@@ -1,0 +1,190 @@
+/**
+ * Makes the fixtures of the upgrade tests anew: `bun test/engines/upgrade/make-fixtures.ts`, in a clone that has the commit of
+ * the previous release. They are its program in one file, and databases that it fills on SQLite and PostgreSQL.
+ */
+import { Database } from "bun:sqlite";
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { outputOf } from "../../../harness/machine.ts";
+import { runProgram, startPetstore } from "../../../harness/petstore.ts";
+import { postgresUrl } from "../../../harness/postgres.ts";
+import { executable, PG_DUMP } from "../../../harness/programs.ts";
+import { valkeyUrl } from "../../../harness/valkey.ts";
+import {
+  FIXTURES,
+  type KeyName,
+  PREVIOUS_RELEASE,
+  previousRelease,
+  PROGRAM_FILE,
+  type Recorded,
+} from "./previous-release.ts";
+
+const ROOT = resolve(import.meta.dir, "../../..");
+
+/** The dependencies that it had are those of today. */
+async function makeProgram(): Promise<void> {
+  const folder = temporaryFolder("previous-source");
+  const archive = join(folder, "source.tar");
+  outputOf([
+    "git",
+    "-C",
+    ROOT,
+    "archive",
+    "-o",
+    archive,
+    PREVIOUS_RELEASE.commit,
+    "package.json",
+    "src",
+    "tsconfig.json",
+  ]);
+  outputOf(["tar", "-x", "-C", folder, "-f", archive]);
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  const packageFile = join(folder, "package.json");
+  const packageJson = JSON.parse(readFileSync(packageFile, "utf8"));
+  writeFileSync(packageFile, JSON.stringify({ ...packageJson, version: PREVIOUS_RELEASE.version }));
+  const { outputs } = await Bun.build({
+    entrypoints: [join(folder, "src/cli/main.ts")],
+    target: "bun",
+    minify: true,
+  });
+  const [program] = outputs;
+  if (program === undefined) throw new Error("the previous release could not be bundled");
+  mkdirSync(FIXTURES, { recursive: true });
+  writeFileSync(join(FIXTURES, PROGRAM_FILE), gzipSync(await program.arrayBuffer(), { level: 9 }));
+}
+
+const PLANS: Readonly<Record<KeyName, readonly string[]>> = {
+  shop: ["pro"],
+  mobile: ["business"],
+  load: ["enterprise", "--per-minute", "1000000000", "--per-day", "1000000000"],
+  rolled: ["pro"],
+  revoked: ["pro"],
+  banned: ["free"],
+};
+
+const PETS = [
+  '{"name":"Rex","categoryId":7,"status":"available"}',
+  '{"name":"Größe 🐕 \\u0001 \\" \\\\","categoryId":-1}',
+  '{"name":"Exact","categoryId":9007199254740993,"status":"available"}',
+  '{"name":"Least","categoryId":-9223372036854775808,"status":"pending"}',
+  '{"name":"Greatest","categoryId":9223372036854775807,"status":"sold"}',
+  ...Array.from(
+    { length: 130 },
+    (_, i) => `{"name":"Pet number ${i}","categoryId":${i},"status":"available"}`,
+  ),
+];
+
+/** Uses the previous release as clients and operators do, and records what it responds. */
+async function fill(storage: readonly string[]): Promise<Recorded> {
+  const program = previousRelease();
+  const command = async (...args: string[]) => {
+    const { code, out, err } = await runProgram(program, ["keys", ...args, "--json", ...storage]);
+    if (code !== 0) throw new Error(err);
+    return JSON.parse(out);
+  };
+  const created: Partial<Record<KeyName, { id: string; key: string }>> = {};
+  for (const name of Object.keys(PLANS) as KeyName[]) {
+    created[name] = await command("create", "--name", name, "--plan", ...PLANS[name]);
+  }
+  const keys = created as Record<KeyName, { id: string; key: string }>;
+  const rolled = await command("roll", `${keys.rolled.id}`, "--overlap", "30d");
+  const secrets = Object.fromEntries(
+    Object.entries(keys).map(([name, { key }]) => [name, key]),
+  ) as Recorded["secrets"];
+  const allSecrets = { ...secrets, rolled: String(rolled.key) };
+  await command("revoke", `${keys.revoked.id}`);
+
+  const server = await startPetstore([...storage, "--port", "0"], [], program);
+  const send = async (key: KeyName, path: string, init: RequestInit = {}) => {
+    const headers = { ...init.headers, Authorization: `Bearer ${allSecrets[key]}` };
+    return fetch(server.url + path, { ...init, headers });
+  };
+  const post = (key: KeyName, path: string, body: string, headers: Record<string, string> = {}) =>
+    send(key, path, { method: "POST", body, headers: { "Content-Type": "application/json", ...headers } });
+  const text = async (key: KeyName, path: string) => (await send(key, path)).text();
+
+  for (const pet of PETS) await post("load", "/pets", pet);
+  for (const petId of [1, 6, 7]) await post("shop", "/store/orders", `{"petId":${petId}}`);
+  await post("mobile", "/store/orders", '{"petId":8}');
+  const patch = { method: "PATCH", headers: { "Content-Type": "application/json" } };
+  await send("shop", "/store/orders/2", { ...patch, body: '{"status":"completed"}' });
+  await send("shop", "/store/orders/3", { ...patch, body: '{"status":"cancelled"}' });
+  const idempotent = {
+    headers: { "Idempotency-Key": "before-the-upgrade" },
+    body: '{"name":"Once","categoryId":1}',
+  };
+  const response = await (await post("shop", "/pets", idempotent.body, idempotent.headers)).text();
+
+  // Ten requests after the grace period of one second ban a key that is at its limit.
+  for (let i = 0; i < 61; i++) await text("banned", "/pets?limit=1");
+  await Bun.sleep(1_100);
+  for (let i = 0; i < 10; i++) await text("banned", "/pets?limit=1");
+
+  const paths: readonly (readonly [KeyName, string])[] = [
+    ["shop", "/pets?limit=100"],
+    ["shop", "/pets?status=pending"],
+    ["rolled", "/pets/2"],
+    ["rolled", "/pets/3"],
+    ["shop", "/store/orders"],
+    ["shop", "/store/orders/2"],
+    ["mobile", "/store/orders"],
+  ];
+  const responses: Recorded["responses"][number][] = [];
+  for (const [key, path] of paths) responses.push({ key, path, body: await text(key, path) });
+  const statuses: Partial<Record<KeyName, number>> = {};
+  for (const name of Object.keys(PLANS) as KeyName[])
+    statuses[name] = (await send(name, "/pets?limit=1")).status;
+  const last = await send("mobile", "/pets?limit=1");
+  await server.stop();
+  return {
+    at: Date.now(),
+    secrets: allSecrets,
+    previousSecret: secrets.rolled,
+    responses,
+    statuses: statuses as Recorded["statuses"],
+    idempotent: { ...idempotent, response },
+    remaining: Number(last.headers.get("x-ratelimit-remaining")),
+  };
+}
+
+const write = (name: string, recorded: Recorded) =>
+  writeFileSync(join(FIXTURES, `${name}.json`), `${JSON.stringify(recorded, null, 2)}\n`);
+
+async function makeSqlite(): Promise<void> {
+  const data = temporaryFolder("previous-data");
+  write("sqlite", await fill(["--data", data]));
+  for (const name of ["production.db", "production-limits.db"]) {
+    // One file without a write-ahead log beside it, and without free pages.
+    const database = new Database(join(data, name));
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    database.run("VACUUM");
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    database.close();
+    copyFileSync(join(data, name), join(FIXTURES, name));
+  }
+}
+
+async function makePostgres(): Promise<void> {
+  const url = await postgresUrl();
+  write("postgres", await fill(["--database-url", url, "--limits-url", await valkeyUrl()]));
+  const flags = [
+    "--no-owner",
+    "--no-privileges",
+    "--inserts",
+    "--rows-per-insert=100",
+    "--schema=production",
+  ];
+  const dump = outputOf([executable(PG_DUMP), ...flags, `--dbname=${url}`]);
+  // Commands of psql and settings of one version of PostgreSQL are left out.
+  const lines = dump
+    .split("\n")
+    .filter((line) => !/^(?:\\|SET |SELECT pg_catalog\.set_config|--)/.test(line));
+  writeFileSync(join(FIXTURES, "postgres.sql"), lines.join("\n").replaceAll(/\n{3,}/g, "\n\n"));
+}
+
+await makeProgram();
+await makeSqlite();
+await makePostgres();
+process.exit(0);

@@ -1,0 +1,84 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { audit } from "../../../harness/audit.ts";
+import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { PETSTORE, type PetstoreServer, runProgram, startPetstore } from "../../../harness/petstore.ts";
+import { freePort, freePorts } from "../../../harness/ports.ts";
+import { SteadyLoad } from "../../../harness/steady-load.ts";
+import { valkeyUrl } from "../../../harness/valkey.ts";
+import { fixtureData, fixtureDatabase } from "./fixtures.ts";
+import { previousRelease, readRecorded } from "./previous-release.ts";
+
+// Servers start and stop several times, on a machine that may be busy.
+setDefaultTimeout(120_000);
+
+const PER_SECOND = 100;
+/** With pauses between them that grow to 0.4 s: longer than any restart takes. */
+const MAX_ATTEMPTS = 200;
+const CREATES = 20;
+/** Each server counts on its own until Valkey responds, which it does late on a busy machine. */
+const PATIENT = ["--limits-timeout", "1s", "--max-connections-per-address", "0"];
+
+const previous = previousRelease();
+
+/** Resolves when the load has created some more pets. */
+async function untilMoreCreates(load: SteadyLoad): Promise<void> {
+  const target = load.acknowledged.size + CREATES;
+  while (load.acknowledged.size < target) await Bun.sleep(10);
+}
+
+async function expectNothingLost(load: SteadyLoad, url: string, key: string): Promise<void> {
+  await load.stop();
+  expect(load.failures).toEqual([]);
+  const { acknowledged, lost, duplicated } = await audit(url, key, load.acknowledged);
+  expect({ lost, duplicated }).toEqual({ lost: [], duplicated: [] });
+  expect(acknowledged).toBeGreaterThanOrEqual(2 * CREATES);
+}
+
+test("SQLite under load: the previous release stops, this one starts on its data, and nothing is lost", async () => {
+  const flags = ["--data", fixtureData(), "--port", `${freePort()}`, "--max-connections-per-address", "0"];
+  const key = readRecorded("sqlite").secrets.load;
+  const before = await startPetstore(flags, [], previous);
+  const urls = Array.from({ length: 20 }, () => before.url);
+  const load = new SteadyLoad({ urls, key, perSecond: PER_SECOND, maxAttempts: MAX_ATTEMPTS });
+  await untilMoreCreates(load);
+
+  expect(await before.stop()).toBe(0);
+  const after = await startPetstore(flags);
+  await untilMoreCreates(load);
+  await expectNothingLost(load, after.url, key);
+  expect(await after.stop()).toBe(0);
+
+  const back = await runProgram(previous, ["serve", ...flags]);
+  expect(back).toMatchObject({ code: 1, out: "" });
+  expect(back.err).toMatch(
+    /its schema has version \d+, and this petstore supports versions up to 5; upgrade petstore/,
+  );
+});
+
+test("two instances on PostgreSQL, replaced one after the other under load: every request succeeds, nothing is lost", async () => {
+  const storage = ["--database-url", await fixtureDatabase(), "--limits-url", await valkeyUrl()];
+  const key = readRecorded("postgres").secrets.load;
+  const ports = freePorts(2);
+  const start = (port: number, program: readonly string[]): Promise<PetstoreServer> =>
+    startPetstore(
+      [...storage, ...PATIENT, "--data", temporaryFolder("data"), "--port", `${port}`],
+      [],
+      program,
+    );
+  const servers = await Promise.all(ports.map((port) => start(port, previous)));
+  const urls = servers.map(({ url }) => url);
+  const load = new SteadyLoad({ urls, key, perSecond: PER_SECOND, maxAttempts: MAX_ATTEMPTS });
+  await untilMoreCreates(load);
+
+  for (const [index, port] of ports.entries()) {
+    expect(await servers[index]?.stop()).toBe(0);
+    servers[index] = await start(port, PETSTORE);
+    // After the first of them, both releases serve from the migrated tables.
+    await untilMoreCreates(load);
+  }
+  for (const url of urls) await expectNothingLost(load, url, key);
+  // The load tries the other instance if a connection is refused, or if PostgreSQL is too busy (503).
+  const statuses = new Set(load.attempts.map(({ status }) => status));
+  expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
+  await Promise.all(servers.map((server) => server.stop()));
+});

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { selfSigned } from "../../../harness/certificates.ts";
+import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "petstore-admin-tls-"));
+let remote: AdminService;
+let local: AdminService;
+beforeAll(async () => {
+  const tls = selfSigned(directory, "admin");
+  // These services send no request to the public API, which would need the certificate.
+  [remote, local] = await Promise.all([
+    startAdminService({ host: "0.0.0.0" }, { tls }),
+    startAdminService({}, { tls }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([remote.stop(), local.stop()]);
+  rmSync(directory, { recursive: true });
+});
+
+async function signIn(url: string): Promise<string> {
+  const response = await fetch(`${url}/api/session`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ token: TOKEN }),
+    tls: { rejectUnauthorized: false },
+  });
+  expect(response.status).toBe(200);
+  return response.headers.get("set-cookie") ?? "";
+}
+
+test("beyond loopback the listener serves HTTPS with the server's certificate, and its cookie is Secure", async () => {
+  expect(remote.adminUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+  expect(await signIn(remote.adminUrl)).toEndWith("; HttpOnly; SameSite=Strict; Secure");
+});
+
+test("on loopback it serves plain HTTP, because the certificate is for another name", async () => {
+  expect(local.adminUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  expect(await signIn(local.adminUrl)).toEndWith("; HttpOnly; SameSite=Strict");
+});

@@ -1,0 +1,99 @@
+import { expect, test } from "bun:test";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import packageJson from "../../../package.json" with { type: "json" };
+import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { postgresUrl, valkeyUrl } from "../../../src/config/address-types.ts";
+import { adminToken } from "../../../src/config/value-types.ts";
+import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
+
+interface Service {
+  readonly image: string;
+  readonly build?: { readonly context: string; readonly dockerfile: string };
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly secrets?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address: string }>>;
+  readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>;
+  readonly stop_grace_period?: string;
+  readonly ports?: readonly string[];
+}
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly networks: Readonly<Record<string, unknown>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+}
+
+const FOLDER = join(ROOT, "deploy/compose");
+const compose = Bun.YAML.parse(readDeploy("compose/compose.yaml")) as Compose;
+const { services } = compose;
+const instances = [services["petstore-a"], services["petstore-b"]];
+
+const addressOf = ({ networks }: Service) =>
+  Array.isArray(networks)
+    ? undefined
+    : Object.values(networks as Record<string, { ipv4_address: string }>)[0]?.ipv4_address;
+
+const names = (list: readonly string[] | Readonly<Record<string, unknown>> = []) =>
+  Array.isArray(list) ? list : Object.keys(list);
+
+test("two instances, PostgreSQL, Valkey and HAProxy; only HAProxy has a port outside", () => {
+  expect(Object.keys(services)).toEqual(["petstore-a", "petstore-b", "haproxy", "postgres", "valkey"]);
+  expect(Object.entries(services).flatMap(([name, { ports }]) => (ports ? name : []))).toEqual(["haproxy"]);
+});
+
+test("every network, volume, secret and service that a service names is defined", () => {
+  for (const { networks, volumes = [], secrets = [], depends_on } of Object.values(services)) {
+    expect(names(networks).filter((name) => !(name in compose.networks))).toEqual([]);
+    expect(secrets.filter((name) => !(name in compose.secrets))).toEqual([]);
+    expect(names(depends_on).filter((name) => !(name in services))).toEqual([]);
+    for (const volume of volumes) {
+      const [source = ""] = volume.split(":");
+      if (!source.startsWith(".")) expect(compose.volumes).toHaveProperty(source);
+      else if (!source.startsWith("./secrets/")) expect(existsSync(resolve(FOLDER, source))).toBeTrue();
+    }
+  }
+});
+
+test("the instances have valid settings, this version, and enough time to stop", () => {
+  for (const instance of instances) {
+    expectSettings(instance?.environment ?? {});
+    expect(instance?.image).toBe(`petstore:${packageJson.version}`);
+    expect(
+      existsSync(resolve(FOLDER, instance?.build?.context ?? "", instance?.build?.dockerfile ?? "")),
+    ).toBeTrue();
+    // Two seconds of drain delay, and ten for the requests in progress.
+    expect(Number.parseInt(instance?.stop_grace_period ?? "", 10)).toBeGreaterThanOrEqual(17);
+  }
+});
+
+test("the addresses are those in the configuration of HAProxy, and the instances trust its own", () => {
+  const configured = [...readDeploy("haproxy/haproxy.cfg").matchAll(/^ +server \w+ (\S+):8080$/gm)];
+  expect(instances.map((instance) => instance && addressOf(instance))).toEqual(
+    configured.map(([, address]) => address),
+  );
+  const haproxy = services["haproxy"];
+  expect(haproxy && addressOf(haproxy)).toBe(instances[0]?.environment?.["PETSTORE_TRUST_PROXY"]);
+});
+
+test("make-secrets makes every secret and the certificate, valid and private, and keeps what exists", () => {
+  const folder = temporaryFolder("compose");
+  copyFileSync(join(FOLDER, "make-secrets"), join(folder, "make-secrets"));
+  const run = () => Bun.spawnSync(["sh", join(folder, "make-secrets")], { stderr: "pipe" });
+  expect(run()).toMatchObject({ exitCode: 0 });
+  const read = (name: string) => readFileSync(join(folder, "secrets", name), "utf8");
+  const made = readdirSync(join(folder, "secrets"));
+  const files = Object.values(compose.secrets).map(({ file }) => file.replace("./secrets/", ""));
+  expect(made.toSorted()).toEqual([...files, "petstore.pem"].toSorted());
+  expect(statSync(join(folder, "secrets")).mode & 0o777).toBe(0o700);
+  expect(postgresUrl.parse(read("database-url").trim())).toBeDefined();
+  expect(read("database-url")).toContain(read("postgres-password").trim());
+  expect(valkeyUrl.parse(read("limits-url").trim())).toBeDefined();
+  expect(adminToken.parse(read("admin-token").trim())).toBeDefined();
+  expect(read("petstore.pem")).toMatch(/BEGIN CERTIFICATE[\s\S]*BEGIN PRIVATE KEY/);
+  const before = made.map(read);
+  expect(run()).toMatchObject({ exitCode: 0 });
+  expect(made.map(read)).toEqual(before);
+});

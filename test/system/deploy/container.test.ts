@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Child } from "../../../harness/child.ts";
+import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { freePort } from "../../../harness/ports.ts";
+import { BUILDAH, executable as pathOf } from "../../../harness/programs.ts";
+import packageJson from "../../../package.json" with { type: "json" };
+import { builtExecutable, COMMIT } from "../executable/built-executable.ts";
+import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
+
+// Buildah may have to be installed, and the executable takes seconds to build.
+setDefaultTimeout(180_000);
+
+const folder = temporaryFolder("container");
+const context = join(folder, "context");
+const executable = join(context, "dist/petstore");
+
+function buildahCommand(...argv: string[]): string[] {
+  const storage = [
+    "--storage-driver",
+    "vfs",
+    "--root",
+    join(folder, "images"),
+    "--runroot",
+    join(folder, "run"),
+  ];
+  return [pathOf(BUILDAH), ...storage, ...argv];
+}
+
+function buildah(...argv: string[]): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(buildahCommand(...argv), {
+    env: { ...process.env, BUILDAH_ISOLATION: "chroot", TMPDIR: folder },
+    stderr: "pipe",
+  });
+  if (exitCode !== 0) throw new Error(`buildah ${argv[0]}: ${stderr}`);
+  return stdout.toString().trim();
+}
+
+/** In place of the image that is named in the Containerfile, which a registry has: the C library of this machine. */
+function buildBase(): void {
+  const root = join(folder, "base");
+  const { stdout } = Bun.spawnSync(["ldd", executable]);
+  for (const [library = ""] of stdout.toString().matchAll(/\/lib\S+/g)) {
+    mkdirSync(join(root, dirname(library)), { recursive: true });
+    copyFileSync(realpathSync(library), join(root, library));
+  }
+  writeFileSync(join(folder, "base.Containerfile"), "FROM scratch\nCOPY . /\n");
+  buildah("build", "-q", "-t", "base", "-f", join(folder, "base.Containerfile"), root);
+}
+
+describe("the image", () => {
+  let container: string;
+
+  beforeAll(async () => {
+    cpSync(join(ROOT, "deploy/container"), join(context, "deploy/container"), { recursive: true });
+    copyFileSync(join(ROOT, ".dockerignore"), join(context, ".dockerignore"));
+    mkdirSync(dirname(executable));
+    copyFileSync(await builtExecutable(), executable);
+    buildBase();
+    const file = join(context, "deploy/container/Containerfile");
+    const flags = ["--build-arg", "BASE=localhost/base", "--format", "docker", "-t", "petstore", "-f", file];
+    buildah("build", "-q", ...flags, context);
+    container = buildah("from", "localhost/petstore");
+  });
+  afterAll(() => void buildah("rm", "--all"));
+
+  const configuration = () =>
+    JSON.parse(buildah("inspect", "--type", "image", "localhost/petstore")).Docker.config;
+
+  test("runs as a user without privileges, with a health check and a volume for the data", () => {
+    expect(configuration()).toMatchObject({
+      User: "65532:65532",
+      Entrypoint: ["/usr/local/bin/petstore"],
+      Cmd: ["serve"],
+      Healthcheck: { Test: ["CMD", "/usr/local/bin/petstore", "health"] },
+      Volumes: { "/var/lib/petstore": {} },
+      StopSignal: "SIGTERM",
+    });
+  });
+
+  test("has valid settings", () => {
+    const variables: string[] = configuration().Env;
+    expectSettings(Object.fromEntries(variables.map((line) => line.split("=") as [string, string])));
+  });
+
+  test("contains the executable and the data directory, and no other file of the project", () => {
+    expect(readDeploy("container/Containerfile").match(/^(?:COPY|ADD) .*/gm)).toEqual([
+      "COPY --chmod=755 dist/petstore /usr/local/bin/petstore",
+      "COPY --chown=65532:65532 --chmod=700 deploy/container/data /var/lib/petstore",
+    ]);
+  });
+
+  test("serves, is healthy while it does, and stops on SIGTERM", async () => {
+    const port = `${freePort()}`;
+    const run = (...argv: string[]) => {
+      const command = buildahCommand(
+        "run",
+        "--env",
+        `PETSTORE_PORT=${port}`,
+        container,
+        "--",
+        "/usr/local/bin/petstore",
+      );
+      return new Child([...command, ...argv], {
+        env: { ...process.env, BUILDAH_ISOLATION: "chroot", TMPDIR: folder },
+        quit: "SIGTERM",
+      });
+    };
+    expect(await run("health").ended).not.toBe(0);
+    const version = run("--version");
+    await version.ended;
+    expect(version.output).toContain(`petstore ${packageJson.version} (commit ${COMMIT}`);
+
+    const server = run("serve", "--admin-address", "off");
+    await server.line(/"event":"server\.started"/);
+    const { status } = await fetch(`http://127.0.0.1:${port}/healthz`);
+    expect(status).toBe(200);
+    expect(await run("health").ended).toBe(0);
+    const { pid } = JSON.parse(/\{.*"event":"server\.started".*\}/.exec(server.output)?.[0] ?? "{}");
+    process.kill(pid, "SIGTERM");
+    expect(await server.ended).toBe(0);
+    expect(server.output).toContain('"event":"server.stopped"');
+  });
+});

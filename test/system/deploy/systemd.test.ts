@@ -1,0 +1,49 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { executable, SYSTEMD_ANALYZE } from "../../../harness/programs.ts";
+import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
+
+// systemd-analyze may have to be installed.
+setDefaultTimeout(120_000);
+
+const UNIT = "petstore@.service";
+
+/** The unit as one instance, with an executable that exists. */
+function instance(): string {
+  const folder = join(temporaryFolder("systemd"), "units");
+  mkdirSync(folder);
+  const text = readDeploy(`systemd/${UNIT}`).replace("/usr/local/bin/petstore", join(ROOT, "petstore"));
+  const path = join(folder, "petstore@8080.service");
+  writeFileSync(path, text);
+  return path;
+}
+
+function analyze(...argv: string[]) {
+  const command = [executable(SYSTEMD_ANALYZE), "--no-pager", ...argv];
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { stderr: "pipe" });
+  return { exitCode, output: stdout.toString() + stderr.toString() };
+}
+
+test("systemd finds no fault in the unit", () => {
+  const { exitCode, output } = analyze("verify", "--man=no", instance());
+  const faults = output.split("\n").filter((line) => line.includes("petstore"));
+  expect({ exitCode, faults }).toEqual({ exitCode: 0, faults: [] });
+});
+
+test("the unit is exposed to less than 1.5 of 10, as systemd counts", () => {
+  const { output } = analyze("security", "--offline=true", instance());
+  const exposure = Number(/Overall exposure level for .*: ([\d.]+)/.exec(output)?.[1]);
+  expect(exposure).toBeLessThan(1.5);
+});
+
+test("the settings beside it are valid", () => {
+  const assignments = readDeploy("systemd/production.env").matchAll(/^(PETSTORE_\w+)=(.*)$/gm);
+  expectSettings(Object.fromEntries([...assignments].map(([, name = "", value = ""]) => [name, value])));
+});
+
+test("a stop has the time that it takes", () => {
+  const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(readDeploy(`systemd/${UNIT}`))?.[1]);
+  expect(seconds).toBeGreaterThanOrEqual(15);
+});

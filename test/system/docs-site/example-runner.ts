@@ -1,0 +1,125 @@
+import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { executable, PYTHON } from "../../../harness/programs.ts";
+import type { Example, ExampleLanguage } from "../../../src/docs-site/examples/example.ts";
+
+const ROOT = join(import.meta.dir, "../../..");
+
+export interface ExampleRun {
+  readonly exitCode: number;
+  readonly output: string;
+  /** Standard error: curl writes its progress there. */
+  readonly errors: string;
+}
+
+/** Runs examples as a reader would who has copied each into a file of its own. */
+export class ExampleRunner {
+  readonly #folder = temporaryFolder("examples");
+  readonly #python = new PythonProcess();
+
+  constructor() {
+    symlinkSync(join(ROOT, "node_modules"), join(this.#folder, "node_modules"));
+    writeFileSync(join(this.#folder, "package.json"), '{"type":"module"}');
+  }
+
+  run({ language, code }: Example): Promise<ExampleRun> {
+    const cwd = mkdtempSync(join(this.#folder, `${language}-`));
+    const file = join(cwd, `example.${EXTENSIONS[language]}`);
+    writeFileSync(file, code);
+    if (language === "python") return this.#python.run(file);
+    return runCommand([...(language === "curl" ? ["bash", "-e"] : [process.execPath]), file], cwd);
+  }
+
+  /** What the example prints; if it fails, its errors too. */
+  async outputOf(example: Example): Promise<string> {
+    const { exitCode, output, errors } = await this.run(example);
+    return exitCode === 0 ? output : `exit code ${exitCode}\n${output}${errors}`;
+  }
+
+  /** The type errors of TypeScript programs, by the name of their file, in a strict project for browsers. */
+  async typeErrorsOf(programs: Readonly<Record<string, string>>): Promise<string> {
+    const cwd = mkdtempSync(join(this.#folder, "types-"));
+    for (const [name, code] of Object.entries(programs)) writeFileSync(join(cwd, `${name}.ts`), code);
+    const compilerOptions = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      noEmit: true,
+      target: "ES2022",
+      module: "NodeNext",
+      moduleResolution: "NodeNext",
+      lib: ["ES2022", "DOM"],
+      types: [],
+    };
+    writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+    const { exitCode, output, errors } = await runCommand([process.execPath, "check", "--no-script"], cwd);
+    return exitCode === 0 ? "" : output + errors;
+  }
+
+  stop(): void {
+    this.#python.stop();
+  }
+}
+
+const EXTENSIONS: Readonly<Record<ExampleLanguage, string>> = {
+  curl: "sh",
+  typescript: "ts",
+  fetch: "js",
+  python: "py",
+};
+
+async function runCommand(command: string[], cwd: string): Promise<ExampleRun> {
+  const child = Bun.spawn(command, { cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [exitCode, output, errors] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
+  return { exitCode, output, errors };
+}
+
+/** run_examples.py. It runs one example after the other. */
+class PythonProcess {
+  readonly #child = Bun.spawn([executable(PYTHON), join(import.meta.dir, "run_examples.py")], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  readonly #lines = linesOf(this.#child.stdout);
+  #last: Promise<unknown> = Promise.resolve();
+
+  run(file: string): Promise<ExampleRun> {
+    const run = this.#last.then(async () => {
+      this.#child.stdin.write(`${file}\n`);
+      await this.#child.stdin.flush();
+      const { value } = await this.#lines.next();
+      if (value === undefined) throw new Error("python3 ended");
+      const outcome: ExampleRun = JSON.parse(value);
+      return outcome;
+    });
+    this.#last = run;
+    return run;
+  }
+
+  stop(): void {
+    this.#child.kill();
+  }
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  return undefined;
+}
+
+export function only(language: ExampleLanguage, examples: readonly Example[]): Example {
+  const example = examples.find((each) => each.language === language);
+  if (example === undefined) throw new Error(`no example in ${language}`);
+  return example;
+}

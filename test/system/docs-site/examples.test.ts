@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { OPERATIONS, type OperationId } from "../../../src/contract/operations.ts";
+import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
+import {
+  EXAMPLE_LANGUAGES,
+  exampleContext,
+  type ExampleLanguage,
+  render,
+} from "../../../src/docs-site/examples/example.ts";
+import { examplesOf } from "../../../src/docs-site/examples/examples.ts";
+import { GUIDE_EXAMPLES } from "../../../src/docs-site/examples/guides/guides.ts";
+import { startService } from "../../service.ts";
+import { ExampleRunner, only } from "./example-runner.ts";
+
+const TIMEOUT_MS = 60_000;
+const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
+
+let runner: ExampleRunner;
+beforeAll(() => void (runner = new ExampleRunner()));
+afterAll(() => runner.stop());
+
+const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+const order = (status: string) =>
+  `{"id":1,"petId":1,"status":"${status}","createdAt":"2026-11-15T12:00:00.000Z"}`;
+
+/** In the order of a reader: later ones use the pet and the order of earlier ones. */
+const RESPONSES: Readonly<Record<OperationId, string>> = {
+  createPet: REX,
+  listPets: `[${REX}]`,
+  getPet: REX,
+  placeOrder: order("placed"),
+  getOrder: order("placed"),
+  listOrders: `[${order("placed")}]`,
+  updateOrder: order("completed"),
+};
+
+/** The client library gives objects; its examples print some of their fields. */
+const PRINTED_BY_TYPESCRIPT: Readonly<Record<OperationId, string>> = {
+  createPet: "1n Rex\n",
+  listPets: "1n Rex\n",
+  getPet: "1n Rex\n",
+  placeOrder: "1n placed\n",
+  getOrder: "1n placed\n",
+  listOrders: "1n 1n 2026-11-15T12:00:00.000Z\n",
+  updateOrder: "1n completed\n",
+};
+
+/** As each language prints a value. */
+const PRINTED: Readonly<Record<ExampleLanguage, (operationId: OperationId) => string>> = {
+  curl: (operationId) => RESPONSES[operationId],
+  typescript: (operationId) => PRINTED_BY_TYPESCRIPT[operationId],
+  fetch: (operationId) => `${Bun.inspect(JSON.parse(RESPONSES[operationId]))}\n`,
+  python: (operationId) => `${pythonText(RESPONSES[operationId])}\n`,
+};
+
+/** `{"id":1,"name":"Rex"}` → `{'id': 1, 'name': 'Rex'}`. */
+const pythonText = (json: string) =>
+  json.replaceAll('":', "': ").replaceAll(',"', ", '").replaceAll('"', "'");
+
+describe("the examples of the operations", () => {
+  test.each(LANGUAGES)(
+    "in %s print what the server responds",
+    async (language) => {
+      const { url: baseUrl, key, stop } = await startService();
+      const operationIds = Object.keys(RESPONSES) as OperationId[];
+      expect(operationIds.toSorted()).toEqual((Object.keys(OPERATIONS) as OperationId[]).toSorted());
+      for (const operationId of operationIds) {
+        const examples = examplesOf(operationId, { baseUrl, key });
+        expect(await runner.outputOf(only(language, examples))).toBe(PRINTED[language](operationId));
+      }
+      await stop();
+    },
+    TIMEOUT_MS,
+  );
+
+  test.each([
+    ["curl", "invalid_api_key"],
+    ["typescript", "AuthenticationError"],
+    ["fetch", "invalid_api_key"],
+    ["python", "401 Client Error: Unauthorized"],
+  ] as const)(
+    "in %s say what is wrong with the placeholder of the key: %s",
+    async (language, problem) => {
+      const { url: baseUrl, stop } = await startService();
+      const { key } = exampleContext(DEFAULT_SETTINGS);
+      expect(key).toBe("pet_live_YOUR_KEY");
+      const { exitCode, output, errors } = await runner.run(
+        only(language, examplesOf("listPets", { baseUrl, key })),
+      );
+      expect(output + errors).toContain(problem);
+      // curl prints the error and succeeds.
+      expect(exitCode === 0).toBe(language === "curl");
+      await stop();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test(
+  "the examples in TypeScript compile",
+  async () => {
+    const context = exampleContext(DEFAULT_SETTINGS);
+    const groups = [
+      ...Object.keys(OPERATIONS).map((id) => [id, examplesOf(id as OperationId, context)] as const),
+      ...Object.entries(GUIDE_EXAMPLES).map(([name, each]) => [name, render(each, context)] as const),
+    ];
+    const programs = groups.map(([name, examples]) => [name, only("typescript", examples).code]);
+    expect(await runner.typeErrorsOf(Object.fromEntries(programs))).toBe("");
+    expect(await runner.typeErrorsOf({ wrong: `${programs[0]?.[1]}\npetstore.dogs;` })).toContain("dogs");
+  },
+  TIMEOUT_MS,
+);

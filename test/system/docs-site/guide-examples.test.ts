@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type ExampleLanguage, EXAMPLE_LANGUAGES, render } from "../../../src/docs-site/examples/example.ts";
+import { type GuideExample, GUIDE_EXAMPLES } from "../../../src/docs-site/examples/guides/guides.ts";
+import { type Service, startService } from "../../service.ts";
+import { ExampleRunner, only } from "./example-runner.ts";
+import { startProxy } from "../../docs-site/proxy.ts";
+
+const TIMEOUT_MS = 60_000;
+const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
+
+let runner: ExampleRunner;
+/** Has pets 1 to 10. */
+let service: Service;
+beforeAll(async () => {
+  runner = new ExampleRunner();
+  service = await startService();
+  for (let id = 1; id <= 10; id++) await createPet(service, `pet ${id}`);
+});
+afterAll(async () => {
+  runner.stop();
+  await service.stop();
+});
+
+const createPet = ({ call }: Service, name: string) =>
+  call({ method: "POST", path: "/pets", body: { name, categoryId: 7 } });
+
+interface Target {
+  readonly url: string;
+  readonly key: string;
+}
+
+function outputOf(name: GuideExample, language: ExampleLanguage, target: Target = service): Promise<string> {
+  const context = { baseUrl: target.url, key: target.key };
+  return runner.outputOf(only(language, render(GUIDE_EXAMPLES[name], context)));
+}
+
+/** The output in each language. */
+async function outputs(name: GuideExample, target?: Target): Promise<Record<string, string>> {
+  const runs = LANGUAGES.map(async (language) => [language, await outputOf(name, language, target)]);
+  return Object.fromEntries(await Promise.all(runs));
+}
+
+const tested = new Set<GuideExample>();
+
+/** A test of the example with this name. */
+function example(name: GuideExample, promise: string, check: () => Promise<void>): void {
+  tested.add(name);
+  test(`${name}: ${promise}`, check, TIMEOUT_MS);
+}
+
+describe("the examples of the guides, in each language", () => {
+  example("quickstart", "a pet is added, listed, ordered and sold", async () => {
+    const lines = ["1 Rex", "completed"];
+    for (const language of LANGUAGES) {
+      const shop = await startService();
+      const output = await outputOf("quickstart", language, shop);
+      if (language === "curl")
+        expect(output).toEndWith('"status":"completed","createdAt":"2026-11-15T12:00:00.000Z"}');
+      else expect(output.replace("1n", "1").trim().split("\n")).toEqual(lines);
+      const { json } = await shop.call({ path: "/pets" });
+      expect(json).toEqual([{ id: 1, name: "Rex", categoryId: 7, status: "sold" }]);
+      await shop.stop();
+    }
+  });
+
+  example("authentication", "the first pet is printed", async () => {
+    expect(await outputs("authentication")).toEqual({
+      curl: '[{"id":1,"name":"pet 1","categoryId":7}]',
+      typescript: '[\n  {\n    id: 1n,\n    name: "pet 1",\n    categoryId: 7n,\n  }\n]\n',
+      fetch: '[\n  {\n    id: 1,\n    name: "pet 1",\n    categoryId: 7,\n  }\n]\n',
+      python: "[{'id': 1, 'name': 'pet 1', 'categoryId': 7}]\n",
+    });
+  });
+
+  example("pagination", "each pet of three pages is printed once", async () => {
+    const shop = await startService();
+    const names = Array.from({ length: 201 }, (_, i) => `pet-${i + 1}.`);
+    await Promise.all(names.map((name) => createPet(shop, name)));
+    for (const output of Object.values(await outputs("pagination", shop)))
+      expect((output.match(/pet-\d+\./g) ?? []).toSorted()).toEqual(names.toSorted());
+    await shop.stop();
+  });
+
+  example("pets-by-id", "the two that exist are printed", async () => {
+    for (const output of Object.values(await outputs("pets-by-id")))
+      expect(output.match(/pet \d+/g)).toEqual(["pet 7", "pet 9"]);
+  });
+
+  example("rate-limits", "a 429 is repeated once, after Retry-After", async () => {
+    const runs = LANGUAGES.map(async (language) => {
+      const shop = await startService();
+      const { secret: key } = await shop.newKey({ limits: { perMinute: 1, perDay: 100 } });
+      expect((await shop.call({ path: "/pets", key })).status).toBe(200);
+      shop.clock.advance(59_000);
+      const proxy = startProxy(shop, ({ status }) => {
+        if (status === 429) shop.clock.advance(1_000);
+        return undefined;
+      });
+      const output = await outputOf("rate-limits", language, { url: proxy.baseUrl, key });
+      expect([language, proxy.statuses]).toEqual([language, [429, 200]]);
+      expect(output).toBe(language === "curl" ? "" : "0 pets; 0 requests left\n");
+      await proxy.stop();
+      await shop.stop();
+    });
+    await Promise.all(runs);
+  });
+
+  example("idempotency", "a create whose response is lost is repeated, and creates one pet", async () => {
+    const runs = LANGUAGES.map(async (language) => {
+      const shop = await startService();
+      let isLost = false;
+      const proxy = startProxy(shop, () => {
+        if (isLost) return undefined;
+        isLost = true;
+        return new Response("", { status: 503, headers: { "Retry-After": "1" } });
+      });
+      const output = await outputOf("idempotency", language, { url: proxy.baseUrl, key: shop.key });
+      expect([language, proxy.statuses]).toEqual([language, [201, 201]]);
+      expect(output).toContain(language === "typescript" ? "1n" : '{"id":1,"name":"Rex","categoryId":7}');
+      expect((await shop.call({ path: "/pets" })).text).toBe('[{"id":1,"name":"Rex","categoryId":7}]');
+      await proxy.stop();
+      await shop.stop();
+    });
+    await Promise.all(runs);
+  });
+
+  example("errors", "the code tells that the order does not exist", async () => {
+    const { curl, ...others } = await outputs("errors");
+    expect(curl).toBe('{"code":"order_not_found","message":"Order 42 does not exist.","status":404}\n404\n');
+    for (const output of Object.values(others)) expect(output).toBe("You have no such order.\n");
+  });
+
+  example("integers", "9007199254740993 comes back as it went in", async () => {
+    const { typescript, fetch, curl, python } = await outputs("integers");
+    expect([typescript, fetch]).toEqual(["9007199254740993n\n", "9007199254740993n\n"]);
+    expect(curl).toContain('"categoryId":9007199254740993}');
+    expect(python).toContain("'categoryId': 9007199254740993}");
+  });
+
+  const NAMES = { typescript: "pet 7\n", fetch: "pet 7\n", python: "pet 7\n" };
+  const PET = '{"id":7,"name":"pet 7","categoryId":7}';
+  const noPet = "There is no pet 7.\n";
+  const MISSING = { typescript: noPet, fetch: noPet, python: noPet };
+
+  example("deprecation-before", "pet 7 is printed, or that there is none", async () => {
+    expect(await outputs("deprecation-before")).toEqual({ ...NAMES, curl: PET });
+    const empty = await startService();
+    const { curl, ...others } = await outputs("deprecation-before", empty);
+    expect(others).toEqual(MISSING);
+    expect(curl).toContain("pet_not_found");
+    await empty.stop();
+  });
+
+  example("deprecation-after", "the same is printed", async () => {
+    expect(await outputs("deprecation-after")).toEqual({ ...NAMES, curl: `[${PET}]` });
+    const empty = await startService();
+    expect(await outputs("deprecation-after", empty)).toEqual({ ...MISSING, curl: "[]" });
+    await empty.stop();
+  });
+
+  test("each of them has a test", () => {
+    expect([...tested].toSorted()).toEqual((Object.keys(GUIDE_EXAMPLES) as GuideExample[]).toSorted());
+  });
+});

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import packageJson from "../../../package.json" with { type: "json" };
+import { postgresUrl } from "../../../harness/postgres.ts";
+import { valkeyUrl } from "../../../harness/valkey.ts";
+import { loadCommands } from "../../../src/cli/commands.ts";
+import { cleanUp, petstore, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
+import { type ServerProcess, started } from "../../cli/server-process.ts";
+import { builtExecutable, COMMIT } from "./built-executable.ts";
+
+const COMMANDS = await loadCommands();
+
+// The build and processes take long on a busy machine.
+setDefaultTimeout(60_000);
+afterAll(cleanUp);
+
+let executable: string;
+
+beforeAll(async () => void (executable = await builtExecutable()));
+
+/** In a folder without node_modules, and without Node, npm and Bun on the path. */
+const spawn = (argv: readonly string[], cwd = temporaryDirectory()) =>
+  spawnTracked([executable, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } });
+
+async function run(argv: readonly string[], cwd?: string) {
+  const child = spawn(argv, cwd);
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, out, err };
+}
+
+const serve = (...argv: string[]) =>
+  started(spawn(["serve", "--port", "0", "--admin-address", "127.0.0.1:0", ...argv]));
+
+const withKey = ({ secret }: ServerProcess) => ({ Authorization: `Bearer ${secret}` });
+
+describe("the executable", () => {
+  test("--version names the version, the commit and the runtime", async () => {
+    const out = `petstore ${packageJson.version} (commit ${COMMIT}, Bun ${Bun.version})\n`;
+    expect(await run(["--version"])).toEqual({ code: 0, out, err: "" });
+  });
+
+  test.each([["--help"], ["openapi"], ["completion bash"], ["completion zsh"], ["completion fish"], ["man"]])(
+    "%s prints what the program prints from its source",
+    async (line) => {
+      expect(await run(line.split(" "))).toEqual(await petstore(...line.split(" ")));
+    },
+  );
+
+  test("every command has its help", async () => {
+    const results = await Promise.all(COMMANDS.map(({ name }) => run([...name.split(" "), "--help"])));
+    expect(results.map(({ code, err }) => ({ code, err }))).toEqual(
+      COMMANDS.map(() => ({ code: 0, err: "" })),
+    );
+    expect(results.map(({ out }) => out.split(".\n")[0])).toEqual(COMMANDS.map(({ summary }) => summary));
+  });
+
+  test("settings and code of the working directory have no effect", async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, "preload.ts"), 'throw new Error("preloaded");');
+    writeFileSync(
+      join(cwd, "bunfig.toml"),
+      'preload = ["./preload.ts"]\n[run]\npreload = ["./preload.ts"]\n',
+    );
+    writeFileSync(join(cwd, ".env"), "PETSTORE_NO_SUCH_SETTING=1\n");
+    const { code, out, err } = await run(["keys", "list"], cwd);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toStartWith("There are no keys in production");
+  });
+});
+
+describe("a server of the executable on SQLite", () => {
+  let data: string;
+  let server: ServerProcess;
+  let origin: string;
+
+  beforeAll(async () => {
+    data = join(temporaryDirectory(), "data");
+    server = await serve("--data", data);
+    origin = server.url.slice(0, -"/v1".length);
+  });
+
+  test("creates and lists pets, exact to the last digit", async () => {
+    const headers = { ...withKey(server), "Content-Type": "application/json" };
+    const body = '{"name":"Rex","categoryId":9007199254740993}';
+    const created = await fetch(`${server.url}/pets`, { method: "POST", headers, body });
+    expect({ status: created.status, body: await created.text() }).toEqual({
+      status: 201,
+      body: '{"id":1,"name":"Rex","categoryId":9007199254740993}',
+    });
+    expect((await fetch(`${server.url}/pets`, { headers })).status).toBe(200);
+  });
+
+  test("serves the documentation and the OpenAPI document", async () => {
+    const page = await fetch(`${origin}/docs`);
+    expect(page.status).toBe(200);
+    const html = await page.text();
+    expect(html).toContain("Petstore");
+    // It needs no npm, so the page names none.
+    expect(html).toContain('"command":"petstore"');
+    expect((await fetch(`${origin}/openapi.json`)).status).toBe(200);
+    expect((await fetch(`${origin}/openapi.yaml`)).status).toBe(200);
+  });
+
+  test("serves every file that the documentation and the console load", async () => {
+    for (const page of [`${origin}/docs`, `${server.adminUrl}/`]) {
+      const html = await (await fetch(page)).text();
+      const paths = [...html.matchAll(/<(?:link|script)\b[^>]*\b(?:href|src)="([^"]+\.(?:js|css))"/g)];
+      expect(paths.length).toBe(2);
+      for (const [, path = ""] of paths) {
+        const { status, headers } = await fetch(new URL(path, page));
+        expect({ path, status, type: headers.get("content-type")?.split(";")[0] }).toEqual({
+          path,
+          status: 200,
+          type: path.endsWith(".js") ? "text/javascript" : "text/css",
+        });
+      }
+    }
+  });
+
+  test("commands work beside it", async () => {
+    const list = async (...argv: string[]) =>
+      JSON.parse((await run([...argv, "--json", "--data", data])).out);
+    const create = ["keys", "create", "--name", "second", "--plan", "pro"];
+    expect(await list(...create)).toMatchObject({ id: 2, name: "second" });
+    expect(await list("keys", "list")).toHaveLength(2);
+    expect(await list("pets", "list")).toMatchObject([{ id: 1, name: "Rex" }]);
+    expect(await list("orders", "list")).toEqual([]);
+    expect(await list("audit")).not.toEqual([]);
+    expect(await list("backup", join(data, "backups"))).toMatchObject({ files: [{}, { rows: { pets: 1 } }] });
+    expect(await run(["admin-url", "--data", data])).toMatchObject({ code: 0, err: "" });
+  });
+
+  test("stops on SIGTERM and says so", async () => {
+    expect(await server.stop("SIGTERM")).toBe(0);
+    expect((await server.log()).at(-1)).toContain('"event":"server.stopped"');
+  });
+});
+
+test("a server of the executable on PostgreSQL and Valkey counts requests there", async () => {
+  const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
+  const server = await serve(...storage, "--data", temporaryDirectory());
+  const responses = [await fetch(`${server.url}/pets`, { headers: withKey(server) })];
+  responses.push(await fetch(`${server.url}/pets`, { headers: withKey(server) }));
+  const remaining = responses.map(({ headers }) => headers.get("x-ratelimit-remaining"));
+  expect({ statuses: responses.map(({ status }) => status), remaining }).toEqual({
+    statuses: [200, 200],
+    remaining: ["59", "58"],
+  });
+  expect(await server.stop("SIGTERM")).toBe(0);
+});
+
+test("the demo of the executable starts, and Ctrl-C ends it", async () => {
+  const child = spawn(["demo"]);
+  const reader = child.stdout.getReader();
+  let output = "";
+  while (!output.includes("This key is for you"))
+    output += new TextDecoder().decode((await reader.read()).value);
+  child.kill("SIGINT");
+  expect(await child.exited).toBe(0);
+});

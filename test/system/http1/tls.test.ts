@@ -1,0 +1,171 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { HttpServer, type HttpServerOptions, type TlsCredentials } from "../../../src/http1/index.ts";
+import { readTlsFiles } from "../../../src/tls-files.ts";
+import { selfSigned } from "../../../harness/certificates.ts";
+import { nextTurn, respond } from "../../http1/test-connection.ts";
+
+const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+const directory = mkdtempSync(join(tmpdir(), "petstore-tls-"));
+let [first, second]: TlsCredentials[] = [];
+beforeAll(() => {
+  [first, second] = ["first", "second"].map((name) => readTlsFiles(selfSigned(directory, name)));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+function listen(handle: () => ReturnType<typeof respond>, options: Partial<HttpServerOptions> = {}) {
+  const server = new HttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    handler: {
+      handle,
+      handleError: () => respond("failed", 500),
+      protocolError: (status) => respond("", status),
+    },
+    tls: first,
+    onError: (error) => errors.push(error),
+    closeTimeoutMs: 100,
+    ...options,
+  });
+  closing.push(() => server.close(0));
+  return server;
+}
+
+const errors: unknown[] = [];
+afterEach(() => expect(errors).toEqual([]));
+
+function connectTo({ port }: HttpServer): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const options = { port, host: "127.0.0.1", rejectUnauthorized: false, ALPNProtocols: ["h2", "http/1.1"] };
+    const socket = connectTls(options, () => resolve(socket));
+    socket.on("error", reject);
+    closing.push(() => socket.destroy());
+  });
+}
+
+/** Everything that the server sends until it closes the connection. */
+function received(socket: TLSSocket): Promise<string> {
+  let text = "";
+  socket.on("data", (bytes) => void (text += bytes.toString("latin1")));
+  return new Promise((resolve) => socket.on("close", () => resolve(text)).on("end", () => resolve(text)));
+}
+
+const commonName = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN;
+
+describe("a server with TLS", () => {
+  test("responds over HTTP/1.1, with Strict-Transport-Security", async () => {
+    const { port } = listen(() => respond("over TLS"));
+    const init = { tls: { rejectUnauthorized: false } };
+    const response = await fetch(`https://127.0.0.1:${port}/`, init);
+    expect(await response.text()).toBe("over TLS");
+    expect(response.headers.get("strict-transport-security")).toBe("max-age=31536000");
+  });
+
+  test("sends Strict-Transport-Security with protocol errors too, and not without TLS", async () => {
+    const secure = await connectTo(listen(() => respond("")));
+    const text = received(secure);
+    secure.write("GET\r\n\r\n");
+    expect(await text).toMatch(/^HTTP\/1\.1 400 [^]*Strict-Transport-Security: max-age=31536000\r\n/);
+    const { port } = listen(() => respond(""), { tls: undefined });
+    const { headers } = await fetch(`http://127.0.0.1:${port}/`);
+    expect(headers.has("strict-transport-security")).toBe(false);
+  });
+
+  test("chooses http/1.1 by ALPN", async () => {
+    expect((await connectTo(listen(() => respond("")))).alpnProtocol).toBe("http/1.1");
+  });
+
+  test("responds to pipelined requests, and to a client that then closes its sending side", async () => {
+    const socket = await connectTo(listen(() => respond("ok")));
+    const text = received(socket);
+    socket.end(GET.repeat(50));
+    expect((await text).match(/HTTP\/1\.1 200/g)?.length).toBe(50);
+  });
+
+  test("sends every byte of a large response to a client that reads slowly", async () => {
+    const body = "猫é".repeat(1_000_000);
+    const socket = await connectTo(listen(() => respond(body)));
+    socket.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+    socket.pause();
+    await Bun.sleep(50);
+    const text = received(socket);
+    socket.resume();
+    const bytes = Buffer.from(await text, "latin1").toString();
+    expect(bytes.slice(bytes.indexOf("\r\n\r\n") + 4) === body).toBe(true);
+  });
+
+  test("gives new connections the certificate that was set, and leaves open ones alone", async () => {
+    const server = listen(() => respond("ok"));
+    const before = await connectTo(server);
+    if (second) server.setTlsCredentials(second);
+    const after = await connectTo(server);
+    expect([commonName(before), commonName(after)]).toEqual(["first", "second"]);
+    before.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+    expect(await received(before)).toEndWith("ok");
+  });
+
+  test("keeps its certificate if the next one is malformed", async () => {
+    const server = listen(() => respond("ok"));
+    expect(() => server.setTlsCredentials({ cert: "none", key: "none" })).toThrow();
+    expect(commonName(await connectTo(server))).toBe("first");
+  });
+
+  for (const [name, bytes] of [
+    ["plain HTTP", GET],
+    ["bytes that are no handshake", "\x16\x03\x01\x00\x05garbage garbage"],
+  ] as const) {
+    test(`closes a connection that sends ${name}, and goes on`, async () => {
+      const server = listen(() => respond("ok"), { maxConnectionsPerPeer: 1 });
+      const socket = connect(server.port, "127.0.0.1").on("error", () => {});
+      let text = "";
+      socket.on("data", (data) => void (text += data.toString("latin1")));
+      socket.write(Buffer.from(bytes, "latin1"));
+      await new Promise((resolve) => socket.on("close", resolve));
+      expect(text).not.toContain("HTTP/1.1");
+      const secure = await connectTo(server);
+      secure.write(GET);
+      expect(await new Promise((resolve) => secure.once("data", (data) => resolve(String(data))))).toEndWith(
+        "ok",
+      );
+    });
+  }
+
+  test("closes a connection whose handshake is not complete after 10 seconds", async () => {
+    const server = listen(() => respond("ok"), { secondMs: 5, maxConnectionsPerPeer: 1 });
+    const socket = connect(server.port, "127.0.0.1").on("error", () => {});
+    socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02]));
+    socket.resume();
+    await new Promise((resolve) => socket.on("close", resolve));
+    expect(commonName(await connectTo(server))).toBe("first");
+  });
+
+  test("closes connections above the maximum, and accepts again when there is room", async () => {
+    const server = listen(() => respond("ok"), { maxConnectionsPerPeer: 1 });
+    const socket = await connectTo(server);
+    expect(await connectTo(server).catch(() => "closed")).toBe("closed");
+    socket.destroy();
+    await Bun.sleep(20);
+    await nextTurn();
+    expect(commonName(await connectTo(server))).toBe("first");
+  });
+
+  test("shuts down when the last connection is closed", async () => {
+    const server = listen(() => respond("ok"), { closeTimeoutMs: 5_000 });
+    const socket = await connectTo(server);
+    socket.write(GET);
+    await new Promise((resolve) => socket.once("data", resolve));
+    const startedAt = performance.now();
+    await server.close(0);
+    expect(performance.now() - startedAt).toBeLessThan(2_500);
+  });
+});
