@@ -1,12 +1,13 @@
 import { spyOn } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Failure } from "../../src/cli/command.ts";
+import { type Context, Failure } from "../../src/cli/command.ts";
 import { runProgram } from "../../src/cli/program.ts";
+import type { StopSignal } from "../../src/cli/signals.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
-import { silentLog } from "../../src/log.ts";
+import { createLog, silentLog } from "../../src/log.ts";
 import { TestClock } from "../service.ts";
 
 export interface Result {
@@ -15,12 +16,32 @@ export interface Result {
   readonly err: string;
 }
 
+/** What a server prints when it starts, and what it says. */
+export interface StartMessage {
+  readonly startMessage: string;
+  readonly url: string;
+  /** Of the listener for operators; empty if it is off. */
+  readonly adminUrl: string;
+  /** The first key, from the file that the message names. */
+  readonly secret: string | undefined;
+}
+
+/** A server in this process. */
+export interface InProcessServer extends StartMessage {
+  /** The lines of the log so far. */
+  readonly lines: readonly string[];
+  /** Resolves when the server has stopped. */
+  stop(signal?: StopSignal): Promise<Result>;
+}
+
 const directories: string[] = [];
 const children: Bun.Subprocess[] = [];
+const servers: Pick<InProcessServer, "stop">[] = [];
 
 /** Each test file calls this in afterAll: a hook here would run for the first file only. */
 export async function cleanUp(): Promise<void> {
-  // A failed test leaves its processes behind; the others have ended.
+  // A failed test leaves its processes and servers behind; the others have ended.
+  for (const server of servers.splice(0)) await server.stop();
   for (const child of children.splice(0)) {
     child.kill("SIGKILL");
     await child.exited;
@@ -45,22 +66,30 @@ export class InProcessCli {
   input = "";
   /** The progress that commands have shown. */
   progress = "";
+  /** Whether standard output is a terminal. */
+  isTerminal = false;
 
-  async run(argv: readonly string[], variables: Variables = {}): Promise<Result> {
+  async run(
+    argv: readonly string[],
+    variables: Variables = {},
+    context: Partial<Context> = {},
+  ): Promise<Result> {
     let out = "";
     const outcome = await runProgram(argv, {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
       print: async (text) =>
         void (out += typeof text === "string" ? text : Buffer.from(text).toString("latin1")),
-      isTerminal: () => false,
+      isTerminal: () => this.isTerminal,
       errorStream: { isTerminal: false, columns: 80, write: (text) => void (this.progress += text) },
       readInput: () => new Blob([this.input]).stream(),
       user: "ann",
       readSecret: async () => this.secret,
       warn: (line) => void (out += `warning: ${line}\n`),
       openLog: () => silentLog,
-      stopSignal: () => Promise.reject(new Error("no server runs in this process")),
+      // A server that was expected to fail stops as soon as it has started; other commands are not interrupted.
+      stopSignal: () => (argv[0] === "serve" ? Promise.resolve("SIGTERM") : new Promise(() => {})),
+      ...context,
     });
     if (outcome === undefined) return { code: 0, out, err: "" };
     return {
@@ -88,9 +117,43 @@ export class InProcessCli {
     if (code !== 0) throw new Error(err);
     return JSON.parse(out);
   }
+
+  /** Starts a server on free ports, unless ports are given; resolves when it accepts requests. */
+  async serve(argv: readonly string[] = [], variables: Variables = {}): Promise<InProcessServer> {
+    const lines: string[] = [];
+    const stopping = Promise.withResolvers<StopSignal>();
+    const printed = Promise.withResolvers<string>();
+    const anyPort = argv.includes("--port") ? [] : ["--port", "0"];
+    const anyAdminPort = argv.includes("--admin-address") ? [] : ["--admin-address", "127.0.0.1:0"];
+    const ended = this.run(["serve", ...anyPort, ...anyAdminPort, ...argv], variables, {
+      print: async (text) => printed.resolve(String(text)),
+      openLog: ({ format = "json", ...options }) =>
+        createLog({ ...options, format, write: (line) => void lines.push(line.trimEnd()) }),
+      stopSignal: () => stopping.promise,
+    });
+    void ended.then(({ err }) => printed.reject(new Error(err)), printed.reject);
+    const startMessage = await printed.promise;
+    const server = {
+      ...parseStartMessage(startMessage),
+      lines,
+      stop(signal: StopSignal = "SIGTERM") {
+        stopping.resolve(signal);
+        return ended;
+      },
+    };
+    servers.push(server);
+    return server;
+  }
 }
 
-const ROOT = join(import.meta.dir, "..", "..");
+export function parseStartMessage(startMessage: string): StartMessage {
+  const [, url = ""] = /^ {2}API +(\S+)$/m.exec(startMessage) ?? [];
+  const [, adminUrl = ""] = /^ {2}Admin +(http\S+)/m.exec(startMessage) ?? [];
+  const [, firstKeyFile] = /^ {2}(\/.*-first-key)$/m.exec(startMessage) ?? [];
+  return { startMessage, url, adminUrl, secret: firstKeyFile && readFileSync(firstKeyFile, "utf8").trim() };
+}
+
+export const ROOT = join(import.meta.dir, "..", "..");
 export const EXECUTABLE = join(ROOT, "petstore");
 
 /** The real executable in a process of its own, without this machine's PETSTORE_ variables. */
@@ -101,29 +164,30 @@ export function spawnPetstore(
   return spawnTracked([EXECUTABLE, ...argv], { cwd: temporaryDirectory(), ...options });
 }
 
-export function spawnNpm(...argv: string[]) {
-  return spawnTracked(["npm", ...argv], { cwd: ROOT });
-}
-
-/** In the project's directory, after nothing but `npm ci`. */
-export function spawnNpx(...argv: string[]) {
-  return spawnTracked(["npx", "--offline", ...argv], { cwd: ROOT });
-}
-
 export function spawnTracked(command: string[], { cwd, variables }: { cwd: string; variables?: Variables }) {
-  const child = Bun.spawn(command, {
-    cwd,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...variables },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  return track(
+    Bun.spawn(command, {
+      cwd,
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...variables },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    }),
+  );
+}
+
+/** The process does not outlive the test file. */
+export function track<T extends Bun.Subprocess>(child: T): T {
   children.push(child);
   return child;
 }
 
-export async function petstore(...argv: string[]): Promise<Result> {
-  const child = spawnPetstore(argv);
+/** What it printed, and its exit code. */
+export async function resultOf(child: ReturnType<typeof spawnTracked>): Promise<Result> {
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { code, out, err };
+}
+
+export function petstore(...argv: string[]): Promise<Result> {
+  return resultOf(spawnPetstore(argv));
 }

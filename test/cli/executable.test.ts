@@ -1,107 +1,72 @@
 import { afterAll, describe, expect, test, setDefaultTimeout } from "bun:test";
-import { copyFileSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  copyFileSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { Child } from "../../harness/child.ts";
+import { userName } from "../../src/cli/user-name.ts";
 import {
   cleanUp,
   EXECUTABLE,
+  InProcessCli,
   petstore,
-  spawnNpm,
-  spawnNpx,
+  resultOf,
+  ROOT,
   spawnPetstore,
+  spawnTracked,
   temporaryDirectory,
 } from "./cli.ts";
+import { spawnOnTerminal } from "./terminal.ts";
 
 // Processes take long to start on a busy machine.
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 afterAll(cleanUp);
 
-describe("the executable", () => {
+const VERSION = /^petstore \d+\.\d+\.\d+ \(from source, Bun \d+\.\d+\.\d+\)\n$/;
+
+describe("the launcher", () => {
   test("runs from any directory, also through symbolic links, without Bun on the path", async () => {
     const directory = temporaryDirectory();
     symlinkSync(EXECUTABLE, join(directory, "first"));
     symlinkSync("first", join(directory, "second"));
     const child = Bun.spawn(["./second", "--version"], { cwd: directory, env: { PATH: "/usr/bin:/bin" } });
-    expect(await child.stdout.text()).toMatch(
-      /^petstore \d+\.\d+\.\d+ \(from source, Bun \d+\.\d+\.\d+\)\n$/,
-    );
+    expect(await child.stdout.text()).toMatch(VERSION);
     expect(await child.exited).toBe(0);
   });
-
-  test("npx petstore runs in the project's directory", async () => {
-    const child = spawnNpx("petstore", "--version");
-    expect(await child.stdout.text()).toMatch(
-      /^petstore \d+\.\d+\.\d+ \(from source, Bun \d+\.\d+\.\d+\)\n$/,
-    );
-    expect(await child.exited).toBe(0);
-  }, 20_000);
 
   test("before npm ci, it says what is missing", async () => {
     const directory = temporaryDirectory();
     copyFileSync(EXECUTABLE, join(directory, "petstore"));
-    const child = Bun.spawn([join(directory, "petstore"), "serve"], { stderr: "pipe" });
-    expect(await child.stderr.text()).toBe(`petstore: Bun is not installed; run npm ci in ${directory}\n`);
-    expect(await child.exited).toBe(1);
+    const child = spawnTracked([join(directory, "petstore"), "serve"], { cwd: directory });
+    expect(await resultOf(child)).toEqual({
+      code: 1,
+      out: "",
+      err: `petstore: Bun is not installed; run npm ci in ${directory}\n`,
+    });
   });
+});
 
-  test("npm run -s petstore -- ARGS is the same command", async () => {
-    const child = spawnNpm("run", "-s", "petstore", "--", "keys", "show", "x");
-    expect(await child.stderr.text()).toContain('petstore: ID is "x"; it must be the ID of a key');
-    expect(await child.exited).toBe(2);
+describe("exit status and output", () => {
+  test("wrong usage is one line on standard error and exit status 2", async () => {
+    const { code, out, err } = await petstore("keys", "create", "--plan", "free", "--name", "a\u0007\nb");
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(/^petstore: [^\n]+\n$/);
   });
-
-  test.each(["serve --port many", "keys show", "frobnicate", "keys create --plan free --name a\u0007\nb"])(
-    "wrong usage (%p) is one line on standard error and exit status 2",
-    async (line) => {
-      const { code, out, err } = await petstore(...line.split(" "));
-      expect({ code, out }).toEqual({ code: 2, out: "" });
-      expect(err).toMatch(/^petstore: [^\n]+\n$/);
-    },
-  );
 
   test("a failure is one line on standard error and exit status 1", async () => {
     const file = join(temporaryDirectory(), "file");
     writeFileSync(file, "");
-    const { code, out, err } = await petstore(
-      "keys",
-      "create",
-      "--name",
-      "x",
-      "--plan",
-      "free",
-      "--data",
-      file,
-    );
-    expect({ code, out, err }).toEqual({
+    expect(await petstore("keys", "create", "--name", "x", "--plan", "free", "--data", file)).toEqual({
       code: 1,
       out: "",
       err: `petstore: ${file}: a part of the path is a file, not a directory\n`,
     });
-  });
-
-  test("a file that is no database is a failure with its path", async () => {
-    const directory = temporaryDirectory();
-    writeFileSync(join(directory, "production.db"), "plain text, ".repeat(1_000));
-    const { code, err } = await petstore("keys", "list", "--data", directory);
-    expect(code).toBe(1);
-    expect(err).toMatch(/^petstore: [^\n]*production\.db[^\n]*\n$/);
-  });
-
-  test("the default data directory is ./data in the working directory", async () => {
-    const cwd = temporaryDirectory();
-    const child = spawnPetstore(["keys", "create", "--name", "x", "--plan", "free", "--json"], { cwd });
-    expect(await child.stdout.json()).toMatchObject({ id: 1, name: "x" });
-    expect(await child.exited).toBe(0);
-    expect(existsSync(join(cwd, "data", "production.db"))).toBeTrue();
-  });
-
-  test("concurrent commands on a new data directory all succeed", async () => {
-    const data = join(temporaryDirectory(), "data");
-    const create = () =>
-      petstore("keys", "create", "--name", "x", "--plan", "free", "--json", "--data", data);
-    const results = await Promise.all([create(), create(), create(), create()]);
-    for (const { code, err } of results) expect({ code, err }).toEqual({ code: 0, err: "" });
-    const ids = results.map(({ out }) => Number(JSON.parse(out).id));
-    expect(ids.toSorted()).toEqual([1, 2, 3, 4]);
   });
 
   test("a long output is complete on a pipe", async () => {
@@ -110,18 +75,117 @@ describe("the executable", () => {
     expect(JSON.parse(out)).toHaveProperty("paths");
   });
 
+  test("a reader that stops early is not a failure", async () => {
+    const line = '{ "$0" openapi; echo "status $?" >&2; } | true';
+    const child = spawnTracked(["sh", "-c", line, EXECUTABLE], { cwd: temporaryDirectory() });
+    expect(await child.stderr.text()).toBe("status 0\n");
+  });
+
+  test("output that cannot be written is a failure", async () => {
+    const full = openSync("/dev/full", "w");
+    const child = Bun.spawn([EXECUTABLE, "openapi"], { stdout: full, stderr: "pipe" });
+    expect(await child.stderr.text()).toBe("petstore: no space is left on the device\n");
+    expect(await child.exited).toBe(1);
+    closeSync(full);
+  });
+});
+
+test("the default data directory is ./data, and the audit trail has the user, whatever the variable USER says", async () => {
+  const cwd = temporaryDirectory();
+  const variables = { USER: "eve", LOGNAME: "eve" };
+  const child = spawnPetstore(["keys", "create", "--name", "x", "--plan", "free", "--json"], {
+    cwd,
+    variables,
+  });
+  expect(await child.stdout.json()).toMatchObject({ id: 1, name: "x" });
+  expect(await child.exited).toBe(0);
+  const [entry] = await new InProcessCli().json<{ actor: unknown }[]>("audit", "--data", join(cwd, "data"));
+  expect(userName()).not.toBe("eve");
+  expect(entry?.actor).toEqual({ kind: "command line", name: userName() });
+});
+
+test.each([
+  [0, "root"],
+  [1000, "ann"],
+  [100, "user 100"],
+])("the name of user %p is %p", (uid, name) => {
+  const file = join(temporaryDirectory(), "passwd");
+  expect(userName(uid, file)).toBe(`user ${uid}`);
+  writeFileSync(
+    file,
+    "root:x:0:0:root:/root:/bin/bash\nann:x:1000:1000:Ann,,,:/home/ann:/bin/sh\n# a comment\n+::::::\n",
+  );
+  expect(userName(uid, file)).toBe(name);
+});
+
+describe("a server process", () => {
+  test("stops on a signal, and --access-log - writes a line for each request to standard output", async () => {
+    const data = join(temporaryDirectory(), "data");
+    const child = new Child([EXECUTABLE, "serve", "--port", "0", "--data", data, "--access-log", "-"]);
+    const [, url = ""] = await child.line(/^ {2}API +(\S+)$/);
+    const accessLine = child.line(/^(\{.*"status":.*\})$/);
+    expect((await fetch(`${url}/pets`)).status).toBe(401);
+    const [, line = ""] = await accessLine;
+    expect(JSON.parse(line)).toMatchObject({ keyId: null, method: "GET", operation: null, status: 401 });
+    const stopping = child.line(/"server\.stopping".*"SIGHUP"/);
+    expect(await child.stop("SIGHUP")).toBe(0);
+    await stopping;
+  });
+
+  test("on a terminal the log is for people, and the message has the first key and the admin token", async () => {
+    const data = join(temporaryDirectory(), "data");
+    const terminal = spawnOnTerminal(["serve", "--port", "0", "--data", data]);
+    await terminal.until("[server.started]");
+    terminal.child.kill("SIGTERM");
+    expect(await terminal.child.exited).toBe(0);
+    const token = readFileSync(join(data, "production-admin-token"), "utf8").trim();
+    const output = terminal.output();
+    expect(output).toMatch(new RegExp(`^  Admin +http://127\\.0\\.0\\.1:\\d+/\\?token=${token}$`, "m"));
+    expect(output).toMatch(/^ {2}pet_live_\w+$/m);
+    expect(output).toMatch(/^\S+Z info {2}the server accepts requests \[server\.started\] version=/m);
+    expect(existsSync(join(data, "production-first-key"))).toBeFalse();
+  });
+});
+
+describe("errors that nothing catches", () => {
+  /** Runs a command in a process in which this code runs first. */
+  async function runWith(code: string, ...argv: string[]) {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, "first.ts"), code);
+    const main = join(ROOT, "src/cli/main.ts");
+    const child = spawnTracked([process.execPath, "--preload", "./first.ts", main, ...argv], { cwd });
+    const [err, exitCode] = await Promise.all([child.stderr.text(), child.exited]);
+    return { lines: err.split("\n").slice(0, -1), exitCode };
+  }
+
+  /** As soon as the program listens for such errors. */
+  const whenReady = (start: string) =>
+    `const timer = setInterval(${start} () => { if (process.listenerCount("unhandledRejection") > 0) { clearInterval(timer); throw new Error("the first", { cause: new TypeError("the second") }); } }, 10);`;
+
   test.each([
-    ["a reader that stops early is not a failure", "| head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 0, ""],
-    [
-      "output that cannot be written is a failure",
-      "> /dev/full",
-      1,
-      "petstore: no space is left on the device\n",
-    ],
-  ])("%s", async (_name, redirection, code, error) => {
-    const line = `"$0" openapi ${redirection}`;
-    const child = Bun.spawn(["bash", "-c", line, EXECUTABLE], { stderr: "pipe" });
-    expect(await child.stderr.text()).toBe(error);
-    expect(await child.exited).toBe(code);
+    ["an exception", whenReady("")],
+    ["a rejected promise", whenReady("async")],
+  ])("%s ends the process, and the log has its stack and cause", async (_name, code) => {
+    const { lines, exitCode } = await runWith(code, "serve", "--port", "0");
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
+      level: "error",
+      event: "process.uncaught-error",
+      error: {
+        message: "the first",
+        stack: expect.stringMatching(/first\.ts:1/),
+        cause: { name: "TypeError", message: "the second", stack: expect.stringMatching(/first\.ts:1/) },
+      },
+    });
+  });
+
+  test("a bug in a command is logged with its stack, beside the message", async () => {
+    const code = 'crypto.getRandomValues = () => { throw new TypeError("no luck"); };';
+    const { lines, exitCode } = await runWith(code, "keys", "create", "--name", "x", "--plan", "free");
+    expect(exitCode).toBe(1);
+    expect(lines).toEqual([
+      expect.stringMatching(/"event":"process\.uncaught-error",.*"message":"no luck","stack":".*first\.ts:1/),
+      "petstore: this is a bug in petstore: no luck",
+    ]);
   });
 });

@@ -1,34 +1,26 @@
-import { afterAll, describe, expect, test, setDefaultTimeout } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { freePort } from "../../harness/ports.ts";
-import { serve, started } from "./server-process.ts";
-import { cleanUp, EXECUTABLE, petstore, spawnNpm, spawnPetstore, temporaryDirectory } from "./cli.ts";
+import { createPet } from "../../harness/api-client.ts";
+import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 
-// Processes take long to start on a busy machine.
-setDefaultTimeout(30_000);
 afterAll(cleanUp);
 
-const status = async (url: string, secret: string | undefined) =>
-  (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${secret}` } })).status;
+const get = (url: string, secret: string | undefined) =>
+  fetch(url, { headers: { Authorization: `Bearer ${secret}` } });
 
-/** Repeats a request until the response has this status, and returns the milliseconds that took. */
-async function untilStatus(url: string, secret: string, expected: number): Promise<number> {
-  const since = performance.now();
-  while ((await status(url, secret)) !== expected);
-  return performance.now() - since;
-}
+const status = async (url: string, secret: string | undefined) => (await get(`${url}/pets`, secret)).status;
 
-/** The server may also see the new key before it stops. */
-const isOfProcess = ({ event }: { event: string }) => event !== "key.changed";
-
-const NO_LIMITS = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
+const eventsOf = ({ lines }: InProcessServer) =>
+  // The server may also see the new key before it stops.
+  lines.map((line) => JSON.parse(line)).filter(({ event }) => event !== "key.changed");
 
 describe("serve", () => {
   test("the first start creates a key that works; later starts create none", async () => {
-    const data = join(temporaryDirectory(), "new", "data");
-    const first = await serve(data);
+    const cli = new InProcessCli();
+    const data = cli.dataDir;
+    const first = await cli.serve();
     const origin = first.url.slice(0, -"/v1".length);
     expect(first.startMessage).toBe(`Petstore is serving production. Stop it with Ctrl-C.
 
@@ -52,157 +44,62 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     expect(await status(first.url, first.secret)).toBe(200);
     expect((await fetch(`${origin}/docs`)).status).toBe(200);
     expect((await fetch(`${origin}/openapi.json`)).status).toBe(200);
-    expect(await first.stop("SIGTERM")).toBe(0);
+    expect((await first.stop()).code).toBe(0);
 
-    const second = await serve(data);
+    const second = await cli.serve();
     expect(second.secret).toBeUndefined();
     expect(await status(second.url, first.secret)).toBe(200);
-    expect(await second.stop("SIGINT")).toBe(0);
-    expect(JSON.parse((await petstore("keys", "list", "--data", data, "--json")).out)).toMatchObject([
+    expect((await second.stop()).code).toBe(0);
+    cli.clock.time = Date.now();
+    expect(await cli.json("keys", "list")).toMatchObject([
       { id: 1, name: "first key", plan: "free", usage: { day: { used: 2 } } },
     ]);
   });
 
-  test("npm start takes flags, and a signal to npm stops the server", async () => {
-    const data = temporaryDirectory();
-    const { url, secret, stop } = await started(spawnNpm("start", "-s", "--", "--port", "0", "--data", data));
-    expect(await status(url, secret)).toBe(200);
-    expect(await stop("SIGTERM")).toBe(0);
-    await expect(fetch(url)).rejects.toThrow();
-  });
-
   test("staging and production share a data directory, and neither accepts the other's key", async () => {
-    const data = temporaryDirectory();
-    const [production, staging] = await Promise.all([serve(data), serve(data, "--env", "staging")]);
+    const cli = new InProcessCli();
+    const [production, staging] = [await cli.serve(), await cli.serve(["--env", "staging"])];
     expect(staging.secret).toStartWith("pet_test_");
+    expect(existsSync(join(cli.dataDir, "staging-first-key"))).toBeTrue();
     expect(await status(staging.url, staging.secret)).toBe(200);
     expect(await status(staging.url, production.secret)).toBe(401);
     expect(await status(production.url, staging.secret)).toBe(401);
-    expect(await Promise.all([production.stop("SIGTERM"), staging.stop("SIGTERM")])).toEqual([0, 0]);
+    await production.stop();
+    await staging.stop();
   });
 
-  test("a running server follows keys create, roll and revoke within a second", async () => {
-    const data = temporaryDirectory();
-    const { url, stop } = await serve(data);
-    const keys = async (...argv: string[]) => {
-      const { code, out, err } = await petstore("keys", ...argv, "--data", data, "--json");
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      return JSON.parse(out);
-    };
-    const created = await keys("create", "--name", "app", ...NO_LIMITS);
-    expect(await status(url, created.key)).toBe(200);
-
-    const rolled = await keys("roll", String(created.id), "--overlap", "0");
-    expect(await status(url, rolled.key)).toBe(200);
-    expect(await untilStatus(url, created.key, 401)).toBeLessThan(1_000);
-
-    await keys("revoke", String(created.id));
-    expect(await untilStatus(url, rolled.key, 401)).toBeLessThan(1_000);
-    expect(await stop("SIGTERM")).toBe(0);
-  });
-
-  test("rate limits and bans are settings, and keys unban works on a running server", async () => {
-    const data = temporaryDirectory();
-    const bans = ["--ban-strikes", "1", "--ban-grace", "0", "--ban-length", "1h"];
-    const { url, secret = "", stop } = await serve(data, "--free-limits", "1/10", ...bans);
-    const code = async () => {
-      const response = await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
-      return response.ok ? "ok" : String(Object(await response.json())["code"]);
-    };
-    expect(await code()).toBe("ok");
-    let last = await code();
-    expect(last).toBe("rate_limited");
-    // With a grace period of 0, a rejected request is a strike from the next millisecond on.
-    while (last === "rate_limited") last = await code();
-    expect(last).toBe("key_banned");
-
-    expect((await petstore("keys", "unban", "1", "--data", data)).code).toBe(0);
-    while (last === "key_banned") last = await code();
-    expect(last).toBe("rate_limited");
-    expect(await stop("SIGTERM")).toBe(0);
-  });
-
-  test("a second server on the same data directory fails", async () => {
-    const data = temporaryDirectory();
-    const { stop } = await serve(data);
-    const { code, out, err } = await petstore("serve", "--port", "0", "--data", data);
-    expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toBe(`petstore: another server is already running on ${data} (production)\n`);
-    expect(await stop("SIGTERM")).toBe(0);
-  });
-
-  test("a port in use is an error, and the server on it keeps working", async () => {
-    const data = temporaryDirectory();
-    const first = await serve(data, "--port", String(freePort()));
-    const { port } = new URL(first.url);
-    const { code, out, err } = await petstore("serve", "--port", port, "--data", temporaryDirectory());
-    expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toBe(
-      `petstore: cannot listen on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --port\n`,
-    );
-    expect(await status(first.url, first.secret)).toBe(200);
-    expect(await first.stop("SIGTERM")).toBe(0);
-  });
-
-  test.each([
-    ["nosuch.invalid", "there is no such host"],
-    ["203.0.113.1", "this machine does not have that address"],
-  ])("--host %s cannot be listened on", async (host, reason) => {
-    const { code, out, err } = await petstore("serve", "--host", host, "--data", temporaryDirectory());
-    expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toBe(`petstore: cannot listen on ${host} port 8080: ${reason}; see --host\n`);
-  });
-
-  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
-    "the log has the start and the stop: %s",
-    async (signal) => {
-      const data = join(temporaryDirectory(), "data");
-      const { url, adminUrl, child, stop, log } = await serve(data);
-      expect(await stop(signal)).toBe(0);
-      const lines = (await log()).map((line) => JSON.parse(line));
-      expect(lines.map(({ time: _time, message: _message, ...rest }) => rest).filter(isOfProcess)).toEqual([
-        { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
-        {
-          level: "info",
-          event: "admin.started",
-          url: adminUrl,
-          tokenFile: join(data, "production-admin-token"),
-        },
-        {
-          level: "info",
-          event: "server.started",
-          version: packageJson.version,
-          environment: "production",
-          url,
-          data: `SQLite in ${data}`,
-          rateLimits: "in the server process",
-          pid: child.pid,
-        },
-        { level: "info", event: "server.stopping", signal },
-        { level: "info", event: "server.stopped", afterMs: expect.any(Number) },
-      ]);
-    },
-  );
-
-  test("a first key whose message cannot be printed is revoked, and its file removed", async () => {
-    const data = join(temporaryDirectory(), "data");
-    const line = '"$0" serve --port 0 --data "$1" > /dev/full';
-    const child = Bun.spawn(["bash", "-c", line, EXECUTABLE, data], { stderr: "pipe" });
-    expect(await child.stderr.text()).toBe(
-      "petstore: no space is left on the device; nobody received the first key, so it is revoked; create another with petstore keys create\n",
-    );
-    expect(await child.exited).toBe(1);
-    expect(existsSync(join(data, "production-first-key"))).toBeFalse();
-    expect(JSON.parse((await petstore("keys", "list", "--data", data, "--json")).out)).toMatchObject([
-      { name: "first key", state: "revoked" },
+  test("the log has the start and the stop", async () => {
+    const cli = new InProcessCli();
+    const data = cli.dataDir;
+    const server = await cli.serve();
+    await server.stop("SIGHUP");
+    expect(eventsOf(server).map(({ time: _time, message: _message, ...rest }) => rest)).toEqual([
+      { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
+      {
+        level: "info",
+        event: "admin.started",
+        url: server.adminUrl,
+        tokenFile: join(data, "production-admin-token"),
+      },
+      {
+        level: "info",
+        event: "server.started",
+        version: packageJson.version,
+        environment: "production",
+        url: server.url,
+        data: `SQLite in ${data}`,
+        rateLimits: "in the server process",
+        pid: process.pid,
+      },
+      { level: "info", event: "server.stopping", signal: "SIGHUP" },
+      { level: "info", event: "server.stopped", afterMs: expect.any(Number) },
     ]);
   });
 
   test("warnings about plain text come before the line that says it is serving", async () => {
-    const { stop, log } = await serve(temporaryDirectory(), "--host", "0.0.0.0");
-    expect(await stop("SIGTERM")).toBe(0);
-    const lines = (await log()).map((line) => JSON.parse(line)).filter(isOfProcess);
-    expect(lines.map(({ event }) => event)).toEqual([
+    const server = await new InProcessCli().serve(["--host", "0.0.0.0"]);
+    await server.stop();
+    expect(eventsOf(server).map(({ event }) => event)).toEqual([
       "key.first-created",
       "connections.plain-text",
       "admin.started",
@@ -212,36 +109,165 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     ]);
   });
 
+  test("--log-format text is for people, and --log-level leaves out what is less important", async () => {
+    const flags = ["--log-format", "text", "--log-level", "warn", "--host", "0.0.0.0"];
+    const server = await new InProcessCli().serve(flags);
+    await server.stop();
+    expect(server.lines).toEqual([
+      expect.stringMatching(/^\S+Z warn .*\[connections\.plain-text\] host=0\.0\.0\.0$/),
+    ]);
+  });
+
+  test("--access-log writes a line for each request", async () => {
+    const file = join(temporaryDirectory(), "access.log");
+    const server = await new InProcessCli().serve(["--access-log", file]);
+    expect(await status(server.url, "unknown")).toBe(401);
+    await server.stop();
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
+      keyId: null,
+      method: "GET",
+      operation: null,
+      status: 401,
+    });
+  });
+
   test("--env-file is read for serve and for commands", async () => {
-    const directory = temporaryDirectory();
-    const file = join(directory, "petstore.env");
-    writeFileSync(file, `PETSTORE_DATA=${directory}/pets\nPETSTORE_FREE_LIMITS=7/80\nPETSTORE_PORT=0\n`);
-    const { startMessage, stop } = await started(spawnPetstore(["serve", "--env-file", file]));
-    expect(startMessage).toContain(`  Data         ${directory}/pets\n`);
-    expect(startMessage).toContain("(free plan, 7 requests per minute, 80 per day)");
-    const { out } = await petstore("keys", "list", "--env-file", file, "--json");
-    expect(JSON.parse(out)).toMatchObject([{ id: 1, limits: { perMinute: 7, perDay: 80 } }]);
-    expect(await stop("SIGTERM")).toBe(0);
-  });
-
-  test("a damaged usage store prevents the start", async () => {
-    const data = temporaryDirectory();
-    const path = join(data, "production-limits.db");
-    writeFileSync(path, "no database, ".repeat(100), { mode: 0o600 });
-    const { code, out, err } = await petstore("serve", "--port", "0", "--data", data);
-    expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toStartWith(`petstore: cannot open the database ${path}: file is not a database; `);
-  });
-
-  test("the start message has the public URL", async () => {
-    const { startMessage, stop } = await serve(
-      temporaryDirectory(),
-      "--public-url",
-      "https://api.example.com/pets",
-    );
+    const cli = new InProcessCli();
+    const file = join(temporaryDirectory(), "petstore.env");
+    writeFileSync(file, "PETSTORE_FREE_LIMITS=7/80\nPETSTORE_PUBLIC_URL=https://api.example.com/pets\n");
+    const { startMessage, stop } = await cli.serve(["--env-file", file]);
     expect(startMessage).toContain("  API          https://api.example.com/pets/v1\n");
     expect(startMessage).toContain("  OpenAPI      https://api.example.com/pets/openapi.json\n");
     expect(startMessage).toContain('" https://api.example.com/pets/v1/pets\n');
-    expect(await stop("SIGINT")).toBe(0);
+    expect(startMessage).toContain("(free plan, 7 requests per minute, 80 per day)");
+    expect(await cli.json("keys", "list", "--env-file", file)).toMatchObject([
+      { id: 1, limits: { perMinute: 7, perDay: 80 } },
+    ]);
+    await stop();
+  });
+});
+
+describe("a start that fails", () => {
+  test("because the port is in use: the server on it keeps working", async () => {
+    const first = await new InProcessCli().serve();
+    const { port } = new URL(first.url);
+    expect(await new InProcessCli().run(["serve", "--port", port])).toEqual({
+      code: 1,
+      out: "",
+      err: `cannot listen on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --port`,
+    });
+    expect(await status(first.url, first.secret)).toBe(200);
+    await first.stop();
+  });
+
+  test.each([
+    ["nosuch.invalid", "there is no such host"],
+    ["203.0.113.1", "this machine does not have that address"],
+  ])("because --host is %s", async (host, reason) => {
+    expect(await new InProcessCli().run(["serve", "--host", host])).toEqual({
+      code: 1,
+      out: "",
+      err: `cannot listen on ${host} port 8080: ${reason}; see --host`,
+    });
+  });
+
+  test("because the usage store is damaged, or the access log cannot be opened", async () => {
+    const cli = new InProcessCli();
+    await expect(cli.run(["serve", "--port", "0", "--access-log", "missing/a.log"])).rejects.toThrow(
+      "cannot open the access log",
+    );
+    const path = join(cli.dataDir, "production-limits.db");
+    writeFileSync(path, "no database, ".repeat(100), { mode: 0o600 });
+    await expect(cli.run(["serve", "--port", "0"])).rejects.toThrow(
+      `cannot open the database ${path}: file is not a database; `,
+    );
+  });
+});
+
+describe("commands beside a running server", () => {
+  const cli = new InProcessCli();
+  const bans = ["--ban-strikes", "1", "--ban-grace", "0", "--ban-length", "1h"];
+  let server: InProcessServer;
+  beforeAll(async () => {
+    cli.clock.now = () => Date.now();
+    server = await cli.serve(bans);
+  });
+  afterAll(() => server.stop());
+
+  const created = (...limits: string[]) =>
+    cli.json<{ id: number; key: string }>(
+      "keys",
+      "create",
+      "--name",
+      "app",
+      "--plan",
+      "enterprise",
+      ...limits,
+    );
+  const createdWithoutLimits = () => created("--per-minute", "1000000", "--per-day", "1000000");
+
+  /** Repeats a request until its response is as expected. */
+  async function until(path: string, secret: string, isExpected: (body: string) => boolean): Promise<void> {
+    while (!isExpected(await (await get(server.url + path, secret)).text()));
+  }
+
+  test("the server follows keys create, roll and revoke, and logs them", async () => {
+    const { id, key } = await createdWithoutLimits();
+    expect(await status(server.url, key)).toBe(200);
+
+    const rolled = await cli.json<{ key: string }>("keys", "roll", `${id}`, "--overlap", "0");
+    expect(await status(server.url, rolled.key)).toBe(200);
+    await until("/pets", key, (body) => body.includes("invalid_api_key"));
+
+    await cli.json("keys", "revoke", `${id}`);
+    await until("/pets", rolled.key, (body) => body.includes("invalid_api_key"));
+    const isRevoked = (line: string) => line.includes(`"keyId":${id},`) && line.includes('"state":"revoked"');
+    while (!server.lines.some(isRevoked)) await Bun.sleep(5);
+    expect(JSON.parse(server.lines.find(isRevoked) ?? "")).toMatchObject({
+      level: "info",
+      event: "key.changed",
+      plan: "enterprise",
+      expiresAt: null,
+    });
+  });
+
+  test("keys unban ends the ban of a key", async () => {
+    const { id, key } = await created("--per-minute", "1", "--per-day", "10");
+    await until("/pets", key, (body) => body.startsWith("["));
+    // With a grace period of 0, a rejected request is a strike from the next millisecond on.
+    await until("/pets", key, (body) => body.includes("key_banned"));
+    expect((await cli.run(["keys", "unban", `${id}`])).code).toBe(0);
+    await until("/pets", key, (body) => body.includes("rate_limited"));
+  });
+
+  test("cached pages and pets show the changes of pets", async () => {
+    const { key } = await createdWithoutLimits();
+    for (let i = 0; i < 12; i++) await createPet(server.url, key);
+    const page = "/pets?limit=10";
+    const available = "/pets?status=available&limit=10";
+    for (const path of [page, "/pets/7", available]) {
+      for (let i = 0; i < 5; i++) expect((await get(server.url + path, key)).status).toBe(200);
+    }
+    await cli.run(["pets", "update", "7", "--name", "Rover"]);
+    await until("/pets/7", key, (body) => body.includes("Rover"));
+    await until(page, key, (body) => body.includes("Rover"));
+    await cli.run(["pets", "update", "7", "--status", "sold"]);
+    await until(available, key, (body) => !body.includes("Rover"));
+    await cli.run(["pets", "delete", "7"]);
+    await until("/pets/7", key, (body) => body.includes("pet_not_found"));
+    await until(page, key, (body) => !body.includes('"id":7,'));
+  });
+
+  test("imported pets appear, also on cached pages", async () => {
+    const { key } = await createdWithoutLimits();
+    const page = "/pets?limit=100&status=sold";
+    for (let i = 0; i < 4; i++) expect((await get(server.url + page, key)).status).toBe(200);
+    cli.input = '{"name":"imported","categoryId":1,"status":"sold"}\n';
+    expect(await cli.run(["import", "-"])).toMatchObject({ code: 0 });
+    await until(page, key, (body) => body.includes('"imported"'));
+    for (let i = 0; i < 4; i++) await get(`${server.url}/pets?limit=2`, key);
+    cli.input = "id,name,categoryId\n1,Rex,7\n";
+    expect((await cli.run(["import", "-", "--keep-ids", "--on-conflict", "replace"])).code).toBe(0);
+    await until("/pets?limit=2", key, (body) => body.includes('{"id":1,"name":"Rex","categoryId":7}'));
   });
 });

@@ -1,15 +1,8 @@
-import { readFileSync } from "node:fs";
 import type { StopSignal } from "../../src/cli/signals.ts";
-import { spawnPetstore } from "./cli.ts";
+import { parseStartMessage, spawnPetstore, type StartMessage } from "./cli.ts";
 
-export interface ServerProcess {
-  readonly url: string;
-  /** Of the listener for operators; empty if it is off. */
-  readonly adminUrl: string;
-  /** What the server prints when it starts. */
-  readonly startMessage: string;
-  /** The first key, from the file that the message names. */
-  readonly secret: string | undefined;
+/** A server in a process of its own. */
+export interface ServerProcess extends StartMessage {
   readonly child: ReturnType<typeof spawnPetstore>;
   /** Sends the signal and resolves with the exit code. */
   stop(signal: StopSignal | "SIGKILL"): Promise<number>;
@@ -24,15 +17,8 @@ export function serve(data: string, ...argv: string[]): Promise<ServerProcess> {
 }
 
 export async function started(child: ServerProcess["child"]): Promise<ServerProcess> {
-  const startMessage = await readStartMessage(child);
-  const [, url = ""] = /^ {2}API +(\S+)$/m.exec(startMessage) ?? [];
-  const [, adminUrl = ""] = /^ {2}Admin +(http\S+)/m.exec(startMessage) ?? [];
-  const [, firstKeyFile] = /^ {2}(\/.*-first-key)$/m.exec(startMessage) ?? [];
   return {
-    url,
-    adminUrl,
-    startMessage,
-    secret: firstKeyFile && readFileSync(firstKeyFile, "utf8").trim(),
+    ...parseStartMessage(await readStartMessage(child)),
     child,
     stop(signal) {
       child.kill(signal);

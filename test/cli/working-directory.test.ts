@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { cleanUp, EXECUTABLE, spawnTracked, temporaryDirectory } from "./cli.ts";
+import { join } from "node:path";
+import { cleanUp, EXECUTABLE, resultOf, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
+import { started } from "./server-process.ts";
 
-// Processes take long to start on a busy machine.
-setDefaultTimeout(30_000);
+// Code and settings of the working directory have no effect. Processes take long to start on a busy machine.
+setDefaultTimeout(60_000);
 afterAll(cleanUp);
-
-const PROJECT = dirname(EXECUTABLE);
 
 /** A directory in which each of Bun's files leaves a trace if it is read. */
 let hostile: string;
@@ -30,52 +29,46 @@ beforeAll(() => {
   mkdirSync(join(hostile, "sub"));
 });
 
-async function run(command: string[], cwd: string) {
-  const child = spawnTracked(command, { cwd });
-  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { out, err, code };
+/** A copy of the project that shares its code and packages, and has the files of the hostile directory. */
+function hostileProject(): string {
+  const project = temporaryDirectory();
+  for (const name of ["src", "node_modules"]) symlinkSync(join(ROOT, name), join(project, name));
+  for (const name of ["package.json", "petstore", "tsconfig.json"]) {
+    copyFileSync(join(ROOT, name), join(project, name));
+  }
+  for (const name of ["bunfig.toml", "preload.ts", ".env", ".env.local"]) {
+    copyFileSync(join(hostile, name), join(project, name));
+  }
+  return project;
 }
 
-const NO_KEYS = /^There are no keys in production \(data: \.\/data\)/;
+test("without the launcher they have an effect: the directory is as hostile as it should be", async () => {
+  const main = join(ROOT, "src/cli/main.ts");
+  await spawnTracked([process.execPath, main, "keys", "list"], { cwd: hostile }).exited;
+  expect(existsSync(trace)).toBeTrue();
+  rmSync(trace);
+});
 
-describe("code and settings of the working directory have no effect", () => {
-  test("without the launcher they have: the directory is as hostile as it should be", async () => {
-    const main = join(PROJECT, "src/cli/main.ts");
-    await run([process.execPath, main, "keys", "list"], hostile);
-    expect(existsSync(trace)).toBeTrue();
-    rmSync(trace);
-  });
+test.each([
+  ["./petstore", () => [EXECUTABLE], () => hostile],
+  ["./petstore in a directory below", () => [EXECUTABLE], () => join(hostile, "sub")],
+  ["npx petstore", () => ["npx", "--offline", "--prefix", ROOT, "petstore"], () => hostile],
+  ["npm run petstore", () => ["npm", "run", "-s", "petstore", "--"], hostileProject],
+])("%s", async (_name, command, cwd) => {
+  const child = spawnTracked([...command(), "keys", "list"], { cwd: cwd() });
+  const { code, out, err } = await resultOf(child);
+  expect(out).toMatch(/^There are no keys in production \(data: \.\/data\)/);
+  expect({ err: err.replace(/^npm warn .*\n/gm, ""), code }).toEqual({ err: "", code: 0 });
+  expect(existsSync(trace)).toBeFalse();
+});
 
-  test.each([
-    ["./petstore", () => [EXECUTABLE], () => hostile],
-    ["a directory below", () => [EXECUTABLE], () => join(hostile, "sub")],
-    ["npx petstore", () => ["npx", "--offline", "--prefix", PROJECT, "petstore"], () => hostile],
-  ])(
-    "%s",
-    async (_name, command, cwd) => {
-      const { out, err, code } = await run([...command(), "keys", "list"], cwd());
-      expect(out).toMatch(NO_KEYS);
-      expect({ err: err.replace(/^npm warn .*\n/gm, ""), code }).toEqual({ err: "", code: 0 });
-      expect(existsSync(trace)).toBeFalse();
-    },
-    20_000,
-  );
-
-  test.each([
-    ["npm run petstore", ["run", "-s", "petstore", "--", "keys", "list"]],
-    ["npm start", ["start", "-s", "--", "--port", "many"]],
-  ])("%s, with such files in the project's own directory", async (_name, argv) => {
-    // A copy of the project that shares its code and packages, and has the files of the hostile directory.
-    const project = temporaryDirectory();
-    for (const name of ["src", "node_modules"]) symlinkSync(join(PROJECT, name), join(project, name));
-    for (const name of ["package.json", "petstore", "tsconfig.json"]) {
-      copyFileSync(join(PROJECT, name), join(project, name));
-    }
-    for (const name of ["bunfig.toml", "preload.ts", ".env", ".env.local"]) {
-      copyFileSync(join(hostile, name), join(project, name));
-    }
-    const { out, err } = await run(["npm", ...argv], project);
-    expect(out + err).toMatch(/There are no keys in production \(data: \.\/data\)|--port is "many"/);
-    expect(existsSync(trace)).toBeFalse();
-  });
+test("npm start, which takes flags; a signal to npm stops the server", async () => {
+  const data = temporaryDirectory();
+  const command = ["npm", "start", "-s", "--", "--port", "0", "--data", data];
+  const { url, secret, stop } = await started(spawnTracked(command, { cwd: hostileProject() }));
+  const response = await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+  expect(response.status).toBe(200);
+  expect(await stop("SIGTERM")).toBe(0);
+  await expect(fetch(url)).rejects.toThrow();
+  expect(existsSync(trace)).toBeFalse();
 });

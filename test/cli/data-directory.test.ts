@@ -1,0 +1,187 @@
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { giveToDirectoryOwner } from "../../src/durable-files.ts";
+import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+import { createKey } from "./keys.ts";
+
+afterAll(cleanUp);
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+function modesIn(directory: string): Record<string, string> {
+  return Object.fromEntries(readdirSync(directory).map((name) => [name, modeOf(join(directory, name))]));
+}
+
+const FILES_OF_A_SERVER = {
+  "production-admin-token": "600",
+  "production-admin-url": "600",
+  "production-first-key": "600",
+  "production-limits.db": "600",
+  "production-limits.db-shm": "600",
+  "production-limits.db-wal": "600",
+  "production.db": "600",
+  "production.db-shm": "600",
+  "production.db-wal": "600",
+  "production.lock": "600",
+};
+
+const eventsOf = ({ lines }: InProcessServer, prefix: string) =>
+  lines.map((line) => JSON.parse(line)).filter(({ event }) => event.startsWith(prefix));
+
+describe("files are for their owner only, whatever the umask", () => {
+  const mask = process.umask();
+  afterEach(() => void process.umask(mask));
+
+  test("those of a server, and the directories that it creates", async () => {
+    const cli = new InProcessCli();
+    const data = join(cli.dataDir, "below");
+    process.umask(0);
+    const server = await cli.serve(["--data", data]);
+    expect(modesIn(data)).toEqual(FILES_OF_A_SERVER);
+    expect([modeOf(cli.dataDir), modeOf(data)]).toEqual(["700", "700"]);
+    await server.stop();
+    expect(eventsOf(server, "data-directory.")).toEqual([]);
+  });
+
+  test("also in a directory that is open to others, of which the server warns", async () => {
+    const cli = new InProcessCli();
+    mkdirSync(cli.dataDir);
+    chmodSync(cli.dataDir, 0o755);
+    process.umask(0);
+    const server = await cli.serve();
+    expect(modesIn(cli.dataDir)).toEqual(FILES_OF_A_SERVER);
+    await server.stop();
+    expect(eventsOf(server, "data-directory.")).toEqual([
+      expect.objectContaining({
+        level: "warn",
+        event: "data-directory.open-to-others",
+        directory: cli.dataDir,
+        mode: "0755",
+      }),
+    ]);
+  });
+
+  test("those of a command", async () => {
+    const cli = new InProcessCli();
+    process.umask(0);
+    await createKey(cli);
+    expect(modesIn(cli.dataDir)).toEqual({ "production.db": "600" });
+    expect(modeOf(cli.dataDir)).toBe("700");
+  });
+
+  test("those of an earlier version become private, which is logged once", async () => {
+    const cli = new InProcessCli();
+    await (await cli.serve()).stop();
+    // As after a crash.
+    for (const name of ["production.db-wal", "production.db-shm"]) {
+      writeFileSync(join(cli.dataDir, name), "");
+    }
+    const names = readdirSync(cli.dataDir).filter((name) => name !== "production-first-key");
+    for (const name of names) chmodSync(join(cli.dataDir, name), 0o644);
+
+    const second = await cli.serve();
+    expect(modesIn(cli.dataDir)).toEqual(FILES_OF_A_SERVER);
+    await second.stop();
+    const [event, ...others] = eventsOf(second, "data-directory.made-private");
+    expect(others).toEqual([]);
+    expect(event.files.toSorted()).toEqual(names.map((name) => join(cli.dataDir, name)).toSorted());
+
+    const third = await cli.serve();
+    await third.stop();
+    expect(eventsOf(third, "data-directory.made-private")).toEqual([]);
+  });
+});
+
+describe("owners", () => {
+  const self = process.getuid?.() ?? 0;
+  // Only root can give files away; everybody else owns what they create.
+  const owner = self === 0 ? 65_534 : self;
+
+  test("a database that root creates belongs to the owner of the directory", async () => {
+    const cli = new InProcessCli();
+    mkdirSync(cli.dataDir);
+    chownSync(cli.dataDir, owner, process.getgid?.() ?? 0);
+    await createKey(cli);
+    expect(statSync(join(cli.dataDir, "production.db")).uid).toBe(owner);
+  });
+
+  test("a link in the directory does not get its owner the file of somebody else", () => {
+    const [data, target] = [temporaryDirectory(), join(temporaryDirectory(), "target")];
+    chownSync(data, owner, process.getgid?.() ?? 0);
+    writeFileSync(target, "");
+    symlinkSync(target, join(data, "production.lock"));
+    giveToDirectoryOwner(join(data, "production.lock"));
+    expect(statSync(target).uid).toBe(self);
+    expect(lstatSync(join(data, "production.lock")).uid).toBe(owner);
+  });
+
+  test("a file of another user keeps its mode", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    const path = join(cli.dataDir, "production.db");
+    chmodSync(path, 0o644);
+    chownSync(path, owner, process.getgid?.() ?? 0);
+    await cli.run(["keys", "list"]);
+    expect(modeOf(path)).toBe(self === 0 ? "644" : "600");
+  });
+});
+
+describe("one server per data directory", () => {
+  const lockOf = ({ dataDir }: InProcessCli) => join(dataDir, "production.lock");
+  /** As long as a second server waits for commands that may have the databases open. */
+  const second = (cli: InProcessCli) => cli.runSlowly("serve", "--port", "0");
+  const message = ({ dataDir }: InProcessCli) =>
+    `another server is already running on ${dataDir} (production)`;
+
+  test("a second one fails", async () => {
+    const cli = new InProcessCli();
+    const server = await cli.serve();
+    await expect(second(cli)).rejects.toThrow(message(cli));
+    await server.stop();
+  });
+
+  test("a removed lock file does not let a second one start, however often it is tried", async () => {
+    const cli = new InProcessCli();
+    const first = await cli.serve();
+    rmSync(lockOf(cli));
+    await expect(second(cli)).rejects.toThrow(message(cli));
+    await expect(second(cli)).rejects.toThrow(message(cli));
+    expect((await cli.run(["keys", "create", "--name", "x", "--plan", "free"])).code).toBe(0);
+    await first.stop();
+    const next = await cli.serve();
+    await expect(second(cli)).rejects.toThrow(message(cli));
+    await next.stop();
+  });
+
+  test.each([
+    ["an empty file", (path: string) => writeFileSync(path, "", { mode: 0o600 })],
+    ["a copy", (path: string) => copyFileSync(`${path}.original`, path)],
+  ])("nor does a lock file that was replaced by %s", async (_name, replace) => {
+    const cli = new InProcessCli();
+    const server = await cli.serve();
+    renameSync(lockOf(cli), `${lockOf(cli)}.original`);
+    replace(lockOf(cli));
+    await expect(second(cli)).rejects.toThrow(message(cli));
+    await server.stop();
+  });
+
+  test("a lock file of an earlier version, which is empty, is taken", async () => {
+    const cli = new InProcessCli();
+    mkdirSync(cli.dataDir, { mode: 0o700 });
+    writeFileSync(lockOf(cli), "", { mode: 0o600 });
+    await (await cli.serve()).stop();
+  });
+});
