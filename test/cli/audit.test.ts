@@ -1,12 +1,12 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { cleanUp, InProcessCli } from "./cli.ts";
 import { createKey, FREE_KEY } from "./keys.ts";
 
 afterAll(cleanUp);
 
-async function changedKeys(): Promise<InProcessCli> {
-  const cli = new InProcessCli();
+const cli = new InProcessCli();
+beforeAll(async () => {
   await createKey(cli, ...FREE_KEY, "--owner", "bob");
   cli.clock.advance(3_600_000);
   await createKey(cli);
@@ -14,11 +14,9 @@ async function changedKeys(): Promise<InProcessCli> {
   cli.clock.advance(3_600_000);
   await cli.run(["keys", "update", "1", "--label", "eu", "--label", "web", "--clear", "owner"]);
   await cli.run(["keys", "revoke", "2"]);
-  return cli;
-}
+});
 
 test("audit: a table, newest first, with the user and each change", async () => {
-  const cli = await changedKeys();
   const { code, out } = await cli.run(["audit"]);
   expect(code).toBe(0);
   expect(out.replaceAll(/pet_live_\w{4}…\w{4}/g, "HINT")).toBe(
@@ -33,7 +31,6 @@ test("audit: a table, newest first, with the user and each change", async () => 
 });
 
 test("audit --json: every field, null where there is no value", async () => {
-  const cli = await changedKeys();
   const [revoked, updated] = await cli.json<unknown[]>("audit");
   expect(revoked).toEqual({
     id: 5,
@@ -61,12 +58,12 @@ test.each([
   ["--pet 1", []],
   ["--order 1", []],
 ] as const)("audit %s", async (flags, expected) => {
-  const entries = await (await changedKeys()).json<{ id: number }[]>("audit", ...flags.split(" "));
+  const entries = await cli.json<{ id: number }[]>("audit", ...flags.split(" "));
   expect(entries.map(({ id }) => id)).toEqual([...expected]);
 });
 
 test("audit --limit: warns that there are more", async () => {
-  const { out } = await (await changedKeys()).run(["audit", "--limit", "2"]);
+  const { out } = await cli.run(["audit", "--limit", "2"]);
   expect(out.split("\n").slice(3)).toEqual([
     "warning: there are more entries than 2; raise --limit, or set --since and --until",
     "",
@@ -74,11 +71,11 @@ test("audit --limit: warns that there are more", async () => {
 });
 
 test("audit: without a database a message, an empty array, and no files", async () => {
-  const cli = new InProcessCli();
-  const { out } = await cli.run(["audit"]);
-  expect(out).toBe(`The audit trail of production (data: ${cli.dataDir}) has no such entry.\n`);
-  expect(await cli.json<unknown>("audit")).toEqual([]);
-  expect(existsSync(cli.dataDir)).toBeFalse();
+  const empty = new InProcessCli();
+  const { out } = await empty.run(["audit"]);
+  expect(out).toBe(`The audit trail of production (data: ${empty.dataDir}) has no such entry.\n`);
+  expect(await empty.json<unknown>("audit")).toEqual([]);
+  expect(existsSync(empty.dataDir)).toBeFalse();
 });
 
 test.each([
@@ -92,5 +89,5 @@ test.each([
   ["--pet 1 --order 2", "--pet and --order exclude each other; use one of them"],
   ["--key x", '--key is "x"; it must be the ID of a key, as petstore keys list shows it'],
 ])("audit %s is wrong usage", async (flags, err) => {
-  expect(await new InProcessCli().run(["audit", ...flags.split(" ")])).toEqual({ code: 2, out: "", err });
+  expect(await cli.run(["audit", ...flags.split(" ")])).toEqual({ code: 2, out: "", err });
 });

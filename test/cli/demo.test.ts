@@ -21,16 +21,14 @@ afterEach(() => {
 });
 
 /** Ten seconds pass within one. */
-function hurry(clock: TestClock): Disposable {
+function hurry(clock: TestClock): () => void {
   const { setTimeout } = globalThis;
   const sooner = (run: () => void, ms = 0) => setTimeout(run, ms / 10);
   const timers = spyOn(globalThis, "setTimeout").mockImplementation(Object.assign(sooner, setTimeout));
   const seconds = setInterval(() => clock.advance(100), 10);
-  return {
-    [Symbol.dispose]() {
-      clearInterval(seconds);
-      timers.mockRestore();
-    },
+  return () => {
+    clearInterval(seconds);
+    timers.mockRestore();
   };
 }
 
@@ -43,7 +41,7 @@ interface ListedKey {
 test("a newcomer sees keys of every plan, limits and a ban; the demo touches no other data and leaves nothing behind", async () => {
   const cli = new InProcessCli();
   process.env["TMPDIR"] = temporary;
-  using _time = hurry(cli.clock);
+  const slowDown = hurry(cli.clock);
   const printed = Promise.withResolvers<string>();
   const stopping = Promise.withResolvers<StopSignal>();
   const banned = Promise.withResolvers<void>();
@@ -65,6 +63,7 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   expect([response.status, Object(await response.json()).length]).toEqual([200, 100]);
 
   await banned.promise;
+  slowDown();
   const [folder = ""] = readdirSync(temporary);
   const keys = await cli.json<ListedKey[]>("keys", "list", "--data", join(temporary, folder));
   expect(new Set(keys.map(({ plan }) => plan))).toEqual(new Set(["free", "pro", "business", "enterprise"]));

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { decide, newUsage } from "../../src/domain/rate-limit.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
-import { createKey, findCredential, paths, saveUsage, showKey } from "./keys.ts";
+import { createKey, DETAILS, findCredential, FREE_KEY, paths, saveUsage, showKey } from "./keys.ts";
 
 afterAll(cleanUp);
 
@@ -26,13 +26,26 @@ describe("keys roll", () => {
     expect(current?.validUntil).toBeUndefined();
   });
 
-  test("says until when the previous secrets are valid", async () => {
+  test("--overlap says until when the previous secret is valid, and keys show has both until then", async () => {
     const cli = new InProcessCli();
-    await createKey(cli);
-    const { out } = await cli.run(["keys", "roll", "1", "--overlap", "1h"]);
-    expect(out).toStartWith(
-      'Key 1 "app" has a new secret. Its previous secrets stay valid until 2026-11-15T13:00:00.000Z.\n',
+    const { key: first } = await createKey(cli);
+    cli.clock.advance(1_000);
+    const rolled = (await cli.run(["keys", "roll", "1", "--overlap", "1h"])).out;
+    expect(rolled).toStartWith(
+      'Key 1 "app" has a new secret. Its previous secrets stay valid until 2026-11-15T13:00:01.000Z.\n',
     );
+    const [second = ""] = /pet_live_\w+/.exec(rolled) ?? [];
+    const hint = (secret: string) => `${secret.slice(0, 13)}…${secret.slice(-4)}`;
+    expect((await showKey(cli, 1)).secrets).toEqual([
+      { hint: hint(second), createdAt: "2026-11-15T12:00:01.000Z", validUntil: null },
+      { hint: hint(first), createdAt: "2026-11-15T12:00:00.000Z", validUntil: "2026-11-15T13:00:01.000Z" },
+    ]);
+    expect((await cli.run(["keys", "show", "1"])).out).toContain(
+      `\nSecret       ${hint(second)}, created at 2026-11-15T12:00:01.000Z
+             ${hint(first)}, created at 2026-11-15T12:00:00.000Z, valid until 2026-11-15T13:00:01.000Z\n`,
+    );
+    cli.clock.advance(3_600_000);
+    expect((await showKey(cli, 1)).secrets).toHaveLength(1);
   });
 
   test("--overlap 0: the previous secret is invalid at once", async () => {
@@ -79,6 +92,72 @@ describe("keys set-plan", () => {
   });
 });
 
+describe("keys update", () => {
+  test("renames a key and changes what is given, and nothing else", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli, ...FREE_KEY, ...DETAILS);
+    const flags = ["--name", "shop", "--label", "x", "--expires", "1h"];
+    const { out } = await cli.run(["keys", "update", "1", ...flags]);
+    expect(out).toBe('Key 1 "shop" is updated.\n');
+    expect(await showKey(cli, 1)).toMatchObject({
+      name: "shop",
+      owner: "ann@example.com",
+      notes: "one\ntwo",
+      labels: ["x"],
+      expiresAt: "2026-11-15T13:00:00.000Z",
+    });
+  });
+
+  test("removes the expiry, the owner, the notes and the labels", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli, ...FREE_KEY, ...DETAILS, "--expires", "1h");
+    const flags = ["--expires", "never", "--clear", "owner,notes", "--clear", "labels"];
+    const updated = await cli.json("keys", "update", "1", ...flags);
+    const cleared = { owner: null, notes: null, labels: [], expiresAt: null };
+    expect(updated).toEqual({ id: 1, name: "app", access: "write", ...cleared });
+    expect(await showKey(cli, 1)).toMatchObject(cleared);
+  });
+
+  test("a new expiry makes an expired key work again", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli, ...FREE_KEY, "--expires", "1h");
+    cli.clock.advance(3_600_000);
+    expect((await showKey(cli, 1)).state).toBe("expired");
+    await cli.run(["keys", "update", "1", "--expires", "1h"]);
+    expect(await showKey(cli, 1)).toMatchObject({ state: "active", expiresAt: "2026-11-15T14:00:00.000Z" });
+  });
+
+  test("a revoked key keeps its access, and can be renamed", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    await cli.run(["keys", "revoke", "1"]);
+    expect(await cli.run(["keys", "update", "1", "--access", "read"])).toEqual({
+      code: 1,
+      out: "",
+      err: "key 1 was revoked at 2026-11-15T12:00:00.000Z and cannot be changed; create a new key",
+    });
+    expect((await cli.run(["keys", "update", "1", "--name", "old"])).code).toBe(0);
+  });
+
+  test.each([
+    ["", "keys update needs a change: --name, --owner, --notes, --label, --access, --expires or --clear"],
+    ["--owner x --clear owner", "--owner and --clear owner exclude each other; use one of them"],
+    ["--label x --clear labels", "--label and --clear labels exclude each other; use one of them"],
+    ["--clear plan", '--clear is "plan"; it must be owner, notes or labels, or several separated by commas'],
+  ])("%p is wrong usage", async (flags, err) => {
+    const argv = ["keys", "update", "1", ...flags.split(" ").filter((flag) => flag !== "")];
+    expect(await new InProcessCli().run(argv)).toEqual({ code: 2, out: "", err });
+  });
+
+  test("--help: what is not given stays as it is, so nothing has a default; --clear lists its fields", async () => {
+    const { out } = await new InProcessCli().run(["keys", "update", "--help"]);
+    expect(out).not.toMatch(/default:\s+(?:write|never)/);
+    expect(out).toContain(
+      "--clear FIELD…            Fields to remove from the key (owner, notes or labels)\n",
+    );
+  });
+});
+
 describe("keys unban", () => {
   /** Four requests with a limit of one: the first is allowed, the last two are strikes. */
   function addStrikes(cli: InProcessCli, id: number, { strikesToBan }: { strikesToBan: number }): void {
@@ -109,17 +188,11 @@ describe("keys unban", () => {
     const { id } = await createKey(cli);
     addStrikes(cli, id, { strikesToBan: 3 });
     expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2 });
-    await cli.run(["keys", "unban", "1"]);
-    expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 0 });
-  });
-
-  test("prints when the key was unbanned", async () => {
-    const cli = new InProcessCli();
-    await createKey(cli);
     expect(await cli.json("keys", "unban", "1")).toEqual({
       id: 1,
-      unbannedAt: "2026-11-15T12:00:00.000Z",
+      unbannedAt: "2026-11-15T12:00:00.004Z",
     });
+    expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 0 });
   });
 
   test("fails on a damaged usage store", async () => {
@@ -154,18 +227,20 @@ test.each([
   expect(await showKey(cli, 1)).toMatchObject({ plan: "free", state: "revoked" });
 });
 
-test.each(["show 7", "revoke 7", "roll 7", "set-plan 7 pro", "unban 7"])(
-  "keys %s: the key does not exist",
-  async (line) => {
-    const cli = new InProcessCli();
-    const missing = {
-      code: 1,
-      out: "",
-      err: `key 7 does not exist in production (data: ${cli.dataDir}); see petstore keys list`,
-    };
-    expect(await cli.run(["keys", ...line.split(" ")])).toEqual(missing);
-    expect(existsSync(cli.dataDir)).toBeFalse();
-    await createKey(cli);
-    expect(await cli.run(["keys", ...line.split(" ")])).toEqual(missing);
-  },
-);
+test("a key that does not exist is a failure, with and without a database", async () => {
+  const cli = new InProcessCli();
+  const lines = ["show 7", "revoke 7", "roll 7", "set-plan 7 pro", "unban 7", "update 7 --name x"];
+  const expectMissing = async () => {
+    for (const line of lines) {
+      expect(await cli.run(["keys", ...line.split(" ")])).toEqual({
+        code: 1,
+        out: "",
+        err: `key 7 does not exist in production (data: ${cli.dataDir}); see petstore keys list`,
+      });
+    }
+  };
+  await expectMissing();
+  expect(existsSync(cli.dataDir)).toBeFalse();
+  await createKey(cli);
+  await expectMissing();
+});

@@ -1,10 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { curlCommand, shellQuoted } from "../../src/cli/output.ts";
 import { isWellFormedSecret } from "../../src/domain/api-keys.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
-import { createKey, findCredential, FREE_KEY } from "./keys.ts";
+import { createKey, DETAILS, findCredential, FREE_KEY, showKey } from "./keys.ts";
 
 afterAll(cleanUp);
 
@@ -34,10 +33,6 @@ describe("keys create", () => {
     });
   });
 
-  test("a key does not expire unless --expires is given", async () => {
-    expect(await createKey(new InProcessCli())).toMatchObject({ expiresAt: null });
-  });
-
   test("prints the key once, with a command to try it", async () => {
     const { out } = await new InProcessCli().run(["keys", "create", ...FREE_KEY]);
     const [secret = ""] = /pet_live_\w+/.exec(out) ?? [];
@@ -52,21 +47,17 @@ This is the only time it is shown: Petstore stores only its hash. Try it in a br
 `);
   });
 
-  test("an expiry is part of the summary", async () => {
-    const { out } = await new InProcessCli().run(["keys", "create", ...FREE_KEY, "--expires", "1h"]);
-    expect(out).toContain("60 requests per minute, 1,000 per day; expires at 2026-11-15T13:00:00.000Z\n");
+  test("an expiry and read-only access are part of the summary", async () => {
+    const flags = [...FREE_KEY, "--expires", "1h", "--access", "read"];
+    expect((await new InProcessCli().run(["keys", "create", ...flags])).out).toContain(
+      "60 requests per minute, 1,000 per day; read-only; expires at 2026-11-15T13:00:00.000Z\n",
+    );
   });
 
   test("with --port 0 the URL is unknown, so there is no command to try it", async () => {
     const { out } = await new InProcessCli().run(["keys", "create", ...FREE_KEY, "--port", "0"]);
     expect(out).toEndWith("stores only its hash. A server on --port 0 prints its URL when it starts.\n");
     expect(out).not.toContain("curl");
-  });
-
-  test("only the owner can read the data directory", async () => {
-    const cli = new InProcessCli();
-    await createKey(cli);
-    expect(statSync(cli.dataDir).mode & 0o777).toBe(0o700);
   });
 
   test("staging keys have their own prefix, database and URL", async () => {
@@ -78,10 +69,15 @@ This is the only time it is shown: Petstore stores only its hash. Try it in a br
     expect(out).toContain("http://127.0.0.1:8081/v1/pets");
   });
 
-  test("an Enterprise key has its own limits", async () => {
+  test("an Enterprise key has its own limits; a key does not expire unless --expires is given", async () => {
     const enterprise = ["--plan", "enterprise", "--per-minute", "5000", "--per-day", "4000"];
-    const created = await createKey(new InProcessCli(), "--name", "partner", ...enterprise);
-    expect(created).toMatchObject({ plan: "enterprise", limits: { perMinute: 5_000, perDay: 4_000 } });
+    const cli = new InProcessCli();
+    expect(await createKey(cli, "--name", "partner", ...enterprise)).toMatchObject({
+      plan: "enterprise",
+      limits: { perMinute: 5_000, perDay: 4_000 },
+      expiresAt: null,
+    });
+    expect(await createKey(cli, ...FREE_KEY, "--expires", "never")).toMatchObject({ expiresAt: null });
   });
 
   test("every option can come from a variable", async () => {
@@ -104,11 +100,33 @@ This is the only time it is shown: Petstore stores only its hash. Try it in a br
     expect(curlCommand("pet_live_x", "http://[::1]:1/v1")).toEndWith("'http://[::1]:1/v1/pets'");
   });
 
-  test("--data that names a file is an error with its path", async () => {
+  test("owner, notes, labels and access", async () => {
     const cli = new InProcessCli();
-    const file = join(cli.dataDir, "..", "file");
-    writeFileSync(file, "");
-    const created = cli.run(["keys", "create", ...FREE_KEY, "--data", file]);
-    await expect(created).rejects.toMatchObject({ code: "EEXIST", path: file });
+    const details = { owner: "ann@example.com", notes: "one\ntwo", labels: ["a", "b", "c"], access: "read" };
+    expect<object>(await createKey(cli, ...FREE_KEY, ...DETAILS, "--access", "read")).toMatchObject(details);
+    expect(await showKey(cli, 1)).toMatchObject(details);
+    const { out } = await cli.run(["keys", "show", "1"]);
+    expect(out).toContain(
+      "Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n",
+    );
+    expect(out).toContain("Access       read\n");
+  });
+
+  test.each([
+    ["--access admin", '--access is "admin"; it must be read or write'],
+    [
+      `--label ${Array.from({ length: 21 }, (_, n) => n).join(",")}`,
+      "labels must be at most 20 different labels, each 1 to 50 characters on one line, not all of them blank, without commas",
+    ],
+    [
+      `--owner ${"x".repeat(201)}`,
+      `--owner is "${"x".repeat(60)}…"; it must be 1 to 200 characters on one line, not all of them blank`,
+    ],
+  ])("%s is wrong usage", async (flags, err) => {
+    expect(await new InProcessCli().run(["keys", "create", ...FREE_KEY, ...flags.split(" ")])).toEqual({
+      code: 2,
+      out: "",
+      err,
+    });
   });
 });

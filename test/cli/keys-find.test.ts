@@ -2,8 +2,9 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateSecret } from "../../src/domain/api-keys.ts";
-import { cleanUp, EXECUTABLE, InProcessCli, petstore, temporaryDirectory } from "./cli.ts";
-import { createKey, FREE_KEY } from "./keys.ts";
+import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { createKey } from "./keys.ts";
+import { spawnOnTerminal } from "./terminal.ts";
 
 // Processes take long to start on a busy machine.
 setDefaultTimeout(30_000);
@@ -37,16 +38,24 @@ describe("keys find", () => {
     expect(await given()).toBe("replaced, and no longer valid");
   });
 
-  test.each([
-    ["", "no API key was given"],
-    ["hunter2", "this is not an API key; it is mistyped or incomplete"],
-    [generateSecret("staging"), "this is an API key of staging"],
-    [generateSecret("production"), "no key in production has this secret"],
-  ])("%p: %s", async (secret, err) => {
+  test("a secret of no key is a failure, and creates no database", async () => {
     const cli = new InProcessCli();
+    const find = async (secret: string) => {
+      cli.secret = secret;
+      return cli.run(["keys", "find"]);
+    };
+    const unknown = generateSecret("production");
+    expect((await find(unknown)).code).toBe(1);
+    expect(existsSync(cli.dataDir)).toBeFalse();
     await createKey(cli);
-    cli.secret = secret;
-    expect(await cli.run(["keys", "find"])).toEqual({ code: 1, out: "", err });
+    for (const [secret, err] of [
+      ["", "no API key was given"],
+      ["hunter2", "this is not an API key; it is mistyped or incomplete"],
+      [generateSecret("staging"), "this is an API key of staging"],
+      [unknown, "no key in production has this secret"],
+    ] as const) {
+      expect(await find(secret)).toEqual({ code: 1, out: "", err });
+    }
   });
 
   test("a database out of reach is a failure, not the answer that there is no such key", async () => {
@@ -65,22 +74,10 @@ describe("keys find", () => {
     }
   });
 
-  test("creates no database", async () => {
-    const cli = new InProcessCli();
-    cli.secret = generateSecret("production");
-    expect((await cli.run(["keys", "find"])).code).toBe(1);
-    expect(existsSync(cli.dataDir)).toBeFalse();
-  });
-
-  async function createdIn(data: string): Promise<string> {
-    const { out } = await petstore("keys", "create", ...FREE_KEY, "--json", "--data", data);
-    return JSON.parse(out).key;
-  }
-
   test("reads the secret from standard input, in a process of its own", async () => {
-    const data = join(temporaryDirectory(), "data");
-    const key = await createdIn(data);
-    const child = Bun.spawn([EXECUTABLE, "keys", "find", "--json", "--data", data], {
+    const cli = new InProcessCli();
+    const { key } = await createKey(cli);
+    const child = Bun.spawn([EXECUTABLE, "keys", "find", "--json", "--data", cli.dataDir], {
       stdin: Buffer.from(`${key}\nmore\n`),
       stdout: "pipe",
     });
@@ -89,23 +86,13 @@ describe("keys find", () => {
   });
 
   test("on a terminal it asks, and does not show what is typed; Ctrl-C ends it with status 130", async () => {
-    const data = join(temporaryDirectory(), "data");
-    const key = await createdIn(data);
+    const cli = new InProcessCli();
+    const { key } = await createKey(cli);
     const runOnTerminal = async (typed: string) => {
-      let output = "";
-      const { promise: isAsked, resolve } = Promise.withResolvers<void>();
-      const child = Bun.spawn([EXECUTABLE, "keys", "find", "--data", data], {
-        terminal: {
-          cols: 200,
-          data(_terminal, bytes) {
-            output += new TextDecoder().decode(bytes);
-            if (output.includes("API key: ")) resolve();
-          },
-        },
-      });
-      await isAsked;
+      const { child, until, output } = spawnOnTerminal(["keys", "find", "--data", cli.dataDir]);
+      await until("API key: ");
       child.terminal?.write(typed);
-      return { code: await child.exited, output: output.replaceAll("\r\n", "\n") };
+      return { code: await child.exited, output: output() };
     };
     const found = await runOnTerminal(`x\u007f${key}\r`);
     expect(found.code).toBe(0);

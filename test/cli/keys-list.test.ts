@@ -1,8 +1,9 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { KeyView } from "../../src/domain/key-view.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { type BanRules, decide, newUsage } from "../../src/domain/rate-limit.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
 import { createKey, paths, saveUsage, showKey } from "./keys.ts";
 
@@ -180,14 +181,6 @@ Expires      never
     expect(out).toContain(" (usage, strikes and bans are unknown)\n");
   });
 
-  test("a revoked key is revoked, also when the clock is behind", async () => {
-    const cli = new InProcessCli();
-    await createKey(cli);
-    await cli.run(["keys", "revoke", "1"]);
-    cli.clock.advance(-3_600_000);
-    expect(await showKey(cli, 1)).toMatchObject({ state: "revoked", revokedAt: "2026-11-15T12:00:00.000Z" });
-  });
-
   test("an expired and a revoked key", async () => {
     const cli = new InProcessCli();
     await createKey(cli, "--name", "short", "--plan", "free", "--expires", "1s");
@@ -199,5 +192,81 @@ Expires      never
       "revoked",
     ]);
     expect((await cli.run(["keys", "show", "2"])).out).toContain("Revoked      2026-11-15T12:00:00.000Z\n");
+    // Also when the clock is behind.
+    cli.clock.advance(-3_600_000);
+    expect((await showKey(cli, 2)).state).toBe("revoked");
+  });
+});
+
+describe("filters of keys list", () => {
+  const idsWith = async (...flags: string[]) =>
+    (await cli.json<KeyView[]>("keys", "list", ...flags)).map(({ id }) => id);
+
+  let cli: InProcessCli;
+  beforeAll(async () => {
+    cli = new InProcessCli();
+    await createKey(cli, "--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web");
+    cli.clock.advance(86_400_000);
+    const reports = ["--name", "reports", "--plan", "pro", "--owner", "bob", "--label", "eu"];
+    await createKey(cli, ...reports, "--access", "read");
+    await createKey(cli, "--name", "old", "--plan", "pro");
+    await cli.run(["keys", "revoke", "3"]);
+  });
+
+  test.each([
+    ["--plan pro", [2, 3]],
+    ["--state revoked", [3]],
+    ["--state active --plan pro", [2]],
+    ["--owner ANN", [1]],
+    ["--label eu", [1, 2]],
+    ["--label eu --label web", [1]],
+    ["--access read", [2]],
+    ["--search REP", [2]],
+    ["--search 3", [3]],
+    ["--unused-since 1h", [1]],
+    ["--unused-since 2026-11-16", [1]],
+    ["--unused-since 2026-11-15T12:00:00Z", []],
+    ["--banned", []],
+  ] as const)("%s", async (flags, expected) => {
+    expect(await idsWith(...flags.split(" "))).toEqual([...expected]);
+  });
+
+  test("says that none matches", async () => {
+    expect((await cli.run(["keys", "list", "--search", "tablet"])).out).toBe(
+      "None of the 3 keys in production matches.\n",
+    );
+    expect(await cli.run(["keys", "list", "--banned", "--state", "active"])).toMatchObject({
+      code: 2,
+      err: "--banned and --state active exclude each other; use one of them",
+    });
+  });
+
+  test("--banned: the keys that are banned now", async () => {
+    const usage = newUsage();
+    const rules = { strikes: 2, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
+    for (let i = 0; i < 4; i++) {
+      cli.clock.advance(1);
+      decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
+    }
+    saveUsage(cli, 2, usage);
+    expect(await idsWith("--banned")).toEqual([2]);
+    expect(await idsWith("--state", "banned")).toEqual([2]);
+  });
+
+  test("the last use comes from the usage history", async () => {
+    const lastUsedAt = cli.clock.now();
+    const { usageHistory, close } = openSqlite(paths(cli).store);
+    const keys = [{ keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt, byOperation: [] }];
+    await usageHistory.addUsage({ writer: "test", sequence: 1, hour: lastUsedAt, keys });
+    await close();
+    expect((await cli.json<KeyView[]>("keys", "list")).map((key) => key.lastUsedAt)).toEqual([
+      "2026-11-16T12:00:00.004Z",
+      null,
+      null,
+    ]);
+    expect((await cli.run(["keys", "show", "1"])).out).toContain("\nLast used    2026-11-16T12:00:00.004Z\n");
+    expect(await idsWith("--unused-since", "1h")).toEqual([]);
+    cli.clock.advance(3_600_001);
+    expect(await idsWith("--unused-since", "1h")).toEqual([1, 2, 3]);
   });
 });

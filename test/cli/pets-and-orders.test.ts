@@ -1,10 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { createPet } from "../../harness/api-client.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
-import { cleanUp, InProcessCli, petstore, temporaryDirectory } from "./cli.ts";
+import { cleanUp, InProcessCli } from "./cli.ts";
 import { createKey, paths } from "./keys.ts";
-import { serve, type ServerProcess } from "./server-process.ts";
 
 afterAll(cleanUp);
 
@@ -154,8 +152,12 @@ describe("pets update, pets delete and orders update", () => {
       "Order 1 is cancelled. Pet 2 is available.\n",
     );
     expect(await cli.json("pets", "show", "2")).toMatchObject({ status: "available" });
+    expect((await run(cli, "orders update 1 completed")).err).toBe(
+      "order 1 is already cancelled; only placed orders can be updated",
+    );
   });
 
+  const shared = cliWithPets();
   test.each([
     [
       "pets update 2 --status sold",
@@ -174,8 +176,7 @@ describe("pets update, pets delete and orders update", () => {
     ["orders show 01", 2, 'ID is "01"; it must be the ID of an order, as petstore orders list shows it'],
     ["pets list --limit 1001", 2, '--limit is "1001"; it must be an integer from 1 to 1000'],
   ])("%s", async (line, code, err) => {
-    const cli = await cliWithPets();
-    expect(await run(cli, line)).toEqual({ code, out: "", err });
+    expect(await run(await shared, line)).toEqual({ code, out: "", err });
   });
 
   test("a name is what the API accepts as a name", async () => {
@@ -191,78 +192,20 @@ describe("pets update, pets delete and orders update", () => {
     }
   });
 
-  test("an order that is closed stays as it is", async () => {
-    const cli = await cliWithPets();
-    await run(cli, "orders update 1 completed");
-    expect((await run(cli, "orders update 1 cancelled")).err).toBe(
-      "order 1 is already completed; only placed orders can be updated",
-    );
-  });
-
-  test("petstore audit --pet and --order show what was done to one of them", async () => {
+  test("the audit trail has what was done to a pet or an order, and by whom", async () => {
     const cli = await cliWithPets();
     await run(cli, "pets update 1 --category 5");
     await run(cli, "orders update 1 completed");
-    const actions = async (flags: string) =>
-      (await cli.json<{ action: string }[]>("audit", ...flags.split(" "))).map(({ action }) => action);
-    expect(await actions("--pet 1")).toEqual(["pet.updated"]);
-    expect(await actions("--order 1")).toEqual(["order.updated"]);
-  });
-
-  test("the audit trail names the user", async () => {
-    const cli = await cliWithPets();
-    await run(cli, "pets update 1 --category 5");
-    const { items } = await withStores(cli, async ({ audit }) => audit.listAudit({ limit: 1 }));
-    expect(items).toMatchObject([
+    expect(await cli.json("audit", "--pet", "1")).toMatchObject([
       {
-        at: cli.clock.now(),
+        at: "2026-11-15T12:00:00.000Z",
         actor: { kind: "command line", name: "ann" },
         action: "pet.updated",
-        target: { kind: "pet", id: 1n },
+        target: { kind: "pet", id: 1 },
         before: { categoryId: "9007199254740993" },
         after: { categoryId: "5" },
       },
     ]);
+    expect(await cli.json("audit", "--order", "1")).toMatchObject([{ action: "order.updated" }]);
   });
-});
-
-describe("beside a running server", () => {
-  const get = async ({ url, secret }: ServerProcess, path: string) => {
-    const response = await fetch(url + path, { headers: { Authorization: `Bearer ${secret}` } });
-    return { status: response.status, body: await response.text(), etag: response.headers.get("etag") };
-  };
-
-  /** Requests the path until `isNew` holds, and returns how long that took. */
-  async function msUntil(server: ServerProcess, path: string, isNew: (body: string) => boolean) {
-    const startedAt = performance.now();
-    while (!isNew((await get(server, path)).body)) {
-      if (performance.now() - startedAt > 5_000) throw new Error(`${path} still shows the old state`);
-    }
-    return performance.now() - startedAt;
-  }
-
-  test("cached pages and pets show the change of a command within a second", async () => {
-    const data = temporaryDirectory();
-    const server = await serve(data, "--free-limits", "1000000/1000000");
-    for (let i = 0; i < 70; i++) await createPet(server.url, server.secret ?? "");
-    const paths = ["/pets?limit=64", "/pets/7", "/pets?status=available&limit=10"];
-    for (const path of paths) for (let i = 0; i < 5; i++) expect((await get(server, path)).status).toBe(200);
-
-    const commands: [string, string, (body: string) => boolean][] = [
-      ["update 7 --name Rover", "/pets/7", (body) => body.includes("Rover")],
-      ["update 7 --name Rover", "/pets?limit=64", (body) => body.includes("Rover")],
-      ["update 7 --status sold", "/pets?status=available&limit=10", (body) => !body.includes("Rover")],
-      ["delete 7", "/pets/7", (body) => body.includes("pet_not_found")],
-      ["delete 7", "/pets?limit=64", (body) => !body.includes('"id":7,')],
-    ];
-    let last = "";
-    for (const [command, path, isNew] of commands) {
-      if (command !== last) {
-        expect((await petstore("pets", ...command.split(" "), "--data", data)).code).toBe(0);
-      }
-      last = command;
-      expect(await msUntil(server, path, isNew)).toBeLessThan(1_000);
-    }
-    expect(await server.stop("SIGTERM")).toBe(0);
-  }, 30_000);
 });

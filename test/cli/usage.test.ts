@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import type { KeyCounts } from "../../src/domain/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
@@ -33,15 +33,14 @@ async function addUsage(
   await close();
 }
 
-/** Keys 1 and 2, the second with a name that CSV has to quote. */
-async function withTwoKeys(): Promise<InProcessCli> {
-  const cli = new InProcessCli();
+/** Has keys 1 and 2, the second with a name that CSV has to quote. */
+const cli = new InProcessCli();
+beforeAll(async () => {
   await createKey(cli, "--name", "app", "--plan", "free");
   await createKey(cli, "--name", 'the "big", one', "--plan", "pro");
   const small = { admitted: 2, limited: 0, banned: 0, errors: 2, byOperation: [] };
   await addUsage(cli, [0, counts(1, small), counts(2)], [25, counts(2, small)], [31 * 24, counts(1)]);
-  return cli;
-}
+});
 
 describe("petstore usage", () => {
   test("without a database: a sentence, and no files", async () => {
@@ -57,7 +56,6 @@ describe("petstore usage", () => {
   });
 
   test("all keys: a table of sums over the last 30 days, most requests first", async () => {
-    const cli = await withTwoKeys();
     expect((await cli.run(["usage"])).out).toBe(
       `ID     NAME            PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
 2      the "big", one  pro      1,202       30       4       7  2026-11-15T12:00:00Z
@@ -96,7 +94,6 @@ Total                           1,204       30       4       9
   });
 
   test("one key: a table by day, and one by operation", async () => {
-    const cli = await withTwoKeys();
     expect((await cli.run(["usage", "2"])).out).toBe(
       `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-14         2        0       0       2
@@ -119,7 +116,6 @@ Total `,
   });
 
   test("all keys by day: the sums over the keys", async () => {
-    const cli = await withTwoKeys();
     expect((await cli.run(["usage", "--by", "day", "--since", "2026-11-15"])).out).toStartWith(
       `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-15     1,202       30       4       7
@@ -172,7 +168,6 @@ getPet            6        0       0       1
   });
 
   test("--csv: one row per key, day and operation", async () => {
-    const cli = await withTwoKeys();
     expect((await cli.run(["usage", "--csv", "--since", "2026-11-14", "--until", "2026-11-15"])).out).toBe(
       `key_id,name,start,operation,admitted,limited,banned,errors
 1,app,2026-11-15T00:00:00.000Z,none,2,0,0,2
@@ -198,7 +193,6 @@ getPet            6        0       0       1
   });
 
   test("--json: one object per interval and operation", async () => {
-    const cli = await withTwoKeys();
     expect(await cli.json<unknown>("usage", "2", "--by", "hour", "--since", "26h")).toEqual([
       {
         keyId: 2,
@@ -245,7 +239,6 @@ getPet            6        0       0       1
   });
 
   test("a key that does not exist", async () => {
-    const cli = await withTwoKeys();
     const { code, err } = await cli.run(["usage", "9"]);
     expect(code).toBe(1);
     expect(err).toStartWith("key 9 does not exist in production (data: ");
