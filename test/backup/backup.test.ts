@@ -1,19 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createPet } from "../../harness/api-client.ts";
 import { inspectDatabase } from "../../src/store/sqlite/transfer/snapshot.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
-import { cleanUp, InProcessCli, petstore, temporaryDirectory } from "../cli/cli.ts";
-import { serve } from "../cli/server-process.ts";
+import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
 import { fillData } from "./sample-data.ts";
 
 // A busy machine takes long.
@@ -57,8 +48,14 @@ describe("petstore backup", () => {
         { name: "production.db", rows: { pets: 49, orders: 1, api_keys: 2, key_secrets: 3, attempts: 51 } },
       ],
     });
-    const checked = Bun.spawnSync(["sha256sum", "--check", "--strict", "SHA256SUMS"], { cwd: path });
-    expect(checked.stdout.toString()).toBe("production-limits.db: OK\nproduction.db: OK\nbackup.json: OK\n");
+    // As sha256sum --check reads them.
+    const checksum = (name: string) =>
+      new Bun.CryptoHasher("sha256").update(readFileSync(join(path, name))).digest("hex");
+    expect(readFileSync(join(path, "SHA256SUMS"), "utf8")).toBe(
+      ["production-limits.db", "production.db", "backup.json"]
+        .map((name) => `${checksum(name)}  ${name}\n`)
+        .join(""),
+    );
   });
 
   test("shows its progress on standard error, and with --json only the result", async () => {
@@ -71,14 +68,10 @@ describe("petstore backup", () => {
       /^petstore: computing checksums: 0\.\d MB, [\d.]+ MB\/s, \d+ % done, \d+:\d\d left$/m,
     );
     cli.clock.advance(1_000);
-    expect(await cli.runSlowly("backup", backups, "--json")).toMatchObject({ code: 0, progress: "" });
-  });
-
-  test("--json prints what was written", async () => {
-    await fill();
-    const made = await cli.json("backup", backups);
-    expect(made).toMatchObject({
-      path: join(backups, names()[0] ?? ""),
+    const made = await cli.runSlowly("backup", backups, "--json");
+    expect(made).toMatchObject({ code: 0, progress: "" });
+    expect(JSON.parse(made.out)).toMatchObject({
+      path: join(backups, names()[1] ?? ""),
       removed: [],
       bytes: expect.any(Number),
     });
@@ -88,13 +81,13 @@ describe("petstore backup", () => {
     await fill();
     mkdirSync(join(backups, "staging-2020-01-01T000000.000Z"), { recursive: true });
     mkdirSync(join(backups, "production-notes"));
-    for (let day = 1; day <= 4; day++) {
+    for (let day = 1; day <= 3; day++) {
       cli.clock.advance(86_400_000);
       expect((await cli.run(["backup", backups, "--keep", "2"])).code).toBe(0);
     }
     expect(names()).toEqual([
+      "production-2026-11-17T120000.000Z",
       "production-2026-11-18T120000.000Z",
-      "production-2026-11-19T120000.000Z",
       "production-notes",
       "staging-2020-01-01T000000.000Z",
     ]);
@@ -104,9 +97,9 @@ describe("petstore backup", () => {
     await fill();
     mkdirSync(join(backups, ".production-2026-11-14T120000.000Z.partial"), { recursive: true });
     const lock = acquireLock(join(backups, ".production.lock"));
-    const second = cli.run(["backup", backups]);
-    expect(second).rejects.toThrow(`another backup of production to ${backups} is running`);
-    await second.catch(() => {});
+    await expect(cli.run(["backup", backups])).rejects.toThrow(
+      `another backup of production to ${backups} is running`,
+    );
     lock?.release();
     expect((await cli.run(["backup", backups])).code).toBe(0);
     expect(readdirSync(backups).toSorted()).toEqual([
@@ -121,8 +114,7 @@ describe("petstore backup", () => {
     const bytes = readFileSync(database);
     bytes.fill(0xff, 8 * 4_096, 12 * 4_096);
     writeFileSync(database, bytes);
-    expect(cli.run(["backup", backups])).rejects.toThrow(/damaged|malformed/);
-    await cli.run(["backup", backups]).catch(() => {});
+    await expect(cli.run(["backup", backups])).rejects.toThrow(/damaged|malformed/);
     expect(names()).toEqual([]);
   });
 
@@ -138,24 +130,8 @@ describe("petstore backup", () => {
     expect(existsSync(backups)).toBeFalse();
   });
 
-  test("a directory that cannot be written to is a failure in one line", async () => {
-    await fill();
-    writeFileSync(backups, "a file");
-    const { code, err } = await petstore("backup", join(backups, "deeper"), "--data", cli.dataDir);
-    expect({ code, err }).toEqual({
-      code: 1,
-      err: `petstore: ${join(backups, "deeper")}: a part of the path is a file, not a directory\n`,
-    });
-  });
-
   test("while a server writes: the copy is sound and has every pet that was acknowledged before", async () => {
-    const data = temporaryDirectory();
-    chmodSync(data, 0o700);
-    const {
-      url,
-      secret = "",
-      stop,
-    } = await serve(data, "--admin-address", "off", "--free-limits", "100000/100000");
+    const { url, secret = "", stop } = await cli.serve(["--free-limits", "100000/100000"]);
     const { promise: written, resolve } = Promise.withResolvers<void>();
     const stopped = new AbortController();
     let created = 0;
@@ -167,12 +143,12 @@ describe("petstore backup", () => {
     })();
     await written;
     const before = created;
-    const { code, err } = await petstore("backup", backups, "--data", data);
+    const { code, err } = await cli.run(["backup", backups]);
     const after = created;
     stopped.abort();
     await writing;
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(await stop("SIGTERM")).toBe(0);
+    await stop();
     const { rows, problems } = inspectDatabase(join(backups, names()[0] ?? "", "production.db"));
     expect(problems).toEqual([]);
     expect(rows["pets"]).toBeWithin(before, after + 2);

@@ -101,6 +101,7 @@ describe("usage", () => {
     [["--map", "colour=1"], '--map names the field "colour"; the fields are id, name, categoryId or status'],
     [["--map", "name"], '--map is "name"; it must be a field and the name or number of its column'],
     [["--delimiter", "ab"], '--delimiter is "ab"; it must be one character other than a quote, or tab'],
+    [["--map", "name=1,name=2"], '--map names the field "name" twice; leave one of them out'],
     [["--max-errors", "-1"], "--max-errors"],
   ])("%j", async (flags, message) => {
     const { code, err } = await importFile(new InProcessCli(), file("pets.csv", ""), ...flags);

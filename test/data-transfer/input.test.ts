@@ -35,8 +35,6 @@ test.each([
   );
 });
 
-test("a pipe without a writer is refused at once", async () => {
-  const path = join(folder, "pipe");
-  expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
-  await expect(open(path)).rejects.toThrow("it is not a regular file; pipe it into petstore import -");
+test("what is not a regular file is refused, because a pipe without a writer would be read forever", async () => {
+  await expect(open("/dev/null")).rejects.toThrow("it is not a regular file; pipe it into petstore import -");
 });
