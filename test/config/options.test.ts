@@ -1,4 +1,7 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import * as fc from "fast-check";
 import { OPTIONS } from "../../src/config/options.ts";
 import { type Option, variableOf } from "../../src/config/parse-options.ts";
@@ -70,5 +73,81 @@ describe("user input in messages", () => {
         expect(line.length).toBeLessThan(1_000);
       }),
     );
+  });
+});
+
+const directory = mkdtempSync(join(tmpdir(), "petstore-files-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function file(text: string): string {
+  const path = join(directory, "url");
+  writeFileSync(path, text);
+  return path;
+}
+
+const POSTGRES = "postgres://u:s3cret@h/d";
+
+describe("--database-url-file and --limits-url-file", () => {
+  test.each([POSTGRES, `${POSTGRES}\n`, `\n  ${POSTGRES}\r\n\n`])("the file has the URL: %p", (text) => {
+    expect(parseConfig({ "database-url-file": [file(text)] }).databaseUrl).toBe(POSTGRES);
+  });
+
+  test("a variable names the file too", () => {
+    const variables = { PETSTORE_DATABASE_URL_FILE: file(POSTGRES) };
+    expect(parseConfig({}, variables).databaseUrl).toBe(POSTGRES);
+  });
+
+  test("several URLs of a cluster have lines of their own, or commas between them", () => {
+    const urls = ["redis://a", "redis://:s3cret@b", "redis://c"];
+    const limitsUrls = (text: string) => parseConfig({ "limits-url-file": [file(text)] }).limitsUrls;
+    expect(limitsUrls(urls.join("\n"))).toEqual(urls);
+    expect(limitsUrls(urls.join(","))).toEqual(urls);
+  });
+
+  test("a flag comes before a variable, whichever of the two options it is", () => {
+    const other = "postgres://other/d";
+    const path = file(POSTGRES);
+    expect(parseConfig({ "database-url-file": [path] }, { PETSTORE_DATABASE_URL: other }).databaseUrl).toBe(
+      POSTGRES,
+    );
+    expect(parseConfig({ "database-url": [other] }, { PETSTORE_DATABASE_URL_FILE: path }).databaseUrl).toBe(
+      other,
+    );
+  });
+
+  test("the URL and the file at once are an error", () => {
+    const path = file(POSTGRES);
+    expect(usageError({ "database-url": [POSTGRES], "database-url-file": [path] })).toBe(
+      "--database-url and --database-url-file exclude each other; use one of them",
+    );
+    expect(usageError({}, { PETSTORE_LIMITS_URL: "redis://a", PETSTORE_LIMITS_URL_FILE: path })).toBe(
+      "PETSTORE_LIMITS_URL and PETSTORE_LIMITS_URL_FILE exclude each other; use one of them",
+    );
+  });
+
+  test.each([
+    [
+      "a wrong URL",
+      "postgres://u:s3cret@",
+      (_path: string) => "--database-url-file is not valid; it must be a URL such as ",
+    ],
+    ["an empty file", " \n", (path: string) => `--database-url-file is "${path}"; the file is empty`],
+    [
+      "two lines",
+      `${POSTGRES}\n${POSTGRES}`,
+      (path: string) => `--database-url-file is "${path}"; the file must have one line`,
+    ],
+  ])("%s is an error that names the option and repeats nothing of the file", (_name, text, start) => {
+    const path = file(text);
+    const message = usageError({ "database-url-file": [path] });
+    expect(message).toStartWith(start(path));
+    expect(message).not.toContain("s3cret");
+  });
+
+  test("a missing file is an error, and so are two", () => {
+    expect(usageError({ "limits-url-file": ["missing"] })).toBe(
+      '--limits-url-file is "missing"; it cannot be read: the file does not exist',
+    );
+    expect(usageError({ "limits-url-file": ["a", "b"] })).toBe("--limits-url-file is given more than once");
   });
 });
