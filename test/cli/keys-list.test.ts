@@ -105,14 +105,6 @@ Expires      never
     expect((await showKey(cli, id)).usage?.day).toEqual({ used: 0, limit: 1_000, resetsAt: null });
   });
 
-  test("the limits of a plan are those of the server's settings", async () => {
-    const cli = new InProcessCli();
-    await createKey(cli);
-    const { out } = await cli.run(["keys", "show", "1"], { PETSTORE_FREE_LIMITS: "7/80000" });
-    expect(out).toContain("free: 7 requests per minute, 80,000 per day");
-    expect(out).toContain("0 of 80,000 used");
-  });
-
   test("strikes, a ban and its end", async () => {
     const cli = new InProcessCli();
     const { id } = await createKey(cli);

@@ -63,27 +63,12 @@ describe("petstore usage", () => {
 Total                           1,204       30       4       9
 `,
     );
+    const big = { keyId: 2, name: 'the "big", one', plan: "pro" };
+    const app = { keyId: 1, name: "app", plan: "free" };
+    const lastUsedAt = "2026-11-15T12:00:00.000Z";
     expect(await cli.json<unknown>("usage", "--since", "24h")).toEqual([
-      {
-        keyId: 2,
-        name: 'the "big", one',
-        plan: "pro",
-        admitted: 1_200,
-        limited: 30,
-        banned: 4,
-        errors: 5,
-        lastUsedAt: "2026-11-15T12:00:00.000Z",
-      },
-      {
-        keyId: 1,
-        name: "app",
-        plan: "free",
-        admitted: 2,
-        limited: 0,
-        banned: 0,
-        errors: 2,
-        lastUsedAt: "2026-11-15T12:00:00.000Z",
-      },
+      { ...big, admitted: 1_200, limited: 30, banned: 4, errors: 5, lastUsedAt },
+      { ...app, admitted: 2, limited: 0, banned: 0, errors: 2, lastUsedAt },
     ]);
     expect((await cli.run(["usage", "--by", "key", "--csv"])).out).toBe(
       `key_id,name,plan,admitted,limited,banned,errors,last_used_at
@@ -193,34 +178,12 @@ getPet            6        0       0       1
   });
 
   test("--json: one object per interval and operation", async () => {
+    const yesterday = { keyId: 2, start: "2026-11-14T11:00:00.000Z" };
+    const today = { keyId: 2, start: "2026-11-15T12:00:00.000Z" };
     expect(await cli.json<unknown>("usage", "2", "--by", "hour", "--since", "26h")).toEqual([
-      {
-        keyId: 2,
-        start: "2026-11-14T11:00:00.000Z",
-        operation: "none",
-        admitted: 2,
-        limited: 0,
-        banned: 0,
-        errors: 2,
-      },
-      {
-        keyId: 2,
-        start: "2026-11-15T12:00:00.000Z",
-        operation: "listPets",
-        admitted: 1_195,
-        limited: 0,
-        banned: 0,
-        errors: 0,
-      },
-      {
-        keyId: 2,
-        start: "2026-11-15T12:00:00.000Z",
-        operation: "none",
-        admitted: 5,
-        limited: 30,
-        banned: 4,
-        errors: 5,
-      },
+      { ...yesterday, operation: "none", admitted: 2, limited: 0, banned: 0, errors: 2 },
+      { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
+      { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
     ]);
   });
 

@@ -26,33 +26,24 @@ const cellsOf = (text: string, delimiter = ",") =>
 const textsOf = (text: string, format: InputFormat) => read(text, { format }).map((row) => row.text);
 
 describe("CSV", () => {
+  const table = [
+    ["a", "b"],
+    ["c", "d"],
+  ];
   test.each([
-    [
-      "a,b\nc,d\n",
-      [
-        ["a", "b"],
-        ["c", "d"],
-      ],
-    ],
-    [
-      "a,b\r\nc,d",
-      [
-        ["a", "b"],
-        ["c", "d"],
-      ],
-    ],
+    ["a,b\nc,d\n", table],
+    ["a,b\r\nc,d", table],
+    ["\n\na,b\n\nc,d\n\n", table],
     ['"a,b",c\n', [["a,b", "c"]]],
     ['"say ""hi""",""\n', [['say "hi"', ""]]],
     ['"two\nlines",x\n', [["two\nlines", "x"]]],
     ['"two\r\nlines"\r\n', [["two\r\nlines"]]],
     ['5" pipe,x\n', [['5" pipe', "x"]]],
-    [" a , b \n", [[" a ", " b "]]],
-    ["\n\na\n\n", [["a"]]],
     [
-      "a,\n,b\n",
+      " a , b \n,\n",
       [
-        ["a", ""],
-        ["", "b"],
+        [" a ", " b "],
+        ["", ""],
       ],
     ],
     ['x\n"a"', [["x"], ["a"]]],
