@@ -58,7 +58,7 @@ test.each([
   const child = spawnTracked([...command(), "keys", "list"], { cwd: cwd() });
   const { code, out, err } = await resultOf(child);
   expect(out).toMatch(/^There are no keys in production \(data: \.\/data\)/);
-  expect({ err: err.replace(/^npm warn .*\n/gm, ""), code }).toEqual({ err: "", code: 0 });
+  expect({ err: err.replace(/^npm (?:warn|notice).*\n/gm, ""), code }).toEqual({ err: "", code: 0 });
   expect(existsSync(trace)).toBeFalse();
 });
 
