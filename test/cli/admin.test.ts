@@ -1,8 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 
+// A busy machine takes long.
+setDefaultTimeout(60_000);
 afterAll(cleanUp);
 
 const TOKEN = "a-token-of-the-operators";

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -17,6 +17,8 @@ import { giveToDirectoryOwner } from "../../src/durable-files.ts";
 import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 import { createKey } from "./keys.ts";
 
+// A busy machine takes long.
+setDefaultTimeout(60_000);
 afterAll(cleanUp);
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);

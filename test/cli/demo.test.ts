@@ -11,13 +11,14 @@ afterAll(cleanUp);
 
 /** The folder for temporary files, empty at first. */
 let temporary: string;
-const { TMPDIR } = process.env;
+const variables = { ...process.env };
 beforeEach(() => {
   temporary = temporaryDirectory();
 });
 afterEach(() => {
-  if (TMPDIR === undefined) delete process.env["TMPDIR"];
-  else process.env["TMPDIR"] = TMPDIR;
+  delete process.env["TMPDIR"];
+  delete process.env["PETSTORE_FREE_LIMITS"];
+  Object.assign(process.env, variables);
 });
 
 /** Ten seconds pass within one. */
@@ -40,13 +41,13 @@ interface ListedKey {
 
 test("a newcomer sees keys of every plan, limits and a ban; the demo touches no other data and leaves nothing behind", async () => {
   const cli = new InProcessCli();
-  process.env["TMPDIR"] = temporary;
+  const settings = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
+  Object.assign(process.env, settings, { TMPDIR: temporary });
   const slowDown = hurry(cli.clock);
   const printed = Promise.withResolvers<string>();
   const stopping = Promise.withResolvers<StopSignal>();
   const banned = Promise.withResolvers<void>();
-  const variables = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
-  const ended = cli.run(["demo"], variables, {
+  const ended = cli.run(["demo"], settings, {
     print: async (text) => printed.resolve(String(text)),
     openLog: (options) =>
       createLog({
