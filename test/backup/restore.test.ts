@@ -173,7 +173,7 @@ describe("petstore restore", () => {
     for (const name of readdirSync(cli.dataDir)) expect(statSync(inData(name)).uid).toBe(owner);
   });
 
-  test("overwrites nothing: present databases are a failure, and stay as they are", async () => {
+  test("overwrites nothing: --replace moves the present databases away, and warns of the keys that changed since", async () => {
     await changeData();
     expect(await run("restore", backup)).toEqual({
       code: 1,
@@ -181,10 +181,6 @@ describe("petstore restore", () => {
       err: `${inData("production.db")} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
     });
     expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(59);
-  });
-
-  test("--replace moves the present databases away, and warns of the keys that changed since", async () => {
-    await changeData();
     const { code, out } = await run("restore", backups, "--replace");
     expect(code).toBe(0);
     const replaced = inData("production-replaced-2026-11-15T130000.000Z");

@@ -153,25 +153,11 @@ describe("Config", () => {
 
 describe("storage", () => {
   test("environments share a directory and no file", () => {
-    const files = (["production", "staging"] as const).flatMap((environment) =>
-      Object.values(pathsOf({ environment, dataDir: "/srv/pets" })),
-    );
-    expect(files).toEqual([
-      "/srv/pets/production.db",
-      "/srv/pets/production-limits.db",
-      "/srv/pets/production.lock",
-      "/srv/pets/production-first-key",
-      "/srv/pets/production-admin-token",
-      "/srv/pets/production-admin-url",
-      "/srv/pets/production-restore",
-      "/srv/pets/staging.db",
-      "/srv/pets/staging-limits.db",
-      "/srv/pets/staging.lock",
-      "/srv/pets/staging-first-key",
-      "/srv/pets/staging-admin-token",
-      "/srv/pets/staging-admin-url",
-      "/srv/pets/staging-restore",
-    ]);
+    for (const environment of ["production", "staging"] as const) {
+      const files = Object.values(pathsOf({ environment, dataDir: "/srv/pets" }));
+      expect(new Set(files).size).toBe(files.length);
+      for (const file of files) expect(file).toStartWith(`/srv/pets/${environment}`);
+    }
   });
 
   test("its description has no users and passwords", () => {
