@@ -18,10 +18,11 @@ import {
   machineText,
   pinThisProcessTo,
 } from "../harness/machine.ts";
+import { replaceSection } from "../harness/document-section.ts";
 import { createKey } from "../harness/petstore.ts";
 import { cpuWaitMs, isRunning, setTreePriority } from "../harness/processes.ts";
 import { Progress } from "../harness/progress.ts";
-import { plainTable } from "../harness/table.ts";
+import { markdownTable, plainTable } from "../harness/table.ts";
 import { type Attack, ENGINES, type Engines } from "./attack.ts";
 import { ATTACKS, attacksOn } from "./attacks.ts";
 import { type Deployment, PRIORITY, startDeployment } from "./deployment.ts";
@@ -58,6 +59,7 @@ second on one connection and 50 on new connections. Exits with 1 if an attack mi
 ${ATTACKS.map(describeAttack).join("\n")}
   --seconds N    Length of each measurement, 1 to ${MAX_SECONDS} (default: 8)
   --json         Print the figures as JSON
+  --docs         Also write the figures to attacks/results.md
   --help         Show this
 `;
 
@@ -70,6 +72,7 @@ const FLAGS = {
   only: { type: "string" },
   seconds: { type: "string", default: "8" },
   json: { type: "boolean", default: false },
+  docs: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
 
@@ -200,11 +203,13 @@ function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number {
 }
 
 await runCommand("attacks", async (args) => {
-  const { engines: given, only, seconds: length, json, help } = parseFlags(args, FLAGS);
+  const { engines: given, only, seconds: length, json, docs, help } = parseFlags(args, FLAGS);
   if (help) {
     process.stdout.write(HELP);
     return 0;
   }
+  if (only !== undefined && docs)
+    throw new UsageError("--docs needs all attacks and does not go with --only");
   const seconds = integerIn("--seconds", length, MAX_SECONDS);
   const [engines = "sqlite", ...others] = namesIn("--engines", given, ENGINES);
   if (others.length > 0) throw new UsageError(`--engines takes one of ${ENGINES.join(", ")}`);
@@ -231,10 +236,12 @@ await runCommand("attacks", async (args) => {
   progress.finish();
 
   const machine = describeMachine();
+  const note = `${machineText(machine)}; load average at the end ${machine.load}; ${seconds} s each`;
+  const table = attackTable(results, note);
+  if (docs) replaceSection("attacks/results.md", engines, markdownTable(table));
   if (json) process.stdout.write(`${JSON.stringify({ machine, engines, seconds, results }, null, 2)}\n`);
   else {
-    const note = `${machineText(machine)}; load average at the end ${machine.load}; ${seconds} s each`;
-    process.stdout.write(plainTable(attackTable(results, note)));
+    process.stdout.write(plainTable(table));
     for (const { title, problems } of results)
       for (const problem of problems) process.stdout.write(`${title}: ${problem}\n`);
   }

@@ -4,7 +4,7 @@
  * bar is missed; `--pages` measures those with the text in their names.
  */
 import { limitRunTime, parseFlags, runCommand, UsageError } from "../harness/command-line.ts";
-import { replaceSection } from "../harness/docs-section.ts";
+import { replaceSection } from "../harness/document-section.ts";
 import { HttpConnection } from "../harness/http-connection.ts";
 import {
   chooseCores,
@@ -192,7 +192,7 @@ await runCommand("bench:admin", async (args) => {
   const memory = await measureMemory(data, cores?.server);
   const table = tableOf(figures, memory, machine);
   process.stdout.write(plainTable(table));
-  if (docs) replaceSection("performance.md", "console", markdownTable(table));
+  if (docs) replaceSection("bench/results.md", "console", markdownTable(table));
   const missed = barsOf(figures, memory).filter(({ value, most }) => value > most);
   for (const { name, value, most } of missed) {
     process.stdout.write(`missed: ${name}: ${formatFigure(value)}, at most ${most}\n`);

@@ -7,7 +7,7 @@ import { chartOf } from "./chart.ts";
 import { checkRound, checkRows, WrongResponse } from "./checks.ts";
 import { readOptions } from "./options.ts";
 import { nginxConfig } from "./replay/nginx-config.ts";
-import { conditionsOf, detailTables } from "./tables.ts";
+import { conditionsOf, detailTables, summaryTable } from "./tables.ts";
 import { requestValues } from "./request-values.ts";
 import type { Results, Sample } from "./results.ts";
 import { measureRounds, rotate } from "./rounds.ts";
@@ -207,4 +207,29 @@ describe("options", () => {
 test("a response with a dollar sign, which nginx would expand, is rejected", () => {
   const response = { status: 200, headers: {}, body: "$host" };
   expect(() => nginxConfig("", { list: { list: response } }, { list: 1 })).toThrow("dollar");
+});
+
+test("the summary compares with the bare route, and lacks what was not measured", () => {
+  const { header, rows } = summaryTable(
+    resultsWith([
+      ["list", "bare", [100, 200, 300]],
+      ["list", "ours", [150, 300, 450]],
+      ["list", "express", [10, 20, 30]],
+      ["get", "ours", [100, 100, 100]],
+    ]),
+  );
+  expect(header).toEqual([
+    "workload",
+    "requests/s",
+    "p99 ms",
+    "Petstore",
+    "Express",
+    "Fastify",
+    "Hono",
+    "Elysia",
+  ]);
+  expect(rows).toEqual([
+    ["list, first page", "300", "2.00", "1.50", "0.10", "–", "–", "–"],
+    ["get, random pets", "100", "2.00", "–", "–", "–", "–", "–"],
+  ]);
 });

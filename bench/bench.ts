@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Child } from "../harness/child.ts";
 import { limitRunTime, runCommand, UsageError } from "../harness/command-line.ts";
-import { replaceSection } from "../harness/docs-section.ts";
+import { replaceSection } from "../harness/document-section.ts";
 import { chooseCores, describeMachine, pinThisProcessTo } from "../harness/machine.ts";
 import { find, NGINX } from "../harness/programs.ts";
 import { Progress } from "../harness/progress.ts";
@@ -14,7 +14,7 @@ import { CANDIDATES, type CandidateId, describeVersions, isPeer } from "./candid
 import { chartOf } from "./chart.ts";
 import { compare, comparisonSteps } from "./comparison.ts";
 import { HELP, type Options, readOptions, type Section } from "./options.ts";
-import { conditionsOf, detailTables, targetsTable } from "./tables.ts";
+import { conditionsOf, detailTables, growthLines, summaryTable, targetsTable } from "./tables.ts";
 import type { Results } from "./results.ts";
 import { measureGrowth, growthSteps } from "./growth.ts";
 import { judge } from "./targets.ts";
@@ -87,13 +87,11 @@ function readResults(path: string): Results {
 }
 
 function writeDocs(results: Results): void {
-  const targets = targetsTable(results);
-  replaceSection(
-    "performance.md",
-    "targets",
-    `${bulletList(conditionsOf(results))}\n\n${markdownTable(targets)}`,
-  );
-  replaceSection("performance.md", "figures", detailTables(results).map(markdownTable).join("\n"));
+  const conditions = bulletList(conditionsOf(results));
+  replaceSection("docs/performance.md", "summary", markdownTable(summaryTable(results)));
+  replaceSection("docs/performance.md", "growth", bulletList(growthLines(results)));
+  replaceSection("bench/results.md", "targets", `${conditions}\n\n${markdownTable(targetsTable(results))}`);
+  replaceSection("bench/results.md", "figures", detailTables(results).map(markdownTable).join("\n"));
   writeFileSync(join(import.meta.dir, "../docs/performance.svg"), chartOf(results));
 }
 

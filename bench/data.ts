@@ -7,7 +7,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { integerIn, limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
-import { replaceSection } from "../harness/docs-section.ts";
+import { replaceSection } from "../harness/document-section.ts";
 import { describeMachine, type Machine, machineText } from "../harness/machine.ts";
 import { createKey, PETSTORE, startPetstore } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
@@ -204,7 +204,7 @@ await runCommand("bench:data", async (args) => {
   ];
   const tables = [timesTable(figures, machine, run), waitsTable(waits)];
   for (const table of tables) process.stdout.write(plainTable(table));
-  if (flags.docs) replaceSection("performance.md", "data", tables.map(markdownTable).join("\n"));
+  if (flags.docs) replaceSection("bench/results.md", "data", tables.map(markdownTable).join("\n"));
   const missed = barsOf(figures, waits).filter(({ value, most }) => value > most);
   for (const { name, value, most } of missed) {
     process.stdout.write(`missed: ${name}: ${formatFigure(value)}, at most ${most}\n`);

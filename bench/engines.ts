@@ -6,7 +6,7 @@
 import { createPet, PET_BODY } from "../harness/api-client.ts";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { parseFlags, runCommand } from "../harness/command-line.ts";
-import { replaceSection } from "../harness/docs-section.ts";
+import { replaceSection } from "../harness/document-section.ts";
 import { describeMachine } from "../harness/machine.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
@@ -82,6 +82,6 @@ await runCommand("bench:engines", async (args) => {
   }
   const table = tableOf(setups);
   process.stdout.write(plainTable(table));
-  if (docs) replaceSection("performance.md", "engines", markdownTable(table));
+  if (docs) replaceSection("bench/results.md", "engines", markdownTable(table));
   return 0;
 });

@@ -27,7 +27,7 @@ different cores, ratios as the result. Needs wrk; nginx is omitted if it is not 
   --rounds N       Number of rounds, 1 to ${MAX_ROUNDS} (default: 5)
   --quick          A first impression in seven minutes: short rounds, fewer workloads, no growth
   --json FILE      Where the figures are written (default: bench/results.json); the chart is written beside it as .svg
-  --docs           Also write the figures to docs/performance.md and the chart to docs/performance.svg
+  --docs           Also write the figures to bench/results.md, and the summary and the chart to docs/performance.md
   --from FILE      Measure nothing: report the figures that an earlier run wrote
   --check          Exit with 1 if a target is missed
   --help           Show this

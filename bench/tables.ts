@@ -1,8 +1,8 @@
 import { machineText } from "../harness/machine.ts";
 import { median, ratioOf, spreadOf } from "../harness/statistics.ts";
 import { formatCount, formatFigure, formatSpread, type Table } from "../harness/table.ts";
-import { CANDIDATES } from "./candidates.ts";
-import { figuresOf, type Results, type Sample } from "./results.ts";
+import { CANDIDATES, PEERS } from "./candidates.ts";
+import { type Cell, figuresOf, type Results, type Sample } from "./results.ts";
 import { judge } from "./targets.ts";
 import { type WorkloadId, workloadOf } from "./workloads.ts";
 
@@ -22,6 +22,44 @@ export function conditionsOf(results: Results): string[] {
     packages.join(", "),
     ...omitted.map(({ id, reason }) => `Not measured: ${CANDIDATES[id].title}: ${reason}.`),
   ];
+}
+
+/** Petstore's throughput with each workload, and that of its peers, as a share of the bare route's. */
+export function summaryTable({ cells, takenAt, machine, rounds, seconds, pets }: Results): Table {
+  const ours = cells.filter(({ server }) => server === "ours");
+  const shareOf = (workload: WorkloadId, server: Cell["server"]) => {
+    const [figures, bare] = [figuresOf(cells, workload, server), figuresOf(cells, workload, "bare")];
+    return figures && bare ? formatFigure(ratioOf(figures, bare).median) : "–";
+  };
+  const peers = PEERS.filter((id) => CANDIDATES[id].kind !== "mock");
+  const servers = ["ours", ...peers] as const;
+  return {
+    title: "Throughput",
+    note: `Medians of ${rounds} rounds of ${seconds} s with ${formatCount(pets)} pets, on ${machineText(machine)}, ${takenAt.slice(0, 10)}. The columns with the names of servers are their throughput as a share of the bare route's.`,
+    header: [
+      "workload",
+      "requests/s",
+      "p99 ms",
+      "Petstore",
+      ...peers.map((id) => CANDIDATES[id].title.replace(/ .*/, "")),
+    ],
+    rows: ours.map(({ workload, samples }) => {
+      const shares = servers.map((id) => shareOf(workload, id));
+      const [rate, p99] = [medianOf(samples, "perSecond"), medianOf(samples, "p99Ms")];
+      return [workloadOf(workload).title, formatCount(rate), formatFigure(p99)].concat(shares);
+    }),
+  };
+}
+
+export function growthLines({ growth }: Results): string[] {
+  return growth.map(({ pets, cells, startMs, residentMb }) => {
+    const rates = cells.map(
+      ({ workload, samples }) =>
+        `${workloadOf(workload).title}: ${formatCount(medianOf(samples, "perSecond"))}`,
+    );
+    const start = `started in ${formatFigure(median(startMs))} ms`;
+    return `${formatCount(pets)} pets: ${rates.join("; ")}; ${start}; ${formatFigure(residentMb)} MB`;
+  });
 }
 
 export function targetsTable(results: Results): Table {

@@ -1,5 +1,5 @@
 /*
- * The figures in the comments of src/usage-history and in docs/usage-history.md: `npx bun bench/usage-history.ts`, some
+ * The figures in the comments of src/usage-history and in bench/results.md: `npx bun bench/usage-history.ts`, some
  * minutes. It fills SQLite and PostgreSQL with the history of 10,000 keys, all of which are used in every interval:
  * 400 days, and 48 of the 840 hours, because a sum reads 24 of them however many there are.
  */

@@ -1,7 +1,7 @@
 /** `npm run faults`: see --help. */
 import { writeFileSync } from "node:fs";
 import { limitRunTime, namesIn, parseFlags, runCommand, UsageError } from "../harness/command-line.ts";
-import { replaceSection } from "../harness/docs-section.ts";
+import { replaceSection } from "../harness/document-section.ts";
 import { describeMachine, machineText } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
 import { markdownReport, plainReport, resultText } from "./report.ts";
@@ -22,7 +22,7 @@ the recovery time, creates lost or done twice. Exits with 1 if a promise is brok
   --only LIST   Some of these scenarios, with commas between (default: all)
 ${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}
   --json FILE   Also write the figures to this file
-  --docs        Also write the figures to docs/reliability.md
+  --docs        Also write the figures to faults/results.md
   --help        Show this
 `;
 
@@ -73,6 +73,6 @@ await runCommand("faults", async (args) => {
   const environment = environmentOf();
   process.stdout.write(plainReport(results, environment));
   if (json !== undefined) writeFileSync(json, `${JSON.stringify({ environment, results }, null, 2)}\n`);
-  if (docs) replaceSection("reliability.md", "figures", markdownReport(results, environment));
+  if (docs) replaceSection("faults/results.md", "figures", markdownReport(results, environment));
   return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
 });

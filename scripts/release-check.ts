@@ -102,7 +102,7 @@ const POINTS: readonly Point[] = [
 
 const BY_HAND = [
   ".ci/run passes in a clean clone",
-  "the measurements in docs/performance.md, docs/reliability.md and docs/security.md are of this release:",
+  "the measurements in docs/performance.md and the results.md of bench/, faults/ and attacks/ are of this release:",
   "  npm run bench, npm run faults, npm run attacks, npm run fuzz, npm run bench:start",
   "the changelog says what clients and operators notice, and docs/upgrading.md what they have to do",
   `git tag --sign v${version} && git push --tags, then publish dist/petstore with its sha256sum`,

@@ -27,9 +27,7 @@ const read = (path: string): File => ({ path, text: readFileSync(join(ROOT, path
 const paths = TREES.flatMap(filesUnder);
 const code = paths.filter((path) => /\.(?:tsx?|js)$/.test(path)).map(read);
 const source = code.filter(({ path }) => path.startsWith("src/"));
-const pages = [...readdirSync(ROOT), ...filesUnder("docs"), ...filesUnder("src/client")]
-  .filter((path) => path.endsWith(".md"))
-  .map(read);
+const pages = [...readdirSync(ROOT), ...paths].filter((path) => path.endsWith(".md")).map(read);
 
 /** Everything but comments, so that prose may speak of what code may not do. */
 const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, "$1");
