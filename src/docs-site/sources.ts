@@ -30,11 +30,10 @@ export const GUIDE_SOURCES: Readonly<Record<GuideName, string>> = {
 /** SVG by the name of its file. */
 export const FIGURES: Readonly<Record<string, string>> = { "rate-limits.svg": rateLimitsFigure };
 
-/** The lines for clients, without headings that then have none. The introduction is for all readers. */
+/** The parts for clients, without their heading. The introduction and the other parts are for other readers. */
 function forClients(text: string): string {
   return text
     .replace(/^(# .*\n+)[^#]*/, "$1What has changed for clients, newest first.\n\n")
-    .replace(/^- (?!clients: ).*\n(?: {2}.*\n)*/gm, "")
-    .replace(/^- clients: (.)/gm, (_line, first: string) => `- ${first.toUpperCase()}`)
-    .replace(/^#{2,} .*\n+(?=#|$(?![\s\S]))/gm, "");
+    .replace(/^### For clients\n+/gm, "")
+    .replace(/^### For operators\n[\s\S]*?(?=^## |$(?![\s\S]))/gm, "");
 }
