@@ -7,20 +7,11 @@ import { join, resolve } from "node:path";
 import { ADMIN_ERRORS } from "../src/admin/contract/errors.ts";
 import type { AdminOperation } from "../src/admin/contract/operation.ts";
 import { ADMIN_OPERATIONS } from "../src/admin/operations.ts";
-import { type Command, positionalUsage } from "../src/cli/command.ts";
-import { loadCommands } from "../src/cli/commands.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
 import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
-import { EXPORT_OPTIONS, IMPORT_OPTIONS } from "../src/config/transfer-options.ts";
-import {
-  describeDefault,
-  flagUsage,
-  type Option,
-  type Options,
-  variableOf,
-} from "../src/config/parse-options.ts";
+import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_LIFETIME_MS,
@@ -51,7 +42,6 @@ import { latestVersion } from "../src/store/migrations.ts";
 import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { AUDIT_MEANINGS } from "./audit-meanings.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -94,15 +84,12 @@ const BLOCKS: Readonly<Record<string, string>> = {
   limits: table(["Limit", "Value", "Otherwise"], limitRows()),
   "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
   "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
-  settings: table(["Flag", "Variable", "Default", "Meaning"], Object.entries(SETTINGS).map(settingRow)),
-  "log-events": table(["Event", "Level", "Meaning", "Fields"], Object.entries(LOG_EVENTS).map(logEventRow)),
-  "admin-operations": table(
-    ["Operation", "Request", "Purpose"],
-    Object.entries(ADMIN_OPERATIONS).map(adminRow),
-  ),
-  "admin-errors": table(["Status", "Code", "Meaning"], Object.entries(ADMIN_ERRORS).map(adminErrorRow)),
-  commands: table(["Command", "Purpose"], commandRows(await loadCommands())),
-  metrics: table(["Metric", "Type", "Meaning", "Labels"], Object.entries(METRICS).map(metricRow)),
+  settings: optionTable(SETTINGS),
+  "log-events": logEvents(),
+  "admin-operations": table(["Request", "Purpose"], Object.values(ADMIN_OPERATIONS).map(adminRow)),
+  "admin-errors": table(["Status", "Code", "Meaning"], adminErrorRows()),
+  metrics: table(["Metric", "Type", "Meaning", "Labels"], metricRows()),
+  "metric-labels": table(["Label", "Values"], metricLabelRows()),
   "key-options": optionTable(KEY_OPTIONS),
   "key-filters": optionTable(KEY_FILTER_OPTIONS),
   "usage-options": optionTable(USAGE_OPTIONS),
@@ -111,9 +98,6 @@ const BLOCKS: Readonly<Record<string, string>> = {
     ["Release", "Schema on SQLite", "Schema on PostgreSQL", "What its first start migrates"],
     migrationRows(),
   ),
-  "import-options": optionTable(IMPORT_OPTIONS),
-  "export-options": optionTable(EXPORT_OPTIONS),
-  "audit-actions": table(["Action", "What happened"], Object.entries(AUDIT_MEANINGS).map(actionRow)),
 };
 
 function operationRow([id, operation]: [string, Operation]): string[] {
@@ -125,12 +109,16 @@ function operationRow([id, operation]: [string, Operation]): string[] {
   ];
 }
 
-function adminRow([id, { method, path, summary }]: [string, AdminOperation]): string[] {
-  return [code(id), code(`${method} /api${path}`), summary];
+function adminRow({ method, path, summary }: AdminOperation): string[] {
+  return [code(`${method} /api${path}`), summary];
 }
 
-function adminErrorRow([name, { status, meaning }]: [string, { status: number; meaning: string }]): string[] {
-  return [String(status), code(name), meaning];
+/** Those that the public API does not have with the same meaning. */
+function adminErrorRows(): string[][] {
+  const publicErrors: Readonly<Record<string, { meaning: string } | undefined>> = ERRORS;
+  return Object.entries(ADMIN_ERRORS)
+    .filter(([name, { meaning }]) => publicErrors[name]?.meaning !== meaning)
+    .map(([name, { status, meaning }]) => [String(status), code(name), meaning]);
 }
 
 function fieldTable({ required, optional }: ObjectSchema<unknown>): string {
@@ -196,15 +184,6 @@ function optionTable(options: Options): string {
   return table(["Option", "Default", "Meaning"], Object.entries(options).map(optionRow));
 }
 
-function actionRow([action, meaning]: [string, string]): string[] {
-  return [code(action), meaning];
-}
-
-function settingRow([flag, option]: [string, Option]): string[] {
-  const [usage, ...rest] = optionRow([flag, option]);
-  return [usage ?? "", code(variableOf(flag)), ...rest];
-}
-
 function optionRow([flag, option]: [string, Option]): string[] {
   const { range } = option.type;
   return [
@@ -214,20 +193,34 @@ function optionRow([flag, option]: [string, Option]): string[] {
   ];
 }
 
-function logEventRow([name, { level, message, fields = [] }]: [string, LogEvent]): string[] {
-  return [code(name), level, message, fields.map(code).join(", ")];
+/** Those that may need an operator as a table, and the names of the others. */
+function logEvents(): string {
+  const events = Object.entries<LogEvent>(LOG_EVENTS);
+  const rows = events
+    .filter(([, { level }]) => level !== "info")
+    .map(([name, { level, message }]) => [code(name), level, message]);
+  const names = events.filter(([, { level }]) => level === "info").map(([name]) => code(name));
+  return `${table(["Event", "Level", "Meaning"], rows)}\n\nEvents of the level \`info\`: ${names.join(", ")}.`;
 }
 
-function metricRow([name, { type, help, labels = {} }]: [string, MetricDefinition]): string[] {
-  const descriptions = Object.entries(labels).map(([label, values]) => `${code(label)}: ${values}`);
-  return [code(name), type, help, descriptions.join("; ")];
+/** Those of Petstore; every exporter has those of the process. */
+function metricRows(): string[][] {
+  return Object.entries<MetricDefinition>(METRICS)
+    .filter(([name]) => !name.startsWith("process_"))
+    .map(([name, { type, help, labels = {} }]) => [
+      code(name),
+      type,
+      help,
+      Object.keys(labels).map(code).join(", "),
+    ]);
 }
 
-function commandRows(commands: readonly Command[]): string[][] {
-  return commands.map(({ name, positionals, summary }) => [
-    code(["petstore", name, ...positionalUsage(positionals)].join(" ")),
-    summary,
-  ]);
+/** Each label once. */
+function metricLabelRows(): string[][] {
+  const labels = Object.values<MetricDefinition>(METRICS).flatMap(({ labels = {} }) =>
+    Object.entries(labels),
+  );
+  return [...new Map(labels)].map(([label, values]) => [code(label), values]);
 }
 
 function migrationRows(): string[][] {

@@ -142,15 +142,15 @@ export const LOG_EVENTS = {
   },
   "usage.in-memory": {
     level: "warn",
-    message: "another server saves its usage in this folder; this server keeps usage in memory only",
+    message: "another server saves its quotas in this directory; this server keeps quotas in memory only",
     fields: ["folder"],
   },
   "usage.save-failed": {
     level: "warn",
-    message: "usage of the rate limits cannot be saved; trying again",
+    message: "used quotas cannot be saved; trying again",
     fields: ["error"],
   },
-  "usage.saved-again": { level: "info", message: "usage of the rate limits can be saved again" },
+  "usage.saved-again": { level: "info", message: "used quotas can be saved again" },
   "usage-history.save-failed": {
     level: "warn",
     message: "the usage history cannot be saved; trying again",

@@ -6,7 +6,6 @@ import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { PAGE_LIMIT } from "../src/contract/constants.ts";
 import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
-import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/timeouts.ts";
 
@@ -42,7 +41,6 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["docs/rate-limits.md", "the short window", /closes (\d+) seconds/g, MINUTE_MS / 1000],
   ["docs/rate-limits.md", "the long window", /or (\d+) hours/g, DAY_MS / 3_600_000],
   ["docs/pagination.md", "the largest page", /\/pets\?limit=(\d+)"/g, PAGE_LIMIT.max],
-  ["docs/capacity.md", "the Free plan", /330 × (\d+) =/g, DEFAULT_PLANS.free.perMinute],
   ["docs/deployment.md", "the idle timeout", /\[after (\d+ seconds)\]/g, VALUES.idleTimeout],
   ["deploy/haproxy/haproxy.cfg", "the idle timeout", /after (\d+) s\./g, IDLE_TIMEOUT_SECONDS],
   ["deploy/nginx/nginx.conf", "the idle timeout", /after (\d+) s,/g, IDLE_TIMEOUT_SECONDS],

@@ -66,7 +66,7 @@ export const METRICS = {
       reason: "`missing_api_key`, `invalid_api_key` or `unavailable` (the key could not be looked up)",
     },
   },
-  petstore_key_lookup_queue_length: { type: "gauge", help: "Look-ups of unknown keys that wait." },
+  petstore_key_lookup_queue_length: { type: "gauge", help: "Lookups of unknown keys that wait." },
   petstore_cache_requests_total: {
     type: "counter",
     help: "Requests to caches.",

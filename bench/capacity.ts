@@ -1,5 +1,5 @@
 /**
- * Measures the inputs of docs/capacity.md: `bun docs/capacity-inputs.ts`, about a minute, needs wrk.
+ * Measures the capacity in docs/deployment.md: `npx bun bench/capacity.ts`, about a minute, needs wrk.
  *
  * One server with its own PostgreSQL and Valkey runs under full load. CPU time comes from the kernel, by process, so a
  * figure is what a request costs and does not include waiting for a core.
