@@ -1,0 +1,72 @@
+/**
+ * The pictures of the documentation: `npm run screenshots`, sixteen minutes. It starts the demo, lets its clients fill
+ * the plots of the console, and writes docs/images with a Chromium. `-- --minutes 1` is for a first look.
+ */
+import { mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
+import { Child } from "../harness/child.ts";
+import { connectToChromium } from "../harness/chromium.ts";
+import { integerIn, parseFlags, runCommand } from "../harness/command-line.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const IMAGES = join(ROOT, "docs/images");
+const WIDTH = 1280;
+const MAX_BYTES = 200_000;
+/** The overview goes back 15 minutes. */
+const DEFAULT_MINUTES = "16";
+const MAX_MINUTES = 60;
+
+interface Picture {
+  readonly file: string;
+  readonly url: string;
+  /** Appears when the page is complete. */
+  readonly ready: string;
+  readonly height: number;
+}
+
+async function take(browser: Browser, { file, url, ready, height }: Picture): Promise<void> {
+  const context = await browser.newContext({
+    viewport: { width: WIDTH, height },
+    colorScheme: "light",
+    reducedMotion: "reduce",
+  });
+  const page = await context.newPage();
+  await page.goto(url);
+  await page.locator(ready).first().waitFor();
+  await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => {});
+  const path = join(IMAGES, file);
+  await page.screenshot({ path });
+  await context.close();
+  const { size } = statSync(path);
+  if (size > MAX_BYTES) throw new Error(`${file} has ${size} bytes, more than ${MAX_BYTES}`);
+  process.stdout.write(`docs/images/${file}: ${size} bytes\n`);
+}
+
+await runCommand("screenshots", async (args) => {
+  const { minutes: given } = parseFlags(args, { minutes: { type: "string", default: DEFAULT_MINUTES } });
+  const minutes = integerIn("--minutes", given, MAX_MINUTES);
+  mkdirSync(IMAGES, { recursive: true });
+  await Bun.write(join(ROOT, "docs/rate-limits.svg"), await rateLimitFigure());
+
+  const demo = new Child([join(ROOT, "petstore"), "demo"], { quit: "SIGINT" });
+  const [[, consoleUrl = ""], [, docsUrl = ""]] = await Promise.all([
+    demo.line(/Console\s+(\S+)/),
+    demo.line(/Docs\s+(\S+)/),
+  ]);
+  process.stdout.write(`The clients of the demo send requests for ${given} min.\n`);
+  await Bun.sleep(minutes * 60_000);
+
+  const browser = await connectToChromium();
+  await take(browser, { file: "console.png", url: consoleUrl, ready: "canvas", height: 852 });
+  await take(browser, {
+    file: "docs-page.png",
+    url: `${docsUrl}/reference/createPet`,
+    ready: "h1",
+    height: 744,
+  });
+  await browser.close();
+  await demo.stop("SIGINT");
+  return 0;
+});
