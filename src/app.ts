@@ -39,6 +39,8 @@ export interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly requestTimeoutMs?: number;
+  /** Shorter in tests: timeouts of connections are counted in seconds of this length. */
+  readonly secondMs?: number;
   /** What the console shows of the settings. */
   readonly shownSettings?: readonly Setting[];
 }
@@ -68,7 +70,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 export async function serveOn(
   adapters: Adapters,
   config: Config,
-  { clock, log, requestTimeoutMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
+  { clock, log, requestTimeoutMs, secondMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
   const { store, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
@@ -88,6 +90,7 @@ export async function serveOn(
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
     onLimit: (event) => logConnectionLimit(log, event),
+    ...(secondMs !== undefined && { secondMs }),
     onError: (error) => log.event("connection.failed", { error }),
   });
   if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {

@@ -1,56 +1,41 @@
 import { connect, type Socket } from "node:net";
 
-const TIMEOUT_MS = 10_000;
+/** For a server that does not respond at all. */
+const TIMEOUT_MS = 30_000;
 
 /** A TCP connection to the server. Texts are bytes, one character each. */
 export class Connection {
   /** What has come and has not been read. */
   #received = "";
   #isClosed = false;
-  #isSilent = false;
-  #sentAt = Date.now();
-  #receivedAt = 0;
   #onChange = () => {};
 
   private constructor(private readonly socket: Socket) {
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error("no response")));
     socket.on("data", (bytes) => {
       this.#received += bytes.toString("latin1");
-      this.#change();
+      this.#onChange();
     });
-    socket.on("end", () => this.#close());
-    socket.on("close", () => this.#close());
-    socket.on("error", (error) => {
-      this.#received += `(${error.message})`;
-      this.#close();
-    });
+    socket.on("error", (error) => void (this.#received += `(${error.message})`));
+    for (const event of ["end", "close"]) {
+      socket.on(event, () => {
+        this.#isClosed = true;
+        this.#onChange();
+      });
+    }
   }
 
-  /** One that cannot be opened is closed already. */
   static async open(port: number): Promise<Connection> {
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }).setNoDelay();
-    const connection = new Connection(socket);
-    const opened = Promise.withResolvers<void>();
-    socket.once("connect", opened.resolve).once("close", opened.resolve);
-    await opened.promise;
-    return connection;
+    await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+    return new Connection(socket);
   }
 
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** The server has not sent in time what was waited for. */
-  get isSilent(): boolean {
-    return this.#isSilent;
-  }
-
-  /** Milliseconds from the last bytes that were sent to the last that came, or to the end. */
-  get waitedMs(): number {
-    return this.#receivedAt - this.#sentAt;
-  }
-
   write(text: string): void {
-    this.#sentAt = Date.now();
     this.socket.write(text, "latin1");
   }
 
@@ -59,50 +44,26 @@ export class Connection {
     this.socket.end();
   }
 
-  /** The next response, or what has come of it when the server closes or stays silent. */
+  /** The next response, or what has come of it when the server closes. */
   async response(isHead: boolean): Promise<string> {
-    await this.#until(() => lengthOf(this.#received, isHead) <= this.#received.length);
-    return this.#take(lengthOf(this.#received, isHead));
+    while (!this.#isClosed && lengthOf(this.#received, isHead) > this.#received.length) await this.#change();
+    const text = this.#received.slice(0, lengthOf(this.#received, isHead));
+    this.#received = this.#received.slice(text.length);
+    return text;
   }
 
   /** What comes until the server closes. */
   async rest(): Promise<string> {
-    await this.#until(() => false);
-    return this.#take(Infinity);
+    while (!this.#isClosed) await this.#change();
+    return this.#received;
   }
 
   destroy(): void {
     this.socket.destroy();
   }
 
-  async #until(isEnough: () => boolean): Promise<void> {
-    const timer = setTimeout(() => {
-      this.#isSilent = true;
-      this.#onChange();
-    }, TIMEOUT_MS);
-    while (!isEnough() && !this.#isClosed && !this.#isSilent) {
-      const changed = Promise.withResolvers<void>();
-      this.#onChange = changed.resolve;
-      await changed.promise;
-    }
-    clearTimeout(timer);
-  }
-
-  #take(length: number): string {
-    const text = this.#received.slice(0, length);
-    this.#received = this.#received.slice(text.length);
-    return text;
-  }
-
-  #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#change();
-  }
-
-  #change(): void {
-    this.#receivedAt = Date.now();
-    this.#onChange();
+  #change(): Promise<void> {
+    return new Promise((resolve) => (this.#onChange = resolve));
   }
 }
 

@@ -1,33 +1,36 @@
-import { structureOf } from "./openapi.ts";
-import type { Server } from "./server.ts";
-
-const HTTP_DATE = /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/;
-const ERROR = /^\{"code":"(\w+)","message":"((?:[^"\\]|\\.)+)","status":(\d+)\}$/;
-const CREATED_AT =
-  /("id":(\d+),"petId":-?\d+,"status":"\w+","createdAt":)"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"/g;
-const PROSE = /^(?:GET|HEAD) \/(?:docs|openapi\.json) /;
 const ORIGIN = /^https?:\/\/[^/]+/;
-
-/** Seconds until limits reset and bans end. A scenario is over soon after it has begun, so most of them are left. */
-const PERIODS = [60, 300, 86_400];
-const SLACK_SECONDS = 45;
+/** Of pages and metrics, whose content is not recorded. */
+const VARYING_TYPE = /^text\/html|^text\/plain; version=/;
+/** Of limits that no request of the record uses up. Others are recorded as they are. */
+const COUNTED_FROM = 60;
 /** Longer bodies are recorded as their beginning and their hash. */
-const MAX_BODY_LENGTH = 3_000;
+const MAX_BODY_LENGTH = 2_000;
 
-/**
- * Responses as text in which nothing varies from one run to the next: each value that does is checked and replaced by
- * what it means. One that fails its check stays as it is, and so differs from the record.
- */
+/** What differs from one run to the next, or would change with every request that is added before. */
+const IN_BODY: readonly (readonly [RegExp, string])[] = [
+  [/\b(pet_(?:live|test)_)[0-9A-Za-z]{36}\b/g, "$1<36 characters>"],
+  [/\b(pet_(?:live|test)_)[0-9A-Za-z]{4}…[0-9A-Za-z]{4}/g, "$1<hint>"],
+  [/"version":"\d+\.\d+\.\d+"/, '"version":"<version>"'],
+  [/"runtime":"Bun [\d.]+"/, '"runtime":"Bun <version>"'],
+  [/"instance":\{"address":"127.0.0.1:\d+","pid":\d+\}/, '"instance":"<address and pid>"'],
+  [/"latencyMs":[\d.]+/g, '"latencyMs":"<ms>"'],
+  [/"kind":"server","name":"[^"]*"/g, '"kind":"server","name":"<host>"'],
+];
+
+/** Lines that so many responses have that they are recorded as one. */
+const USUAL_LINES: readonly (readonly [lines: string, name: string])[] = [
+  ["X-Request-Id: <new>\nDate: <now>\nX-Content-Type-Options: nosniff", "<X-Request-Id, Date, nosniff>"],
+  [
+    "Referrer-Policy: no-referrer\nCross-Origin-Resource-Policy: same-origin\nCross-Origin-Opener-Policy: same-origin\n" +
+      "Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\n" +
+      "Cache-Control: no-store",
+    "<headers of the admin API>",
+  ],
+];
+
+/** Responses as text in which nothing varies from one run to the next. */
 export class Normaliser {
   readonly #given = new Map<string, string>();
-  /** By order. */
-  readonly #createdAt = new Map<string, string>();
-  /** Validators of bodies in which times stand. */
-  readonly #varyingEtags = new Set<string>();
-  /** Of the last body whose length varies. */
-  #varyingLength = "";
-
-  constructor(private readonly server: Pick<Server, "now" | "speed">) {}
 
   /** What the last response that had one gave as its `next` page, the `cursor` of it, or its `etag`. */
   given(name: string): string | undefined {
@@ -40,22 +43,22 @@ export class Normaliser {
     const lines = raw.slice(0, headEnd).split("\r\n");
     const bytes = Buffer.from(raw.slice(headEnd + 4), "latin1");
     const text = bytes.toString();
-    const body = this.#body(text);
-    const isHead = request.startsWith("HEAD ");
-    const isVarying = body !== text || (isHead && (/^HTTP\/1\.1 [45]/.test(raw) || PROSE.test(request)));
-    if (/"createdAt"|^<!doctype html>/.test(text) || PROSE.test(request))
-      this.#varyingEtags.add(fieldOf(lines, "ETag"));
+    const isVarying = VARYING_TYPE.test(fieldOf(lines, "Content-Type"));
+    const body = isVarying ? titleOf(text) : normaliseBody(text, lines[0] ?? "");
     this.#remember(lines);
-
+    const limit = Number(fieldOf(lines, "X-RateLimit-Limit"));
     const fields = lines.map((line) => {
-      if (/[\r\n]/.test(line)) return JSON.stringify(line);
       const [, name = "", value = ""] = /^([^:]+): (.*)$/.exec(line) ?? [];
-      if (name !== "Content-Length") return name === "" ? line : `${name}: ${this.#field(name, value)}`;
-      if (!isVarying) return line;
-      if (!isHead) this.#varyingLength = `${bytes.length}`;
-      return value === this.#varyingLength ? "Content-Length: <that of the body>" : line;
+      if (name === "Content-Length" && (isVarying || body !== text)) {
+        const isRight = request.startsWith("HEAD ") || Number(value) === bytes.length;
+        return isRight ? "Content-Length: <that of the body>" : line;
+      }
+      if (name === "X-RateLimit-Remaining" && limit >= COUNTED_FROM) return `${name}: <fewer>`;
+      if (name === "ETag" && isVarying) return `${name}: ${value.replace(/\w{22}/, "<22 characters>")}`;
+      return name === "" ? line : `${name}: ${normaliseField(name, value)}`;
     });
-    return `${fields.join("\n")}${body === "" ? "" : `\n\n${shortened(body)}`}`;
+    const head = USUAL_LINES.reduce((text, [usual, name]) => text.replace(usual, name), fields.join("\n"));
+    return `${head}${body === "" ? "" : `\n\n${shortened(body)}`}`;
   }
 
   #remember(lines: readonly string[]): void {
@@ -66,59 +69,46 @@ export class Normaliser {
     this.#given.set("next", next.replace(ORIGIN, ""));
     this.#given.set("cursor", new URL(next).searchParams.get("cursor") ?? "");
   }
-
-  #field(name: string, value: string): string {
-    switch (name) {
-      case "Date":
-        return HTTP_DATE.test(value) && this.#isNow(value) ? "<now>" : value;
-      case "X-RateLimit-Reset":
-        return this.#period(value, Number(value) - this.server.now() / 1_000) ?? value;
-      case "Retry-After":
-        return this.#period(value, Number(value)) ?? value;
-      case "X-Request-Id":
-        return /^[0-9a-f]{8}-[0-9a-z]+$/.test(value) ? "<new>" : value;
-      case "Content-Security-Policy":
-        return value.replace(/'sha256-[\w+/]{43}='/g, "'sha256-<hash>'");
-      case "ETag":
-        return this.#varyingEtags.has(value) ? value.replace(/^"[\w+/]{22}"$/, '"<22 characters>"') : value;
-      default:
-        return value;
-    }
-  }
-
-  #period(value: string, seconds: number): string | undefined {
-    if (!/^[1-9]\d*$/.test(value)) return undefined;
-    const slack = Math.min(SLACK_SECONDS * this.server.speed, 59);
-    const period = PERIODS.find((period) => seconds > period - slack && seconds <= period + 1);
-    return period === undefined ? undefined : `<${period} s from now>`;
-  }
-
-  #isNow(time: string): boolean {
-    return Math.abs(Date.parse(time) - this.server.now()) < 10_000 * this.server.speed;
-  }
-
-  #body(text: string): string {
-    if (text.startsWith("<!doctype html>")) {
-      return `<!doctype html> … ${/<title>.*<\/title>/.exec(text)} …`;
-    }
-    if (text.startsWith('{\n  "openapi"')) return structureOf(text);
-    return text
-      .replace(ERROR, '{"code":"$1","message":"…","status":$3}')
-      .replace(CREATED_AT, (all: string, start: string, id: string, time: string) => {
-        const first = this.#createdAt.get(id);
-        if (first === undefined ? !this.#isNow(time) : first !== time) return all;
-        this.#createdAt.set(id, time);
-        return `${start}"<now>"`;
-      });
-  }
 }
 
 function fieldOf(lines: readonly string[], name: string): string {
   return lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? "";
 }
 
+function normaliseField(name: string, value: string): string {
+  switch (name) {
+    case "Date":
+      return isNow(value) ? "<now>" : value;
+    case "X-Request-Id":
+      return value.replace(/^[0-9a-f]{8}-[0-9a-z]+$/, "<new>");
+    case "Location":
+      return value.replace(/\d+$/, "<new>");
+    case "Set-Cookie":
+      return value.replace(/^(petstore-admin-)\d+=/, "$1<port>=").replace(/=[\w.-]{20,}/, "=<session>");
+    case "Content-Security-Policy":
+      return value.replace(/'sha256-[\w+/]{43}='/g, "'sha256-<hash>'");
+    default:
+      return value;
+  }
+}
+
+function isNow(text: string): boolean {
+  const isDate = /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/.test(text);
+  return isDate && Math.abs(Date.parse(text) - Date.now()) < 60_000;
+}
+
+function normaliseBody(text: string, statusLine: string): string {
+  const isNew = statusLine.startsWith("HTTP/1.1 201 ");
+  const body = isNew ? text.replace(/"id":\d+/, '"id":"<new>"') : text;
+  return IN_BODY.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), body);
+}
+
+function titleOf(page: string): string {
+  return page === "" ? "" : `… ${/<title>.*<\/title>/.exec(page)?.[0] ?? ""} …`;
+}
+
 function shortened(body: string): string {
-  if (body.length <= MAX_BODY_LENGTH || body.startsWith("{\n")) return body;
+  if (body.length <= MAX_BODY_LENGTH) return body;
   const hash = new Bun.CryptoHasher("sha256").update(body).digest("hex");
   return `${body.slice(0, 200)}… (${body.length} characters, SHA-256 ${hash})`;
 }

@@ -12,6 +12,7 @@ export function write(responses: Responses): string {
 export function read(record: string): Responses {
   const [, ...parts] = record.split(TITLE);
   const responses: Responses = new Map();
-  for (let i = 0; i < parts.length; i += 2) responses.set(parts[i] ?? "", (parts[i + 1] ?? "").trim());
+  for (let i = 0; i < parts.length; i += 2)
+    responses.set(parts[i] ?? "", (parts[i + 1] ?? "").replace(/\n\n?$/, ""));
   return responses;
 }

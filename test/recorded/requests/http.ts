@@ -1,214 +1,108 @@
-import {
-  bearer,
-  CHUNKED,
-  chunks,
-  clientOf,
-  contentLength,
-  HOST,
-  JSON_TYPE,
-  message,
-  ORIGIN,
-} from "../message.ts";
-import type { Scenario } from "../play.ts";
+import { bearer, CHUNKED, chunks, clientOf, contentLength, HOST, JSON_TYPE, message } from "../message.ts";
+import type { Step } from "../play.ts";
 
-const { get, head, post, bare } = clientOf("main");
+const { get, head, post } = clientOf("main");
 
 const KEY = bearer("main");
 const REX = '{"name":"Rex","categoryId":1}';
-/** A request for pets whose first line, or whose headers, are as they are written here. */
+/** A request for a pet whose first line, or whose headers, are as they are written here. */
 const line = (text: string, ...headers: string[]) => message(text, [HOST, KEY, ...headers]);
-const listing = (...headers: string[]) => message("GET /v1/pets?limit=1 HTTP/1.1", [KEY, ...headers]);
+const listing = (...headers: string[]) => message("GET /v1/pets?id=1 HTTP/1.1", [KEY, ...headers]);
 /** A request to add a pet, framed by these headers. */
 const creating = (headers: readonly string[], body: string) =>
   message("POST /v1/pets HTTP/1.1", [HOST, KEY, JSON_TYPE, ...headers], body);
 const page = (method: string, path: string, ...headers: string[]) =>
   message(`${method} ${path} HTTP/1.1`, [HOST, ...headers]);
-const manyHeaders = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: ${i}`);
+
+const PAGES: readonly Step[] = [
+  ["healthz 200", page("GET", "/healthz")],
+  ["HEAD healthz 200: no body", page("HEAD", "/healthz")],
+  ["healthz 405: POST", page("POST", "/healthz", "Content-Length: 0")],
+  ["openapi.json 200", page("GET", "/openapi.json")],
+  ["HEAD openapi.yaml 200: no body", page("HEAD", "/openapi.yaml")],
+  [
+    "openapi.json 304: the ETag that was given",
+    page("GET", "/openapi.json"),
+    page("GET", "/openapi.json", "If-None-Match: {{etag}}"),
+  ],
+  ["docs 200", page("GET", "/docs")],
+  ["HEAD docs 200: compressed, and no body", page("HEAD", "/docs", "Accept-Encoding: br")],
+  ["docs 404: no such page", page("GET", "/docs/nothing")],
+  ["/ 200: where everything is", page("GET", "/")],
+  ["/ 200: a page for browsers", page("GET", "/", "Accept: text/html")],
+  ["not_found 404: outside of the API, without a key", page("GET", "/nothing")],
+  ["OPTIONS * 204: needs no key", page("OPTIONS", "*")],
+];
+
+const FRAMING: readonly Step[] = [
+  [
+    "createPet 201: a body in small chunks, with an extension and a trailer",
+    creating([CHUNKED], chunks(REX, 10, "X-Check: 1").replace("\r\n", ";a=b\r\n")),
+  ],
+  ["createPet 413: a length of more than 128 KiB", creating(["Content-Length: 99999999999"], "{")],
+  ["createPet 201: Expect: 100-continue", creating(["Expect: 100-continue", contentLength(REX)], ""), REX],
+  [
+    "createPet 413: Expect: 100-continue with too long a body",
+    creating(["Expect: 100-continue", "Content-Length: 70000"], ""),
+  ],
+];
+
+const CONNECTIONS: readonly Step[] = [
+  {
+    name: "several requests at once are responded to in their order",
+    send: [get("/pets?id=1"), head("/pets?id=1"), get("/nothing"), post("/pets", REX), get("/pets/1")],
+    isPipelined: true,
+  },
+  {
+    name: "a body that is too long costs no connection",
+    send: [creating([contentLength(" ".repeat(70_000))], " ".repeat(70_000)), get("/pets?id=1")],
+    isPipelined: true,
+  },
+  {
+    name: "what is malformed among several requests ends the connection",
+    send: [get("/pets?id=1"), "\0\r\n\r\n", get("/pets?id=1")],
+    isPipelined: true,
+    responses: 2,
+  },
+  {
+    name: "Connection: close ends the connection, whatever follows",
+    send: [listing(HOST, "Connection: x, Close"), get("/pets?id=1")],
+    isPipelined: true,
+    responses: 1,
+  },
+  ["Connection: keep-alive changes nothing in HTTP/1.1", listing(HOST, "Connection: keep-alive")],
+  ["HTTP/1.0 closes, and needs no Host", message("GET /v1/pets?id=1 HTTP/1.0", [KEY])],
+  ["HTTP/1.0 with keep-alive stays", line("GET /v1/pets?id=1 HTTP/1.0", "Connection: keep-alive")],
+  ["HTTP/1.0 and 204", line("OPTIONS /v1/pets HTTP/1.0", "Connection: keep-alive")],
+  ["an absolute target is routed by its path", line("GET http://other.example:81/v1/pets?id=1 HTTP/1.1")],
+  [
+    "empty lines before a request, and headers in any case",
+    `\r\n\r\n${listing("hOST:x", "X-Empty:", "X-Tab:\t a \t", "X-Latin: \xe9")}`,
+  ],
+  { name: "a client that ends gets its response", send: [get("/pets?id=1")], isPipelined: true, ends: true },
+  {
+    name: "a client that ends in the middle of a body gets none",
+    send: [creating(["Content-Length: 100"], "{")],
+    isPipelined: true,
+    ends: true,
+    responses: 0,
+  },
+];
+
+const MALFORMED: readonly Step[] = [
+  ["400: not a request", "hello\r\n\r\n"],
+  ["400: lines that end with LF alone", `GET /v1/pets HTTP/1.1\n${HOST}\n\n`],
+  ["400: no Host", listing()],
+  ["400: two Hosts", listing(HOST, HOST)],
+  ["400: a header in several lines", listing(HOST, "X-Folded: 1", " 2")],
+  ["400: two lengths", creating(["Content-Length: 3", "Content-Length: 4"], "abcd")],
+  ["400: a length and chunks", creating(["Content-Length: 3", CHUNKED], chunks("abc", 3))],
+  ["414: a request line of more than 8 KiB", line(`GET /v1/pets?${"x".repeat(9_000)} HTTP/1.1`)],
+  ["431: a head of more than 16 KiB", listing(HOST, `X-Long: ${"x".repeat(20_000)}`)],
+  ["501: CONNECT", line("CONNECT petstore.example:443 HTTP/1.1")],
+  ["501: an unknown transfer coding", creating(["Transfer-Encoding: gzip, chunked"], chunks("abc", 3))],
+  ["505: HTTP/2.0", line("GET /v1/pets HTTP/2.0")],
+];
 
 /** HTTP/1.1 itself: framing, connections, malformed requests; and the public pages. */
-export const http: Scenario = {
-  keys: { main: ["--plan", "business"] },
-  flags: ["--public-url", ORIGIN],
-  steps: [
-    ["healthz 200", page("GET", "/healthz")],
-    ["HEAD healthz 200: no body", page("HEAD", "/healthz")],
-    ["healthz 200: a query is ignored", page("GET", "/healthz?x=1")],
-    ["healthz 405: POST", page("POST", "/healthz", "Content-Length: 0")],
-    ["healthz 405: OPTIONS", page("OPTIONS", "/healthz")],
-    ["openapi.json 200", page("GET", "/openapi.json")],
-    ["HEAD openapi.json 200: no body", page("HEAD", "/openapi.json")],
-    ["openapi.json 405: DELETE", page("DELETE", "/openapi.json")],
-    ["docs 200", page("GET", "/docs")],
-    ["HEAD docs 200: no body", page("HEAD", "/docs")],
-    ["docs 405: PUT", page("PUT", "/docs")],
-    ["/ 200: where everything is", page("GET", "/")],
-    ["/ 200: a page for browsers", page("GET", "/", "Accept: text/html")],
-    ["docs 200: where the Link of a deprecated operation leads", page("GET", "/docs/deprecation")],
-    ["docs 404: no such page", page("GET", "/docs/nothing")],
-    ["HEAD / 200", page("HEAD", "/")],
-    ["/ 405: POST", page("POST", "/")],
-    ["not_found 404: outside of the API, without a key", page("GET", "/nothing")],
-    ["HEAD not_found 404: outside of the API", page("HEAD", "/nothing")],
-    ["not_found 404: outside of the API, with a key", line("GET /pets HTTP/1.1")],
-    ["not_found 404: a path that begins like the base address", page("GET", "/v1x")],
-    ["not_found 404: another version", page("GET", "/v2/pets")],
-
-    ["createPet 201: a body in one chunk", creating([CHUNKED], chunks(REX, 100))],
-    ["createPet 201: a body in small chunks", creating([CHUNKED], chunks(REX, 3))],
-    ["createPet 201: trailers are dropped", creating([CHUNKED], chunks(REX, 10, "X-Check: 1", "X-More: 2"))],
-    ["createPet 201: a chunk extension", creating([CHUNKED], chunks(REX, 100).replace("\r\n", ";a=b\r\n"))],
-    [
-      "createPet 201: a chunk size in capitals, with zeros",
-      creating([CHUNKED], chunks(REX, 100).replace("1d", "001D")),
-    ],
-    ["createPet 400: an empty body in chunks", creating([CHUNKED], chunks("", 1))],
-    ["createPet 413: chunks of more than 16 KiB", creating([CHUNKED], chunks(" ".repeat(16_385), 10_000))],
-    [
-      "createPet 413: a chunk of more than 128 KiB",
-      creating([CHUNKED], chunks(" ".repeat(200_000), 200_000)),
-    ],
-    ["createPet 413: a length of more than 128 KiB", creating(["Content-Length: 99999999999"], "{")],
-    ["createPet 201: Expect: 100-continue", creating(["Expect: 100-continue", contentLength(REX)], ""), REX],
-    [
-      "createPet 201: Expect: 100-Continue, in chunks",
-      creating(["Expect: 100-Continue", CHUNKED], ""),
-      chunks(REX, 9),
-    ],
-    {
-      name: "createPet 201: Expect: 100-continue, and the body comes unasked",
-      send: [creating(["Expect: 100-continue", contentLength(REX)], REX)],
-    },
-    ["createPet 201: another Expect is ignored", creating(["Expect: something", contentLength(REX)], REX)],
-    [
-      "createPet 413: Expect: 100-continue with too long a body",
-      creating(["Expect: 100-continue", "Content-Length: 70000"], ""),
-    ],
-    [
-      "missing_api_key 401: Expect: 100-continue without a key",
-      message("POST /v1/pets HTTP/1.1", [HOST, "Expect: 100-continue", "Content-Length: 5"]),
-    ],
-    {
-      name: "several requests at once are responded to in their order",
-      send: [
-        get("/pets?limit=1"),
-        head("/pets?limit=1"),
-        get("/nothing"),
-        post("/pets", REX),
-        get("/pets/1"),
-      ],
-      isPipelined: true,
-    },
-    {
-      name: "a body that is too long costs no connection",
-      send: [creating([contentLength(" ".repeat(70_000))], " ".repeat(70_000)), get("/pets?limit=1")],
-      isPipelined: true,
-    },
-    {
-      name: "what is malformed among several requests ends the connection",
-      send: [get("/pets?limit=1"), "\0\r\n\r\n", get("/pets?limit=1")],
-      isPipelined: true,
-      responses: 2,
-    },
-    {
-      name: "Connection: close ends the connection, whatever follows",
-      send: [line("GET /v1/pets?limit=1 HTTP/1.1", "Connection: close"), get("/pets?limit=1")],
-      isPipelined: true,
-      responses: 1,
-    },
-    ["empty lines before a request are skipped", `\r\n\r\n${get("/pets?limit=1")}`],
-    ["Connection: close", listing(HOST, "Connection: close")],
-    ["Connection: Close, among others", listing(HOST, "Connection: x, Close")],
-    ["Connection: keep-alive changes nothing in HTTP/1.1", listing(HOST, "Connection: keep-alive")],
-    ["Connection: upgrade changes nothing", listing(HOST, "Connection: upgrade", "Upgrade: h2c")],
-    ["an error with Connection: close", bare("GET", "/nothing", "Connection: close")],
-    ["HTTP/1.0 closes", line("GET /v1/pets?limit=1 HTTP/1.0")],
-    ["HTTP/1.0 needs no Host", message("GET /v1/pets?limit=1 HTTP/1.0", [KEY])],
-    ["HTTP/1.0 with keep-alive stays", line("GET /v1/pets?limit=1 HTTP/1.0", "Connection: keep-alive")],
-    ["HTTP/1.0 with an error", message("GET /v1/pets HTTP/1.0", ["Connection: keep-alive"])],
-    ["HTTP/1.0 and 204", line("OPTIONS /v1/pets HTTP/1.0", "Connection: keep-alive")],
-    ["HTTP/1.2 is served as HTTP/1.1", line("GET /v1/pets?limit=1 HTTP/1.2")],
-    ["OPTIONS * 204: needs no key", message("OPTIONS * HTTP/1.1", [HOST])],
-    ["400: chunks in HTTP/1.0", message("POST /v1/pets HTTP/1.0", [HOST, KEY, CHUNKED], chunks(REX, 9))],
-    ["an absolute target is routed by its path", line("GET http://other.example/v1/pets?limit=1 HTTP/1.1")],
-    ["an absolute target of https", line("GET HTTPS://other.example/healthz HTTP/1.1")],
-    ["an absolute target without a path", line("GET http://other.example HTTP/1.1")],
-    ["an absolute target with a query and no path", line("GET http://other.example?x=1 HTTP/1.1")],
-    ["an absolute target with a port", line("GET http://other.example:81/v1/pets?limit=1 HTTP/1.1")],
-    ["another Host changes nothing", listing("Host: other.example:81")],
-    [
-      "headers in any case, with blanks and tabs",
-      listing("hOST:x", "X-Empty:", "X-Tab:\t a \t", "X-Latin: \xe9"),
-    ],
-    ["128 headers", listing(HOST, ...manyHeaders(126))],
-    {
-      name: "a client that ends gets its response",
-      send: [get("/pets?limit=1")],
-      isPipelined: true,
-      ends: true,
-    },
-    {
-      name: "a client that ends in the middle of a body gets none",
-      send: [creating(["Content-Length: 100"], "{")],
-      isPipelined: true,
-      ends: true,
-      responses: 0,
-    },
-
-    ["400: not a request", "hello\r\n\r\n"],
-    ["400: a TLS handshake", "\x16\x03\x01\x02\x00\x01\x00\x01"],
-    ["400: lines that end with LF alone", `GET /v1/pets HTTP/1.1\n${HOST}\n\n`],
-    ["400: no target", line("GET HTTP/1.1")],
-    ["400: an empty method", line(" /v1/pets HTTP/1.1")],
-    ["400: a method that is no token", line("GE(T /v1/pets HTTP/1.1")],
-    ["400: a target with a blank", line("GET /v1/pets ?limit=1 HTTP/1.1")],
-    ["400: a target beyond ASCII", line("GET /v1/p\xe9ts HTTP/1.1")],
-    ["400: a target with a fragment", line("GET /v1/pets?limit=1#&limit=0 HTTP/1.1")],
-    ["400: the target * with GET", line("GET * HTTP/1.1")],
-    ["400: an absolute target without a host", line("GET http:///v1/pets HTTP/1.1")],
-    ["400: an absolute target with a user", line("GET http://user@x/v1/pets HTTP/1.1")],
-    ["501: CONNECT", line("CONNECT petstore.example:443 HTTP/1.1")],
-    ["400: a target without a slash", line("GET v1/pets HTTP/1.1")],
-    ["400: a target of another scheme", line("GET ftp://x/v1/pets HTTP/1.1")],
-    ["400: no Host", listing()],
-    ["400: an empty Host", listing("Host:")],
-    ["400: a Host with a user", listing("Host: user@x")],
-    ["400: a Host with a path", listing("Host: a b?limit=0#")],
-    ["400: two hosts in one Host", listing("Host: x, y")],
-    ["400: two Hosts", listing(HOST, HOST)],
-    ["400: two Hosts in HTTP/1.0", message("GET /v1/pets HTTP/1.0", [HOST, HOST, KEY])],
-    ["400: a header without a colon", listing(HOST, "X-Broken")],
-    ["400: a header with a blank before the colon", listing(HOST, "X-Broken : 1")],
-    ["400: a header without a name", listing(HOST, ": 1")],
-    ["400: a header in several lines", listing(HOST, "X-Folded: 1", " 2")],
-    ["400: NUL in a header", listing(HOST, "X-Nul: a\0b")],
-    ["400: CR in a header", listing(HOST, "X-Cr: a\rb")],
-    ["400: two lengths", creating(["Content-Length: 3", "Content-Length: 4"], "abcd")],
-    ["400: two equal lengths", creating(["Content-Length: 3", "Content-Length: 3"], "abc")],
-    ["400: a length and chunks", creating(["Content-Length: 3", CHUNKED], chunks("abc", 3))],
-    ["400: a negative length", creating(["Content-Length: -1"], "")],
-    ["400: a length with a sign", creating(["Content-Length: +3"], "abc")],
-    ["400: a length in hexadecimal", creating(["Content-Length: 0x3"], "abc")],
-    ["400: an empty length", creating(["Content-Length:"], "")],
-    [
-      "501: another transfer coding before chunked",
-      creating(["Transfer-Encoding: gzip, chunked"], chunks("abc", 3)),
-    ],
-    ["501: an unknown transfer coding", creating(["Transfer-Encoding: identity"], "")],
-    ["400: a chunk size that is none", creating([CHUNKED], "xyz\r\nabc\r\n0\r\n\r\n")],
-    ["400: a chunk longer than its size", creating([CHUNKED], "3\r\nabcd\r\n0\r\n\r\n")],
-    ["400: a chunk size of nine digits", creating([CHUNKED], "100000000\r\nabc")],
-    ["400: a blank after the chunk size", creating([CHUNKED], "3 \r\nabc\r\n0\r\n\r\n")],
-    ["400: a chunk extension without a name", creating([CHUNKED], "3;\r\nabc\r\n0\r\n\r\n")],
-    ["400: a body that ends with LF alone", creating([CHUNKED], "3\r\nabc\r\n0\r\n\n")],
-    ["400: a broken trailer", creating([CHUNKED], "3\r\nabc\r\n0\r\nbroken\r\n\r\n")],
-    ["414: a request line of more than 8 KiB", line(`GET /v1/pets?${"x".repeat(9_000)} HTTP/1.1`)],
-    ["431: a head of more than 16 KiB", listing(HOST, `X-Long: ${"x".repeat(20_000)}`)],
-    ["431: 129 headers", listing(HOST, ...manyHeaders(127))],
-    ["505: HTTP/2.0", line("GET /v1/pets HTTP/2.0")],
-    ["505: HTTP/0.9", line("GET /v1/pets HTTP/0.9")],
-    ["400: a version that is none", line("GET /v1/pets HTTP/1.10")],
-    ["400: a version in small letters", line("GET /v1/pets http/1.1")],
-    ["400: no version", line("GET /v1/pets")],
-    ["listPets 200: what was malformed has added nothing", get("/pets?limit=100")],
-  ],
-};
+export const http: readonly Step[] = [...PAGES, ...FRAMING, ...CONNECTIONS, ...MALFORMED];
