@@ -11,15 +11,13 @@ const MAX_ADDRESSES = 1_000;
 export interface FloodOptions {
   readonly addresses: Pick<Addresses, "subjectOf">;
   readonly log: Log;
-  /** Shorter in tests. */
-  readonly minuteMs?: number;
 }
 
 /**
  * Logs when many requests have no valid API key: once at the hundredth within a minute, and then once a minute while
  * each minute has a hundred or more. An event has the number of requests since the last one.
  */
-export function observeFloods({ addresses, log, minuteMs = MINUTE_MS }: FloodOptions): RequestObserver {
+export function observeFloods({ addresses, log }: FloodOptions): RequestObserver {
   const byAddress = new Map<string, number>();
   let requests = 0;
   let countingSince = 0;
@@ -36,7 +34,7 @@ export function observeFloods({ addresses, log, minuteMs = MINUTE_MS }: FloodOpt
     log.event("authentication.flood", { requests, address, requestsOfAddress });
     isReported = true;
     restart();
-    setTimeout(endMinute, minuteMs).unref();
+    setTimeout(endMinute, MINUTE_MS).unref();
   }
 
   function endMinute(): void {
@@ -47,7 +45,7 @@ export function observeFloods({ addresses, log, minuteMs = MINUTE_MS }: FloodOpt
 
   return ({ principal, request }) => {
     if (typeof principal !== "string") return;
-    if (!isReported && performance.now() - countingSince >= minuteMs) restart();
+    if (!isReported && performance.now() - countingSince >= MINUTE_MS) restart();
     requests++;
     const { id } = addresses.subjectOf(request.remoteAddress, () => request.headers.get("x-forwarded-for"));
     const address = String(id);

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { Addresses } from "../../src/auth/client-address.ts";
 import { Unavailable } from "../../src/contract/errors.ts";
 import { observeFloods } from "../../src/http/authentication-flood.ts";
@@ -8,18 +8,19 @@ import { createLog } from "../../src/log.ts";
 
 const response: Response = { status: 401, headerLines: "", body: "" };
 
-function setUp(minuteMs = 3_600_000) {
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+function setUp() {
   const events: Record<string, unknown>[] = [];
-  let notify = () => {};
   const log = createLog({
     format: "json",
     write(line) {
       const { requests, address, requestsOfAddress } = JSON.parse(line);
       events.push({ requests, address, requestsOfAddress });
-      notify();
     },
   });
-  const observe = observeFloods({ addresses: new Addresses([]), log, minuteMs });
+  const observe = observeFloods({ addresses: new Addresses([]), log });
   const send = (
     count: number,
     principal: RequestRecord["principal"] = "invalid_api_key",
@@ -30,8 +31,7 @@ function setUp(minuteMs = 3_600_000) {
       observe(Object.assign(new RequestRecord(request, "id", 0), { principal }), response);
     }
   };
-  const nextEvent = () => new Promise<void>((resolve) => (notify = resolve));
-  return { events, send, nextEvent };
+  return { events, send };
 }
 
 test("the hundredth request without a valid key is one event, with the address that sent most", () => {
@@ -56,16 +56,20 @@ test("requests with a valid key, or whose key cannot be looked up, are none of t
   expect(events).toEqual([]);
 });
 
-test("the next event is a minute later, with the number since the last, and only if there are a hundred", async () => {
-  const { events, send, nextEvent } = setUp(30);
+test("the next event is a minute later, with the number since the last, and only if there are a hundred", () => {
+  const { events, send } = setUp();
   send(350);
-  await nextEvent();
+  jest.advanceTimersByTime(59_999);
+  expect(events).toHaveLength(1);
+  jest.advanceTimersByTime(1);
   expect(events).toEqual([
     { requests: 100, address: "192.0.2.1", requestsOfAddress: 100 },
     { requests: 250, address: "192.0.2.1", requestsOfAddress: 250 },
   ]);
   send(99);
-  await Bun.sleep(80);
+  jest.advanceTimersByTime(60_000);
+  send(99);
+  jest.advanceTimersByTime(60_000);
   send(99);
   expect(events).toHaveLength(2);
   send(1);

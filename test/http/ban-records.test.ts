@@ -87,9 +87,9 @@ test("the audit entry of a ban is written before a stop ends", async () => {
 });
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 2_000;
+  const deadline = performance.now() + 30_000;
   while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error("it did not happen within two seconds");
+    if (performance.now() > deadline) throw new Error("it did not happen");
     await Bun.sleep(10);
   }
 }

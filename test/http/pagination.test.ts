@@ -186,6 +186,27 @@ describe("ETag", () => {
     expect((await get("/pets/1", { "If-None-Match": etag })).status).toBe(200);
   });
 
+  test("listPets 304: `id=` of a pet is what getPet responds with, and its ETag follows the pet", async () => {
+    const { json } = await service.call({
+      method: "POST",
+      path: "/pets",
+      body: { name: "R", categoryId: 1 },
+    });
+    const { id } = json as Pet;
+    const path = `/pets?id=${id}`;
+    const first = await get(path);
+    expect(first.text).toBe(`[${(await get(`/pets/${id}`)).text}]`);
+    const etag = first.headers.get("etag") ?? "";
+    for (let i = 0; i < 3; i++) expect((await get(path, { "If-None-Match": etag })).status).toBe(304);
+    await service.call({ method: "POST", path: "/store/orders", body: { petId: id } });
+    const changed = await get(path, { "If-None-Match": etag });
+    expect([changed.status, pets(changed)[0]?.status]).toEqual([200, "pending"]);
+    const next = `/pets?id=${id + 1}`;
+    for (let i = 0; i < 3; i++) expect((await get(next)).text).toBe("[]");
+    await service.call({ method: "POST", path: "/pets", body: { name: "S", categoryId: 1 } });
+    expect(pets(await get(next)).map((pet) => pet.id)).toEqual([id + 1]);
+  });
+
   test("listPets HEAD 200: the headers of GET without its body", async () => {
     const viaGet = await get("/pets?limit=2");
     const viaHead = await service.call({ method: "HEAD", path: "/pets?limit=2" });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { PlanName } from "../../src/domain/plans.ts";
 import { type ApiResponse, type Service, startService } from "../service.ts";
 import { BY } from "../key-store-arguments.ts";
+import { sendRaw } from "./raw.ts";
 
 let service: Service;
 beforeAll(async () => void (service = await startService()));
@@ -11,7 +12,6 @@ const list = (key: string) => service.call({ path: "/pets?limit=1", key });
 const rateLimitOf = ({ headers }: ApiResponse) =>
   ["limit", "remaining", "reset"].map((name) => Number(headers.get(`x-ratelimit-${name}`)));
 const waitOf = ({ headers }: ApiResponse) => Number(headers.get("retry-after"));
-const PLANS = { free: [60, 1_000], pro: [300, 10_000], business: [1_000, 100_000] } as const;
 
 async function newKey(plan: PlanName, limits?: { perMinute: number; perDay: number }): Promise<string> {
   const { secret } = await service.newKey({
@@ -21,36 +21,24 @@ async function newKey(plan: PlanName, limits?: { perMinute: number; perDay: numb
   return secret;
 }
 
-/** All at once. */
-function storm(key: string, count: number): Promise<ApiResponse[]> {
-  return Promise.all(Array.from({ length: count }, () => list(key)));
-}
-
 describe("plans", () => {
-  test("Free: of 2,000 requests at once exactly 60 are allowed", async () => {
-    const key = await newKey("free");
-    const responses = await storm(key, 2_000);
-    expect(responses.filter(({ status }) => status === 200)).toHaveLength(60);
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(1_940);
-    const remaining = responses
-      .filter(({ status }) => status === 200)
-      .map((response) => rateLimitOf(response)[1]);
-    expect(remaining.toSorted((a = 0, b = 0) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i));
-  }, 20_000);
-
-  for (const plan of ["pro", "business"] as const) {
-    const [perMinute] = PLANS[plan];
-    test(`${plan}: of 2,000 requests at once exactly ${perMinute} are allowed`, async () => {
-      const responses = await storm(await newKey(plan), 2_000);
-      expect(responses.filter(({ status }) => status === 200)).toHaveLength(perMinute);
-      expect(responses.filter(({ status }) => status === 429)).toHaveLength(2_000 - perMinute);
-    }, 20_000);
-  }
-
-  test("Enterprise: of 2,000 requests at once exactly the key's own number are allowed", async () => {
-    const responses = await storm(await newKey("enterprise", { perMinute: 777, perDay: 900 }), 2_000);
-    expect(responses.filter(({ status }) => status === 200)).toHaveLength(777);
-  }, 20_000);
+  test.each([
+    ["free", 60, undefined],
+    ["pro", 300, undefined],
+    ["business", 1_000, undefined],
+    ["enterprise", 77, { perMinute: 77, perDay: 90 }],
+  ] as const)(
+    "%s: of 50 requests too many at once, exactly %d are allowed",
+    async (plan, allowed, limits) => {
+      const key = await newKey(plan, limits);
+      const responses = await Promise.all(Array.from({ length: allowed + 50 }, () => list(key)));
+      expect(responses.filter(({ status }) => status === 429)).toHaveLength(50);
+      const remaining = responses
+        .filter(({ status }) => status === 200)
+        .map((response) => rateLimitOf(response)[1] ?? -1);
+      expect(remaining.toSorted((a, b) => a - b)).toEqual(Array.from({ length: allowed }, (_, i) => i));
+    },
+  );
 
   test("any 429: the request after the last allowed one; other keys are not affected", async () => {
     const key = await newKey("free");
@@ -67,7 +55,7 @@ describe("plans", () => {
 
   test("any 200: a request after Retry-After", async () => {
     const key = await newKey("enterprise", { perMinute: 2, perDay: 3 });
-    expect((await storm(key, 2)).every(({ status }) => status === 200)).toBe(true);
+    for (let i = 0; i < 2; i++) expect((await list(key)).status).toBe(200);
     service.clock.advance(12_345);
     const minute = await list(key);
     expect(waitOf(minute)).toBe(48);
@@ -97,7 +85,7 @@ describe("plans", () => {
     expect(rateLimitOf(await list(key))[2]).toBeGreaterThan(service.clock.now() / 1000 + 80_000);
   });
 
-  test("a new plan keeps the usage and takes effect within a second", async () => {
+  test("a new plan keeps the usage and takes effect", async () => {
     const { id, secret } = await service.newKey({ plan: "free", limits: undefined as never });
     for (let i = 0; i < 10; i++) await list(secret);
     await service.app.keys.updateKey(id, { plan: "pro" }, BY);
@@ -108,7 +96,7 @@ describe("plans", () => {
     expect(rateLimitOf(changed)[1]).toBeLessThan(290);
   });
 
-  test("a revoked key is rejected within a second", async () => {
+  test("a revoked key is rejected", async () => {
     const { id, secret } = await service.newKey();
     expect((await list(secret)).status).toBe(200);
     await service.app.keys.updateKey(id, { revokedAt: service.clock.now() }, BY);
@@ -120,48 +108,12 @@ describe("plans", () => {
   });
 });
 
-describe("every response has the rate limit headers", () => {
-  const calls: [number, Parameters<Service["call"]>[0]][] = [
-    [200, { path: "/pets" }],
-    [201, { method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } }],
-    [204, { method: "OPTIONS", path: "/pets" }],
-    [304, { path: "/pets", headers: { "If-None-Match": "*" } }],
-    [400, { method: "POST", path: "/pets", body: "{" }],
-    [401, { path: "/pets", key: null }],
-    [404, { path: "/pets/999" }],
-    [404, { path: "/nothing" }],
-    [405, { method: "DELETE", path: "/pets" }],
-    [409, { method: "POST", path: "/store/orders", body: { petId: 2 } }],
-    [413, { method: "POST", path: "/pets", body: "x".repeat(70_000) }],
-    [415, { method: "POST", path: "/pets", body: "{}", headers: { "Content-Type": "text/plain" } }],
-    [
-      422,
-      {
-        method: "POST",
-        path: "/pets",
-        body: { name: "B", categoryId: 1 },
-        headers: { "Idempotency-Key": "h" },
-      },
-    ],
-  ];
-  test("200, 201, 204, 304, 400, 401, 404, 405, 409, 413, 415, 422", async () => {
-    const own = await startService();
-    await own.call({
-      method: "POST",
-      path: "/pets",
-      body: { name: "A", categoryId: 1 },
-      headers: { "Idempotency-Key": "h" },
-    });
-    await own.call({ method: "POST", path: "/pets", body: { name: "S", categoryId: 1, status: "sold" } });
-    for (const [status, call] of calls) {
-      const response = await own.call(call);
-      expect([call.method, call.path, response.status]).toEqual([call.method, call.path, status]);
-      for (const name of ["limit", "remaining", "reset"])
-        expect(response.headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/);
-      expect(response.headers.get("x-ratelimit-reset")).toMatch(/^\d{10}$/);
-    }
-    await own.stop();
-  });
+test("a request that is not valid HTTP does not count", async () => {
+  const remaining = async () => rateLimitOf(await list(service.key))[1];
+  const before = Number(await remaining());
+  const malformed = `GET /v1/pets HTTP/1.1\r\nHost:\r\nAuthorization: Bearer ${service.key}\r\n\r\n`;
+  expect(await sendRaw(service.url, malformed)).toStartWith("HTTP/1.1 400 ");
+  expect(await remaining()).toBe(before - 1);
 });
 
 describe("the temporary ban", () => {
@@ -224,7 +176,7 @@ describe("the temporary ban", () => {
     expect(rateLimitOf(await list(half))[1]).toBe(39);
   });
 
-  test("an unban takes effect within a second", async () => {
+  test("an unban takes effect", async () => {
     const { key, id } = await exhausted();
     service.clock.advance(1_001);
     for (let strike = 1; strike <= 10; strike++) await list(key);
@@ -250,17 +202,17 @@ describe("the temporary ban", () => {
   });
 });
 
-/** Repeats a request until its response is as wanted, for at most a second. */
+/** Repeats a request until its response is as wanted. */
 async function eventually(
   ask: () => Promise<ApiResponse>,
   wanted: (response: ApiResponse) => boolean,
 ): Promise<ApiResponse> {
-  const started = performance.now();
+  const deadline = performance.now() + 30_000;
   for (;;) {
     const response = await ask();
     if (wanted(response)) return response;
-    if (performance.now() - started > 1_000)
-      throw new Error(`not within a second; last response: ${response.status} ${response.text}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (performance.now() > deadline)
+      throw new Error(`the last response: ${response.status} ${response.text}`);
+    await Bun.sleep(20);
   }
 }

@@ -12,8 +12,8 @@ export function sendRaw(
     const socket = connect(Number(port), hostname, () => socket.write(bytes));
     const finish = () => (socket.destroy(), resolve(text));
     socket.setTimeout(
-      5_000,
-      () => (socket.destroy(), reject(new Error(`no response in 5 s; received: ${text}`))),
+      30_000,
+      () => (socket.destroy(), reject(new Error(`no response in 30 s; received: ${text}`))),
     );
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
