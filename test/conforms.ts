@@ -6,6 +6,12 @@ import { OPERATIONS, type OperationId } from "../src/contract/operations.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 
+interface ReceivedResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bodyText: string;
+}
+
 /**
  * Compares a response with the OpenAPI document: its status, its headers (the required ones are present, and those that
  * are present are declared) and its body. Responses of unknown paths and methods are compared with the document's
@@ -14,7 +20,7 @@ import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 export function expectConforms(
   operationId: OperationId | undefined,
   request: { readonly method: string; readonly path: string },
-  response: { readonly status: number; readonly headers: Headers; readonly bodyText: string },
+  response: ReceivedResponse,
 ): void {
   const found = operationId ?? operationAt(request);
   const { method, path } = request;
@@ -24,14 +30,8 @@ export function expectConforms(
   ).toEqual([]);
 }
 
-interface ReceivedResponse {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly bodyText: string;
-}
-
 /** Every difference between a response and the document. */
-export function problemsOf(
+function problemsOf(
   operationId: OperationId | undefined,
   method: string,
   response: ReceivedResponse,
@@ -167,7 +167,7 @@ function parse(text: string): unknown {
 }
 
 /** The operation of a method and a path, with or without `/v1` and a query. HEAD is GET without the body. */
-export function operationAt({ method, path }: { method: string; path: string }): OperationId | undefined {
+function operationAt({ method, path }: { method: string; path: string }): OperationId | undefined {
   const plain = path.replace(/[?#].*$/s, "").replace(/^\/v1(?=\/)/, "");
   const wanted = method === "HEAD" ? "GET" : method;
   return (Object.keys(OPERATIONS) as OperationId[]).find((id) => {

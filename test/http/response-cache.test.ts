@@ -75,21 +75,22 @@ test("after any sequence of writes a cached page equals the page of the store", 
     fc.asyncProperty(fc.array(step, { maxLength: 6 }), async (steps) => {
       for (const step of steps) {
         await write(service, step);
-        for (const path of READS) {
+        const reads = READS.map(async (path) => {
           const [first, again] = [await service.call({ path }), await service.call({ path })];
           expect(again.text).toBe(first.text);
           expect(again.headers.get("etag")).toBe(first.headers.get("etag"));
-          if (path.startsWith("/pets/")) continue;
+          if (path.startsWith("/pets/")) return;
           const { text, headers } = await service.call({ path: uncached(path, nonce++) });
           expect(first.text).toBe(text);
           expect(first.headers.get("link")).toBe(headers.get("link"));
-        }
+        });
+        await Promise.all(reads);
       }
     }),
-    { numRuns: 25 },
+    { numRuns: 12 },
   );
   await service.stop();
-}, 30_000);
+}, 60_000);
 
 test("a cached page with a status filter has a next link while a later pet matches", async () => {
   const service = await startService();
@@ -149,7 +150,7 @@ test("no reader sees an older state than an acknowledged write", async () => {
   };
   await Promise.all([writer, reader(), reader(), reader()]);
   await service.stop();
-}, 30_000);
+}, 60_000);
 
 describe("ResponseCache", () => {
   const unchanged: ChangeTracker = { watch: () => () => true };
