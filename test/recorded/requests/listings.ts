@@ -4,7 +4,7 @@ import type { Step } from "../play.ts";
 const { get, head } = clientOf("lister");
 const NEXT = message("GET {{next}} HTTP/1.1", [HOST, bearer("lister")]);
 
-/** Pages, filters, cursors, validators. They list no pet that a request adds: `fixtures.ts` says which ones there are. */
+/** Pages, filters, cursors, validators. They list no pet that a request adds, but those of `fixtures.ts`. */
 export const listings: readonly Step[] = [
   ["listPets 200: two pages of three", get("/pets?limit=3"), NEXT],
   ["listPets 200: two pages of one of those sold", get("/pets?limit=1&status=sold"), NEXT],
