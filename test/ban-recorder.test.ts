@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { BanRecorder } from "../src/ban-recorder.ts";
 import type { NewAuditEntry } from "../src/domain/audit.ts";
+import { advance, settle, useFakeTimers } from "./fake-timers.ts";
 
-beforeEach(() => void jest.useFakeTimers());
-afterEach(() => void jest.useRealTimers());
+useFakeTimers();
 
 const AT = Date.UTC(2026, 10, 15, 12);
 const BAN = { bannedAt: AT, bannedUntil: AT + 300_000 };
@@ -33,11 +33,6 @@ function setUp() {
   return { recorder, entries, events, database, keyIds: () => entries.map(({ target }) => target?.id) };
 }
 
-/** Lets promises that are resolved already continue. */
-const settle = async () => {
-  for (let i = 0; i < 20; i++) await Promise.resolve();
-};
-
 test("a ban is logged, and written to the audit trail", async () => {
   const { recorder, entries, events } = setUp();
   recorder.record(7, BAN);
@@ -60,12 +55,10 @@ test("bans during an outage of the database are written after it, in order and o
   database.isAvailable = false;
   for (const keyId of [1, 2, 3]) recorder.record(keyId, BAN);
   await settle();
-  jest.advanceTimersByTime(3_000);
-  await settle();
+  await advance(3_000);
   expect(keyIds()).toEqual([]);
   database.isAvailable = true;
-  jest.advanceTimersByTime(1_000);
-  await settle();
+  await advance(1_000);
   expect(keyIds()).toEqual([1n, 2n, 3n]);
   recorder.record(4, BAN);
   await recorder.close();
@@ -79,18 +72,15 @@ test("a ban of another server is recorded if its entry is missing after some sec
   const { recorder, entries, events, keyIds } = setUp();
   recorder.record(1, BAN);
   for (const keyId of [1, 2]) recorder.recordIfMissing(keyId, BAN);
-  jest.advanceTimersByTime(1_999);
-  await settle();
+  await advance(1_999);
   expect(keyIds()).toEqual([1n]);
-  jest.advanceTimersByTime(2_001);
-  await settle();
+  await advance(2_001);
   expect(keyIds()).toEqual([1n, 2n]);
   expect(entries[1]).toMatchObject({ at: AT, action: "key.banned", actor: { kind: "server" } });
   expect(events.map(([name]) => name)).toEqual(["key.banned", "key.banned"]);
   // An entry of an earlier ban is another one.
   recorder.recordIfMissing(2, { bannedAt: AT + 600_000, bannedUntil: AT + 1_200_000 });
-  jest.advanceTimersByTime(4_000);
-  await settle();
+  await advance(4_000);
   expect(keyIds()).toEqual([1n, 2n, 2n]);
   recorder.recordIfMissing(3, BAN);
   await recorder.close();
@@ -101,12 +91,10 @@ test("whether an entry is missing is found out after an outage of the database",
   const { recorder, events, database, keyIds } = setUp();
   database.isAvailable = false;
   recorder.recordIfMissing(5, BAN);
-  jest.advanceTimersByTime(4_000);
-  await settle();
+  await advance(4_000);
   expect(events.map(([name]) => name)).toEqual(["audit.write-failed"]);
   database.isAvailable = true;
-  jest.advanceTimersByTime(1_000);
-  await settle();
+  await advance(1_000);
   expect(keyIds()).toEqual([5n]);
   await recorder.close();
 });

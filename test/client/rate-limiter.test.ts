@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { Petstore } from "@petstore/client";
+import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
 
-/** Limits as the server does, in short windows, and responds in any order. */
+useFakeTimers();
+
+const WINDOW_MS = 10_000;
+
+/** Limits as the server does, and responds in any order. */
 class LimitedServer {
-  readonly #limit: number;
-  readonly #clockErrorMs: number;
-  readonly #windowMs: number;
   #opensUntil = 0;
   #used = 0;
   accepted = 0;
@@ -14,27 +16,26 @@ class LimitedServer {
   #atOnce = 0;
 
   /** `clockErrorMs` is how far its clock is ahead of the client's. */
-  constructor(limit: number, { clockErrorMs = 0, windowMs = 1_000 } = {}) {
-    this.#limit = limit;
-    this.#clockErrorMs = clockErrorMs;
-    this.#windowMs = windowMs;
-  }
+  constructor(
+    private readonly limit: number,
+    private readonly clockErrorMs = 0,
+  ) {}
 
   readonly fetch = async (): Promise<Response> => {
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
     const response = this.#respond();
-    await Bun.sleep(Math.random() * 20);
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
     this.#atOnce--;
     return response;
   };
 
   #respond(): Response {
-    const now = Date.now() + this.#clockErrorMs;
+    const now = Date.now() + this.clockErrorMs;
     if (now >= this.#opensUntil) {
-      this.#opensUntil = now + this.#windowMs;
+      this.#opensUntil = now + WINDOW_MS;
       this.#used = 0;
     }
-    const isAccepted = this.#used < this.#limit;
+    const isAccepted = this.#used < this.limit;
     if (isAccepted) this.#used++;
     this[isAccepted ? "accepted" : "rejected"]++;
     const retryAfter = Math.ceil((this.#opensUntil - now) / 1000);
@@ -42,8 +43,8 @@ class LimitedServer {
       status: isAccepted ? 200 : 429,
       headers: {
         Date: new Date(now).toUTCString(),
-        "X-RateLimit-Limit": String(this.#limit),
-        "X-RateLimit-Remaining": String(this.#limit - this.#used),
+        "X-RateLimit-Limit": String(this.limit),
+        "X-RateLimit-Remaining": String(this.limit - this.#used),
         "X-RateLimit-Reset": String(Math.ceil(this.#opensUntil / 1000)),
         ...(!isAccepted && { "Retry-After": String(retryAfter) }),
       },
@@ -59,81 +60,67 @@ class LimitedServer {
 const listPages = (petstore: Petstore, count: number, signal?: AbortSignal) =>
   Promise.all(Array.from({ length: count }, () => petstore.pets.listPage({ signal })));
 
-const TIMEOUT_MS = 20_000;
-
 describe("calls that share a client", () => {
-  test(
-    "wait for the next window instead of running into a 429",
-    async () => {
-      const server = new LimitedServer(20);
-      await listPages(server.client(), 50);
-      expect(server).toMatchObject({ accepted: 50, rejected: 0 });
-      expect(server.mostAtOnce).toBeGreaterThan(10);
-    },
-    TIMEOUT_MS,
-  );
+  test("wait for the next window instead of running into a 429", async () => {
+    const server = new LimitedServer(20);
+    await finish(listPages(server.client(), 50));
+    expect(server).toMatchObject({ accepted: 50, rejected: 0 });
+    expect(server.mostAtOnce).toBeGreaterThan(10);
+  });
 
-  test(
-    "all wait after one 429, so that other clients of the key cost few rejections",
-    async () => {
-      const server = new LimitedServer(20);
-      await Promise.all([listPages(server.client(), 30), listPages(server.client(), 30)]);
-      expect(server.accepted).toBe(60);
-      expect(server.rejected).toBeLessThan(40);
-    },
-    TIMEOUT_MS,
-  );
+  test("all wait after one 429, so that other clients of the key cost few rejections", async () => {
+    const server = new LimitedServer(20);
+    await finish(Promise.all([listPages(server.client(), 30), listPages(server.client(), 30)]));
+    expect(server.accepted).toBe(60);
+    expect(server.rejected).toBeLessThan(40);
+  });
 
-  test(
-    "send three requests after a pause, not a burst, because other clients may have used up the limit",
-    async () => {
-      const server = new LimitedServer(20, { windowMs: 3_000 });
-      const petstore = server.client();
-      await listPages(petstore, 1);
-      await listPages(server.client(), 19);
-      await Bun.sleep(1_100);
-      await listPages(petstore, 15);
-      expect(server).toMatchObject({ accepted: 35, rejected: 3 });
-    },
-    TIMEOUT_MS,
-  );
+  test("send three requests after a pause, not a burst, because other clients may have used up the limit", async () => {
+    const server = new LimitedServer(20);
+    const petstore = server.client();
+    await finish(listPages(petstore, 1));
+    await finish(listPages(server.client(), 19));
+    await advance(1_001);
+    await finish(listPages(petstore, 15));
+    expect(server).toMatchObject({ accepted: 35, rejected: 3 });
+  });
 
   test.each([-3_600_000, 3_600_000])(
     "wait as long as it takes if the clocks differ by %i ms",
     async (clockErrorMs) => {
-      const server = new LimitedServer(10, { clockErrorMs });
-      await listPages(server.client(), 15);
+      const server = new LimitedServer(10, clockErrorMs);
+      await finish(listPages(server.client(), 15));
       expect(server).toMatchObject({ accepted: 15, rejected: 0 });
     },
-    TIMEOUT_MS,
   );
 
   test("a call that waits can be aborted, and the others go on", async () => {
     const server = new LimitedServer(5);
     const petstore = server.client();
-    await listPages(petstore, 5);
+    await finish(listPages(petstore, 5));
     const controller = new AbortController();
     const aborted = listPages(petstore, 3, controller.signal).catch((error: unknown) => error);
     const patient = listPages(petstore, 3);
     const reason = new Error("the user left");
+    await settle();
     controller.abort(reason);
     expect(await aborted).toBe(reason);
-    await patient;
+    await finish(patient);
     expect(server).toMatchObject({ accepted: 8, rejected: 0 });
   });
 });
 
 test("without rate limit headers nothing waits", async () => {
-  let atOnce = 0;
-  let mostAtOnce = 0;
-  const fetch = async () => {
-    mostAtOnce = Math.max(mostAtOnce, ++atOnce);
-    await Bun.sleep(5);
-    atOnce--;
-    return new Response("[]");
-  };
+  const responses: (() => void)[] = [];
+  const fetch = () => new Promise<Response>((resolve) => responses.push(() => resolve(new Response("[]"))));
   const petstore = new Petstore({ key: "pet_live_x", baseUrl: "http://petstore.test/v1", fetch });
-  await listPages(petstore, 1);
-  await listPages(petstore, 30);
-  expect(mostAtOnce).toBe(30);
+  const first = listPages(petstore, 1);
+  await settle();
+  responses.shift()?.();
+  await first;
+  const others = listPages(petstore, 30);
+  await settle();
+  expect(responses).toHaveLength(30);
+  for (const respond of responses) respond();
+  await others;
 });

@@ -10,7 +10,7 @@ import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
 
 /** So long that a busy machine does not look like an unavailable Valkey. */
-const LONG_TIMEOUT_MS = 5_000;
+const PATIENT = { timeoutMs: 30_000, backgroundTimeoutMs: 30_000 };
 
 type Settings = Partial<ValkeyRateLimiterOptions> & Pick<ValkeyRateLimiterOptions, "url">;
 
@@ -27,7 +27,7 @@ export function openWithFallback(settings: Settings): Promise<RateLimiter> {
 
 /** A rate limiter that fails the test when its fallback decides: the fallback would pass most tests too. */
 export function openWithoutFallback(settings: Settings): Promise<RateLimiter> {
-  return openWithFallback({ timeoutMs: LONG_TIMEOUT_MS, onStateChange: fail, ...settings });
+  return openWithFallback({ ...PATIENT, onStateChange: fail, ...settings });
 }
 
 function fail(state: string, cause?: unknown): never {

@@ -36,9 +36,10 @@ export interface ConnectionOptions {
   readonly ban: BanRules;
   /** The scripts use it instead of the server's clock. */
   readonly testClock?: Clock | undefined;
+  /** For everything that no request waits for: connecting, checking, and what operators do. */
+  readonly backgroundTimeoutMs?: number | undefined;
 }
 
-/** For everything that no request waits for: connecting, checking, and what operators do. */
 const BACKGROUND_TIMEOUT_MS = 500;
 
 /** A connection on which the decide script has been seen to work. */
@@ -47,9 +48,11 @@ export class Connection {
   readonly #options: ConnectionOptions;
   /** As JSON. */
   readonly #rules: string;
+  readonly #timeoutMs: number;
 
   private constructor(options: ConnectionOptions) {
-    this.#client = createClient(options.servers);
+    this.#timeoutMs = options.backgroundTimeoutMs ?? BACKGROUND_TIMEOUT_MS;
+    this.#client = createClient(options.servers, this.#timeoutMs);
     this.#options = options;
     this.#rules = JSON.stringify(options.ban);
   }
@@ -61,7 +64,7 @@ export class Connection {
   static async open(options: ConnectionOptions, subject: Subject): Promise<Connection> {
     const connection = new Connection(options);
     try {
-      await withTimeout(BACKGROUND_TIMEOUT_MS, connection.#check(subject));
+      await withTimeout(connection.#timeoutMs, connection.#check(subject));
       return connection;
     } catch (error) {
       connection.close();
@@ -92,30 +95,30 @@ export class Connection {
 
   async usage(subject: Subject): Promise<Usage | undefined> {
     const input = { keys: [this.#keyOf(subject)], args: this.#commonArgs() };
-    return parseUsage(await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, READ_USAGE, input)));
+    return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, READ_USAGE, input)));
   }
 
   /** Returns what is stored now: nothing if all of the usage has expired. */
   async setUsage(subject: Subject, usage: Usage): Promise<Usage | undefined> {
     const numbers = JSON.stringify(usageNumbers(usage));
     const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), numbers] };
-    return parseUsage(await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, SET_USAGE, input)));
+    return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, SET_USAGE, input)));
   }
 
   async unban(subject: Subject, agoMs: number): Promise<void> {
     const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), `${agoMs}`] };
-    await withTimeout(BACKGROUND_TIMEOUT_MS, run(this.#client, UNBAN, input));
+    await withTimeout(this.#timeoutMs, run(this.#client, UNBAN, input));
   }
 
   /** Its clock, in milliseconds since the epoch. */
   async time(): Promise<number> {
-    const [seconds, microseconds] = await withTimeout(BACKGROUND_TIMEOUT_MS, this.#client.time());
+    const [seconds, microseconds] = await withTimeout(this.#timeoutMs, this.#client.time());
     return Number(seconds) * 1000 + Number(microseconds) / 1000;
   }
 
   /** What the server tells of itself, in lines such as `redis_version:7.0.15`. Servers need no permission for it. */
   info(): Promise<string> {
-    return withTimeout(BACKGROUND_TIMEOUT_MS, this.#client.info());
+    return withTimeout(this.#timeoutMs, this.#client.info());
   }
 
   /** Does not wait for the server, which may be dead. */
@@ -160,10 +163,10 @@ const NO_CLUSTER_RETRIES = {
   enableOfflineQueue: false,
 } as const;
 
-/** One frozen host must leave time to ask another where the slots are. */
-const SLOTS_TIMEOUT_MS = 150;
+/** Of the time for connecting: one frozen host must leave time to ask another where the slots are. */
+const SLOTS_TIMEOUT_SHARE = 0.3;
 
-function createClient({ addresses, isCluster }: Servers): Redis | Cluster {
+function createClient({ addresses, isCluster }: Servers, timeoutMs: number): Redis | Cluster {
   const [{ host, port, db: _db, ...access }] = addresses;
   if (!isCluster) return new Redis({ host, port, ...access, ...NO_RETRIES, enableOfflineQueue: false });
   return new Cluster(
@@ -173,7 +176,7 @@ function createClient({ addresses, isCluster }: Servers): Redis | Cluster {
       enableAutoPipelining: true,
       // The client follows a slot to its new node for single commands only, and `eval` is the one sent again then.
       autoPipeliningIgnoredCommands: ["eval"],
-      slotsRefreshTimeout: SLOTS_TIMEOUT_MS,
+      slotsRefreshTimeout: SLOTS_TIMEOUT_SHARE * timeoutMs,
       // Certificates name hosts, so names are not resolved to addresses first.
       dnsLookup: (host, callback) => callback(null, host),
       redisOptions: { ...access, ...NO_RETRIES },

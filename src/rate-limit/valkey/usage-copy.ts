@@ -10,6 +10,8 @@ export interface UsageCopyOptions {
 
 /** Servers shorten a ban that is longer than their settings allow; a copy keeps it as it is. */
 const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
+/** Nothing but the copy waits for Valkey. */
+const TIMEOUT_MS = 10_000;
 /** Commands that are sent before the first one is answered. */
 const AT_ONCE = 100;
 
@@ -17,11 +19,14 @@ export class UsageCopy {
   private constructor(private readonly connection: Connection) {}
 
   static async open({ url, ca, prefix }: UsageCopyOptions): Promise<UsageCopy> {
-    const servers = parseServers(url, ca);
+    const settings = {
+      servers: parseServers(url, ca),
+      prefix,
+      ban: BAN_RULES,
+      backgroundTimeoutMs: TIMEOUT_MS,
+    };
     try {
-      return new UsageCopy(
-        await Connection.open({ servers, prefix, ban: BAN_RULES }, { kind: "key", id: 1 }),
-      );
+      return new UsageCopy(await Connection.open(settings, { kind: "key", id: 1 }));
     } catch (cause) {
       throw withoutSecrets(cause);
     }

@@ -34,6 +34,8 @@ export interface ValkeyRateLimiterOptions {
   readonly onEarlierBan?: OnBan | undefined;
   /** How long Valkey may take for a decision before it counts as unavailable. */
   readonly timeoutMs?: number;
+  /** The same for what no request waits for: connecting, and what operators do. */
+  readonly backgroundTimeoutMs?: number;
   /** Starts the name of every key: environments that share a Valkey need one each. */
   readonly prefix?: string;
   /** Valkey counts by this clock instead of its own. */
@@ -80,13 +82,14 @@ class ValkeyRateLimiter implements RateLimiter {
   #batcher: Batcher | undefined;
 
   constructor(servers: Servers, options: ValkeyRateLimiterOptions) {
-    const { prefix = "petstore:", ban, testClock, clock, onStateChange } = options;
+    const { prefix = "petstore:", ban, testClock, backgroundTimeoutMs, clock, onStateChange } = options;
     this.#servers = servers;
     this.#options = options;
     this.#rejections = new RejectionCache(clock);
     this.#reconnector = new Reconnector({
       connect: async (subject) => {
-        const connection = await Connection.open({ servers, prefix, ban, testClock }, subject);
+        const settings = { servers, prefix, ban, testClock, backgroundTimeoutMs };
+        const connection = await Connection.open(settings, subject);
         await this.#sendPendingUnbans(connection);
         return connection;
       },

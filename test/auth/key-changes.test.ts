@@ -1,0 +1,105 @@
+import { afterAll, expect, test } from "bun:test";
+import { openStores } from "../../src/adapters.ts";
+import { startApp } from "../../src/app.ts";
+import { followKeyChanges } from "../../src/auth/key-changes.ts";
+import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
+import type { RateLimiter } from "../../src/domain/ports.ts";
+import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { silentLog } from "../../src/log.ts";
+import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { BY } from "../key-store-arguments.ts";
+import { configIn } from "../service.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+import { TestClock } from "../test-clock.ts";
+import { MapKeyStore } from "./map-key-store.ts";
+import { openAuthenticator } from "./open-authenticator.ts";
+import { followOn, testUnbans } from "./unban-cases.ts";
+
+const HOUR_MS = 3_600_000;
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+
+testUnbans([0, -HOUR_MS, HOUR_MS], () => {
+  const clock = new TestClock();
+  const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN });
+  return followOn([{ clock, rateLimiter }], clock);
+});
+
+test("an unban in the store ends the ban on a server that runs or starts, and none after a later restart", async () => {
+  const clock = new TestClock();
+  const config = configIn(folder.path("data"));
+  const secret = generateSecret("production");
+  const start = () => startApp(config, { clock, log: silentLog });
+  let app = await start();
+  const limits = { perMinute: 1, perDay: 100 };
+  const draft = { name: "test", plan: "enterprise", limits, createdAt: 0 } as const;
+  await app.keys.createKey(draft, toNewSecret(secret), BY);
+  const send = async () => {
+    const response = await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+    const { code = "ok" } = (await response.json()) as { code?: string };
+    return code;
+  };
+  const getBanned = async () => {
+    while ((await send()) === "ok");
+    clock.advance(1_001);
+    while ((await send()) !== "key_banned");
+  };
+
+  await getBanned();
+  clock.advance(1);
+  await app.keys.updateKey(1, { unbannedAt: clock.now() }, BY);
+  while ((await send()) === "key_banned") await Bun.sleep(5);
+  clock.advance(10_000);
+  await getBanned();
+  await app.close();
+  app = await start();
+  expect(await send()).toBe("key_banned");
+
+  await app.close();
+  clock.advance(1);
+  const stores = await openStores(config);
+  await stores.keys.updateKey(1, { unbannedAt: clock.now() }, BY);
+  await stores.close();
+  app = await start();
+  expect(await send()).toBe("rate_limited");
+  await getBanned();
+  await app.close();
+  app = await start();
+  expect(await send()).toBe("key_banned");
+  await app.close();
+});
+
+test("an unban that fails is tried again, is reported once, and does not stop the others", async () => {
+  const keys = new MapKeyStore();
+  const clock = new TestClock();
+  const authenticator = await openAuthenticator({ keys, clock });
+  const attempts: [unknown, number][] = [];
+  const errors: string[] = [];
+  const rateLimiter: Pick<RateLimiter, "unban"> = {
+    unban({ id }, agoMs) {
+      attempts.push([id, agoMs]);
+      clock.advance(10);
+      if (id === 2 && attempts.length < 5) throw new Error("a mistake");
+    },
+  };
+  for (const _ of "123") keys.update(keys.create().id, { unbannedAt: clock.now() });
+  const { applyNow, stop } = followKeyChanges({
+    authenticator,
+    rateLimiter,
+    clock,
+    onChanges() {},
+    onUnreadable: () => errors.push("unreadable"),
+    onReadable: () => errors.push("readable"),
+    onUnbanError: (id, error) => errors.push(`${id}: ${error}`),
+  });
+  for (let poll = 0; poll < 4; poll++) await applyNow();
+  stop();
+  expect(attempts).toEqual([
+    [1, 0],
+    [2, 10],
+    [3, 20],
+    [2, 30],
+    [2, 40],
+  ]);
+  expect(errors).toEqual(["2: Error: a mistake"]);
+});
