@@ -106,8 +106,8 @@ class Comparison {
       await opened.rateLimiter.unban(step.unban, step.agoMs);
       model.unban(step.unban, opened.now() - step.agoMs, opened.now());
     }
-    for (const subject of subjects)
-      expect(await this.#usage(subject)).toEqual(model.usage(subject, opened.now()));
+    const usages = await Promise.all(subjects.map((subject) => this.#usage(subject)));
+    expect(usages).toEqual(subjects.map((subject) => model.usage(subject, opened.now())));
   }
 
   async #decide(subject: Subject) {

@@ -10,7 +10,7 @@ import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
 
 /** So long that a busy machine does not look like an unavailable Valkey. */
-const PATIENT = { timeoutMs: 30_000, backgroundTimeoutMs: 30_000 };
+export const PATIENT = { timeoutMs: 30_000, backgroundTimeoutMs: 30_000 };
 
 type Settings = Partial<ValkeyRateLimiterOptions> & Pick<ValkeyRateLimiterOptions, "url">;
 

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, test, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { valkeyUrl } from "../../../harness/valkey.ts";
 import { DAY_MS, newUsage, type Usage } from "../../../src/domain/rate-limit.ts";
 import { UsageCopy } from "../../../src/rate-limit/valkey/usage-copy.ts";
 import { openWithoutFallback } from "../../rate-limit/open-valkey.ts";
-
-// A busy machine takes long.
-setDefaultTimeout(60_000);
+import { key } from "../../subjects.ts";
 
 let url: string;
 let copy: UsageCopy;
@@ -14,8 +12,6 @@ beforeAll(async () => {
   copy = await UsageCopy.open({ url, prefix: "test:" });
 });
 afterAll(() => copy.close());
-
-const key = (id: number) => ({ kind: "key", id }) as const;
 
 /** Valkey counts by its own clock. */
 function usageSince(openedAt: number, changes: Partial<Usage> = {}): Usage {
@@ -70,6 +66,6 @@ test("hundreds of keys are written and read in batches", async () => {
 
 test("a Valkey that is unavailable is an error without its password", async () => {
   const opened = UsageCopy.open({ url: "redis://:s3cret@127.0.0.1:1", prefix: "test:" });
-  expect(opened).rejects.toThrow("connect ECONNREFUSED 127.0.0.1:1");
+  await expect(opened).rejects.toThrow("connect ECONNREFUSED 127.0.0.1:1");
   await opened.catch((error: unknown) => expect(Bun.inspect(error)).not.toContain("s3cret"));
 });

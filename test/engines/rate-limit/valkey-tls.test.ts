@@ -4,7 +4,7 @@ import { CertificateAuthority } from "../../../harness/certificates.ts";
 import type { Server } from "../../../harness/server.ts";
 import { startValkey } from "../../../harness/valkey.ts";
 import { key } from "../../subjects.ts";
-import { openWithFallback, openWithoutFallback } from "../../rate-limit/open-valkey.ts";
+import { openWithFallback, openWithoutFallback, PATIENT } from "../../rate-limit/open-valkey.ts";
 
 const authority = new CertificateAuthority();
 const ca = readFileSync(authority.caFile, "utf8");
@@ -39,6 +39,7 @@ test.each([
 ])("a server with a certificate %s is not used", async (_name, settings) => {
   const { promise: unavailable, resolve } = Promise.withResolvers<string>();
   const rateLimiter = await openWithFallback({
+    ...PATIENT,
     ...settings(),
     onStateChange: (state, cause) => resolve(`${state}: ${cause instanceof Error ? cause.message : ""}`),
   });
