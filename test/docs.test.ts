@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
-import { DEFAULT_URL } from "../src/config/config.ts";
 import { PAGE_LIMIT } from "../src/contract/constants.ts";
 import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
@@ -47,7 +46,6 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["deploy/haproxy/haproxy.cfg", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
   ["deploy/nginx/nginx.conf", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
   ["deploy/nginx/nginx.conf", "the largest body", /(\d+ KiB)/g, VALUES.maxBody],
-  ["README.md", "the base URL", /(http:\/\/127\.0\.0\.1:\d+\/v1)/g, DEFAULT_URL.production],
 ];
 
 describe("repeated values", () => {
@@ -56,15 +54,4 @@ describe("repeated values", () => {
     expect(found).not.toEqual([]);
     expect([...new Set(found)]).toEqual([String(value)]);
   });
-});
-
-test("the layout of the architecture page has every folder and file of src, and nothing else", () => {
-  const [, layout = ""] = /^    src\/\n(.*?)^    harness\//ms.exec(read("docs/architecture.md")) ?? [];
-  const named = [...layout.matchAll(/^ {6}(\S.*)$/gm)].flatMap(([, line = ""]) =>
-    [...line.matchAll(/^[\w-]+\/|[\w-]+\.ts\b/g)].map(([name]) => name),
-  );
-  const present = readdirSync(join(ROOT, "src"), { withFileTypes: true }).map((entry) =>
-    entry.isDirectory() ? `${entry.name}/` : entry.name,
-  );
-  expect([...new Set(named)].toSorted()).toEqual(present.toSorted());
 });

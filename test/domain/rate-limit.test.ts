@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
   DEFAULT_BAN,
-  DEFAULT_DECISION_TIMEOUT_MS,
   decide,
   expire,
   isExpired,
@@ -9,115 +8,42 @@ import {
   newUsage,
   unban,
 } from "../../src/domain/rate-limit.ts";
+import { setBan, storedBanTime, storedBanUntilOrLength } from "../../src/domain/stored-ban.ts";
 
 const NOW = 1_800_000_000_000;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const ONE = { perMinute: 1, perDay: 9 };
 
-test("the default ban: 10 strikes, 1 second of grace, 5 minutes long at first and 40 at most", () => {
-  expect(DEFAULT_BAN).toEqual({ strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 });
+test("without ban rules there are no strikes", () => {
+  const usage = newUsage();
+  for (let ms = 0; ms < 50_000; ms += 1_000) decide(usage, ONE, NOW + ms);
+  expect(usage).toMatchObject({ minute: { firstRejectedAt: NEVER, strikes: 0 }, bannedUntil: NEVER });
 });
 
-test("a request waits 25 ms for a shared rate limiter by default", () => {
-  expect(DEFAULT_DECISION_TIMEOUT_MS).toBe(25);
+test("a clock may start at 0", () => {
+  const usage = newUsage();
+  expect(decide(usage, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "allowed", resetAt: 60 });
+  expect(decide(usage, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "limited", retryAfter: 60 });
 });
 
-describe("decide", () => {
-  test("both windows open with the first request", () => {
-    const usage = newUsage();
-    decide(usage, ONE, NOW, DEFAULT_BAN);
-    expect(usage).toEqual({
-      minute: { openedAt: NOW, used: 1, firstRejectedAt: NEVER, strikes: 0 },
-      day: { openedAt: NOW, used: 1, firstRejectedAt: NEVER, strikes: 0 },
-      bannedAt: NEVER,
-      bannedUntil: NEVER,
-      lastBanEndedAt: NEVER,
-      lastBanMs: 0,
-    });
-  });
-
-  test("a rejection changes the window that rejected, and nothing else", () => {
-    const usage = newUsage();
-    decide(usage, ONE, NOW, DEFAULT_BAN);
-    const { day } = structuredClone(usage);
-    decide(usage, ONE, NOW + 5, DEFAULT_BAN);
-    expect(usage.minute).toEqual({ openedAt: NOW, used: 1, firstRejectedAt: NOW + 5, strikes: 0 });
-    expect(usage.day).toEqual(day);
-  });
-
-  test("when both windows reject, the rejection counts in the one that closes last", () => {
-    const usage = newUsage();
-    const limits = { perMinute: 1, perDay: 1 };
-    decide(usage, limits, NOW, DEFAULT_BAN);
-    decide(usage, limits, NOW, DEFAULT_BAN);
-    expect([usage.minute.firstRejectedAt, usage.day.firstRejectedAt]).toEqual([NEVER, NOW]);
-  });
-
-  test("without ban rules there are no strikes", () => {
-    const usage = newUsage();
-    for (let ms = 0; ms < 50_000; ms += 1_000) decide(usage, ONE, NOW + ms);
-    expect(usage).toMatchObject({ minute: { firstRejectedAt: NEVER, strikes: 0 }, bannedUntil: NEVER });
-  });
-
-  test("a clock may start at 0", () => {
-    const usage = newUsage();
-    expect(decide(usage, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "allowed", resetAt: 60 });
-    expect(decide(usage, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "limited", retryAfter: 60 });
-  });
+test("a ban is no longer than the current rules allow", () => {
+  const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 300_000 };
+  expire(usage, NOW + 1, { ...DEFAULT_BAN, lengthMs: 1_000, maxLengthMs: 2_000 });
+  expect(usage.bannedUntil).toBe(NOW + 2_000);
+  expire(usage, NOW + 2_000, DEFAULT_BAN);
+  expect([usage.bannedAt, usage.bannedUntil]).toEqual([NEVER, NEVER]);
 });
 
-describe("expire", () => {
-  test("a ban is no longer than the current rules allow", () => {
-    const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 300_000 };
-    expire(usage, NOW + 1, { ...DEFAULT_BAN, lengthMs: 1_000, maxLengthMs: 2_000 });
-    expect(usage.bannedUntil).toBe(NOW + 2_000);
-    expire(usage, NOW + 2_000, DEFAULT_BAN);
-    expect([usage.bannedAt, usage.bannedUntil]).toEqual([NEVER, NEVER]);
-  });
-
-  test("a ban that is over is the last ban for 24 hours", () => {
-    const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
-    expire(usage, NOW + 2_000 + DAY_MS - 1, DEFAULT_BAN);
-    expect(usage).toMatchObject({ bannedUntil: NEVER, lastBanEndedAt: NOW + 2_000, lastBanMs: 2_000 });
-    expire(usage, NOW + 2_000 + DAY_MS, DEFAULT_BAN);
-    expect(usage).toEqual(newUsage());
-  });
-
-  test("a last ban from the future ended now", () => {
-    const usage = { ...newUsage(), lastBanEndedAt: NOW, lastBanMs: 2_000 };
-    expire(usage, NOW - DAY_MS, DEFAULT_BAN);
-    expect(usage).toMatchObject({ lastBanEndedAt: NOW - DAY_MS, lastBanMs: 2_000 });
-  });
-
-  test("a ban that began in the future begins now and keeps its length", () => {
-    const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
-    expire(usage, NOW - DAY_MS, DEFAULT_BAN);
-    expect([usage.bannedAt, usage.bannedUntil]).toEqual([NOW - DAY_MS, NOW - DAY_MS + 2_000]);
-  });
-
-  test("a window that opened in the future opens now and keeps its counts", () => {
-    const usage = newUsage();
-    decide(usage, ONE, NOW, DEFAULT_BAN);
-    decide(usage, ONE, NOW, DEFAULT_BAN);
-    expire(usage, NOW - DAY_MS, DEFAULT_BAN);
-    const openedAt = NOW - DAY_MS;
-    expect(usage.minute).toEqual({ openedAt, used: 1, firstRejectedAt: openedAt, strikes: 0 });
-    expect(usage.day).toMatchObject({ openedAt, used: 1 });
-  });
-});
-
-describe("unban", () => {
-  test("an unban leaves the strikes of a window that first rejected after it", () => {
-    const usage = newUsage();
-    decide(usage, ONE, NOW, DEFAULT_BAN);
-    decide(usage, ONE, NOW + 10, DEFAULT_BAN);
-    decide(usage, ONE, NOW + 2_000, DEFAULT_BAN);
-    unban(usage, NOW + 9);
-    expect(usage.minute).toMatchObject({ firstRejectedAt: NOW + 10, strikes: 1 });
-    unban(usage, NOW + 10);
-    expect(usage.minute).toMatchObject({ used: 1, firstRejectedAt: NEVER, strikes: 0 });
-  });
+test("an unban leaves the strikes of a window that first rejected after it", () => {
+  const usage = newUsage();
+  decide(usage, ONE, NOW, DEFAULT_BAN);
+  decide(usage, ONE, NOW + 10, DEFAULT_BAN);
+  decide(usage, ONE, NOW + 2_000, DEFAULT_BAN);
+  unban(usage, NOW + 9);
+  expect(usage.minute).toMatchObject({ firstRejectedAt: NOW + 10, strikes: 1 });
+  unban(usage, NOW + 10);
+  expect(usage.minute).toMatchObject({ used: 1, firstRejectedAt: NEVER, strikes: 0 });
 });
 
 describe("the length of the next ban", () => {
@@ -162,4 +88,18 @@ describe("isExpired", () => {
     decide(usage, ONE, NOW + DAY_MS);
     expect(isExpired(usage, NOW)).toBe(false);
   });
+});
+
+/** Stored data has these numbers, so they stay the same in later releases. */
+test.each([
+  ["no ban", {}, [-1, -1]],
+  ["a current ban", { bannedAt: NOW, bannedUntil: NOW + 300_000 }, [NOW, NOW + 300_000]],
+  ["a last ban", { lastBanEndedAt: NOW, lastBanMs: 300_000 }, [NOW, -300_001]],
+  ["a last ban of one millisecond", { lastBanEndedAt: NOW, lastBanMs: 1 }, [NOW, -2]],
+] as const)("%s is stored as two numbers, which are that ban again", (_, ban, [time, untilOrLength]) => {
+  const usage = { ...newUsage(), ...ban };
+  expect([storedBanTime(usage), storedBanUntilOrLength(usage)]).toEqual([time, untilOrLength]);
+  const read = { ...newUsage(), bannedAt: 1, bannedUntil: 2, lastBanEndedAt: 3, lastBanMs: 4 };
+  setBan(read, time, untilOrLength);
+  expect(read).toEqual(usage);
 });

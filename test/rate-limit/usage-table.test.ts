@@ -33,7 +33,7 @@ test("finds what a Map finds, through any additions and removals", () => {
       const slots = new Map<string, { subject: Subject; slot: number }>();
       for (const { subject, remove } of changes) {
         const { slot } = slots.get(textOf(subject)) ?? { slot: NONE };
-        expect(table.find(subject)).toBe(slot);
+        if (table.find(subject) !== slot) throw new Error(`${textOf(subject)} is not in its slot`);
         if (slot === NONE) slots.set(textOf(subject), { subject, slot: table.add(subject) });
         else if (remove) {
           slots.delete(textOf(subject));
@@ -43,8 +43,8 @@ test("finds what a Map finds, through any additions and removals", () => {
       expect(table.size).toBe(slots.size);
       expect(new Set(slots.values().map(({ slot }) => slot)).size).toBe(slots.size);
       for (const { subject, slot } of slots.values()) {
-        expect(table.find(subject)).toBe(slot);
-        expect(table.isLive(slot)).toBe(true);
+        if (table.find(subject) !== slot || !table.isLive(slot))
+          throw new Error(`${textOf(subject)} is lost`);
       }
     }),
     { numRuns: 100 },
@@ -56,7 +56,8 @@ describe.each(Object.entries(KINDS))("%s", (_, { subject }) => {
     const table = new UsageTable();
     const slots = Array.from({ length: 20_000 }, (_, i) => table.add(subject(i)));
     slots.forEach((slot, i) => i % 3 === 0 || table.remove(slot));
-    slots.forEach((slot, i) => expect(table.find(subject(i))).toBe(i % 3 === 0 ? slot : NONE));
+    const found = slots.map((_, i) => table.find(subject(i)));
+    expect(found).toEqual(slots.map((slot, i) => (i % 3 === 0 ? slot : NONE)));
   });
 
   test("a slot returns the subject, the usage and the flags that were stored", () => {
