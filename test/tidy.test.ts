@@ -54,12 +54,13 @@ interface Import {
 
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["']([^"'\n]+)["']/g;
 
-const imports: readonly Import[] = source.flatMap(({ path, text }) =>
+const allImports: readonly Import[] = code.flatMap(({ path, text }) =>
   [...withoutComments(text).matchAll(IMPORT)].map(([, name = ""]) => ({
     from: path,
     of: name.startsWith(".") ? relative(ROOT, resolve(ROOT, dirname(path), name)) : name,
   })),
 );
+const imports = allImports.filter(({ from }) => from.startsWith("src/"));
 
 /** `src/http/body.ts` → `http`; `src/app.ts` → `app`. */
 const moduleOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
@@ -260,6 +261,15 @@ describe("modules", () => {
   test("no folder is called utils, helpers, common or types", () => {
     expect(paths.filter((path) => /\/(?:utils?|helpers?|common|types)\//.test(path))).toEqual([]);
   });
+});
+
+test("no test outside engines, browser and system needs a program", () => {
+  const importers = new Set(["harness/programs.ts"]);
+  for (const file of importers)
+    for (const { from, of } of allImports) if (of === file && !from.startsWith("src/")) importers.add(from);
+  const needy = [...importers].filter((file) => /^test\/.*\.test\.ts$/.test(file));
+  expect(needy).not.toBeEmpty();
+  expect(needy.filter((file) => !/^test\/(?:engines|browser|system)\//.test(file))).toEqual([]);
 });
 
 describe("style", () => {
