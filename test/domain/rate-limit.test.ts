@@ -27,6 +27,39 @@ test("a clock may start at 0", () => {
   expect(decide(usage, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "limited", retryAfter: 60 });
 });
 
+test("a rejection counts in the window that rejected, and in the one that closes last if both did", () => {
+  const usage = newUsage();
+  decide(usage, ONE, NOW, DEFAULT_BAN);
+  const { day } = structuredClone(usage);
+  decide(usage, ONE, NOW + 5, DEFAULT_BAN);
+  expect(usage.minute).toEqual({ openedAt: NOW, used: 1, firstRejectedAt: NOW + 5, strikes: 0 });
+  expect(usage.day).toEqual(day);
+  decide(usage, { perMinute: 1, perDay: 1 }, NOW + 5, DEFAULT_BAN);
+  expect(usage.day.firstRejectedAt).toBe(NOW + 5);
+});
+
+test("a ban that is over is the last ban for 24 hours", () => {
+  const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
+  expire(usage, NOW + 2_000 + DAY_MS - 1, DEFAULT_BAN);
+  expect(usage).toMatchObject({ bannedUntil: NEVER, lastBanEndedAt: NOW + 2_000, lastBanMs: 2_000 });
+  expire(usage, NOW + 2_000 + DAY_MS, DEFAULT_BAN);
+  expect(usage).toEqual(newUsage());
+});
+
+test("what is in the future begins now and keeps its counts and its length", () => {
+  const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
+  decide(usage, ONE, NOW + 2_000, DEFAULT_BAN);
+  decide(usage, ONE, NOW + 2_000, DEFAULT_BAN);
+  const now = NOW - DAY_MS;
+  expire(usage, now, DEFAULT_BAN);
+  expect(usage.minute).toEqual({ openedAt: now, used: 1, firstRejectedAt: now, strikes: 0 });
+  expect(usage.day).toMatchObject({ openedAt: now, used: 1 });
+  expect(usage).toMatchObject({ lastBanEndedAt: now, lastBanMs: 2_000 });
+  const banned = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
+  expire(banned, now, DEFAULT_BAN);
+  expect([banned.bannedAt, banned.bannedUntil]).toEqual([now, now + 2_000]);
+});
+
 test("a ban is no longer than the current rules allow", () => {
   const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 300_000 };
   expire(usage, NOW + 1, { ...DEFAULT_BAN, lengthMs: 1_000, maxLengthMs: 2_000 });

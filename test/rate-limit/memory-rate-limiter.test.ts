@@ -6,7 +6,6 @@ import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { rateLimiterConformance, STARTS_AT } from "../conformance/rate-limiter.ts";
 import { address, key } from "../subjects.ts";
-import { compareWithModel } from "./model-comparison.ts";
 import { openOn, openOnMaps } from "./open-memory.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "petstore-rate-limiter-"));
@@ -51,7 +50,3 @@ test("the keys that are banned now are known, also after a restart, and until th
 
 rateLimiterConformance("in process", openOnMaps);
 rateLimiterConformance("in process, on SQLite", openOnFiles);
-
-test("rate limiter and model make the same decisions in random histories", async () => {
-  await compareWithModel(openOnMaps, { runs: 250, subjects: [key(1), key(2), address("192.0.2.7")] });
-});
