@@ -66,13 +66,6 @@ export function testBans(testCase: TestCase): void {
     expect(await limiter.decideTimes(5, limits)).toEqual([...all(4, "limited"), "banned"]);
   });
 
-  testCase("after a ban ten more strikes lead to the next, while the day is exhausted", async (limiter) => {
-    const limits = { perMinute: 5, perDay: 2 };
-    await limiter.earnBan(limits);
-    limiter.advance(300_000);
-    expect(await limiter.decideTimes(10, limits)).toEqual([...all(9, "limited"), "banned"]);
-  });
-
   testCase("an address is never banned", async (limiter) => {
     await limiter.exhaust(FREE, ADDRESS);
     expect(await limiter.decideTimes(200, FREE, ADDRESS)).toEqual(all(200, "limited"));

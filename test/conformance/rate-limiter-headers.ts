@@ -52,36 +52,20 @@ export function testHeaders(testCase: TestCase): void {
     },
   );
 
-  testCase(
-    "a rejected request has 0 remaining, and the reset of the window that rejected it",
-    async (limiter) => {
-      const resetAt = second(limiter.now() + 60_000);
-      await limiter.decideTimes(60);
-      expect(await limiter.decide()).toEqual({
-        outcome: "limited",
-        limit: 60,
-        remaining: 0,
-        resetAt,
-        retryAfter: 60,
-      });
-    },
-  );
-
   for (const [after, retryAfter] of [
     [0, 60],
     [1, 60],
-    [999, 60],
     [1_000, 59],
-    [58_999, 2],
-    [59_000, 1],
     [59_999, 1],
   ] as const) {
     testCase(
       `retryAfter is ${retryAfter} at ${after} ms of an exhausted minute, and the request after it is allowed`,
       async (limiter) => {
+        const resetAt = second(limiter.now() + 60_000);
         await limiter.decideTimes(60);
         limiter.advance(after);
-        expect(await limiter.decide()).toMatchObject({ outcome: "limited", retryAfter });
+        const limited = { outcome: "limited", limit: 60, remaining: 0, resetAt, retryAfter } as const;
+        expect(await limiter.decide()).toEqual(limited);
         limiter.advance(retryAfter * 1000);
         expect(await limiter.decide()).toMatchObject({ outcome: "allowed" });
       },

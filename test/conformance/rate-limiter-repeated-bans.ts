@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { FREE, type NewBan, OTHER_KEY, type TestCase } from "./rate-limiter-fixture.ts";
+import type { NewBan, TestCase } from "./rate-limiter-fixture.ts";
 
 /** From the beginning of `earnBan` to the ban. */
 const EARNING_MS = 1_001;
@@ -15,16 +15,6 @@ export function testRepeatedBans(testCase: TestCase): void {
     }
   });
 
-  testCase("resetAt is the end of the longer ban, also for later requests", async (limiter) => {
-    await limiter.earnBan();
-    limiter.advance(300_000);
-    await limiter.earnBan();
-    const resetAt = Math.ceil((limiter.now() + 600_000) / 1_000);
-    expect(await limiter.decide()).toMatchObject({ resetAt, retryAfter: 600 });
-    limiter.advance(450_000);
-    expect(await limiter.decide()).toMatchObject({ outcome: "banned", resetAt, retryAfter: 150 });
-  });
-
   testCase(
     "a ban is longer if it comes less than 24 hours after the end of the last one",
     async (limiter) => {
@@ -35,12 +25,6 @@ export function testRepeatedBans(testCase: TestCase): void {
       expect(await limiter.earnBanOfSeconds()).toBe(300);
     },
   );
-
-  testCase("the bans of another key make none longer", async (limiter) => {
-    await limiter.earnBan(FREE, OTHER_KEY);
-    limiter.advance(300_000);
-    expect(await limiter.earnBanOfSeconds()).toBe(300);
-  });
 
   testCase("an unban during a ban starts over with the first length", async (limiter) => {
     await limiter.earnBan();

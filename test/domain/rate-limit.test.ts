@@ -68,15 +68,25 @@ test("a ban is no longer than the current rules allow", () => {
   expect([usage.bannedAt, usage.bannedUntil]).toEqual([NEVER, NEVER]);
 });
 
-test("an unban leaves the strikes of a window that first rejected after it", () => {
+test.each([
+  ["minute", ONE],
+  ["day", { perMinute: 9, perDay: 1 }],
+] as const)("an unban leaves the strikes of a %s that first rejected after it", (window, limits) => {
   const usage = newUsage();
-  decide(usage, ONE, NOW, DEFAULT_BAN);
-  decide(usage, ONE, NOW + 10, DEFAULT_BAN);
-  decide(usage, ONE, NOW + 2_000, DEFAULT_BAN);
+  decide(usage, limits, NOW, DEFAULT_BAN);
+  decide(usage, limits, NOW + 10, DEFAULT_BAN);
+  decide(usage, limits, NOW + 2_000, DEFAULT_BAN);
   unban(usage, NOW + 9);
-  expect(usage.minute).toMatchObject({ firstRejectedAt: NOW + 10, strikes: 1 });
+  expect(usage[window]).toMatchObject({ firstRejectedAt: NOW + 10, strikes: 1 });
   unban(usage, NOW + 10);
-  expect(usage.minute).toMatchObject({ used: 1, firstRejectedAt: NEVER, strikes: 0 });
+  expect(usage[window]).toMatchObject({ used: 1, firstRejectedAt: NEVER, strikes: 0 });
+});
+
+test("a banned key with nothing remaining in both windows is shown the longer one", () => {
+  const usage = { ...newUsage(), bannedAt: NOW + 2, bannedUntil: NOW + 9_000 };
+  usage.minute = { ...usage.minute, openedAt: NOW, used: 1 };
+  usage.day = { ...usage.day, openedAt: NOW, used: 2 };
+  expect(decide(usage, { perMinute: 1, perDay: 2 }, NOW + 3, DEFAULT_BAN)).toMatchObject({ limit: 2 });
 });
 
 describe("the length of the next ban", () => {

@@ -3,7 +3,6 @@ import { type ExampleLanguage, EXAMPLE_LANGUAGES, render } from "../../../src/do
 import { type GuideExample, GUIDE_EXAMPLES } from "../../../src/docs-site/examples/guides/guides.ts";
 import { type Service, startService } from "../../service.ts";
 import { ExampleRunner, only } from "./example-runner.ts";
-import { startProxy } from "../../docs-site/proxy.ts";
 
 const TIMEOUT_MS = 60_000;
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
@@ -23,6 +22,25 @@ afterAll(async () => {
 
 const createPet = ({ call }: Service, name: string) =>
   call({ method: "POST", path: "/pets", body: { name, categoryId: 7 } });
+
+/** Forwards requests to a service. `change` sees each response and can give the client another. */
+function startProxy({ url }: Service, change: (response: Response) => Response | undefined) {
+  const { origin } = new URL(url);
+  const statuses: number[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const { method, headers } = request;
+      const body = method === "GET" ? null : await request.text();
+      const response = await fetch(origin + pathname + search, { method, headers, body });
+      statuses.push(response.status);
+      return change(response) ?? response;
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}/v1`, statuses, stop: () => server.stop(true) };
+}
 
 interface Target {
   readonly url: string;
@@ -96,7 +114,7 @@ describe("the examples of the guides, in each language", () => {
         if (status === 429) shop.clock.advance(1_000);
         return undefined;
       });
-      const output = await outputOf("rate-limits", language, { url: proxy.baseUrl, key });
+      const output = await outputOf("rate-limits", language, { url: proxy.url, key });
       expect([language, proxy.statuses]).toEqual([language, [429, 200]]);
       expect(output).toBe(language === "curl" ? "" : "0 pets; 0 requests left\n");
       await proxy.stop();
@@ -114,7 +132,7 @@ describe("the examples of the guides, in each language", () => {
         isLost = true;
         return new Response("", { status: 503, headers: { "Retry-After": "1" } });
       });
-      const output = await outputOf("idempotency", language, { url: proxy.baseUrl, key: shop.key });
+      const output = await outputOf("idempotency", language, { url: proxy.url, key: shop.key });
       expect([language, proxy.statuses]).toEqual([language, [201, 201]]);
       expect(output).toContain(language === "typescript" ? "1n" : '{"id":1,"name":"Rex","categoryId":7}');
       expect((await shop.call({ path: "/pets" })).text).toBe('[{"id":1,"name":"Rex","categoryId":7}]');
