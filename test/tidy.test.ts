@@ -188,22 +188,12 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   demo: ["app", "admin", "adapters", "config", "domain", "contract", "log"],
 };
 
-/** What may be imported from outside the project, by modules that keep to it. */
-const PACKAGES: Readonly<Record<string, RegExp>> = {
-  client: /^$/,
-  contract: /^$/,
-  domain: /^$/,
-};
+/** They run in browsers too. */
+const PORTABLE = ["client", "contract", "domain"];
 
 describe("modules", () => {
-  test("the files are found", () => {
-    expect(source.length).toBeGreaterThan(10);
-    expect(
-      imports.some(({ from, of }) => from === "src/domain/ports.ts" && of === "src/contract/errors.ts"),
-    ).toBe(true);
-  });
-
   test("imports follow the arrows", () => {
+    expect(imports.length).toBeGreaterThan(100);
     const faults = imports.filter(({ from, of }) => {
       if (!of.startsWith("src/") || moduleOf(from) === moduleOf(of)) return false;
       return ARROWS[moduleOf(from)]?.includes(moduleOf(of)) !== true;
@@ -212,12 +202,9 @@ describe("modules", () => {
   });
 
   test("client, contract and domain import no package and use nothing of the runtime", () => {
-    const faults = imports.filter(({ from, of }) => {
-      const allowed = PACKAGES[moduleOf(from)];
-      return allowed !== undefined && !of.startsWith("src/") && !allowed.test(of);
-    });
-    expect(faults).toEqual([]);
-    const portable = source.filter(({ path }) => moduleOf(path) in PACKAGES);
+    const isPortable = (path: string) => PORTABLE.includes(moduleOf(path));
+    expect(imports.filter(({ from, of }) => isPortable(from) && !of.startsWith("src/"))).toEqual([]);
+    const portable = source.filter(({ path }) => isPortable(path));
     const globals = /\b(?:Bun\.|process\.|Buffer\.)/;
     expect(
       portable.filter(({ text }) => globals.test(withoutComments(text))).map(({ path }) => path),

@@ -8,39 +8,23 @@ beforeAll(async () => void (service = await startService()));
 afterAll(() => service.stop());
 
 const REALM = 'Bearer realm="petstore"';
-const get = (headers: Record<string, string>, path = "/pets") => service.call({ path, key: null, headers });
+const get = (headers: Record<string, string>) => service.call({ path: "/pets", key: null, headers });
 
-for (const [what, headers] of [
-  ["no Authorization", {}],
-  ["another scheme", { Authorization: "Basic dXNlcjpwYXNz" }],
-  ["a scheme without a key", { Authorization: "Bearer" }],
-  ["a key without a scheme", { Authorization: generateSecret("production") }],
-] as const) {
-  test(`any 401 missing_api_key: ${what}`, async () => {
-    const reply = await get(headers);
-    expect(reply.json).toMatchObject({ code: "missing_api_key", status: 401 });
-    expect(reply.headers.get("www-authenticate")).toBe(REALM);
-  });
-}
+test("any 401 missing_api_key: no Authorization", async () => {
+  const reply = await get({});
+  expect(reply.json).toMatchObject({ code: "missing_api_key", status: 401 });
+  expect(reply.headers.get("www-authenticate")).toBe(REALM);
+});
 
-for (const [what, key] of [
-  ["never issued", generateSecret("production")],
-  ["of the other environment", generateSecret("staging")],
-  ["not a key at all", "hunter2"],
-  ["with more after it", `${generateSecret("production")} x`],
-] as const) {
-  test(`any 401 invalid_api_key: a key ${what}`, async () => {
-    const reply = await get({ Authorization: `Bearer ${key}` });
-    expect(reply.json).toMatchObject({ code: "invalid_api_key", status: 401 });
-    expect(reply.headers.get("www-authenticate")).toBe(`${REALM}, error="invalid_token"`);
-  });
-}
+test("any 401 invalid_api_key: a key that was never issued", async () => {
+  const reply = await get({ Authorization: `Bearer ${generateSecret("production")}` });
+  expect(reply.json).toMatchObject({ code: "invalid_api_key", status: 401 });
+  expect(reply.headers.get("www-authenticate")).toBe(`${REALM}, error="invalid_token"`);
+});
 
-for (const scheme of ["bearer", "BEARER", "BeArEr"]) {
-  test(`listPets 200: the scheme spelled ${scheme}`, async () => {
-    expect((await get({ Authorization: `${scheme} ${service.key}` })).status).toBe(200);
-  });
-}
+test("listPets 200: the scheme in another spelling", async () => {
+  expect((await get({ Authorization: `BeArEr ${service.key}` })).status).toBe(200);
+});
 
 test("any 401: from the millisecond at which a key expires", async () => {
   const { secret } = await service.newKey({ expiresAt: service.clock.now() + 1000 });

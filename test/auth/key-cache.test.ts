@@ -121,10 +121,6 @@ describe("a text that is nearly a cached secret", () => {
       expect(cache.get(tail.slice(0, i) + wide + tail.slice(i + 1))).toBeUndefined();
     }
   });
-
-  test("is not found with the same first four characters", () => {
-    expect(cache.get(tail.slice(0, 4) + newSecret().slice(-32))).toBeUndefined();
-  });
 });
 
 test("a great id and the greatest limits are returned as they were set", () => {

@@ -5,28 +5,16 @@ import { INT64_MAX } from "../../src/contract/json.ts";
 import { Invalid } from "../../src/contract/schema.ts";
 
 const list = fc.constantFrom<ListName>("pets", "orders");
-const identifier = fc.bigInt({ min: 0n, max: INT64_MAX });
+const identifier = fc.oneof(fc.bigInt({ min: 0n, max: INT64_MAX }), fc.constantFrom(0n, 1n, INT64_MAX));
 const other = (name: ListName): ListName => (name === "pets" ? "orders" : "pets");
 
-test("decoding a cursor gives its identifier, in its own list only", () => {
+test("a cursor needs no escaping, and gives its identifier, in its own list only", () => {
   fc.assert(
     fc.property(list, identifier, (name, after) => {
       const cursor = encodeCursor(name, after);
+      expect(cursor).toMatch(/^[0-9a-z]{8,20}$/);
       expect(cursorOf(name).read(cursor)).toBe(after);
       expect(cursorOf(other(name)).read(cursor)).toBeInstanceOf(Invalid);
-    }),
-  );
-});
-
-test("the smallest and the largest identifier have cursors", () => {
-  for (const after of [0n, 1n, INT64_MAX])
-    expect(cursorOf("pets").read(encodeCursor("pets", after))).toBe(after);
-});
-
-test("a cursor needs no escaping in a URL", () => {
-  fc.assert(
-    fc.property(list, identifier, (name, after) => {
-      expect(encodeCursor(name, after)).toMatch(/^[0-9a-z]{8,20}$/);
     }),
   );
 });
@@ -60,8 +48,9 @@ test("a cursor with one character changed is rejected", () => {
 
 test("leading zeros, capitals and white space are rejected", () => {
   const cursor = encodeCursor("pets", 12345n);
+  const invalid = new Invalid(['must be a cursor from the rel="next" link of this list']);
   for (const text of [`0${cursor}`, cursor.toUpperCase(), ` ${cursor}`, `${cursor}\n`])
-    expect(cursorOf("pets").read(text)).toBeInstanceOf(Invalid);
+    expect(cursorOf("pets").read(text)).toEqual(invalid);
 });
 
 test("an identifier beyond int64, or a value that is not a string, is rejected", () => {
@@ -74,12 +63,6 @@ test("an identifier beyond int64, or a value that is not a string, is rejected",
     5n,
   ])
     expect(cursorOf("pets").read(value)).toBeInstanceOf(Invalid);
-});
-
-test("the problem of an invalid cursor says where cursors come from", () => {
-  expect(cursorOf("pets").read("x")).toEqual(
-    new Invalid(['must be a cursor from the rel="next" link of this list']),
-  );
 });
 
 test("cursors are the same on every server and in every release", () => {
