@@ -34,10 +34,11 @@ function request(rateLimiter: MemoryRateLimiter, subjects: Subject[], times = LI
 describe("when the table is full", () => {
   test("1,000,000 subjects are remembered by default", () => {
     const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: DEFAULT_BAN });
-    const subjects = Array.from({ length: 1_000_100 }, (_, i) => address(`${i}`));
-    request(rateLimiter, subjects, 1);
-    expect(remembered(rateLimiter, subjects)).toHaveLength(1_000_000);
-  }, 120_000);
+    let remembered = 0;
+    for (let id = 0; id < 1_000_100; id++) rateLimiter.decide(key(id), LIMITS);
+    for (let id = 0; id < 1_000_100; id++) if (rateLimiter.usage(key(id))) remembered++;
+    expect(remembered).toBe(1_000_000);
+  }, 60_000);
 
   test("a key that is banned or has exhausted its minute stays", () => {
     const { rateLimiter, clock } = setUp(50);
