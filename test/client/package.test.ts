@@ -78,10 +78,12 @@ describe("the examples of the README and of the guide", () => {
   test.each(PROGRAMS)(
     "run in %s",
     async (_, command) => {
-      for (const page of [README, GUIDE]) {
+      const runs = [README, GUIDE].map((page, i) => {
         const script = new Bun.Transpiler({ loader: "ts" }).transformSync(examples(page));
-        writeFileSync(join(folder, "examples.mjs"), script);
-        const output = await run([...command, "examples.mjs"], folder);
+        writeFileSync(join(folder, `examples-${i}.mjs`), script);
+        return run([...command, `examples-${i}.mjs`], folder);
+      });
+      for (const output of await Promise.all(runs)) {
         expect(output).toContain("Rex\n");
         expect(output).toContain("order_not_found");
         expect(output).toContain(`GET ${service.url}/pets?limit=1 1\n`);
