@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters.ts";
 import { startApp } from "../../src/app.ts";
 import { followKeyChanges } from "../../src/auth/key-changes.ts";
@@ -7,6 +7,7 @@ import type { RateLimiter } from "../../src/domain/ports.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/log.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { advance, useFakeTimers } from "../fake-timers.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn } from "../service.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
@@ -102,4 +103,53 @@ test("an unban that fails is tried again, is reported once, and does not stop th
     [2, 40],
   ]);
   expect(errors).toEqual(["2: Error: a mistake"]);
+});
+
+describe("changes", () => {
+  useFakeTimers();
+
+  test("are read every 250 ms until the stop; unbans come apart, and each outage is reported once", async () => {
+    const keys = new MapKeyStore();
+    const clock = new TestClock();
+    const [changed, unbanned] = [keys.create(), keys.create()];
+    let isCutOff = false;
+    const authenticator = await openAuthenticator({
+      keys: {
+        findCredential: (hash) => keys.findCredential(hash),
+        changesSince(revision) {
+          if (isCutOff) throw new Error("cut off");
+          return keys.changesSince(revision);
+        },
+      },
+      clock,
+    });
+    const seen: string[] = [];
+    const { stop } = followKeyChanges({
+      authenticator,
+      rateLimiter: { unban: ({ id }, agoMs) => void seen.push(`unban ${id}, ${agoMs} ms ago`) },
+      clock,
+      onChanges: (list) => seen.push(...list.map(({ id }) => `change ${id}`)),
+      onUnreadable: (error) => seen.push(String(error)),
+      onReadable: () => seen.push("readable"),
+      onUnbanError() {},
+    });
+    clock.advance(60_000);
+    keys.update(changed.id, { plan: "pro" });
+    keys.update(unbanned.id, { unbannedAt: clock.now() - 5_000 });
+    await advance(249);
+    expect(seen).toEqual([]);
+    await advance(1);
+    expect(seen.splice(0)).toEqual(["change 1", "unban 2, 5000 ms ago"]);
+
+    isCutOff = true;
+    for (let poll = 0; poll < 2; poll++) await advance(250);
+    isCutOff = false;
+    for (let poll = 0; poll < 2; poll++) await advance(250);
+    expect(seen.splice(0)).toEqual(["Error: cut off", "readable"]);
+
+    stop();
+    keys.update(changed.id, { plan: "free" });
+    await advance(1_000);
+    expect(seen).toEqual([]);
+  });
 });
