@@ -142,7 +142,9 @@ describe("changes", () => {
     expect(seen.splice(0)).toEqual(["change 1", "unban 2, 5000 ms ago"]);
 
     isCutOff = true;
-    for (let poll = 0; poll < 2; poll++) await advance(250);
+    await advance(250);
+    expect(seen).toEqual(["Error: cut off"]);
+    await advance(250);
     isCutOff = false;
     for (let poll = 0; poll < 2; poll++) await advance(250);
     expect(seen.splice(0)).toEqual(["Error: cut off", "readable"]);

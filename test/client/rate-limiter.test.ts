@@ -63,8 +63,10 @@ const listPages = (petstore: Petstore, count: number, signal?: AbortSignal) =>
 describe("calls that share a client", () => {
   test("wait for the next window instead of running into a 429", async () => {
     const server = new LimitedServer(20);
+    const startedAt = Date.now();
     await finish(listPages(server.client(), 50));
     expect(server).toMatchObject({ accepted: 50, rejected: 0 });
+    expect(Date.now() - startedAt).toBeWithin(2 * WINDOW_MS, 2 * WINDOW_MS + 4_000);
     expect(server.mostAtOnce).toBeGreaterThan(10);
   });
 
@@ -89,7 +91,9 @@ describe("calls that share a client", () => {
     "wait as long as it takes if the clocks differ by %i ms",
     async (clockErrorMs) => {
       const server = new LimitedServer(10, clockErrorMs);
+      const startedAt = Date.now();
       await finish(listPages(server.client(), 15));
+      expect(Date.now() - startedAt).toBeWithin(WINDOW_MS, WINDOW_MS + 2_500);
       expect(server).toMatchObject({ accepted: 15, rejected: 0 });
     },
   );
