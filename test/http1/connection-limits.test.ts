@@ -1,79 +1,70 @@
-import { executable, SS } from "../../harness/programs.ts";
-import { afterEach, describe, expect, test } from "bun:test";
-import { connect, type Socket } from "node:net";
-import { maxConnectionsWithin } from "../../src/http1/connection-limits.ts";
-import { HttpServer, type HttpServerOptions, type LimitEvent } from "../../src/http1/index.ts";
-import { respond } from "./test-connection.ts";
+import { describe, expect, test } from "bun:test";
+import { ConnectionLimits, maxConnectionsWithin } from "../../src/http1/connection-limits.ts";
+import type { LimitEvent } from "../../src/http1/index.ts";
+import { get, nextTurn, post, respond, TestConnection } from "./test-connection.ts";
 
-const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-const LOAD_BALANCER = "127.0.0.9";
+const LOAD_BALANCER = "192.0.2.1";
+const UNFINISHED_BODY = post("/", "abc").slice(0, -1);
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
+/** The limits of a server whose clients and whose seconds the test makes up. Requests of `/slow` get no response. */
+class LimitedServer {
+  readonly limits: ConnectionLimits;
+  readonly events: LimitEvent[] = [];
+  readonly #clients = new Set<TestConnection>();
+  #uptimeSeconds = 0;
 
-function listen(options: Partial<HttpServerOptions>) {
-  const events: LimitEvent[] = [];
-  const server = new HttpServer({
-    host: "127.0.0.1",
-    port: 0,
-    closeTimeoutMs: 50,
-    handler: {
-      handle: async (request) => {
-        await request.body(100);
-        return handlers[request.path]?.() ?? respond("ok");
-      },
-      handleError: () => respond("", 500),
-      protocolError: (status) => respond("", status),
-    },
-    onError() {},
-    onLimit: (event) => events.push(event),
-    peerOf: (address) => ({ id: address, isTrusted: address === LOAD_BALANCER }),
-    ...options,
-  });
-  closing.push(() => server.close(0));
-  return { server, events };
-}
-
-const handlers: Record<string, () => Promise<never>> = { "/slow": () => new Promise(() => {}) };
-
-class Client {
-  text = "";
-  isClosed = false;
-  #onChange = () => {};
-
-  private constructor(readonly socket: Socket) {
-    socket.on("data", (bytes) => ((this.text += bytes), this.#onChange()));
-    socket.on("error", () => {});
-    socket.on("close", () => ((this.isClosed = true), this.#onChange()));
-    closing.push(() => socket.destroy());
+  constructor({ maxConnections = 1_000, maxConnectionsPerPeer = 0 }) {
+    const onLimit = (event: LimitEvent) => void this.events.push(event);
+    this.limits = new ConnectionLimits({ maxConnections, maxConnectionsPerPeer, onLimit });
   }
 
-  /** Resolves when the server has had the time to accept the connection. */
-  static async open({ port }: HttpServer, localAddress = "127.0.0.1"): Promise<Client> {
-    const client = new Client(connect({ host: "127.0.0.1", port, localAddress }));
-    await new Promise<void>((resolve) => client.socket.on("connect", resolve).on("close", () => resolve()));
-    await Bun.sleep(5);
+  /** Undefined if the connection is closed at once. */
+  open(address = "203.0.113.1"): TestConnection | undefined {
+    const peer = { id: address, isTrusted: address === LOAD_BALANCER };
+    const isAccepted = this.limits.accepts(peer);
+    this.#forgetClosed();
+    if (!isAccepted) return undefined;
+    const client = new TestConnection(
+      async (request) => {
+        if (request.path === "/slow") return new Promise(() => {});
+        await request.body(100);
+        return respond("ok");
+      },
+      { uptimeSeconds: this.#uptimeSeconds },
+    );
+    this.#clients.add(client);
+    this.limits.add(client.connection, peer);
     return client;
   }
 
-  /** Undefined if the connection is closed instead. */
-  async get(path = "/"): Promise<string | undefined> {
-    this.text = "";
-    this.socket.write(GET.replace("/", path));
-    while (this.text === "" && !this.isClosed)
-      await new Promise<void>((resolve) => (this.#onChange = resolve));
-    return this.text.split("\r\n")[0] || undefined;
+  openMany(count: number, address?: string): TestConnection[] {
+    return Array.from({ length: count }, () => this.open(address)).filter((client) => client !== undefined);
   }
 
-  send(text: string): this {
-    this.socket.write(text);
-    return this;
+  passSeconds(seconds: number): void {
+    this.#uptimeSeconds += seconds;
+    for (const client of this.#clients) client.passSeconds(seconds);
+    for (let i = 0; i < seconds; i++) this.limits.onSecond();
+    this.#forgetClosed();
+  }
+
+  close(client: TestConnection | undefined): void {
+    client?.terminate();
+    this.#forgetClosed();
+  }
+
+  #forgetClosed(): void {
+    for (const client of this.#clients) if (isClosed(client)) this.limits.delete(client.connection);
   }
 }
 
-const OK = "HTTP/1.1 200 OK";
+const isClosed = ({ events }: TestConnection) => events.includes("end") || events.includes("terminate");
+const areClosed = (clients: readonly TestConnection[]) => clients.map(isClosed);
+
+async function sendAll(clients: readonly TestConnection[], text: string): Promise<void> {
+  for (const client of clients) client.receive(text);
+  await nextTurn();
+}
 
 describe("the maximum of connections", () => {
   test("is 64 below the limit of open files, and 20,000 at most", () => {
@@ -85,123 +76,112 @@ describe("the maximum of connections", () => {
   });
 
   test("makes room for a new connection by closing the oldest that has sent nothing", async () => {
-    const { server } = listen({ maxConnections: 3 });
-    const kept = await Client.open(server);
-    expect(await kept.get()).toBe(OK);
-    const [older, newer] = [await Client.open(server), await Client.open(server)];
-    const added = await Client.open(server);
-    expect(await added.get()).toBe(OK);
-    expect([older.isClosed, newer.isClosed]).toEqual([true, false]);
-    expect(await kept.get()).toBe(OK);
-    expect(server.statistics).toMatchObject({ connections: 3, accepted: 4, evicted: 1, rejected: 0 });
+    const server = new LimitedServer({ maxConnections: 3 });
+    const clients = server.openMany(3);
+    await sendAll(clients.slice(0, 1), get("/"));
+    expect(server.open()).toBeDefined();
+    expect(areClosed(clients)).toEqual([false, true, false]);
+    expect(server.limits).toMatchObject({ size: 3, evicted: 1, rejected: 0 });
+  });
+
+  test("closes a 64th of all connections at a time, so that a search for them is rare", () => {
+    const server = new LimitedServer({ maxConnections: 130 });
+    const clients = server.openMany(130);
+    server.open();
+    expect(clients.filter(isClosed)).toEqual(clients.slice(0, 3));
   });
 
   test("closes a connection with an unfinished head before one that is idle between requests", async () => {
-    const { server } = listen({ maxConnections: 2 });
-    const kept = await Client.open(server);
-    expect(await kept.get()).toBe(OK);
-    const unfinished = (await Client.open(server)).send("GET / HT");
-    await Bun.sleep(10);
-    expect(await (await Client.open(server)).get()).toBe(OK);
-    expect([unfinished.isClosed, kept.isClosed]).toEqual([true, false]);
+    const server = new LimitedServer({ maxConnections: 2 });
+    const clients = server.openMany(2);
+    await sendAll(clients.slice(0, 1), get("/"));
+    await sendAll(clients.slice(1), "GET / HT");
+    expect(server.open()).toBeDefined();
+    expect(areClosed(clients)).toEqual([false, true]);
   });
 
-  test("closes connections of the address that has the most", async () => {
-    const { server } = listen({ maxConnections: 3 });
-    const single = await Client.open(server, "127.0.0.2");
-    const [first, second] = [await Client.open(server, "127.0.0.3"), await Client.open(server, "127.0.0.3")];
-    expect(await (await Client.open(server, "127.0.0.4")).get()).toBe(OK);
-    expect([single.isClosed, first.isClosed, second.isClosed]).toEqual([false, true, false]);
+  test("closes connections of the address that has the most", () => {
+    const server = new LimitedServer({ maxConnections: 3 });
+    const clients = [...server.openMany(1, "203.0.113.2"), ...server.openMany(2, "203.0.113.3")];
+    expect(server.open("203.0.113.4")).toBeDefined();
+    expect(areClosed(clients)).toEqual([false, true, false]);
   });
 
   test("closes the connection that was idle longest if every one has had a request", async () => {
-    const { server } = listen({ maxConnections: 2, secondMs: 5 });
-    const [first, second] = [await Client.open(server), await Client.open(server)];
-    await second.get();
-    await Bun.sleep(20);
-    await first.get();
-    expect(await (await Client.open(server)).get()).toBe(OK);
-    expect([first.isClosed, second.isClosed]).toEqual([false, true]);
+    const server = new LimitedServer({ maxConnections: 2 });
+    const clients = server.openMany(2);
+    await sendAll(clients.slice(1), get("/"));
+    server.passSeconds(1);
+    await sendAll(clients.slice(0, 1), get("/"));
+    expect(server.open()).toBeDefined();
+    expect(areClosed(clients)).toEqual([false, true]);
   });
 
   test("closes a connection whose client has not sent the rest of its body for more than two seconds", async () => {
-    const { server } = listen({ maxConnections: 3, secondMs: 200 });
-    const unfinished = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{";
-    const working = (await Client.open(server, "127.0.0.2")).send(GET.replace("/", "/slow"));
-    const slow = [(await Client.open(server)).send(unfinished), (await Client.open(server)).send(unfinished)];
-    await Bun.sleep(20);
-    expect(await (await Client.open(server)).get()).toBeUndefined();
-    await Bun.sleep(900);
-    expect(await (await Client.open(server)).get()).toBe(OK);
-    expect(slow.filter(({ isClosed }) => isClosed)).toHaveLength(1);
-    expect(working.isClosed).toBeFalse();
+    const server = new LimitedServer({ maxConnections: 3 });
+    const clients = [...server.openMany(1, "203.0.113.2"), ...server.openMany(2)];
+    await sendAll(clients.slice(0, 1), get("/slow"));
+    await sendAll(clients.slice(1), UNFINISHED_BODY);
+    server.passSeconds(2);
+    expect(server.open()).toBeUndefined();
+    server.passSeconds(1);
+    expect(server.open()).toBeDefined();
+    expect(areClosed(clients)).toEqual([false, true, false]);
   });
 
   test("closes one of an address with more connections at once, also after a search for that address", async () => {
-    const { server } = listen({ maxConnections: 2, secondMs: 60_000 });
-    const unfinished = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{";
-    const slow = [(await Client.open(server)).send(unfinished), (await Client.open(server)).send(unfinished)];
-    await Bun.sleep(20);
-    expect(await (await Client.open(server)).get()).toBeUndefined();
-    expect(slow.filter(({ isClosed }) => isClosed)).toHaveLength(0);
-    expect(await (await Client.open(server, "127.0.0.3")).get()).toBe(OK);
-    expect(slow.filter(({ isClosed }) => isClosed)).toHaveLength(1);
+    const server = new LimitedServer({ maxConnections: 2 });
+    const clients = server.openMany(2);
+    await sendAll(clients, UNFINISHED_BODY);
+    expect(server.open()).toBeUndefined();
+    expect(areClosed(clients)).toEqual([false, false]);
+    expect(server.open("203.0.113.3")).toBeDefined();
+    expect(areClosed(clients)).toEqual([true, false]);
   });
 
-  test("closes new connections while every connection is busy, except a load balancer's", async () => {
-    const { server } = listen({ maxConnections: 2 });
-    for (const busy of [await Client.open(server), await Client.open(server)])
-      busy.send(GET.replace("/", "/slow"));
-    await Bun.sleep(20);
-    expect(await (await Client.open(server)).get()).toBeUndefined();
-    expect(await (await Client.open(server, LOAD_BALANCER)).get()).toBe(OK);
-  });
-
-  test("reserves 16 connections for load balancers", async () => {
-    const { server } = listen({ maxConnections: 1 });
-    (await Client.open(server)).send(GET.replace("/", "/slow"));
-    await Bun.sleep(20);
+  test("closes new connections while every one is busy; 16 more are reserved for load balancers", async () => {
+    const server = new LimitedServer({ maxConnections: 2 });
+    await sendAll(server.openMany(2), get("/slow"));
+    expect(server.open()).toBeUndefined();
     for (let i = 0; i < 16; i++) {
-      const client = (await Client.open(server, LOAD_BALANCER)).send(GET.replace("/", "/slow"));
-      expect(client.isClosed).toBe(false);
+      const client = server.open(LOAD_BALANCER);
+      expect(client).toBeDefined();
+      if (client) await sendAll([client], get("/slow"));
     }
-    expect(await (await Client.open(server, LOAD_BALANCER)).get()).toBeUndefined();
+    expect(server.open(LOAD_BALANCER)).toBeUndefined();
+    expect(server.limits).toMatchObject({ size: 18, evicted: 0, rejected: 2 });
   });
 
-  test("is reported once when it is reached, and once when it has not been reached for 10 seconds", async () => {
-    const { server, events } = listen({ maxConnections: 1, secondMs: 20 });
-    for (let i = 0; i < 4; i++) await Client.open(server);
-    expect(events).toMatchObject([{ limit: "all", isOver: false, peer: "127.0.0.1" }]);
-    while (events.length < 2) await Bun.sleep(10);
-    expect(events[1]).toMatchObject({ limit: "all", isOver: true, evicted: 3, rejected: 0 });
+  test("is reported once when it is reached, and once when it has not been reached for 10 seconds", () => {
+    const server = new LimitedServer({ maxConnections: 1 });
+    server.openMany(3);
+    server.passSeconds(9);
+    server.open();
+    server.passSeconds(9);
+    expect(server.events).toEqual([
+      { limit: "all", isOver: false, peer: "203.0.113.1", evicted: 1, rejected: 0 },
+    ]);
+    server.passSeconds(1);
+    expect(server.events.slice(1)).toEqual([
+      { limit: "all", isOver: true, peer: "203.0.113.1", evicted: 3, rejected: 0 },
+    ]);
   });
 });
 
 describe("the maximum of connections of an address", () => {
-  test("closes further connections of that address, and no others", async () => {
-    const { server, events } = listen({ maxConnectionsPerPeer: 2 });
-    const [first] = [await Client.open(server), await Client.open(server)];
-    expect(await (await Client.open(server)).get()).toBeUndefined();
-    expect(await (await Client.open(server, "127.0.0.2")).get()).toBe(OK);
-    expect(events).toMatchObject([{ limit: "peer", isOver: false, peer: "127.0.0.1", rejected: 1 }]);
-    expect(server.statistics).toMatchObject({ accepted: 3, rejected: 1 });
-    first?.socket.destroy();
-    await Bun.sleep(20);
-    expect(await (await Client.open(server)).get()).toBe(OK);
+  test("closes further connections of that address, and no others, until one of them is closed", () => {
+    const server = new LimitedServer({ maxConnectionsPerPeer: 2 });
+    const [first] = server.openMany(2);
+    expect(server.open()).toBeUndefined();
+    expect(server.open("203.0.113.2")).toBeDefined();
+    expect(server.events).toMatchObject([{ limit: "peer", isOver: false, peer: "203.0.113.1", rejected: 1 }]);
+    expect(server.limits).toMatchObject({ size: 3, evicted: 0, rejected: 1 });
+    server.close(first);
+    expect(server.open()).toBeDefined();
   });
 
-  test("does not apply to load balancers", async () => {
-    const { server } = listen({ maxConnectionsPerPeer: 1 });
-    await Client.open(server, LOAD_BALANCER);
-    expect(await (await Client.open(server, LOAD_BALANCER)).get()).toBe(OK);
+  test("does not apply to load balancers", () => {
+    const server = new LimitedServer({ maxConnectionsPerPeer: 1 });
+    expect(server.openMany(2, LOAD_BALANCER)).toHaveLength(2);
   });
-});
-
-test("the listen backlog is the system's maximum", async () => {
-  const { server } = listen({});
-  const [systemMaximum, sockets] = await Promise.all([
-    Bun.file("/proc/sys/net/core/somaxconn").text(),
-    Bun.$`${executable(SS)} -Hltn sport = :${server.port}`.text(),
-  ]);
-  expect(sockets.split(/\s+/)[2]).toBe(systemMaximum.trim());
 });

@@ -1,54 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import * as fc from "fast-check";
-import { deferredHandler, echoTarget, get, nextTurn, post, postChunked } from "./test-connection.ts";
-import { respond, TestConnection } from "./test-connection.ts";
+import { WriteBuffer } from "../../src/http1/write-buffer.ts";
+import { deferredHandler, echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 describe("pipelined requests", () => {
-  const path = fc.constantFrom("/a", "/b?c=d", "/v1/pets");
-  const body = fc.string({ unit: "binary-ascii", maxLength: 40 });
-  const request = fc.oneof(
-    path.map((p) => ({ text: get(p), response: `GET ${p} ` })),
-    fc.tuple(path, body).map(([p, b]) => ({ text: post(p, b), response: `POST ${p} ${b}` })),
-    fc.tuple(path, body).map(([p, b]) => ({ text: postChunked(p, b), response: `POST ${p} ${b}` })),
-    fc
-      .tuple(path, body)
-      .map(([p, b]) => ({ text: post(p, b).replace("POST", "PUT"), response: "body ignored" })),
-    path.map((p) => ({ text: `\r\n${get(p)}`, response: `GET ${p} ` })),
-  );
-
-  test("are handled one at a time and in order, whatever pieces they arrive in", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(request, { minLength: 1, maxLength: 80 }),
-        fc.array(fc.nat(20_000), { maxLength: 20 }),
-        fc.boolean(),
-        async (requests, cuts, isSlow) => {
-          let running = 0;
-          const client = new TestConnection(async (request) => {
-            expect(++running).toBe(1);
-            const { method, path, query } = request;
-            if (isSlow) await nextTurn();
-            const bytes = method === "PUT" ? undefined : await request.body(1_000);
-            running--;
-            if (bytes === undefined) return respond("body ignored");
-            const target = query === "" ? path : `${path}?${query}`;
-            return respond(`${method} ${target} ${Buffer.from(bytes).toString("latin1")}`);
-          });
-          const all = requests.map(({ text }) => text).join("");
-          const ends = [...cuts.map((cut) => cut % all.length), all.length].toSorted((a, b) => a - b);
-          for (const [i, end] of ends.entries()) {
-            client.receive(all.slice(i === 0 ? 0 : ends[i - 1], end));
-            if (i % 3 === 0) await nextTurn();
-          }
-          while (client.bodies.length < requests.length) await nextTurn();
-          expect(client.bodies).toEqual(requests.map(({ response }) => response));
-          expect(client.events.filter((event) => event !== "pause" && event !== "resume")).toEqual([]);
-        },
-      ),
-      { numRuns: 60 },
-    );
-  });
-
   test("are handled 32 at a time, and then other connections get their turn", async () => {
     const client = new TestConnection(echoTarget).receive(get("/a").repeat(100));
     expect(client.statuses.length).toBe(32);
@@ -73,4 +27,53 @@ describe("pipelined requests", () => {
     const client = new TestConnection(echoTarget).receive(get("/a", "Connection: close") + get("/b"));
     expect([client.bodies, client.events]).toEqual([["GET /a "], ["shutdown"]]);
   });
+});
+
+describe("a client that does not read its responses", () => {
+  const handle = () => respond("猫".repeat(10));
+
+  test("gets every byte once it reads, and only then the next response", () => {
+    const expected = new TestConnection(handle).receive(get("/"), get("/")).sent;
+    for (let writableBytes = 0; writableBytes < expected.length; writableBytes += 7) {
+      const client = new TestConnection(handle);
+      client.writableBytes = writableBytes;
+      client.receive(get("/"), get("/"));
+      client.drain(5).drain();
+      expect(client.sent).toBe(expected);
+      const count = (event: string) => client.events.filter((other) => other === event).length;
+      expect(count("pause")).toBe(count("resume"));
+    }
+  });
+
+  test("is not read from meanwhile", () => {
+    const client = new TestConnection(handle);
+    client.writableBytes = 10;
+    client.receive(get("/"), get("/"));
+    expect(client.events).toEqual(["pause"]);
+  });
+
+  test("does not cause further requests to be handled", () => {
+    let handled = 0;
+    const client = new TestConnection(() => (handled++, respond("x".repeat(50_000))));
+    client.writableBytes = 0;
+    client.receive(get("/").repeat(30));
+    expect(handled).toBe(2);
+  });
+
+  test("is read from again while its connection closes, so that the end of its requests is seen", () => {
+    const client = new TestConnection(echoTarget);
+    client.writableBytes = 10;
+    client.receive(get("/a"), get("/b", "Connection: close") + get("/c"));
+    client.drain();
+    expect(client.events).toEqual(["pause", "resume", "shutdown"]);
+  });
+});
+
+test("responses are collected up to 64 KiB before they are written", () => {
+  const writes: number[] = [];
+  const writeBuffer = new WriteBuffer({ write: (data) => (writes.push(data.length), data.length) });
+  writeBuffer.append("x".repeat(65_536), 65_536);
+  expect(writes).toEqual([]);
+  writeBuffer.append("x", 1);
+  expect(writes).toEqual([65_537]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { headerLine, type Status } from "../../src/http1/index.ts";
+import { headerLine } from "../../src/http1/index.ts";
 import { DATE_LINE, echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 describe("a response", () => {
@@ -35,32 +35,6 @@ describe("a response", () => {
       await nextTurn();
       expect([client.statuses, client.bodies, client.events]).toEqual([[500, 500], ["failed", "failed"], []]);
     }
-  });
-
-  test.each<[Status, string]>([
-    [200, "OK"],
-    [201, "Created"],
-    [204, "No Content"],
-    [302, "Found"],
-    [304, "Not Modified"],
-    [400, "Bad Request"],
-    [401, "Unauthorized"],
-    [404, "Not Found"],
-    [405, "Method Not Allowed"],
-    [408, "Request Timeout"],
-    [409, "Conflict"],
-    [410, "Gone"],
-    [413, "Content Too Large"],
-    [415, "Unsupported Media Type"],
-    [422, "Unprocessable Content"],
-    [429, "Too Many Requests"],
-    [431, "Request Header Fields Too Large"],
-    [500, "Internal Server Error"],
-    [503, "Service Unavailable"],
-    [505, "HTTP Version Not Supported"],
-  ])("%d has the reason phrase %s", (status, phrase) => {
-    const client = new TestConnection(() => respond("", status)).receive(get("/"));
-    expect(client.sent).toStartWith(`HTTP/1.1 ${status} ${phrase}\r\n`);
   });
 });
 

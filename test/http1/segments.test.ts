@@ -1,24 +1,6 @@
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { ReadBuffer } from "../../src/http1/read-buffer.ts";
-import { CLOSES, WAITS } from "./cases/case.ts";
-import { echoHandler } from "./echo-server.ts";
-import { outcomesOf, ResponseReader } from "./raw-client.ts";
-import { RFC_9112_CASES } from "./rfc9112-cases.ts";
 import { CHUNKED_HEAD, echoBody, echoTarget, get, nextTurn, TestConnection } from "./test-connection.ts";
-
-describe("requests that arrive byte by byte are read like requests that arrive at once", () => {
-  const short = RFC_9112_CASES.filter(({ bytes }) => bytes.length < 20_000);
-  test.each(short.map((each) => [`${each.section}: ${each.name}`, each] as const))("%s", async (_, each) => {
-    const client = new TestConnection(echoHandler.handle);
-    for (const byte of each.bytes) client.receive(byte);
-    for (let i = 0; i < 3; i++) await nextTurn();
-    const reader = new ResponseReader();
-    reader.add(client.sent);
-    expect(outcomesOf(reader.responses)).toEqual(
-      each.outcomes.filter((outcome) => outcome !== CLOSES && outcome !== WAITS),
-    );
-  });
-});
 
 describe("a client that sends byte by byte costs work in proportion to the bytes", () => {
   const spies: { mockRestore(): void }[] = [];

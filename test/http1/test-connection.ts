@@ -13,6 +13,8 @@ interface TestConnectionOptions {
   /** By default, no turn ever takes too long. */
   readonly turns?: Turns;
   readonly isTrusted?: boolean;
+  /** Of the server, when the client connects. */
+  readonly uptimeSeconds?: number;
 }
 
 /** A connection without a network: the test plays the client, and decides when a second passes. */
@@ -27,7 +29,7 @@ export class TestConnection implements Socket, ConnectionContext {
   readonly events: string[] = [];
   /** How many more bytes the socket accepts. */
   writableBytes = Infinity;
-  uptimeSeconds = 0;
+  uptimeSeconds: number;
   isShuttingDown = false;
   readonly turns: Turns;
   readonly traffic = { bytesReceived: 0, bytesSent: 0 };
@@ -35,6 +37,7 @@ export class TestConnection implements Socket, ConnectionContext {
   constructor(handle: Handle, options: TestConnectionOptions = {}) {
     const { remoteAddress = "203.0.113.9", turns = new Turns(() => 0), isTrusted = false } = options;
     this.turns = turns;
+    this.uptimeSeconds = options.uptimeSeconds ?? 0;
     this.handler = {
       handle,
       handleError: (error) => respond(error instanceof Error ? error.message : String(error), 500),
