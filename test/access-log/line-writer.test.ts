@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/access-log/line-writer.ts";
 
 const NEVER_MS = 3_600_000;
@@ -44,6 +44,8 @@ function setUp(options: Partial<LineWriterOptions> = {}) {
   });
   return { output, events, writer };
 }
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function noSpace(): never {
   throw new Error("no space");
@@ -111,30 +113,42 @@ describe("lines", () => {
   });
 });
 
-test("lines that are dropped while the output takes none are reported once, and the rest at the end", async () => {
-  const reported = Promise.withResolvers<void>();
-  const dropped: number[] = [];
-  const onDropped = (lines: number) => {
-    dropped.push(lines);
-    reported.resolve();
-  };
-  const { writer, output } = setUp({ onDropped, maxWaiting: 2, writeEveryMs: 1, closeTimeoutMs: 20 });
-  output.accept = () => new Promise<number>(() => {});
-  writer.write("a\n");
-  while (output.rotations === 0) await Bun.sleep(1);
-  for (const line of ["b\n", "c\n", "d\n"]) writer.write(line);
-  await reported.promise;
-  for (const line of ["e\n", "f\n", "g\n"]) writer.write(line);
-  await Bun.sleep(20);
-  expect(dropped).toEqual([2]);
-  await writer.close();
-  expect(dropped).toEqual([2, 3]);
-});
+describe("an output that never takes a line", () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
 
-test("an output that never takes a line delays the end by the timeout only", async () => {
-  const { writer, output } = setUp({ closeTimeoutMs: 20 });
-  output.accept = () => new Promise<number>(() => {});
-  writer.write("a\n");
-  await writer.close();
-  expect(output.isClosed).toBe(true);
+  const neverTakes = async (options: Partial<LineWriterOptions>) => {
+    const { writer, output, events } = setUp(options);
+    output.accept = () => new Promise<number>(() => {});
+    writer.write("a\n");
+    jest.advanceTimersByTime(500);
+    await nextTurn();
+    const close = async () => {
+      const closed = writer.close();
+      jest.advanceTimersByTime(1_000);
+      await closed;
+    };
+    return { writer, output, events, close };
+  };
+
+  test("the lines that are dropped are reported at most once a minute, and the rest at the end", async () => {
+    const { writer, events, close } = await neverTakes({ maxWaiting: 2, writeEveryMs: 500 });
+    for (const line of ["b\n", "c\n", "d\n"]) writer.write(line);
+    jest.advanceTimersByTime(500);
+    expect(events).toEqual([["dropped", 2]]);
+    for (const line of ["e\n", "f\n", "g\n"]) writer.write(line);
+    jest.advanceTimersByTime(59_500);
+    expect(events).toEqual([["dropped", 2]]);
+    jest.advanceTimersByTime(500);
+    expect(events.slice(1)).toEqual([["dropped", 3]]);
+    writer.write("h\n");
+    await close();
+    expect(events.slice(2)).toEqual([["dropped", 1]]);
+  });
+
+  test("delays the end by a second only", async () => {
+    const { output, close } = await neverTakes({});
+    await close();
+    expect(output.isClosed).toBe(true);
+  });
 });
