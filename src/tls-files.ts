@@ -6,7 +6,6 @@ interface FollowOptions {
   readonly onChange: (credentials: TlsCredentials) => void;
   /** The files have changed and cannot be used. They are read again when they change again. */
   readonly onError: (error: unknown) => void;
-  readonly everyMs?: number;
 }
 
 const FOLLOW_EVERY_MS = 1_000;
@@ -23,7 +22,7 @@ export function readTlsFiles(files: TlsFiles): TlsCredentials {
  * whatever renews a certificate writes one file after the other. Returns a function that stops it.
  */
 export function followTlsFiles(files: TlsFiles, options: FollowOptions): () => void {
-  const { onChange, onError, everyMs = FOLLOW_EVERY_MS } = options;
+  const { onChange, onError } = options;
   let used = versionOf(files);
   let seen = used;
   const timer = setInterval(() => {
@@ -37,7 +36,7 @@ export function followTlsFiles(files: TlsFiles, options: FollowOptions): () => v
     } catch (error) {
       onError(error);
     }
-  }, everyMs);
+  }, FOLLOW_EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -1,6 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "bun:test";
+import { copyFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { startApp } from "../../../src/app.ts";
@@ -8,9 +7,10 @@ import { createLog } from "../../../src/log.ts";
 import type { TlsFiles } from "../../../src/config/tls.ts";
 import { followTlsFiles, readTlsFiles } from "../../../src/tls-files.ts";
 import { configIn } from "../../service.ts";
+import { temporaryFolder } from "../../../harness/cleanup.ts";
 import { selfSigned } from "../../../harness/certificates.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "petstore-tls-"));
+const directory = temporaryFolder("tls");
 const used: TlsFiles = { certFile: join(directory, "used.crt"), keyFile: join(directory, "used.key") };
 let first: TlsFiles;
 let second: TlsFiles;
@@ -19,20 +19,38 @@ beforeAll(() => {
   first = selfSigned(directory, "first");
   second = selfSigned(directory, "second");
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 const closing: (() => unknown)[] = [];
+beforeEach(() => void jest.useFakeTimers());
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
+  jest.useRealTimers();
 });
 
-function use({ certFile, keyFile }: TlsFiles): void {
-  copyFileSync(certFile, used.certFile);
-  copyFileSync(keyFile, used.keyFile);
+let copies = 0;
+/** The time of a file system may be too coarse to tell two copies apart that are made one right after the other. */
+function copy(from: string, to: string): void {
+  copyFileSync(from, to);
+  utimesSync(to, ++copies, copies);
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await Bun.sleep(2);
+function use({ certFile, keyFile }: TlsFiles): void {
+  copy(certFile, used.certFile);
+  copy(keyFile, used.keyFile);
+}
+
+/** The files are looked at once a second. */
+const passSeconds = (seconds: number) => void jest.advanceTimersByTime(seconds * 1_000);
+
+async function whileTimePasses<T>(work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = () => void (isDone = true);
+  work.then(done, done);
+  while (!isDone) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    jest.advanceTimersByTime(1);
+  }
+  return work;
 }
 
 describe("the files of a certificate", () => {
@@ -47,39 +65,38 @@ describe("the files of a certificate", () => {
     const stop = followTlsFiles(used, {
       onChange: ({ cert }) => events.push(cert === readTlsFiles(second).cert ? "second" : "first"),
       onError: () => events.push("error"),
-      everyMs: 10,
     });
     closing.push(stop);
     return events;
   }
 
-  test("are read again when both have changed, and not without a change", async () => {
+  test("are read again when they have changed and stay the same for a second", () => {
     const events = follow();
-    await Bun.sleep(50);
+    passSeconds(10);
     expect(events).toEqual([]);
     use(second);
-    await until(() => events.length > 0);
-    await Bun.sleep(50);
+    passSeconds(1);
+    expect(events).toEqual([]);
+    passSeconds(10);
     expect(events).toEqual(["second"]);
   });
 
-  test("that do not belong together are one error, until they change again", async () => {
+  test("that do not belong together are one error, until they change again", () => {
     const events = follow();
-    copyFileSync(second.certFile, used.certFile);
-    await until(() => events.length > 0);
-    await Bun.sleep(50);
+    copy(second.certFile, used.certFile);
+    passSeconds(10);
     expect(events).toEqual(["error"]);
-    copyFileSync(second.keyFile, used.keyFile);
-    await until(() => events.length > 1);
+    copy(second.keyFile, used.keyFile);
+    passSeconds(2);
     expect(events).toEqual(["error", "second"]);
   });
 
-  test("may be missing for a time", async () => {
+  test("may be missing for a time", () => {
     const events = follow();
     unlinkSync(used.keyFile);
-    await until(() => events.length > 0);
+    passSeconds(2);
     use(second);
-    await until(() => events.length > 1);
+    passSeconds(2);
     expect(events).toEqual(["error", "second"]);
   });
 });
@@ -87,11 +104,10 @@ describe("the files of a certificate", () => {
 test("a server with a certificate serves HTTPS, and the next certificate without a restart", async () => {
   use(first);
   const lines: string[] = [];
-  const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
-  closing.push(() => rmSync(dataDir, { recursive: true }));
+  const dataDir = temporaryFolder("tls-data");
   const log = createLog({ format: "json", write: (line) => lines.push(line) });
-  const app = await startApp({ ...configIn(dataDir), tls: used }, { log });
-  closing.unshift(() => app.close());
+  const app = await whileTimePasses(startApp({ ...configIn(dataDir), tls: used }, { log }));
+  closing.push(() => whileTimePasses(app.close()));
 
   expect(app.url).toStartWith("https://127.0.0.1:");
   const health = new URL("/healthz", app.url);
@@ -103,12 +119,14 @@ test("a server with a certificate serves HTTPS, and the next certificate without
   ]);
 
   writeFileSync(used.certFile, "broken");
-  await until(() => lines.some((line) => line.includes("tls.certificate-invalid")));
+  passSeconds(2);
+  expect(lines.join("")).toContain("tls.certificate-invalid");
   expect(await commonName(health)).toBe("first");
   use(second);
-  await until(() => lines.some((line) => line.includes("tls.certificate-changed")));
+  passSeconds(2);
+  expect(lines.join("")).toContain("tls.certificate-changed");
   expect(await commonName(health)).toBe("second");
-}, 15_000);
+});
 
 function commonName({ port }: URL): Promise<string | string[] | undefined> {
   return new Promise((resolve, reject) => {
