@@ -43,10 +43,7 @@ function use({ certFile, keyFile }: TlsFiles): void {
 const passSeconds = (seconds: number) => void jest.advanceTimersByTime(seconds * 1_000);
 
 async function whileTimePasses<T>(work: Promise<T>): Promise<T> {
-  let isDone = false;
-  const done = () => void (isDone = true);
-  work.then(done, done);
-  while (!isDone) {
+  while (Bun.peek.status(work) === "pending") {
     await new Promise<void>((resolve) => setImmediate(resolve));
     jest.advanceTimersByTime(1);
   }
