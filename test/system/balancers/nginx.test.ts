@@ -4,45 +4,35 @@ import { nginx } from "../../../harness/load-balancer.ts";
 import { expectNoErrors, expectNoErrorsWithoutRetries, until } from "./restart-under-load.ts";
 import { loadBalancerSuite } from "./suite.ts";
 
-const TIMEOUT_MS = 20_000;
-
 loadBalancerSuite(nginx, (setup) => {
-  test(
-    "SIGTERM under load: no request fails, the server gets no requests, and gets some again when it is back",
-    async () => {
-      const { fleet, balancer } = setup();
-      const [port = 0] = fleet.ports;
-      await expectNoErrors(setup(), async () => {
-        const disabled = balancer.logged(new RegExp(`temporarily disabled.*127\\.0\\.0\\.1:${port}/`));
-        await fleet.stopServer(0);
-        await disabled;
-        await fleet.startServer(0);
-        await until(() => openConnectionsTo(port) > 0);
-      });
-    },
-    TIMEOUT_MS,
-  );
+  test("SIGTERM under load: no request fails, the server gets no requests, and gets some again when it is back", async () => {
+    const { fleet, balancer } = setup();
+    const [port = 0] = fleet.ports;
+    await expectNoErrors(setup(), async () => {
+      const disabled = balancer.logged(new RegExp(`temporarily disabled.*127\\.0\\.0\\.1:${port}/`));
+      await fleet.stopServer(0);
+      await disabled;
+      await fleet.startServer(0);
+      await until(() => openConnectionsTo(port) > 0);
+    });
+  });
 
-  test(
-    "a server that is marked down, and stopped when it has no connections: no create is lost, with a key or without",
-    async () => {
-      const { fleet, balancer } = setup();
-      const [, port = 0] = fleet.ports;
-      const restart = async () => {
-        balancer.reload((text) =>
-          text.replace(new RegExp(`(server 127\\.0\\.0\\.1:${port} [^;]*);`), "$1 down;"),
-        );
-        await until(() => openConnectionsTo(port) === 0);
-        await fleet.stopServer(1);
-        await fleet.startServer(1);
-        balancer.reload((text) => text);
-        await until(() => openConnectionsTo(port) > 0);
-      };
-      // When nginx reads its file again, it closes the clients' keep-alive connections, even if a request is arriving.
-      await expectNoErrorsWithoutRetries(setup(), restart, { newConnections: true });
-    },
-    TIMEOUT_MS,
-  );
+  test("a server that is marked down, and stopped when it has no connections: no create is lost, with a key or without", async () => {
+    const { fleet, balancer } = setup();
+    const [, port = 0] = fleet.ports;
+    const restart = async () => {
+      balancer.reload((text) =>
+        text.replace(new RegExp(`(server 127\\.0\\.0\\.1:${port} [^;]*);`), "$1 down;"),
+      );
+      await until(() => openConnectionsTo(port) === 0);
+      await fleet.stopServer(1);
+      await fleet.startServer(1);
+      balancer.reload((text) => text);
+      await until(() => openConnectionsTo(port) > 0);
+    };
+    // When nginx reads its file again, it closes the clients' keep-alive connections, even if a request is arriving.
+    await expectNoErrorsWithoutRetries(setup(), restart, { newConnections: true });
+  });
 });
 
 const ESTABLISHED = "01";
