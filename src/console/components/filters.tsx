@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { navigate, urlWith, usePlace } from "../router.ts";
 
 /** Filters are in the URL, so that a list can be shared and reloaded. */
@@ -69,7 +69,8 @@ export function TextFilter(props: TextFilterProps) {
   useEffect(() => {
     if (document.activeElement !== input.current || inUrl === "") setText(inUrl);
   }, [inUrl]);
-  useEffect(() => {
+  // Before the search is painted: who sees it can use its shortcut.
+  useLayoutEffect(() => {
     if (!hasShortcut) return;
     const onKey = (event: KeyboardEvent) => {
       const isTyping =
