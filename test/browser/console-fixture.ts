@@ -1,44 +1,48 @@
-import { afterAll, beforeAll } from "bun:test";
-import { TestBrowser, type TestPage } from "./browser.ts";
+import { afterAll } from "bun:test";
+import { matchPage } from "../../src/admin/console/pages.ts";
+import { TestBrowser, type TestPage, untilTrue } from "./browser.ts";
 import { ConsoleServer, TOKEN } from "./console-server.ts";
-
-/** Installing the browser, when it is missing, takes most of it. */
-export const START_TIMEOUT_MS = 300_000;
-export const TEST_TIMEOUT_MS = 90_000;
 
 export interface ConsoleFixture {
   readonly server: ConsoleServer;
   readonly browser: TestBrowser;
-  /** Opens a page of the console, signed in. */
+  /** Loads a page of the console, signed in. It is the same page for all tests of a file, and keeps its session. */
   open(path?: string): Promise<TestPage>;
 }
 
-/** One server and one browser for the tests of a file. */
-export function consoleFixture(flags: readonly string[] = []): ConsoleFixture {
-  let server: ConsoleServer | undefined;
-  let browser: TestBrowser | undefined;
-  beforeAll(async () => {
-    server = await ConsoleServer.start(flags);
-    browser = await TestBrowser.start();
-  }, START_TIMEOUT_MS);
+/** One server, one browser and one page for the tests of a file. */
+export async function consoleFixture(flags: readonly string[] = []): Promise<ConsoleFixture> {
+  const [server, browser] = await Promise.all([ConsoleServer.start(flags), TestBrowser.start()]);
   afterAll(async () => {
-    await browser?.stop();
-    await server?.stop();
+    await browser.stop();
+    await server.stop();
   });
+  let opened: TestPage | undefined;
   return {
-    get server() {
-      if (server === undefined) throw new Error("The server has not started");
-      return server;
-    },
-    get browser() {
-      if (browser === undefined) throw new Error("The browser has not started");
-      return browser;
-    },
+    server,
+    browser,
     async open(path = "/") {
-      const separator = path.includes("?") ? "&" : "?";
-      const opened = await this.browser.open(`${this.server.adminUrl}${path}${separator}token=${TOKEN}`);
+      if (opened === undefined) {
+        const separator = path.includes("?") ? "&" : "?";
+        opened = await browser.open(`${server.adminUrl}${path}${separator}token=${TOKEN}`);
+      } else {
+        await opened.page.unrouteAll();
+        await opened.page.goto(server.adminUrl + path);
+      }
       await opened.page.getByRole("navigation", { name: "Main" }).waitFor();
+      opened.takeProblems();
       return opened;
     },
   };
+}
+
+/** Shows another page of the console as a link does: nothing is loaded but its data. */
+export async function showPage({ page }: TestPage, path: string): Promise<void> {
+  const url = JSON.stringify(path);
+  await page.evaluate(`history.pushState(null, "", ${url}); dispatchEvent(new PopStateEvent("popstate"))`);
+  const { name, id } = matchPage(path) ?? { name: "Not found", id: "" };
+  const title = JSON.stringify(`${name} ${id}`.trim());
+  await untilTrue(page, `document.title.startsWith(${title} + " · ")`);
+  await page.locator("h1").waitFor({ state: "attached" });
+  await page.getByText("Loading …").first().waitFor({ state: "detached" });
 }

@@ -86,21 +86,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-const RETRY_MS = 50;
-
-/** Asks until the response has the status, for at most a second, which changes of keys take to reach every server. */
-export async function statusWithinASecond(
-  expected: number,
-  ask: () => Promise<JsonResponse>,
-): Promise<JsonResponse> {
-  const end = performance.now() + 1_000;
-  for (;;) {
-    const response = await ask();
-    if (response.status === expected || performance.now() > end) return response;
-    await Bun.sleep(RETRY_MS);
-  }
-}
-
 /** Waits until the address bar has the path and query. */
 export async function untilAt(page: Page, expected: string): Promise<void> {
   await page.waitForURL(({ pathname, search }) => pathname + search === expected);

@@ -1,35 +1,25 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { type Service, startService } from "../service.ts";
-import { TestBrowser, type TestPage } from "./browser.ts";
+import { afterAll, expect, test } from "bun:test";
+import { startService } from "../service.ts";
+import { TestBrowser, type TestPage, untilTrue } from "./browser.ts";
 
-let service: Service;
-let browser: TestBrowser;
-/** Installing the browser, when it is missing, takes most of it. */
-const START_TIMEOUT_MS = 300_000;
-beforeAll(async () => {
-  service = await startService({ twinUrl: "https://staging.example.com/v1" });
-  browser = await TestBrowser.start();
-}, START_TIMEOUT_MS);
+const service = await startService({ twinUrl: "https://staging.example.com/v1" });
+const browser = await TestBrowser.start();
+const urlOf = (path: string) => service.url.replace("/v1", path);
+const shared = await browser.open(urlOf("/docs"));
 afterAll(async () => {
   await browser.stop();
   await service.stop();
 });
 
-const TIMEOUT_MS = 120_000;
+const WITHOUT_SCRIPT = { javaScriptEnabled: false };
 const PHONE = { viewport: { width: 390, height: 844 } };
-const urlOf = (path: string) => service.url.replace("/v1", path);
 
-async function withPage(
-  path: string,
-  use: (opened: TestPage) => Promise<void>,
-  options: Parameters<TestBrowser["open"]>[1] = {},
-): Promise<void> {
-  const opened = await browser.open(urlOf(path), options);
-  await use(opened);
-  expect(opened.takeProblems()).toEqual([]);
-  await opened.close();
+/** The page is the same for all tests, but remembers nothing of the tests before. */
+async function withPage(path: string, use: (opened: TestPage) => Promise<void>): Promise<void> {
+  await shared.page.evaluate("localStorage.clear(); sessionStorage.clear()");
+  await shared.page.goto(urlOf(path));
+  await use(shared);
+  expect(shared.takeProblems()).toEqual([]);
 }
 
 test.each([
@@ -38,225 +28,169 @@ test.each([
   ["operation", "/docs/reference/getPet"],
 ])(
   "%s has no console errors, no requests to other origins and no axe violations, and fits every screen",
-  async (name, path) => {
-    await withPage(path, async (opened) => {
+  (name, path) =>
+    withPage(path, async (opened) => {
       expect(await opened.page.title()).toContain("Petstore API");
       expect(await opened.look(`docs-${name}`)).toEqual([]);
-      for (const appearance of ["light-1280", "dark-1280", "light-390", "dark-390"])
-        expect(existsSync(join(browser.folder, `docs-${name}-${appearance}.png`))).toBe(true);
-    });
-  },
-  TIMEOUT_MS,
+    }),
 );
 
-test(
-  "/ focuses the search, arrow keys choose a result, Enter opens it, Escape closes the list",
-  async () => {
-    await withPage("/docs/reference/getPet", async ({ page }) => {
-      await page.keyboard.press("/");
-      const input = page.getByRole("combobox", { name: "Search the documentation" });
-      await page.keyboard.type("retry-after");
-      const results = page.getByRole("option");
-      await results.first().waitFor();
-      expect(await results.first().getAttribute("aria-selected")).toBe("true");
-      await page.keyboard.press("ArrowDown");
-      expect(await results.nth(1).getAttribute("aria-selected")).toBe("true");
-      expect(await input.getAttribute("aria-activedescendant")).toBe("search-result-1");
-      await page.keyboard.press("Escape");
-      expect(await results.count()).toBe(0);
+test("/ focuses the search, arrow keys choose a result, Enter opens it, Escape closes the list", async () => {
+  await withPage("/docs/reference/getPet", async ({ page }) => {
+    await page.keyboard.press("/");
+    const input = page.getByRole("combobox", { name: "Search the documentation" });
+    await page.keyboard.type("retry-after");
+    const results = page.getByRole("option");
+    await results.first().waitFor();
+    expect(await results.first().getAttribute("aria-selected")).toBe("true");
+    await page.keyboard.press("ArrowDown");
+    expect(await results.nth(1).getAttribute("aria-selected")).toBe("true");
+    expect(await input.getAttribute("aria-activedescendant")).toBe("search-result-1");
+    await page.keyboard.press("Escape");
+    expect(await results.count()).toBe(0);
 
-      await page.keyboard.press("/");
-      await input.fill("key_banned");
-      await page.getByRole("option", { name: "key_banned" }).first().waitFor();
-      await page.keyboard.press("Enter");
-      await page.waitForURL("**/docs/reference/errors#key_banned");
-      expect(await page.locator("#key_banned").isVisible()).toBe(true);
-    });
-  },
-  TIMEOUT_MS,
-);
+    await page.keyboard.press("/");
+    await input.fill("key_banned");
+    await page.getByRole("option", { name: "key_banned" }).first().waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/docs/reference/errors#key_banned");
+    expect(await page.locator("#key_banned").isVisible()).toBe(true);
+  });
+});
 
-test(
-  "a search without a result says so, and hostile text stays text",
-  async () => {
-    await withPage("/docs", async ({ page }) => {
-      await page.keyboard.press("/");
-      await page.keyboard.type("<img onload=xyzzy>");
-      await page.getByText("Nothing found").waitFor();
-      expect(await page.locator(".search img").count()).toBe(0);
-    });
-  },
-  TIMEOUT_MS,
-);
+test("a search without a result says so, and hostile text stays text", async () => {
+  await withPage("/docs", async ({ page }) => {
+    await page.keyboard.press("/");
+    await page.keyboard.type("<img onload=xyzzy>");
+    await page.getByText("Nothing found").waitFor();
+    expect(await page.locator(".search img").count()).toBe(0);
+  });
+});
 
-test(
-  "a malformed fragment in the address is no error",
-  async () => {
-    await withPage("/docs#%E0%A4%A<img>", async ({ page }) => {
-      await page.getByRole("button", { name: "Send request" }).waitFor();
-    });
-  },
-  TIMEOUT_MS,
-);
+test("a malformed fragment in the address is no error", async () => {
+  await withPage("/docs/reference/getPet#%E0%A4%A<img>", async ({ page }) => {
+    await page.getByRole("button", { name: "Send request" }).waitFor();
+  });
+});
 
-test(
-  "the language that was chosen stays chosen, for all examples and on the next page",
-  async () => {
-    await withPage("/docs/pagination", async ({ page }) => {
-      const shown = () => page.locator(".example > .code:visible");
-      expect(await shown().first().getAttribute("data-language")).toBe("curl");
-      await page.getByRole("radio", { name: "Python" }).first().check();
-      const languages = await shown().evaluateAll((blocks) =>
-        blocks.map((block) => block.getAttribute("data-language")),
-      );
-      expect(languages.length).toBeGreaterThan(1);
-      expect(new Set(languages)).toEqual(new Set(["python"]));
-      await page.getByRole("link", { name: "Idempotency", exact: true }).first().click();
-      await page.waitForURL("**/docs/idempotency");
-      expect(await page.getByRole("radio", { name: "Python" }).first().isChecked()).toBe(true);
-    });
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "a code block is copied as it is shown",
-  async () => {
-    await withPage(
-      "/docs/reference/listPets",
-      async ({ page }) => {
-        const block = page.locator(".example > .code:visible");
-        await block.getByRole("button", { name: "Copy" }).click();
-        await page.waitForFunction("navigator.clipboard.readText().then((text) => text !== '')");
-        const copied = await page.evaluate("navigator.clipboard.readText()");
-        expect(copied).toBe(await block.locator("pre").textContent());
-        expect(copied).toContain(`${service.url}/pets`);
-      },
-      { permissions: ["clipboard-read", "clipboard-write"] },
+test("the language that was chosen stays chosen, for all examples and on the next page", async () => {
+  await withPage("/docs/pagination", async ({ page }) => {
+    const shown = () => page.locator(".example > .code:visible");
+    expect(await shown().first().getAttribute("data-language")).toBe("curl");
+    await page.getByRole("radio", { name: "Python" }).first().check();
+    const languages = await shown().evaluateAll((blocks) =>
+      blocks.map((block) => block.getAttribute("data-language")),
     );
-  },
-  TIMEOUT_MS,
-);
+    expect(languages.length).toBeGreaterThan(1);
+    expect(new Set(languages)).toEqual(new Set(["python"]));
+    await page.getByRole("link", { name: "Idempotency", exact: true }).first().click();
+    await page.waitForURL("**/docs/idempotency");
+    expect(await page.getByRole("radio", { name: "Python" }).first().isChecked()).toBe(true);
+  });
+});
 
-test(
-  "the theme that was chosen stays chosen and overrides the system",
-  async () => {
-    await withPage("/docs", async ({ page }) => {
-      const background = () => page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
-      const light = await background();
-      const button = page.getByRole("button", { name: /^Theme/ });
-      await button.click();
-      await button.click();
-      expect(await button.textContent()).toBe("Dark");
-      const dark = await background();
-      expect(dark).not.toBe(light);
-      await page.goto(urlOf("/docs/errors"));
-      expect([await background(), await button.textContent()]).toEqual([dark, "Dark"]);
-    });
-  },
-  TIMEOUT_MS,
-);
+test("a code block is copied as it is shown", async () => {
+  await withPage("/docs/reference/listPets", async ({ page }) => {
+    // Pages of other tests in the same browser share its clipboard.
+    await page.evaluate("navigator.clipboard.writeText = async (text) => void (window.copied = text)");
+    const block = page.locator(".example > .code:visible");
+    await block.getByRole("button", { name: "Copy" }).click();
+    await untilTrue(page, "window.copied !== undefined");
+    const copied = await page.evaluate("window.copied");
+    expect(copied).toBe(await block.locator("pre").textContent());
+    expect(copied).toContain(`${service.url}/pets`);
+  });
+});
 
-test(
-  "the sidebar keeps its position from page to page and shows the section that is read",
-  async () => {
-    await withPage("/docs/rate-limits", async ({ page }) => {
-      await page.setViewportSize({ width: 1280, height: 400 });
-      const sidebar = page.locator("#navigation");
-      await sidebar.evaluate((element) => element.scrollTo(0, 200));
-      await page.getByRole("link", { name: "Errors", exact: true }).first().click();
-      await page.waitForURL("**/docs/errors");
-      expect(await sidebar.evaluate((element) => element.scrollTop)).toBe(200);
+test("the theme that was chosen stays chosen and overrides the system", async () => {
+  await withPage("/docs", async ({ page }) => {
+    const background = () => page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
+    const light = await background();
+    const button = page.getByRole("button", { name: /^Theme/ });
+    await button.click();
+    await button.click();
+    expect(await button.textContent()).toBe("Dark");
+    const dark = await background();
+    expect(dark).not.toBe(light);
+    await page.goto(urlOf("/docs/errors"));
+    expect([await background(), await button.textContent()]).toEqual([dark, "Dark"]);
+  });
+});
 
-      await page.goto(urlOf("/docs/errors#retries"));
-      const read = page.locator("#navigation .sections a[data-read]");
-      await read.getByText("Retries").waitFor();
-    });
-  },
-  TIMEOUT_MS,
-);
+test("the sidebar keeps its position from page to page and shows the section that is read", async () => {
+  await withPage("/docs/rate-limits", async ({ page }) => {
+    await page.setViewportSize({ width: 1280, height: 400 });
+    const sidebar = page.locator("#navigation");
+    await sidebar.evaluate((element) => element.scrollTo(0, 200));
+    await page.getByRole("link", { name: "Errors", exact: true }).first().click();
+    await page.waitForURL("**/docs/errors");
+    expect(await sidebar.evaluate((element) => element.scrollTop)).toBe(200);
 
-test(
-  "the first Tab leads to the content, and every parameter and error code can be linked to",
-  async () => {
-    await withPage("/docs/reference/createPet", async ({ page }) => {
-      await page.keyboard.press("Tab");
-      expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
-      await page.keyboard.press("Enter");
-      expect(await page.evaluate("document.activeElement.id")).toBe("main");
-      await page.goto(urlOf("/docs/reference/errors#rate_limited"));
-      const top = await page
-        .locator("#rate_limited")
-        .evaluate((element) => element.getBoundingClientRect().top);
-      expect(top).toBeGreaterThan(56);
-    });
-  },
-  TIMEOUT_MS,
-);
+    await page.goto(urlOf("/docs/errors#retries"));
+    const read = page.locator("#navigation .sections a[data-read]");
+    await read.getByText("Retries").waitFor();
+  });
+});
 
-test(
-  "the environment menu has the address of this server and of the other environment",
-  async () => {
-    await withPage("/docs", async ({ page }) => {
-      await page.locator("summary").getByText("production").click();
-      expect(await page.getByText("https://staging.example.com/v1").isVisible()).toBe(true);
-      const link = page.getByRole("link", { name: "Documentation of staging" });
-      expect(await link.getAttribute("href")).toBe("https://staging.example.com/docs");
-    });
-  },
-  TIMEOUT_MS,
-);
+test("the first Tab leads to the content, and every parameter and error code can be linked to", async () => {
+  await withPage("/docs/reference/createPet", async ({ page }) => {
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate("document.activeElement.id")).toBe("main");
+    await page.goto(urlOf("/docs/reference/errors#rate_limited"));
+    const top = await page
+      .locator("#rate_limited")
+      .evaluate((element) => element.getBoundingClientRect().top);
+    expect(top).toBeGreaterThan(56);
+  });
+});
 
-test(
-  "without JavaScript everything but search and try-it works, also on a phone",
-  async () => {
-    const withoutScript = { javaScriptEnabled: false };
-    await withPage(
-      "/docs/reference/createPet",
-      async ({ page }) => {
-        await page.getByRole("radio", { name: "TypeScript" }).check();
-        expect(await page.locator(".example > .code:visible").getAttribute("data-language")).toBe(
-          "typescript",
-        );
-        expect(await page.locator("#createPet-name").isVisible()).toBe(true);
-        expect(await page.getByRole("combobox").count()).toBe(0);
-      },
-      withoutScript,
-    );
-    await withPage(
-      "/docs",
-      async ({ page }) => {
-        const sidebar = page.locator("#navigation");
-        expect(await sidebar.isVisible()).toBe(false);
-        await page.getByRole("button", { name: "Menu" }).click();
-        expect(await sidebar.isVisible()).toBe(true);
-        await page.keyboard.press("Escape");
-        expect(await sidebar.isVisible()).toBe(false);
-        await page.getByRole("button", { name: "Menu" }).click();
-        await sidebar.getByRole("link", { name: "Integers" }).click();
-        await page.waitForURL("**/docs/integers");
-      },
-      { ...withoutScript, ...PHONE },
-    );
-  },
-  TIMEOUT_MS,
-);
+test("the environment menu has the address of this server and of the other environment", async () => {
+  await withPage("/docs", async ({ page }) => {
+    await page.locator("summary").getByText("production").click();
+    expect(await page.getByText("https://staging.example.com/v1").isVisible()).toBe(true);
+    const link = page.getByRole("link", { name: "Documentation of staging" });
+    expect(await link.getAttribute("href")).toBe("https://staging.example.com/docs");
+  });
+});
 
-test(
-  "on paper there is the content alone, in one column",
-  async () => {
-    await withPage("/docs/errors", async ({ page }) => {
-      const colour = () => page.evaluate("getComputedStyle(document.documentElement).color");
-      const light = await colour();
-      await page.emulateMedia({ colorScheme: "dark" });
-      expect(await colour()).not.toBe(light);
-      await page.emulateMedia({ media: "print", colorScheme: "dark" });
-      expect(await colour()).toBe(light);
-      for (const selector of [".header", "#navigation", ".pager", ".copy"])
-        expect(await page.locator(selector).first().isVisible()).toBe(false);
-      expect(await page.locator("h1").isVisible()).toBe(true);
-      expect(await page.evaluate("getComputedStyle(document.querySelector('.row')).display")).toBe("block");
-    });
-  },
-  TIMEOUT_MS,
-);
+test("without JavaScript everything but search and try-it works, also on a phone", async () => {
+  const wide = await browser.open(urlOf("/docs/reference/createPet"), WITHOUT_SCRIPT);
+  await wide.page.getByRole("radio", { name: "TypeScript" }).check();
+  const example = wide.page.locator(".example > .code:visible");
+  expect(await example.getAttribute("data-language")).toBe("typescript");
+  expect(await wide.page.locator("#createPet-name").isVisible()).toBe(true);
+  expect(await wide.page.getByRole("combobox").count()).toBe(0);
+  await wide.close();
+
+  const phone = await browser.open(urlOf("/docs"), { ...WITHOUT_SCRIPT, ...PHONE });
+  const sidebar = phone.page.locator("#navigation");
+  const menu = phone.page.getByRole("button", { name: "Menu" });
+  expect(await sidebar.isVisible()).toBe(false);
+  await menu.click();
+  await sidebar.waitFor({ state: "visible" });
+  await phone.page.keyboard.press("Escape");
+  await sidebar.waitFor({ state: "hidden" });
+  await menu.click();
+  await sidebar.getByRole("link", { name: "Integers" }).click();
+  await phone.page.waitForURL("**/docs/integers");
+  for (const opened of [wide, phone]) expect(opened.takeProblems()).toEqual([]);
+  await phone.close();
+});
+
+test("on paper there is the content alone, in one column", async () => {
+  await withPage("/docs/errors", async ({ page }) => {
+    await page.emulateMedia({ media: "screen", colorScheme: "light" });
+    const colour = () => page.evaluate("getComputedStyle(document.documentElement).color");
+    const light = await colour();
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await colour()).not.toBe(light);
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    expect(await colour()).toBe(light);
+    for (const selector of [".header", "#navigation", ".pager", ".copy"])
+      expect(await page.locator(selector).first().isVisible()).toBe(false);
+    expect(await page.locator("h1").isVisible()).toBe(true);
+    expect(await page.evaluate("getComputedStyle(document.querySelector('.row')).display")).toBe("block");
+  });
+});

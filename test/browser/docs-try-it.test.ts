@@ -1,43 +1,40 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
-import { TestBrowser, type TestPage } from "./browser.ts";
-import { START_TIMEOUT_MS, TEST_TIMEOUT_MS } from "./console-fixture.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { TestBrowser } from "./browser.ts";
 import { ConsoleServer } from "./console-server.ts";
 
-let server: ConsoleServer;
-let browser: TestBrowser;
-let key: string;
-beforeAll(async () => {
-  server = await ConsoleServer.start(["--ban-strikes", "2", "--ban-grace", "0s"]);
-  browser = await TestBrowser.start();
-  key = (await server.newKey({ name: "docs" })).secret;
-}, START_TIMEOUT_MS);
+const server = await ConsoleServer.start(["--ban-strikes", "2", "--ban-grace", "0s"]);
+const browser = await TestBrowser.start();
+const { secret: key } = await server.newKey({ name: "docs" });
+const opened = await browser.open(server.apiUrl.replace("/v1", "/docs"));
+const { page } = opened;
 afterAll(async () => {
-  await browser?.stop();
-  await server?.stop();
+  await browser.stop();
+  await server.stop();
 });
 
 const LARGE = "9007199254740993";
 
-/** Opens a page of the documentation whose form is there. */
-async function open(path: string): Promise<TestPage> {
-  const opened = await browser.open(server.apiUrl.replace("/v1", path));
-  await opened.page.getByLabel("API key").waitFor();
-  return opened;
+/** Loads a page of the documentation, in the same page for all tests, and waits for its form. */
+async function open(path: string): Promise<void> {
+  await page.unrouteAll();
+  await page.goto(server.apiUrl.replace("/v1", path));
+  await page.getByLabel("API key").waitFor();
+  opened.takeProblems();
 }
 
-const sendButton = (page: Page) => page.locator(".try-it button[type=submit]");
-const status = (page: Page) => page.locator(".try-badge");
-const requestText = (page: Page) => page.getByRole("region", { name: "Request as sent" }).innerText();
-const responseBody = (page: Page) => page.getByRole("region", { name: "Response body" });
+const sendButton = page.locator(".try-it button[type=submit]");
+const status = page.locator(".try-badge");
+const requestText = () => page.getByRole("region", { name: "Request as sent" }).innerText();
+const responseBody = page.getByRole("region", { name: "Response body" });
 
-async function send(page: Page): Promise<string> {
-  await sendButton(page).click();
-  return (await status(page).innerText()).replace(/^\S+ /, "");
+/** The status of the response; that of the response before is gone while a request is on its way. */
+async function send(): Promise<string> {
+  await sendButton.click();
+  return (await status.innerText()).replace(/^\S+ /, "");
 }
 
 /** A browser reports every response from 400 on. */
-const unexpected = (opened: TestPage) =>
+const unexpected = () =>
   opened.takeProblems().filter((problem) => !problem.includes("Failed to load resource"));
 
 /** A key that has used up its day and was rejected so many times. */
@@ -49,258 +46,196 @@ async function exhaustedKey(rejections: number): Promise<string> {
 }
 
 describe("a request", () => {
-  test(
-    "the quickstart sends it with a key and two clicks, and an identifier beyond 2^53 keeps its digits",
-    async () => {
-      const opened = await open("/docs");
-      const { page } = opened;
-      await page.getByLabel("API key").fill(key);
-      await page.getByLabel("categoryId").fill(LARGE);
-      const sent = page.waitForRequest(/\/v1\/pets$/);
-      expect(await send(page)).toBe("201 Created");
-      expect(await responseBody(page).innerText()).toContain(`"categoryId": ${LARGE}`);
-      expect((await sent).postData()).toBe(`{"name": "Rex", "categoryId": ${LARGE}}`);
-      const { json } = await server.client(key, "GET", "/pets");
-      expect(json).toMatchObject([{ name: "Rex", categoryId: BigInt(LARGE) }]);
-      await page.getByText(/^\d+ headers$/).click();
-      expect(await opened.look("try-it-created")).toEqual([]);
-      expect(opened.takeProblems()).toEqual([]);
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
+  test("the quickstart sends it with a key and two clicks, and an identifier beyond 2^53 keeps its digits", async () => {
+    await open("/docs");
+    await page.getByLabel("API key").fill(key);
+    await page.getByLabel("categoryId").fill(LARGE);
+    const sent = page.waitForRequest(/\/v1\/pets$/);
+    expect(await send()).toBe("201 Created");
+    expect(await responseBody.innerText()).toContain(`"categoryId": ${LARGE}`);
+    expect((await sent).postData()).toBe(`{"name": "Rex", "categoryId": ${LARGE}}`);
+    const { json } = await server.client(key, "GET", "/pets");
+    expect(json).toMatchObject([{ name: "Rex", categoryId: BigInt(LARGE) }]);
+    await page.getByText(/^\d+ headers$/).click();
+    expect(await opened.look("try-it-created")).toEqual([]);
+    expect(opened.takeProblems()).toEqual([]);
+  });
 
-  test(
-    "it is shown as it is sent, with the key masked, and as a curl command",
-    async () => {
-      const opened = await open("/docs/reference/createPet");
-      const { page } = opened;
-      await page.getByLabel("API key").fill(` Bearer ${key}\n`);
-      await page.getByRole("button", { name: "Generate an Idempotency-Key" }).click();
-      const shown = await requestText(page);
-      const sent = page.waitForRequest(/\/v1\/pets$/);
-      await send(page);
-      const request = await sent;
-      const headers = await request.allHeaders();
-      const { pathname, host } = new URL(request.url());
-      expect(headers["authorization"]).toBe(`Bearer ${key}`);
-      expect(shown).toBe(`POST ${pathname} HTTP/1.1
+  test("it is shown as it is sent, with the key masked, and as a curl command", async () => {
+    await open("/docs/reference/createPet");
+    await page.getByLabel("API key").fill(` Bearer ${key}\n`);
+    await page.getByRole("button", { name: "Generate an Idempotency-Key" }).click();
+    const shown = await requestText();
+    const sent = page.waitForRequest(/\/v1\/pets$/);
+    await send();
+    const request = await sent;
+    const headers = await request.allHeaders();
+    const { pathname, host } = new URL(request.url());
+    expect(headers["authorization"]).toBe(`Bearer ${key}`);
+    expect(shown).toBe(`POST ${pathname} HTTP/1.1
 Host: ${host}
 Authorization: Bearer pet_live_••••••••
 Content-Type: ${headers["content-type"]}
 Idempotency-Key: ${headers["idempotency-key"]}
 
 ${request.postData()}`);
-      expect(headers["idempotency-key"]).toMatch(/^[0-9a-f]{32}$/);
-      expect(await page.content()).not.toContain(key);
-      await page.getByText("curl", { exact: true }).last().check();
-      expect(await requestText(page)).toStartWith(
-        `curl -i ${server.apiUrl}/pets \\\n  -H "Authorization: Bearer $KEY"`,
+    expect(headers["idempotency-key"]).toMatch(/^[0-9a-f]{32}$/);
+    expect(await page.content()).not.toContain(key);
+    await page.getByText("curl", { exact: true }).last().check();
+    expect(await requestText()).toStartWith(
+      `curl -i ${server.apiUrl}/pets \\\n  -H "Authorization: Bearer $KEY"`,
+    );
+    await send();
+    await page.getByText(/^\d+ headers$/).click();
+    expect(await page.getByText("Idempotent-Replayed").last().isVisible()).toBe(true);
+    expect(opened.takeProblems()).toEqual([]);
+  });
+
+  test("the next page is one click away, and the same page again is 304", async () => {
+    for (const name of ["Ada", "Bob"]) await server.client(key, "POST", "/pets", { name, categoryId: 1 });
+    await open("/docs/reference/listPets");
+    await page.getByLabel("API key").fill(key);
+    await page.getByLabel("limit").fill("1");
+    expect(await send()).toBe("200 OK");
+    await page.getByRole("button", { name: "Next page" }).click();
+    await responseBody.getByText('"id": 2').waitFor();
+    expect(await requestText()).toMatch(/^GET \/v1\/pets\?limit=1&cursor=\w+ HTTP/);
+    await page.getByText(/^\d+ headers$/).click();
+    const etag = await page.locator(".try-headers div", { hasText: "ETag" }).locator("dd > code").innerText();
+    await page.getByLabel("If-None-Match").fill(etag);
+    expect(await send()).toBe("304 Not Modified");
+    await page.getByText("The response has no body.").waitFor();
+    expect(opened.takeProblems()).toEqual([]);
+  });
+
+  test("it works with the keyboard alone", async () => {
+    await open("/docs/reference/getPet");
+    await page.getByLabel("API key").focus();
+    await page.keyboard.type(key);
+    const visited: unknown[] = [];
+    for (let i = 0; i < 12 && visited.at(-1) !== "Send request"; i++) {
+      await page.keyboard.press("Tab");
+      visited.push(
+        await page.evaluate(
+          "document.activeElement.labels?.[0]?.textContent.trim() || document.activeElement.textContent",
+        ),
       );
-      await send(page);
-      await page.getByText(/^\d+ headers$/).click();
-      expect(await page.getByText("Idempotent-Replayed").last().isVisible()).toBe(true);
-      expect(opened.takeProblems()).toEqual([]);
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
-
-  test(
-    "the next page is one click away, and the same page again is 304",
-    async () => {
-      for (const name of ["Ada", "Bob"]) await server.client(key, "POST", "/pets", { name, categoryId: 1 });
-      const opened = await open("/docs/reference/listPets");
-      const { page } = opened;
-      await page.getByLabel("API key").fill(key);
-      await page.getByLabel("limit").fill("1");
-      expect(await send(page)).toBe("200 OK");
-      await page.getByRole("button", { name: "Next page" }).click();
-      await responseBody(page).getByText('"id": 2').waitFor();
-      expect(await requestText(page)).toMatch(/^GET \/v1\/pets\?limit=1&cursor=\w+ HTTP/);
-      await page.getByText(/^\d+ headers$/).click();
-      const etag = await page
-        .locator(".try-headers div", { hasText: "ETag" })
-        .locator("dd > code")
-        .innerText();
-      await page.getByLabel("If-None-Match").fill(etag);
-      expect(await send(page)).toBe("304 Not Modified");
-      await page.getByText("The response has no body.").waitFor();
-      expect(opened.takeProblems()).toEqual([]);
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
-
-  test(
-    "it works with the keyboard alone",
-    async () => {
-      const opened = await open("/docs/reference/getPet");
-      const { page } = opened;
-      await page.getByLabel("API key").focus();
-      await page.keyboard.type(key);
-      const visited: unknown[] = [];
-      for (let i = 0; i < 12 && visited.at(-1) !== "Send request"; i++) {
-        await page.keyboard.press("Tab");
-        visited.push(
-          await page.evaluate(
-            "document.activeElement.labels?.[0]?.textContent.trim() || document.activeElement.textContent",
-          ),
-        );
-      }
-      expect(visited).toContain("petId");
-      expect(visited.at(-1)).toBe("Send request");
-      await page.keyboard.press("Enter");
-      expect(await status(page).innerText()).toContain("200 OK");
-      expect(await page.evaluate("document.activeElement.textContent")).toBe("Send request");
-      expect(opened.takeProblems()).toEqual([]);
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
+    }
+    expect(visited).toContain("petId");
+    expect(visited.at(-1)).toBe("Send request");
+    await page.keyboard.press("Enter");
+    expect(await status.innerText()).toContain("200 OK");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Send request");
+    expect(opened.takeProblems()).toEqual([]);
+  });
 });
 
 describe("the key", () => {
-  test(
-    "it is in the memory of the page alone, unless the tab is told to remember it",
-    async () => {
-      const stored = "JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])";
-      const opened = await open("/docs/reference/getPet");
-      const { page } = opened;
-      const elsewhere = server.apiUrl.replace("/v1", "/docs/reference/getOrder");
-      await page.getByLabel("API key").fill(key);
-      expect(await page.getByLabel("API key").getAttribute("type")).toBe("password");
-      await send(page);
-      expect(await page.evaluate(stored)).not.toContain(key);
-      await page.goto(elsewhere);
-      expect(await page.getByLabel("API key").inputValue()).toBe("");
+  test("it is in the memory of the page alone, unless the tab is told to remember it", async () => {
+    const stored = "JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])";
+    await open("/docs/reference/getPet");
+    const elsewhere = server.apiUrl.replace("/v1", "/docs/reference/getOrder");
+    await page.getByLabel("API key").fill(key);
+    expect(await page.getByLabel("API key").getAttribute("type")).toBe("password");
+    await send();
+    expect(await page.evaluate(stored)).not.toContain(key);
+    await page.goto(elsewhere);
+    expect(await page.getByLabel("API key").inputValue()).toBe("");
 
-      await page.getByLabel(/^Remember/).check();
-      await page.getByLabel("API key").fill(key);
-      await page.goto(server.apiUrl.replace("/v1", "/docs"));
-      expect(await page.getByLabel("API key").inputValue()).toBe(key);
-      await page.getByLabel(/^Remember/).uncheck();
-      expect(await page.evaluate(stored)).not.toContain(key);
-      await page.goto(elsewhere);
-      expect(await page.getByLabel("API key").inputValue()).toBe("");
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
+    await page.getByLabel(/^Remember/).check();
+    await page.getByLabel("API key").fill(key);
+    await page.goto(server.apiUrl.replace("/v1", "/docs"));
+    expect(await page.getByLabel("API key").inputValue()).toBe(key);
+    await page.getByLabel(/^Remember/).uncheck();
+    expect(await page.evaluate(stored)).not.toContain(key);
+    await page.goto(elsewhere);
+    expect(await page.getByLabel("API key").inputValue()).toBe("");
+  });
 
-  test(
-    "without one, the page says how to get one; a wrong one is explained",
-    async () => {
-      const opened = await open("/docs/reference/listPets");
-      const { page } = opened;
-      await page.getByText("Get a key").click();
-      await page.getByText('npx petstore keys create --name "my key" --plan free').waitFor();
-      expect(await send(page)).toBe("401 Unauthorized");
-      await page.getByText("Enter your API key above.").waitFor();
-      expect(await opened.look("try-it-401")).toEqual([]);
-      await page.getByLabel("API key").fill("pet_test_1");
-      await page.getByText("Keys of production begin with pet_live_.").waitFor();
-      expect(await send(page)).toBe("401 Unauthorized");
-      await page.getByRole("link", { name: "What invalid_api_key means" }).click();
-      await page.waitForURL(/#invalid_api_key$/);
-      expect(await page.locator("#invalid_api_key").isVisible()).toBe(true);
-      expect(unexpected(opened)).toEqual([]);
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
+  test("without one, the page says how to get one; a wrong one is explained", async () => {
+    await open("/docs/reference/listPets");
+    await page.getByText("Get a key").click();
+    await page.getByText('npx petstore keys create --name "my key" --plan free').waitFor();
+    expect(await send()).toBe("401 Unauthorized");
+    await page.getByText("Enter your API key above.").waitFor();
+    expect(await opened.look("try-it-401")).toEqual([]);
+    await page.getByLabel("API key").fill("pet_test_1");
+    await page.getByText("Keys of production begin with pet_live_.").waitFor();
+    expect(await send()).toBe("401 Unauthorized");
+    await page.getByRole("link", { name: "What invalid_api_key means" }).click();
+    await page.waitForURL(/#invalid_api_key$/);
+    expect(await page.locator("#invalid_api_key").isVisible()).toBe(true);
+    expect(unexpected()).toEqual([]);
+  });
 });
 
 describe("what goes wrong", () => {
-  test(
-    "after a 429 the page counts down instead of sending, until there is another key",
-    async () => {
-      const opened = await open("/docs/reference/listPets");
-      const { page } = opened;
-      await page.getByLabel("API key").fill(await exhaustedKey(0));
-      expect(await send(page)).toBe("429 Too Many Requests");
-      await page.getByText(/^Send again in \d+ h \d+ min$/).waitFor();
-      await page.getByText(/^0 of 1 requests left; the window closes in \d+ h \d+ min$/).waitFor();
-      let requests = 0;
-      page.on("request", () => requests++);
-      await sendButton(page).click({ force: true });
-      await page.getByLabel("API key").press("Enter");
-      expect(requests).toBe(0);
-      await page.getByLabel("API key").fill(key);
-      expect(await send(page)).toBe("200 OK");
-      expect(unexpected(opened)).toEqual([]);
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
+  test("after a 429 the page counts down instead of sending, until there is another key", async () => {
+    await open("/docs/reference/listPets");
+    await page.getByLabel("API key").fill(await exhaustedKey(0));
+    expect(await send()).toBe("429 Too Many Requests");
+    await page.getByText(/^Send again in \d+ h \d+ min$/).waitFor();
+    await page.getByText(/^0 of 1 requests left; the window closes in \d+ h \d+ min$/).waitFor();
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(request.url()));
+    await sendButton.click({ force: true });
+    await page.getByLabel("API key").press("Enter");
+    await page.getByLabel("API key").fill(key);
+    expect(await send()).toBe("200 OK");
+    // That of the other key alone.
+    expect(requests).toHaveLength(1);
+    expect(unexpected()).toEqual([]);
+  });
 
-  test(
-    "a ban is named, with its end",
-    async () => {
-      const opened = await open("/docs/reference/listPets");
-      const { page } = opened;
-      await page.getByLabel("API key").fill(await exhaustedKey(3));
-      expect(await send(page)).toBe("429 Too Many Requests");
-      await page.getByText(/^This API key is temporarily banned/).waitFor();
-      await page.getByText(/You can send again in [1-5] min\./).waitFor();
-      await page.getByText(/^0 of 1 requests left; the ban ends in [1-5] min$/).waitFor();
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
+  test("a ban is named, with its end", async () => {
+    await open("/docs/reference/listPets");
+    await page.getByLabel("API key").fill(await exhaustedKey(3));
+    expect(await send()).toBe("429 Too Many Requests");
+    await page.getByText(/^This API key is temporarily banned/).waitFor();
+    await page.getByText(/You can send again in [1-5] min\./).waitFor();
+    await page.getByText(/^0 of 1 requests left; the ban ends in [1-5] min$/).waitFor();
+  });
 
-  test(
-    "no response, a cancelled request and a response that is no JSON are shown as what they are",
-    async () => {
-      const opened = await open("/docs/reference/listPets");
-      const { page } = opened;
-      await page.route("**/v1/**", (route) => route.abort());
-      await sendButton(page).click();
-      await page.getByText(/^No response\./).waitFor();
+  test("no response, a cancelled request and a response that is no JSON are shown as what they are", async () => {
+    await open("/docs/reference/listPets");
+    await page.route("**/v1/**", (route) => route.abort());
+    await sendButton.click();
+    await page.getByText(/^No response\./).waitFor();
 
-      await page.unrouteAll();
-      await page.route("**/v1/**", () => undefined);
-      await sendButton(page).click();
-      await page.getByRole("button", { name: "Cancel" }).click();
-      await page.getByText(/^Cancelled\./).waitFor();
+    await page.unrouteAll();
+    await page.route("**/v1/**", () => undefined);
+    await sendButton.click();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByText(/^Cancelled\./).waitFor();
 
-      await page.unrouteAll();
-      const body = "<img src=x onerror=alert(1)><script>alert(2)</script>";
-      const headers = { "Content-Type": "text/html", Constructor: "<b>x</b>" };
-      await page.route("**/v1/**", (route) => route.fulfill({ status: 502, headers, body }));
-      expect(await send(page)).toBe("502 Bad Gateway");
-      expect(await responseBody(page).innerText()).toBe(body);
-      await page.getByText(/^\d+ headers$/).click();
-      await page.getByText("<b>x</b>").waitFor();
-      expect(unexpected(opened)).toEqual([]);
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
+    await page.unrouteAll();
+    const body = "<img src=x onerror=alert(1)><script>alert(2)</script>";
+    const headers = { "Content-Type": "text/html", Constructor: "<b>x</b>" };
+    await page.route("**/v1/**", (route) => route.fulfill({ status: 502, headers, body }));
+    expect(await send()).toBe("502 Bad Gateway");
+    expect(await responseBody.innerText()).toBe(body);
+    await page.getByText(/^\d+ headers$/).click();
+    await page.getByText("<b>x</b>").waitFor();
+    expect(unexpected()).toEqual([]);
+  });
 
-  test(
-    "markup in a response and in an error is text",
-    async () => {
-      const name = '<img src=x onerror="alert(1)"></code></pre><script>alert(2)</script>';
-      const created = await server.client(key, "POST", "/pets", { name, categoryId: 1 });
-      const opened = await open("/docs/reference/createPet");
-      const { page } = opened;
-      await page.getByLabel("API key").fill(key);
-      await page.getByLabel("name", { exact: true }).fill(name);
-      expect(await send(page)).toBe("201 Created");
-      expect(await responseBody(page).innerText()).toContain(JSON.stringify(name));
-      expect(created.status).toBe(201);
-      await page.getByLabel("categoryId").fill("<b>7</b>");
-      await page.getByText("categoryId must be an integer in decimal digits.").waitFor();
-      expect(await send(page)).toBe("400 Bad Request");
-      await page
-        .getByText(/categoryId must be an integer from -2\^63/)
-        .first()
-        .waitFor();
-      expect(await page.locator("[data-try-it] :is(img, script, b)").count()).toBe(0);
-      expect(unexpected(opened)).toEqual([]);
-      await opened.close();
-    },
-    TEST_TIMEOUT_MS,
-  );
+  test("markup in a response and in an error is text", async () => {
+    const name = '<img src=x onerror="alert(1)"></code></pre><script>alert(2)</script>';
+    const created = await server.client(key, "POST", "/pets", { name, categoryId: 1 });
+    await open("/docs/reference/createPet");
+    await page.getByLabel("API key").fill(key);
+    await page.getByLabel("name", { exact: true }).fill(name);
+    expect(await send()).toBe("201 Created");
+    expect(await responseBody.innerText()).toContain(JSON.stringify(name));
+    expect(created.status).toBe(201);
+    await page.getByLabel("categoryId").fill("<b>7</b>");
+    await page.getByText("categoryId must be an integer in decimal digits.").waitFor();
+    expect(await send()).toBe("400 Bad Request");
+    await page
+      .getByText(/categoryId must be an integer from -2\^63/)
+      .first()
+      .waitFor();
+    expect(await page.locator("[data-try-it] :is(img, script, b)").count()).toBe(0);
+    expect(unexpected()).toEqual([]);
+  });
 });

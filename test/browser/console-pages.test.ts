@@ -1,0 +1,138 @@
+import { expect, test } from "bun:test";
+import { consoleFixture } from "./console-fixture.ts";
+import { isObject, untilAt } from "./console-server.ts";
+
+const { server, open } = await consoleFixture();
+
+async function newPet(secret: string, name: string, rest = '"categoryId":9007199254740993'): Promise<string> {
+  const { json } = await server.client(secret, "POST", "/pets", `{"name":${JSON.stringify(name)},${rest}}`);
+  return isObject(json) ? String(json.id) : "";
+}
+
+test("operators see which keys still call a deprecated operation: on the overview, in the list and on the key's page", async () => {
+  const old = await server.newKey({ name: "old mobile app" });
+  const current = await server.newKey({ name: "new web shop" });
+  expect((await server.client(current.secret, "GET", "/pets")).status).toBe(200);
+  const opened = await open("/");
+  const { page } = opened;
+  await page.getByRole("link", { name: "new web shop" }).waitFor();
+  expect(await page.getByText("Deprecated").count()).toBe(0);
+
+  expect((await server.client(old.secret, "GET", "/pets/1")).status).toBe(404);
+  // Without a reload.
+  await page.getByText("1 key has called getPet in the last 30 days.").waitFor();
+  expect(await opened.look("deprecated-overview")).toEqual([]);
+  await page
+    .getByRole("paragraph")
+    .filter({ hasText: "has called" })
+    .getByRole("link", { name: "Show" })
+    .click();
+  await untilAt(page, "/keys?deprecated=30");
+  await page.getByText("1 key", { exact: true }).waitFor();
+  expect(await page.getByLabel("Deprecated calls in").inputValue()).toBe("30");
+  expect(await page.getByRole("link", { name: "new web shop" }).count()).toBe(0);
+  expect(await opened.look("deprecated-keys")).toEqual([]);
+
+  await page.getByRole("link", { name: "old mobile app" }).click();
+  const row = page.getByRole("row").filter({ hasText: "getPet" });
+  await row.getByText("deprecated").waitFor();
+  expect(await opened.look("deprecated-key")).toEqual([]);
+  expect(opened.takeProblems()).toEqual([]);
+});
+
+test("a pet is corrected: clients see the new name and category at once, exact to the last digit", async () => {
+  const { secret } = await server.newKey({ name: "shop" });
+  const id = await newPet(secret, "Rx");
+  expect((await server.client(secret, "GET", "/pets")).status).toBe(200);
+  const opened = await open("/pets");
+  const { page } = opened;
+  await page.getByText("9007199254740993").waitFor();
+  await page.getByRole("link", { name: "Rx" }).click();
+  await page.getByLabel("Name").fill("Rex");
+  await page.getByLabel("Category").fill("-9223372036854775808");
+  await page.getByRole("radio", { name: "Sold" }).check();
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await page.getByRole("heading", { name: "Rex" }).waitFor();
+  const { json } = await server.client(secret, "GET", `/pets/${id}`);
+  expect(json).toMatchObject({ name: "Rex", categoryId: -9_223_372_036_854_775_808n, status: "sold" });
+  await page.getByText("pet.updated").waitFor();
+  expect(opened.takeProblems()).toEqual([]);
+});
+
+test("a pet is deleted after its name was typed", async () => {
+  const { secret } = await server.newKey({ name: "shop" });
+  const id = await newPet(secret, "Bello");
+  const { page } = await open(`/pets/${id}`);
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByLabel("Confirm").fill("Bello");
+  await page.getByRole("button", { name: "Delete Bello" }).click();
+  await untilAt(page, "/pets");
+  expect((await server.client(secret, "GET", `/pets/${id}`)).status).toBe(404);
+});
+
+test("an order is completed: its pet is sold, and a pet with orders says why it cannot be deleted", async () => {
+  const { id: keyId, secret } = await server.newKey({ name: "shop" });
+  const petId = await newPet(secret, "Luna");
+  const { json } = await server.client(secret, "POST", "/store/orders", `{"petId":${petId}}`);
+  const orderId = isObject(json) ? String(json.id) : "";
+  const { page } = await open(`/orders?keyId=${keyId}`);
+  await page.getByRole("link", { name: orderId, exact: true }).first().click();
+  await page.getByRole("button", { name: "Complete" }).click();
+  await page.getByText("becomes sold").waitFor();
+  await page.getByLabel("Confirm").fill(`order ${orderId}`);
+  await page.getByRole("button", { name: `Complete order ${orderId}` }).click();
+  await page.locator(".badge", { hasText: "completed" }).first().waitFor();
+  const pet = await server.client(secret, "GET", `/pets/${petId}`);
+  expect(pet.json).toMatchObject({ status: "sold" });
+
+  await page.goto(`${server.adminUrl}/pets/${petId}`);
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByLabel("Confirm").fill("Luna");
+  await page.getByRole("button", { name: "Delete Luna" }).click();
+  await page.getByRole("alert").filter({ hasText: /order/ }).waitFor();
+});
+
+test("the audit trail is filtered by action, actor and target, and links to what was changed", async () => {
+  const { id } = await server.newKey({ name: "audited" });
+  await server.admin("PATCH", `/keys/${id}`, { plan: "pro" });
+  const opened = await open("/audit");
+  const { page } = opened;
+  await page.getByLabel("Action").selectOption("key.updated");
+  await page.getByLabel("Who").selectOption("admin API");
+  await page.getByLabel("Target").fill(`key:${id}`);
+  await untilAt(page, `/audit?action=key.updated&actor=admin+API&target=key%3A${id}`);
+  const table = page.getByRole("table", { name: "Audit trail" });
+  await table.getByText("business").waitFor();
+  expect(await table.getByRole("row").count()).toBe(2);
+  await table.getByRole("link", { name: `key ${id}` }).click();
+  await page.getByRole("heading", { name: "audited" }).waitFor();
+  expect(opened.takeProblems()).toEqual([]);
+});
+
+test("settings show the effective value and where it comes from, and a path without a page says so", async () => {
+  const { page } = await open("/settings?search=admin-address");
+  const row = page.getByRole("row").filter({ hasText: "--admin-address" });
+  await row.getByText("Flag").waitFor();
+  await row.getByText(new URL(server.adminUrl).host).waitFor();
+  await page.getByRole("radio", { name: "Dark" }).check();
+  expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("dark");
+  await page.goto(`${server.adminUrl}/keys/x`);
+  await page.getByText("There is no such page").waitFor();
+});
+
+test("the overview names the engines and says which of them does not respond, and plots are tables too", async () => {
+  const opened = await open("/settings");
+  const { page } = opened;
+  await page.route("**/api/server", async (route) => {
+    const response = await route.fetch();
+    const database = { kind: "PostgreSQL", state: "available", latencyMs: 1 };
+    const rateLimiter = { kind: "Valkey", state: "unavailable", latencyMs: null };
+    await route.fulfill({ response, json: { ...(await response.json()), database, rateLimiter } });
+  });
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByText("PostgreSQL ok").waitFor();
+  await page.getByText("limits: Valkey unavailable").waitFor();
+  await page.getByText("Requests by outcome as a table").click();
+  await page.getByRole("table", { name: "Requests by outcome" }).waitFor();
+  expect(opened.takeProblems()).toEqual([]);
+});
