@@ -7,132 +7,59 @@ afterAll(() => service.stop());
 
 const LINE = "on one line that is not blank";
 
-/** Every operation with input that it rejects: the message names the field. */
-const BODIES: readonly [string, string, unknown, string][] = [
-  ["POST", "/api/session", {}, `token is required and must be a string of 1 to 200 characters ${LINE}.`],
-  ["POST", "/api/session", { token: 5 }, `token must be a string of 1 to 200 characters ${LINE}.`],
-  ["POST", "/api/keys", {}, "name is required and must be a string of 1 to 100 characters"],
-  ["POST", "/api/keys", { name: " ", plan: "free" }, `name must be a string of 1 to 100 characters ${LINE}.`],
+/** Fields of a new key, next to a name and the free plan. */
+const KEYS: readonly [Record<string, unknown>, string][] = [
+  [{ name: undefined }, "name is required and must be a string of 1 to 100 characters"],
+  [{ name: " " }, `name must be a string of 1 to 100 characters ${LINE}.`],
+  [{ name: "a\nb" }, `name must be a string of 1 to 100 characters ${LINE}.`],
+  [{ plan: "Free" }, 'plan must be one of "free", "pro", "business" or "enterprise".'],
+  [{ owner: 7 }, "owner must be a string of 1 to 200 characters"],
+  [{ notes: [] }, "notes must be a string of 1 to 2,000 characters"],
+  [{ notes: "\u0007" }, "notes must be 1 to 2,000 characters"],
+  [{ labels: "x" }, "labels must be an array of at most 20 different items."],
+  [{ labels: ["x", "x"] }, "labels must be an array of at most 20 different"],
+  [{ labels: ["x", ""] }, "labels[1] must be a string of 1 to 50 characters"],
+  [{ labels: ["x,y"] }, "labels must be at most 20 different labels"],
+  [{ access: "admin" }, 'access must be one of "read" or "write".'],
+  [{ expiresAt: "soon" }, "expiresAt must be a time such as"],
+  [{ expiresAt: "2026-02-30T00:00:00Z" }, "expiresAt must be a time"],
+  [{ expiresAt: "2020-01-01T00:00:00Z" }, "expiresAt must be in the future."],
+  [{ plan: "enterprise" }, "limits must be given for the enterprise plan"],
+  [{ limits: { perMinute: 1, perDay: 1 } }, "limits must be given for the enterprise plan only"],
+  [{ plan: "enterprise", limits: 5 }, "limits must be a JSON object"],
   [
-    "POST",
-    "/api/keys",
-    { name: "a\nb", plan: "free" },
-    `name must be a string of 1 to 100 characters ${LINE}.`,
-  ],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "Free" },
-    'plan must be one of "free", "pro", "business" or "enterprise".',
-  ],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", owner: 7 },
-    "owner must be a string of 1 to 200 characters",
-  ],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", notes: [] },
-    "notes must be a string of 1 to 2,000 characters",
-  ],
-  ["POST", "/api/keys", { name: "a", plan: "free", notes: "\u0007" }, "notes must be 1 to 2,000 characters"],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", labels: "x" },
-    "labels must be an array of at most 20 different items.",
-  ],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", labels: ["x", "x"] },
-    "labels must be an array of at most 20 different",
-  ],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", labels: ["x", ""] },
-    "labels[1] must be a string of 1 to 50 characters",
-  ],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", labels: ["x,y"] },
-    "labels must be at most 20 different labels",
-  ],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", access: "admin" },
-    'access must be one of "read" or "write".',
-  ],
-  ["POST", "/api/keys", { name: "a", plan: "free", expiresAt: "soon" }, "expiresAt must be a time such as"],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", expiresAt: "2026-02-30T00:00:00Z" },
-    "expiresAt must be a time",
-  ],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", expiresAt: "2020-01-01T00:00:00Z" },
-    "expiresAt must be in the future.",
-  ],
-  ["POST", "/api/keys", { name: "a", plan: "enterprise" }, "limits must be given for the enterprise plan"],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "free", limits: { perMinute: 1, perDay: 1 } },
-    "limits must be given for the enterprise plan only",
-  ],
-  ["POST", "/api/keys", { name: "a", plan: "enterprise", limits: 5 }, "limits must be a JSON object"],
-  [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "enterprise", limits: { perMinute: 0 } },
+    { plan: "enterprise", limits: { perMinute: 0 } },
     "limits.perMinute must be an integer from 1 to 1,000,000,000; limits.perDay is required",
   ],
   [
-    "POST",
-    "/api/keys",
-    { name: "a", plan: "enterprise", limits: { perMinute: 1.5, perDay: "9" } },
+    { plan: "enterprise", limits: { perMinute: 1.5, perDay: "9" } },
     "limits.perMinute must be an integer from 1 to 1,000,000,000; limits.perDay must be",
   ],
+];
+
+const OVERLAP = "overlapSeconds must be an integer from 0 to 2,592,000.";
+const CATEGORY = "categoryId must be an integer from -2^63 to 2^63 - 1.";
+
+/** Every operation with input that it rejects: the message names the field. */
+const BODIES: readonly (readonly [string, string, unknown, string])[] = [
+  ["POST", "/api/session", {}, `token is required and must be a string of 1 to 200 characters ${LINE}.`],
+  ["POST", "/api/session", { token: 5 }, `token must be a string of 1 to 200 characters ${LINE}.`],
+  ...KEYS.map(([fields, message]) => {
+    const body = { name: "a", plan: "free", ...fields };
+    return ["POST", "/api/keys", body, message] as const;
+  }),
   ["POST", "/api/keys", [], "The request body must be a JSON object."],
   ["POST", "/api/keys", "{", "The request body is not valid JSON."],
-  [
-    "PATCH",
-    "/api/keys/1",
-    {},
-    "At least one of name, owner, notes, labels, plan, limits, access, expiresAt is required.",
-  ],
+  ["PATCH", "/api/keys/1", {}, "At least one of name, owner, notes, labels, plan, limits, access, expiresAt"],
   ["PATCH", "/api/keys/1", { name: null }, "name must be a string of 1 to 100 characters"],
   ["PATCH", "/api/keys/1", { labels: null }, "labels must be an array"],
-  [
-    "POST",
-    "/api/keys/1/roll",
-    { overlapSeconds: -1 },
-    "overlapSeconds must be an integer from 0 to 2,592,000.",
-  ],
-  [
-    "POST",
-    "/api/keys/1/roll",
-    { overlapSeconds: 2_592_001 },
-    "overlapSeconds must be an integer from 0 to 2,592,000.",
-  ],
+  ["POST", "/api/keys/1/roll", { overlapSeconds: -1 }, OVERLAP],
+  ["POST", "/api/keys/1/roll", { overlapSeconds: 2_592_001 }, OVERLAP],
   ["POST", "/api/keys/find", {}, "secret is required and must be"],
   ["PATCH", "/api/pets/1", {}, "At least one of name, categoryId, status is required."],
-  ["PATCH", "/api/pets/1", { categoryId: "5" }, "categoryId must be an integer from -2^63 to 2^63 - 1."],
-  ["PATCH", "/api/pets/1", { categoryId: null }, "categoryId must be an integer from -2^63 to 2^63 - 1."],
-  [
-    "PATCH",
-    "/api/pets/1",
-    { status: "Sold" },
-    'status must be one of "available", "pending" or "sold", or null.',
-  ],
+  ["PATCH", "/api/pets/1", { categoryId: "5" }, CATEGORY],
+  ["PATCH", "/api/pets/1", { categoryId: null }, CATEGORY],
+  ["PATCH", "/api/pets/1", { status: "Sold" }, 'status must be one of "available", "pending" or "sold", or'],
   ["PATCH", "/api/orders/1", { status: "placed" }, 'status must be one of "completed" or "cancelled".'],
 ];
 

@@ -230,30 +230,28 @@ describe("listKeys", () => {
     await service.ok({ method: "POST", path: `/api/keys/${key.id}/revoke` });
   });
 
-  test.each([
-    ["?plan=pro", ["beta"]],
-    ["?access=read", ["Alpha"]],
-    ["?state=revoked", ["gamma"]],
-    ["?owner=eve@EXAMPLE.com", ["beta"]],
-    ["?label=eu", ["beta", "Alpha"]],
-    ["?label=eu&plan=business", ["Alpha"]],
-    ["?search=ALPH", ["Alpha"]],
-    ["?search=eve", ["beta"]],
-    ["?search=tes", ["test", "Alpha"]],
-    ["?search=nobody", []],
-    ["?sort=name", ["Alpha", "beta", "gamma", "test"]],
-    ["?sort=name&order=desc", ["test", "gamma", "beta", "Alpha"]],
-    ["?sort=plan", ["Alpha", "test", "gamma", "beta"]],
-    ["?order=desc&limit=2", ["gamma", "Alpha"]],
-  ])("%s", async (query, names) => {
-    expect(await namesOf(query)).toEqual(names);
+  test("has filters, a search and orders", async () => {
+    const expected: readonly [query: string, names: readonly string[]][] = [
+      ["?plan=pro", ["beta"]],
+      ["?access=read", ["Alpha"]],
+      ["?state=revoked", ["gamma"]],
+      ["?owner=eve@EXAMPLE.com", ["beta"]],
+      ["?label=eu", ["beta", "Alpha"]],
+      ["?label=eu&plan=business", ["Alpha"]],
+      ["?search=ALPH", ["Alpha"]],
+      ["?search=eve@", ["beta"]],
+      ["?search=TEST", ["test", "Alpha"]],
+      ["?search=nobody", []],
+      ["?sort=name", ["Alpha", "beta", "gamma", "test"]],
+      ["?sort=name&order=desc", ["test", "gamma", "beta", "Alpha"]],
+      ["?sort=plan", ["Alpha", "test", "gamma", "beta"]],
+      ["?order=desc&limit=2", ["gamma", "Alpha"]],
+    ];
+    for (const [query, names] of expected) expect(await namesOf(query), query).toEqual([...names]);
   });
 
-  test("search finds an identifier", async () => {
+  test("search finds an identifier, and the first and last characters of a secret", async () => {
     expect(await namesOf("?search=3")).toContain("Alpha");
-  });
-
-  test("search finds the first and last characters of a secret", async () => {
     const { secret } = await create({ name: "delta" });
     expect(await namesOf(`?search=${secret.slice(-4)}`)).toContain("delta");
     expect(await namesOf(`?search=${secret.slice(9, 13)}`)).toContain("delta");

@@ -64,4 +64,4 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
   expect(places.some((place) => place.startsWith("access.log: {"))).toBeTrue();
   const leaks = places.filter((place) => secrets.some((secret) => place.includes(secret)));
   expect(leaks.map((place) => place.slice(0, 200))).toEqual([]);
-}, 30_000);
+}, 60_000);

@@ -33,6 +33,10 @@ describe("the host", () => {
     "localhost.evil.example",
     "127.0.0.1.evil.example",
     "127.0.0.1x",
+    "localhost.",
+    "0177.0.0.1",
+    "0x7f.1",
+    "evil.localhost",
   ])("%s is not: a name can be pointed to this address", (Host) => {
     expect(isOwnHost({ headers: headersOf({ Host }) }, ["admin.example.com"])).toBeFalse();
   });

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
+import { type ReadinessChecks, readyResponse, sharedChecks } from "../../src/admin/health.ts";
+import type { Request } from "../../src/http1/index.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
 
 let service: AdminService;
 beforeAll(async () => void (service = await startAdminService()));
 afterAll(() => service.stop());
+afterEach(() => void jest.useRealTimers());
 
 test("getServer describes the server and its engines", async () => {
   const { host } = new URL(service.url);
@@ -31,6 +34,7 @@ test("/readyz lists its checks with ?verbose, and ?exclude leaves one out", asyn
 
 test("/readyz is 503 while the server drains, and /livez stays 200", async () => {
   const draining = await startAdminService({}, { drainDelayMs: 1_000 });
+  jest.useFakeTimers();
   const stopped = draining.stop();
   const ready = await draining.admin({ path: "/readyz", token: null });
   expect(ready.status).toBe(503);
@@ -39,6 +43,8 @@ test("/readyz is 503 while the server drains, and /livez stays 200", async () =>
   );
   expect((await draining.admin({ path: "/livez", token: null })).status).toBe(200);
   expect(await draining.ok({ path: "/api/server" })).toMatchObject({ draining: true });
+  jest.advanceTimersByTime(1_000);
+  jest.useRealTimers();
   await stopped;
 });
 
@@ -49,4 +55,48 @@ test("/metrics is in Prometheus' text format, or in OpenMetrics for whoever pref
   const open = await service.admin({ path: "/metrics", headers });
   expect(open.headers.get("content-type")).toStartWith("application/openmetrics-text; version=1.0.0");
   expect(open.text).toEndWith("# EOF\n");
+});
+
+describe("a check of /readyz", () => {
+  const ready = (checks: ReadinessChecks, query = "") => readyResponse({ query } as Request, checks);
+  const stuck = () => new Promise<boolean>(() => {});
+
+  test("that throws, rejects or is false makes the server not ready, and is named", async () => {
+    const { status, body } = await ready({
+      fine: () => true,
+      throws: () => {
+        throw new Error("gone");
+      },
+      rejects: () => Promise.reject(new Error("gone")),
+      false: async () => false,
+    });
+    expect(status).toBe(503);
+    expect(body).toBe("[+]fine ok\n[-]throws failed\n[-]rejects failed\n[-]false failed\nnot ready\n");
+  });
+
+  test("that never ends is given up after 0.8 seconds, before a probe of a second is", async () => {
+    jest.useFakeTimers();
+    const response = ready({ stuck, fine: () => true });
+    jest.advanceTimersByTime(800);
+    const { status, body } = await response;
+    expect({ status, body }).toEqual({ status: 503, body: "[-]stuck failed\n[+]fine ok\nnot ready\n" });
+  });
+
+  test("is shared by requests at the same time, and one that never ends is begun anew", async () => {
+    jest.useFakeTimers();
+    let begun = 0;
+    const checks = sharedChecks({ database: () => (begun++, stuck()) });
+    const requests = Array.from({ length: 1_000 }, () => ready(checks));
+    jest.advanceTimersByTime(800);
+    const statuses = await Promise.all(requests);
+    expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([503]));
+    expect(begun).toBe(1);
+    void ready(checks);
+    expect(begun).toBe(2);
+  });
+
+  test("that is excluded is not run", async () => {
+    const { status, body } = await ready({ fine: () => true, gone: () => false }, "exclude=gone");
+    expect({ status, body }).toEqual({ status: 200, body: "ok\n" });
+  });
 });

@@ -52,7 +52,7 @@ test("while Valkey is unavailable: not ready, unless that check is excluded; usa
   expect(Object(await (await get("/api/overview")).json()).bannedKeys).toBeNull();
   await valkey.restart();
   await until(async () => (await ready()).status === 200);
-}, 30_000);
+}, 60_000);
 
 test("while PostgreSQL is unavailable: not ready, and nobody signs in without an audit entry", async () => {
   await postgres.stop();
@@ -77,4 +77,4 @@ test("while PostgreSQL is unavailable: not ready, and nobody signs in without an
   await until(async () => server.log.some(({ event }) => event === "audit.write-failed"));
   await postgres.restart();
   await until(async () => (await ready()).status === 200);
-}, 30_000);
+}, 60_000);
