@@ -17,7 +17,7 @@ const BALANCERS = [P.NGINX, P.HAPROXY];
 const CHECKERS = [P.PROMTOOL, P.MANDOC, P.SYSTEMD_ANALYZE, P.BUILDAH];
 const GROUPS: Readonly<Record<string, readonly P.Program[]>> = {
   engines: [...DATABASES, P.PG_DUMP, P.PG_RESTORE, P.OPENSSL, P.FLOCK, P.BASH],
-  browser: [...DATABASES, P.CHROMIUM],
+  browser: [P.CHROMIUM],
   system: [
     ...DATABASES,
     ...SHELLS,

@@ -26,6 +26,8 @@ export interface HttpServerOptions {
   readonly onLimit?: (event: LimitEvent) => void;
   /** How long `close` may take in all: connections that are still open then are terminated. */
   readonly closeTimeoutMs?: number;
+  /** Shorter in tests: timeouts are counted in seconds of this length. */
+  readonly secondMs?: number;
 }
 
 /** Counts since the start, and what is open now. */
@@ -70,7 +72,7 @@ export class HttpServer implements ConnectionContext {
 
   constructor(options: HttpServerOptions) {
     const { host, port, handler, headerLines = "", onError } = options;
-    const { closeTimeoutMs = CLOSE_TIMEOUT_MS } = options;
+    const { closeTimeoutMs = CLOSE_TIMEOUT_MS, secondMs = SECOND_MS } = options;
     this.handler = handler;
     this.#headerLines = headerLines;
     this.#closeTimeoutMs = closeTimeoutMs;
@@ -100,7 +102,7 @@ export class HttpServer implements ConnectionContext {
       socket: { ...this.#handlers, open: (socket) => this.#onOpen(socket) },
     });
     tuneListenSocket(this.#listener);
-    this.#timer = setInterval(() => this.#onSecond(), SECOND_MS);
+    this.#timer = setInterval(() => this.#onSecond(), secondMs);
     this.#timer.unref();
   }
 

@@ -54,7 +54,7 @@ export class Normaliser {
         return isRight ? "Content-Length: <that of the body>" : line;
       }
       if (name === "X-RateLimit-Remaining" && limit >= COUNTED_FROM) return `${name}: <fewer>`;
-      if (name === "ETag" && isVarying) return `${name}: ${value.replace(/\w{22}/, "<22 characters>")}`;
+      if (name === "ETag" && isVarying) return `${name}: ${value.replace(/[\w+/]{22}/, "<22 characters>")}`;
       return name === "" ? line : `${name}: ${normaliseField(name, value)}`;
     });
     const head = USUAL_LINES.reduce((text, [usual, name]) => text.replace(usual, name), fields.join("\n"));
