@@ -3,7 +3,7 @@ import type { Pet } from "../../src/contract/resources.ts";
 import { type ExportStore, type ImportStore } from "../../src/domain/data-transfer.ts";
 import type { KeyStore, Store, UsageHistoryStore } from "../../src/domain/ports.ts";
 import { HOUR_MS, startOf } from "../../src/domain/usage-history.ts";
-import { addPet, AT } from "./store-fixture.ts";
+import { addPet, AT, withOpened } from "./store-fixture.ts";
 
 /** Empty stores with data of their own, and an export of another process. */
 export interface OpenedExportStore {
@@ -41,15 +41,7 @@ async function addPets(imports: ImportStore): Promise<void> {
 
 /** What every ExportStore does, on whatever database. */
 export function exportStoreConformance(name: string, open: () => Promise<OpenedExportStore>): void {
-  const withStores = (work: (opened: OpenedExportStore) => Promise<void>) => async () => {
-    const opened = await open();
-    try {
-      await work(opened);
-    } finally {
-      await opened.close();
-    }
-  };
-
+  const withStores = withOpened(open);
   describe(`${name} as an ExportStore`, () => {
     test(
       "every pet is exported once, as it was when the export began, whatever is written meanwhile",

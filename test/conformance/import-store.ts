@@ -12,7 +12,7 @@ import {
   NO_PROGRESS,
 } from "../../src/domain/data-transfer.ts";
 import type { AuditStore, KeyStore, OperatorStore, Store } from "../../src/domain/ports.ts";
-import { addPet, AT, resultOf } from "./store-fixture.ts";
+import { addPet, AT, resultOf, type With, withOpened } from "./store-fixture.ts";
 
 /** Empty stores with data of their own, and an import of another process. */
 export interface OpenedImportStore {
@@ -24,7 +24,7 @@ export interface OpenedImportStore {
   close(): Promise<void>;
 }
 
-type WithStores = (work: (opened: OpenedImportStore) => Promise<void>) => () => Promise<void>;
+type WithStores = With<OpenedImportStore>;
 
 const FILE = { fingerprint: "pets:1", source: "/pets.csv", options: "--keep-ids", startedAt: AT };
 
@@ -62,14 +62,7 @@ const rex = (id: bigint): ImportedPet => ({ id, name: "Rex", categoryId: 1n });
 
 /** What every ImportStore does, on whatever database. */
 export function importStoreConformance(name: string, open: () => Promise<OpenedImportStore>): void {
-  const withStores: WithStores = (work) => async () => {
-    const opened = await open();
-    try {
-      await work(opened);
-    } finally {
-      await opened.close();
-    }
-  };
+  const withStores = withOpened(open);
   describe(`${name} as an ImportStore`, () => {
     recordCases(withStores);
     petCases(withStores);

@@ -1,21 +1,9 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { INT64_MAX } from "../../src/contract/json.ts";
 import type { Attribution, NewAuditEntry } from "../../src/domain/audit.ts";
 import type { OrderQuery } from "../../src/domain/corrections.ts";
 import type { AuditStore, OperatorStore, Store } from "../../src/domain/ports.ts";
-import { addPet, AT, idsOf, rejectionCode, resultOf } from "./store-fixture.ts";
-
-/** Empty stores with data of their own. */
-export interface OpenedOperatorStore {
-  readonly store: Store;
-  readonly operators: OperatorStore;
-  readonly audit: AuditStore;
-  /** The stores of another process on the same data. */
-  another(): Promise<Pick<OpenedOperatorStore, "store" | "operators">>;
-  close(): Promise<void>;
-}
-
-type WithStores = (work: (opened: OpenedOperatorStore) => Promise<void>) => () => Promise<void>;
+import { addPet, AT, idsOf, rejectionCode, resultOf, type WithStores } from "./store-fixture.ts";
 
 const by: Attribution = { actor: { kind: "console", name: "127.0.0.1" }, at: AT };
 
@@ -33,22 +21,12 @@ async function auditTrail(audit: AuditStore): Promise<NewAuditEntry[]> {
 }
 
 /** What every OperatorStore does, on whatever database. */
-export function operatorStoreConformance(name: string, open: () => Promise<OpenedOperatorStore>): void {
-  const withStores: WithStores = (work) => async () => {
-    const opened = await open();
-    try {
-      await work(opened);
-    } finally {
-      await opened.close();
-    }
-  };
-  describe(`${name} as an OperatorStore`, () => {
-    petUpdateCases(withStores);
-    petDeletionCases(withStores);
-    orderUpdateCases(withStores);
-    orderPageCases(withStores);
-    concurrencyCases(withStores);
-  });
+export function operatorStoreConformance(withStores: WithStores): void {
+  petUpdateCases(withStores);
+  petDeletionCases(withStores);
+  orderUpdateCases(withStores);
+  orderPageCases(withStores);
+  concurrencyCases(withStores);
 }
 
 function petUpdateCases(withStores: WithStores): void {
@@ -102,7 +80,7 @@ function petUpdateCases(withStores: WithStores): void {
   );
 
   test(
-    "updatePet: a change that changes nothing has no audit entry",
+    "updatePet: a change that changes nothing and one of a pet that does not exist have no audit entry",
     withStores(async ({ store, operators, audit }) => {
       const id = await addPet(store);
       const pet = { id, name: "Rex", categoryId: 7n, status: "available" } as const;
@@ -112,6 +90,11 @@ function petUpdateCases(withStores: WithStores): void {
         { name: "Rex", categoryId: 7n, status: "available" } as const,
       ]) {
         expect(await operators.updatePet(id, change, by)).toEqual(pet);
+      }
+      for (const other of [0n, -1n, 99n, INT64_MAX]) {
+        expect(rejectionCode(await operators.updatePet(other, { name: "x" }, by))).toBe("pet_not_found");
+        expect(rejectionCode(await operators.updateOrder(other, "completed", by))).toBe("order_not_found");
+        expect(await operators.getOrder(other)).toBeUndefined();
       }
       expect(await auditTrail(audit)).toEqual([]);
     }),
@@ -136,17 +119,6 @@ function petUpdateCases(withStores: WithStores): void {
         status: "available",
       });
       expect(await placeOrder(store, id)).toBeGreaterThan(orderId);
-    }),
-  );
-
-  test(
-    "updatePet pet_not_found: nothing is changed, and nothing is recorded",
-    withStores(async ({ store, operators, audit }) => {
-      await addPet(store);
-      for (const id of [0n, -1n, 99n, INT64_MAX]) {
-        expect(rejectionCode(await operators.updatePet(id, { name: "x" }, by))).toBe("pet_not_found");
-      }
-      expect(await auditTrail(audit)).toEqual([]);
     }),
   );
 }
@@ -235,15 +207,6 @@ function orderUpdateCases(withStores: WithStores): void {
       }),
     );
   }
-
-  test(
-    "updateOrder order_not_found: nothing is recorded",
-    withStores(async ({ operators, audit }) => {
-      expect(rejectionCode(await operators.updateOrder(1n, "completed", by))).toBe("order_not_found");
-      expect(await operators.getOrder(1n)).toBeUndefined();
-      expect(await auditTrail(audit)).toEqual([]);
-    }),
-  );
 }
 
 /** Orders 1 to 12: keys 1 and 2 in turns; pet 1 in every third order; the first six are cancelled. */

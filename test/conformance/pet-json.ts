@@ -11,7 +11,7 @@ import { Invalid } from "../../src/contract/schema.ts";
 import type { PageQuery, Store } from "../../src/domain/ports.ts";
 import type { PetJsonSource } from "../../src/http/pet-json.ts";
 import { withEtag } from "../../src/etag.ts";
-import { AT, KEY_ID, type WithStore } from "./store-fixture.ts";
+import { AT, KEY_ID, type WithStores } from "./store-fixture.ts";
 
 const pet: fc.Arbitrary<NewPet> = fc
   .record(
@@ -28,10 +28,10 @@ const pet: fc.Arbitrary<NewPet> = fc
   .filter((candidate) => !(NewPetSchema.read(candidate) instanceof Invalid)) as fc.Arbitrary<NewPet>;
 
 /** Every PetJsonSource returns, byte for byte, what the contract encodes. */
-export function petJsonCases(withStore: WithStore): void {
+export function petJsonCases(withStores: WithStores): void {
   test(
     "pet JSON equals the encoded pets of the store, whatever their names, also after a change of status",
-    withStore(async (store, { petJson }) => {
+    withStores(async ({ store, petJson }) => {
       await expectAgreement(store, petJson, 5);
       await fc.assert(
         fc.asyncProperty(fc.array(pet, { minLength: 1, maxLength: 8 }), async (pets) => {

@@ -1,22 +1,56 @@
 import type { Rejection } from "../../src/contract/errors.ts";
 import type { NewPet } from "../../src/contract/resources.ts";
 import type { PetJsonSource } from "../../src/http/pet-json.ts";
-import type { OperatorStore, Page, Store, WriteResult } from "../../src/domain/ports.ts";
+import type {
+  AuditStore,
+  KeyStore,
+  OperatorStore,
+  Page,
+  SettingsStore,
+  Store,
+  UsageHistoryStore,
+  WriteResult,
+} from "../../src/domain/ports.ts";
 
-/** An empty store with data of its own. */
-export interface OpenedStore {
+/** All stores of one database. */
+export interface Stores {
   readonly store: Store;
   readonly operators: OperatorStore;
+  readonly keys: KeyStore;
+  readonly audit: AuditStore;
+  readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
+}
+
+/** Empty stores with data of their own. */
+export interface OpenedStores extends Stores {
   readonly petJson: PetJsonSource;
-  /** Closes the store and opens it again on the same data. */
+  /** Opens the same data once more, as another process does. */
+  another(): Promise<Stores>;
+  /** Closes the stores and opens them again on the same data. */
   reopen(): Promise<Store>;
-  /** Closes the open store and removes its data. */
+  /** Closes all of them and removes the data. */
   close(): Promise<void>;
 }
 
-export type OpenStore = () => Promise<OpenedStore>;
-/** Makes a test that runs on an empty store. */
-export type WithStore = (work: (store: Store, opened: OpenedStore) => Promise<void>) => () => Promise<void>;
+export type OpenStores = () => Promise<OpenedStores>;
+
+/** Makes a test that runs on stores with data of their own. */
+export type With<Opened> = (work: (opened: Opened) => Promise<void>) => () => Promise<void>;
+export type WithStores = With<OpenedStores>;
+
+export function withOpened<Opened extends { close(): Promise<void> }>(
+  open: () => Promise<Opened>,
+): With<Opened> {
+  return (work) => async () => {
+    const opened = await open();
+    try {
+      await work(opened);
+    } finally {
+      await opened.close();
+    }
+  };
+}
 
 /** The time of writes where any time will do. */
 export const AT = Date.UTC(2026, 10, 15, 9, 30);

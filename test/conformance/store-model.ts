@@ -12,7 +12,7 @@ import {
 } from "../../src/contract/resources.ts";
 import type { PetChange } from "../../src/domain/corrections.ts";
 import type { IdempotentRequest, Page, PageQuery, WriteResult } from "../../src/domain/ports.ts";
-import { AT, DAY_MS, type OpenedStore, type OpenStore } from "./store-fixture.ts";
+import { AT, DAY_MS, type OpenStores, type Stores } from "./store-fixture.ts";
 
 type Command =
   | { call: "createPet"; pet: NewPet; request: IdempotentRequest | undefined }
@@ -173,12 +173,12 @@ function pageOf<T extends { id: bigint; status?: string }>(items: T[], query: Pa
   return { items: matching.slice(0, limit), hasMore: matching.length > limit };
 }
 
-async function runOnStore(opened: OpenedStore, command: Command, at: number): Promise<unknown> {
+async function runOnStore(opened: Stores, command: Command, at: number): Promise<unknown> {
   const outcome = await callStore(opened, command, at);
   return outcome !== undefined && "code" in outcome ? outcome.code : outcome;
 }
 
-function callStore({ store, operators }: OpenedStore, command: Command, at: number) {
+function callStore({ store, operators }: Stores, command: Command, at: number) {
   const by = { actor: { kind: "console" }, at } as const;
   switch (command.call) {
     case "createPet":
@@ -266,7 +266,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 );
 const step = fc.record({ afterMs: fc.constantFrom(0, 0, 0, 1, DAY_MS / 2, DAY_MS), command });
 
-export function modelCases(open: OpenStore): void {
+export function modelCases(open: OpenStores): void {
   test("any sequence of operations has the outcomes of a model made of arrays", async () => {
     const steps = fc.array(step, { minLength: 10, maxLength: 60, size: "max" });
     const agrees = fc.asyncProperty(steps, async (steps) => {
@@ -283,6 +283,6 @@ export function modelCases(open: OpenStore): void {
         await opened.close();
       }
     });
-    await fc.assert(agrees, { numRuns: 40 });
-  }, 30_000);
+    await fc.assert(agrees, { numRuns: 25 });
+  });
 }

@@ -1,18 +1,9 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
 import type { KeyCounts, UsageBatch, UsageRow } from "../../src/domain/usage-history.ts";
-
-/** An empty usage history with data of its own. */
-export interface OpenedUsageHistory {
-  readonly history: UsageHistoryStore;
-  /** Opens the same data once more, as another process does. */
-  another(): Promise<UsageHistoryStore>;
-  /** Closes all of them and removes the data. */
-  close(): Promise<void>;
-}
+import { DAY_MS, type WithStores } from "./store-fixture.ts";
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 const HOUR = Date.UTC(2026, 10, 15, 9);
 const DAY = Date.UTC(2026, 10, 15);
 
@@ -55,263 +46,235 @@ const byHour = { by: "hour", since: HOUR, until: HOUR } as const;
 const byDay = { by: "day", since: HOUR, until: HOUR } as const;
 
 /** What every UsageHistoryStore does, on whatever database. */
-export function usageHistoryConformance(name: string, open: () => Promise<OpenedUsageHistory>): void {
-  const withHistory =
-    (work: (history: UsageHistoryStore, opened: OpenedUsageHistory) => Promise<void>) => async () => {
-      const opened = await open();
-      try {
-        await work(opened.history, opened);
-      } finally {
-        await opened.close();
+export function usageHistoryConformance(withStores: WithStores): void {
+  test(
+    "nothing is stored at first",
+    withStores(async ({ usageHistory: history }) => {
+      expect(await history.readUsage({ keyId: 1, ...byHour })).toEqual([]);
+      expect(await history.usageByKey(byDay)).toEqual([]);
+      expect(await history.lastUsed()).toEqual(new Map());
+      expect(await history.lastUsed([1, 2])).toEqual(new Map());
+      expect(await history.deleteOldUsage(HOUR)).toBe(false);
+    }),
+  );
+
+  test(
+    "addUsage: counts are read by operation, those of no operation last, for the hour and for its day",
+    withStores(async ({ usageHistory: history }) => {
+      await history.addUsage(batch([counts(1)]));
+      const rows = (start: number) => [
+        row({ start, operation: "listPets", admitted: 6 }),
+        row({ start, operation: "createPet", admitted: 3, errors: 1 }),
+        row({ start, operation: "none", admitted: 1, limited: 3, banned: 1, errors: 1 }),
+      ];
+      expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual(rows(HOUR));
+      expect(await history.readUsage({ keyId: 1, ...byDay })).toStrictEqual(rows(DAY));
+      expect(await history.readUsage({ keyId: 2, ...byHour })).toEqual([]);
+    }),
+  );
+
+  test(
+    "addUsage: adds to what is stored, operation by operation",
+    withStores(async ({ usageHistory: history }) => {
+      await history.addUsage(batch([counts(1)]));
+      const getPet = { operation: "getPet", admitted: 5, errors: 5 } as const;
+      const listPets = { operation: "listPets", admitted: 4, errors: 1 } as const;
+      await history.addUsage(
+        batch([counts(1, { admitted: 9, limited: 0, errors: 6, byOperation: [getPet, listPets] })]),
+      );
+      expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual([
+        row({ operation: "listPets", admitted: 10, errors: 1 }),
+        row({ operation: "createPet", admitted: 3, errors: 1 }),
+        row({ operation: "getPet", admitted: 5, errors: 5 }),
+        row({ operation: "none", admitted: 1, limited: 3, banned: 2, errors: 1 }),
+      ]);
+    }),
+  );
+
+  test(
+    "addUsage: a batch that was added before is not added again",
+    withStores(async ({ usageHistory: history, another }) => {
+      const first = batch([counts(1)]);
+      await history.addUsage(first);
+      await history.addUsage(first);
+      await (await another()).usageHistory.addUsage(first);
+      expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 10 }]);
+      const second = batch([counts(1)]);
+      await Promise.all([history.addUsage(second), (await another()).usageHistory.addUsage(second)]);
+      expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 20 }]);
+    }),
+  );
+
+  test(
+    "addUsage: processes that add to the same keys at the same time add up",
+    withStores(async ({ usageHistory: history, another }) => {
+      const stores = [history, (await another()).usageHistory, (await another()).usageHistory];
+      const keys = Array.from({ length: 50 }, (_, i) => counts(i + 1));
+      for (let round = 1; round <= 5; round++) {
+        const add = (store: UsageHistoryStore, i: number) =>
+          store.addUsage({ writer: `server ${i}`, sequence: round, hour: HOUR, keys: shuffled(keys) });
+        await Promise.all(stores.map(add));
       }
-    };
+      const totals = await history.usageByKey(byDay);
+      expect(totals.map(({ keyId }) => keyId)).toEqual(keys.map(({ keyId }) => keyId));
+      for (const total of totals) {
+        expect(total).toMatchObject({ admitted: 150, limited: 45, banned: 15, errors: 30 });
+      }
+    }),
+  );
 
-  describe(`${name} as a UsageHistoryStore`, () => {
-    test(
-      "nothing is stored at first",
-      withHistory(async (history) => {
-        expect(await history.readUsage({ keyId: 1, ...byHour })).toEqual([]);
-        expect(await history.usageByKey(byDay)).toEqual([]);
-        expect(await history.lastUsed()).toEqual(new Map());
-        expect(await history.lastUsed([1, 2])).toEqual(new Map());
-        expect(await history.deleteOldUsage(HOUR)).toBe(false);
-      }),
-    );
+  test(
+    "addUsage: counts beyond 32 bits are exact",
+    withStores(async ({ usageHistory: history }) => {
+      const admitted = 5_000_000_001;
+      const byOperation = [{ operation: "listPets", admitted, errors: 1 } as const];
+      const large = counts(1, { admitted, limited: 0, banned: 0, errors: 1, byOperation });
+      await history.addUsage(batch([large]));
+      await history.addUsage(batch([large]));
+      const expected = { admitted: 10_000_000_002, errors: 2 };
+      expect(await history.readUsage({ keyId: 1, ...byDay })).toMatchObject([expected]);
+      expect(await history.usageByKey(byDay)).toMatchObject([expected]);
+    }),
+  );
 
-    test(
-      "addUsage: counts are read by operation, those of no operation last, for the hour and for its day",
-      withHistory(async (history) => {
-        await history.addUsage(batch([counts(1)]));
-        const rows = (start: number) => [
-          row({ start, operation: "listPets", admitted: 6 }),
-          row({ start, operation: "createPet", admitted: 3, errors: 1 }),
-          row({ start, operation: "none", admitted: 1, limited: 3, banned: 1, errors: 1 }),
-        ];
-        expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual(rows(HOUR));
-        expect(await history.readUsage({ keyId: 1, ...byDay })).toStrictEqual(rows(DAY));
-        expect(await history.readUsage({ keyId: 2, ...byHour })).toEqual([]);
-      }),
-    );
+  test(
+    "readUsage: the intervals that contain the ends of the period belong to it",
+    withStores(async ({ usageHistory: history }) => {
+      const hours = [-25, -24, -1, 0, 1].map((offset) => HOUR + offset * HOUR_MS);
+      for (const hour of hours) await history.addUsage(batch([counts(1)], { hour }));
+      const starts = async (by: "hour" | "day", since: number, until: number) => {
+        const rows = await history.readUsage({ keyId: 1, by, since, until });
+        return [...new Set(rows.map(({ start }) => start))];
+      };
+      expect(await starts("hour", HOUR - 1, HOUR + HOUR_MS - 1)).toEqual([HOUR - HOUR_MS, HOUR]);
+      expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([hours[1], hours[2]] as never);
+      expect(await starts("day", HOUR, HOUR)).toEqual([DAY]);
+      expect(await starts("day", DAY - 1, HOUR)).toEqual([DAY - DAY_MS, DAY]);
+      // Without bounds, only what is stored is looked at.
+      expect(await starts("hour", 0, 253_402_300_799_999)).toEqual(hours);
+    }),
+  );
 
-    test(
-      "addUsage: adds to what is stored, operation by operation",
-      withHistory(async (history) => {
-        await history.addUsage(batch([counts(1)]));
-        const getPet = { operation: "getPet", admitted: 5, errors: 5 } as const;
-        const listPets = { operation: "listPets", admitted: 4, errors: 1 } as const;
-        await history.addUsage(
-          batch([counts(1, { admitted: 9, limited: 0, errors: 6, byOperation: [getPet, listPets] })]),
-        );
-        expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual([
-          row({ operation: "listPets", admitted: 10, errors: 1 }),
-          row({ operation: "createPet", admitted: 3, errors: 1 }),
-          row({ operation: "getPet", admitted: 5, errors: 5 }),
-          row({ operation: "none", admitted: 1, limited: 3, banned: 2, errors: 1 }),
+  test(
+    "usageByKey: sums of the period, most requests first, rejected ones included",
+    withStores(async ({ usageHistory: history }) => {
+      const small = { admitted: 1, limited: 0, banned: 0, errors: 0, byOperation: [] };
+      await history.addUsage(batch([counts(1, small), counts(2), counts(3, { ...small, limited: 99 })]));
+      await history.addUsage(batch([counts(2), counts(4, small)], { hour: HOUR - HOUR_MS }));
+      await history.addUsage(batch([counts(5)], { hour: HOUR - DAY_MS }));
+      expect(await history.usageByKey({ ...byHour, since: HOUR - HOUR_MS })).toStrictEqual([
+        { keyId: 3, admitted: 1, limited: 99, banned: 0, errors: 0 },
+        { keyId: 2, admitted: 20, limited: 6, banned: 2, errors: 4 },
+        { keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0 },
+        { keyId: 4, admitted: 1, limited: 0, banned: 0, errors: 0 },
+      ]);
+      const ids = async (limit: number) => {
+        const totals = await history.usageByKey({ ...byDay, since: HOUR - DAY_MS, limit });
+        return totals.map(({ keyId }) => keyId);
+      };
+      expect(await ids(2)).toEqual([3, 2]);
+      expect(await ids(10)).toEqual([3, 2, 5, 1, 4]);
+    }),
+  );
+
+  test(
+    "usageByKey: whatever the period, the sum of what readUsage returns",
+    withStores(async ({ usageHistory: history }) => {
+      const random = (below: number) => Math.floor(Math.random() * below);
+      for (let i = 0; i < 60; i++) {
+        const hour = HOUR - (i % 2 ? random(60) : 24 * random(30)) * HOUR_MS;
+        await history.addUsage(batch([counts(1 + random(2), { limited: random(100) })], { hour }));
+      }
+      for (let i = 0; i < 40; i++) {
+        const by = i % 2 ? "hour" : "day";
+        const length = i % 2 ? HOUR_MS : DAY_MS;
+        const since = HOUR - random(62) * length;
+        const period = { by, since, until: since + random(30) * length } as const;
+        const rows = await Promise.all([1, 2].map((keyId) => history.readUsage({ keyId, ...period })));
+        const sums = rows.map((ofKey) => [
+          ofKey.reduce((sum, { admitted }) => sum + admitted, 0),
+          ofKey.reduce((sum, { limited }) => sum + limited, 0),
         ]);
-      }),
-    );
+        const totals = await history.usageByKey(period);
+        const found = [1, 2].map((id) => totals.find(({ keyId }) => keyId === id));
+        expect(found.map((total) => [total?.admitted ?? 0, total?.limited ?? 0])).toEqual(sums);
+      }
+    }),
+  );
 
-    test(
-      "addUsage: rejected requests alone",
-      withHistory(async (history) => {
-        const rejected = { admitted: 0, errors: 0, banned: 0, byOperation: [] };
-        await history.addUsage(batch([counts(1, rejected)]));
-        await history.addUsage(batch([counts(1, rejected)]));
-        expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual([row({ limited: 6 })]);
-      }),
-    );
+  test(
+    "lastUsed: the latest time, of all keys or of those that are asked for",
+    withStores(async ({ usageHistory: history }) => {
+      await history.addUsage(batch([counts(1), counts(2, { lastUsedAt: HOUR + 7 })]));
+      // Counts of an earlier hour can be stored later.
+      const earlier = { hour: HOUR - HOUR_MS };
+      await history.addUsage(batch([counts(1, { lastUsedAt: HOUR - 1 })], earlier));
+      expect(await history.lastUsed()).toEqual(
+        new Map([
+          [1, HOUR + 5_000],
+          [2, HOUR + 7],
+        ]),
+      );
+      expect(await history.lastUsed([2, 3])).toEqual(new Map([[2, HOUR + 7]]));
+      expect(await history.lastUsed([])).toEqual(new Map());
+    }),
+  );
 
-    test(
-      "addUsage: a batch that was added before is not added again",
-      withHistory(async (history, { another }) => {
-        const first = batch([counts(1)]);
-        await history.addUsage(first);
-        await history.addUsage(first);
-        await (await another()).addUsage(first);
-        expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 10 }]);
-        const second = batch([counts(1)]);
-        await Promise.all([history.addUsage(second), (await another()).addUsage(second)]);
-        expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 20 }]);
-      }),
-    );
+  test(
+    "lastDeprecatedUse: the keys that called a deprecated operation since, with the latest time",
+    withStores(async ({ usageHistory: history, another }) => {
+      expect(await history.lastDeprecatedUse(0)).toEqual(new Map());
+      const getPet = [{ operation: "getPet", admitted: 1, errors: 1 }] as const;
+      const used = (keyId: number, lastUsedAt: number) => counts(keyId, { lastUsedAt, byOperation: getPet });
+      await history.addUsage(batch([used(1, HOUR + 1), used(2, HOUR + 2), counts(3)]));
+      await (
+        await another()
+      ).usageHistory.addUsage(batch([used(1, HOUR + 9), used(2, HOUR)], { writer: "other" }));
+      // Later, but of another operation.
+      await history.addUsage(batch([counts(1, { lastUsedAt: HOUR + 50 })]));
+      const all = new Map([
+        [1, HOUR + 9],
+        [2, HOUR + 2],
+      ]);
+      expect(await history.lastDeprecatedUse(HOUR)).toEqual(all);
+      expect(await history.lastDeprecatedUse(HOUR + 2)).toEqual(all);
+      expect(await history.lastDeprecatedUse(HOUR + 3)).toEqual(new Map([[1, HOUR + 9]]));
+    }),
+  );
 
-    test(
-      "addUsage: processes that add to the same keys at the same time add up",
-      withHistory(async (history, { another }) => {
-        const stores = [history, await another(), await another()];
-        const keys = Array.from({ length: 50 }, (_, i) => counts(i + 1));
-        for (let round = 1; round <= 5; round++) {
-          const add = (store: UsageHistoryStore, i: number) =>
-            store.addUsage({ writer: `server ${i}`, sequence: round, hour: HOUR, keys: shuffled(keys) });
-          await Promise.all(stores.map(add));
-        }
-        const totals = await history.usageByKey(byDay);
-        expect(totals.map(({ keyId }) => keyId)).toEqual(keys.map(({ keyId }) => keyId));
-        for (const total of totals) {
-          expect(total).toMatchObject({ admitted: 150, limited: 45, banned: 15, errors: 30 });
-        }
-      }),
-    );
+  test(
+    "deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good",
+    withStores(async ({ usageHistory: history }) => {
+      const kept = { hour: HOUR - 35 * DAY_MS, day: DAY - 400 * DAY_MS };
+      for (const hour of [kept.hour, kept.hour - HOUR_MS, kept.day, kept.day - HOUR_MS]) {
+        await history.addUsage(batch([counts(1, { lastUsedAt: hour })], { hour }));
+      }
+      while (await history.deleteOldUsage(HOUR + 30_000));
+      const starts = async (by: "hour" | "day") => {
+        const rows = await history.readUsage({ keyId: 1, by, since: 0, until: HOUR });
+        return [...new Set(rows.map(({ start }) => start))];
+      };
+      expect(await starts("hour")).toEqual([kept.hour]);
+      expect(await starts("day")).toEqual([kept.day, DAY - 35 * DAY_MS]);
+      expect(await history.lastUsed()).toEqual(new Map([[1, kept.hour]]));
+    }),
+  );
 
-    test(
-      "addUsage: counts beyond 32 bits are exact",
-      withHistory(async (history) => {
-        const admitted = 5_000_000_001;
-        const byOperation = [{ operation: "listPets", admitted, errors: 1 } as const];
-        const large = counts(1, { admitted, limited: 0, banned: 0, errors: 1, byOperation });
-        await history.addUsage(batch([large]));
-        await history.addUsage(batch([large]));
-        const expected = { admitted: 10_000_000_002, errors: 2 };
-        expect(await history.readUsage({ keyId: 1, ...byDay })).toMatchObject([expected]);
-        expect(await history.usageByKey(byDay)).toMatchObject([expected]);
-      }),
-    );
-
-    test(
-      "readUsage: the intervals that contain the ends of the period belong to it",
-      withHistory(async (history) => {
-        const hours = [-25, -24, -1, 0, 1].map((offset) => HOUR + offset * HOUR_MS);
-        for (const hour of hours) await history.addUsage(batch([counts(1)], { hour }));
-        const starts = async (by: "hour" | "day", since: number, until: number) => {
-          const rows = await history.readUsage({ keyId: 1, by, since, until });
-          return [...new Set(rows.map(({ start }) => start))];
-        };
-        expect(await starts("hour", HOUR - 1, HOUR + HOUR_MS - 1)).toEqual([HOUR - HOUR_MS, HOUR]);
-        expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([
-          hours[1],
-          hours[2],
-        ] as never);
-        expect(await starts("day", HOUR, HOUR)).toEqual([DAY]);
-        expect(await starts("day", DAY - 1, HOUR)).toEqual([DAY - DAY_MS, DAY]);
-        // Without bounds, only what is stored is looked at.
-        expect(await starts("hour", 0, 253_402_300_799_999)).toEqual(hours);
-      }),
-    );
-
-    test(
-      "usageByKey: sums of the period, most requests first, rejected ones included",
-      withHistory(async (history) => {
-        const small = { admitted: 1, limited: 0, banned: 0, errors: 0, byOperation: [] };
-        await history.addUsage(batch([counts(1, small), counts(2), counts(3, { ...small, limited: 99 })]));
-        await history.addUsage(batch([counts(2), counts(4, small)], { hour: HOUR - HOUR_MS }));
-        await history.addUsage(batch([counts(5)], { hour: HOUR - DAY_MS }));
-        expect(await history.usageByKey({ ...byHour, since: HOUR - HOUR_MS })).toStrictEqual([
-          { keyId: 3, admitted: 1, limited: 99, banned: 0, errors: 0 },
-          { keyId: 2, admitted: 20, limited: 6, banned: 2, errors: 4 },
-          { keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0 },
-          { keyId: 4, admitted: 1, limited: 0, banned: 0, errors: 0 },
-        ]);
-        const ids = async (limit: number) => {
-          const totals = await history.usageByKey({ ...byDay, since: HOUR - DAY_MS, limit });
-          return totals.map(({ keyId }) => keyId);
-        };
-        expect(await ids(2)).toEqual([3, 2]);
-        expect(await ids(10)).toEqual([3, 2, 5, 1, 4]);
-      }),
-    );
-
-    test(
-      "usageByKey: whatever the period, the sum of what readUsage returns",
-      withHistory(async (history) => {
-        const random = (below: number) => Math.floor(Math.random() * below);
-        for (let i = 0; i < 60; i++) {
-          const hour = HOUR - (i % 2 ? random(60) : 24 * random(30)) * HOUR_MS;
-          await history.addUsage(batch([counts(1 + random(2), { limited: random(100) })], { hour }));
-        }
-        for (let i = 0; i < 40; i++) {
-          const by = i % 2 ? "hour" : "day";
-          const length = i % 2 ? HOUR_MS : DAY_MS;
-          const since = HOUR - random(62) * length;
-          const period = { by, since, until: since + random(30) * length } as const;
-          const rows = await Promise.all([1, 2].map((keyId) => history.readUsage({ keyId, ...period })));
-          const sums = rows.map((ofKey) => [
-            ofKey.reduce((sum, { admitted }) => sum + admitted, 0),
-            ofKey.reduce((sum, { limited }) => sum + limited, 0),
-          ]);
-          const totals = await history.usageByKey(period);
-          const found = [1, 2].map((id) => totals.find(({ keyId }) => keyId === id));
-          expect(found.map((total) => [total?.admitted ?? 0, total?.limited ?? 0])).toEqual(sums);
-        }
-      }),
-      20_000,
-    );
-
-    test(
-      "lastUsed: the latest time, of all keys or of those that are asked for",
-      withHistory(async (history) => {
-        await history.addUsage(batch([counts(1), counts(2, { lastUsedAt: HOUR + 7 })]));
-        // Counts of an earlier hour can be stored later.
-        const earlier = { hour: HOUR - HOUR_MS };
-        await history.addUsage(batch([counts(1, { lastUsedAt: HOUR - 1 })], earlier));
-        expect(await history.lastUsed()).toEqual(
-          new Map([
-            [1, HOUR + 5_000],
-            [2, HOUR + 7],
-          ]),
-        );
-        expect(await history.lastUsed([2, 3])).toEqual(new Map([[2, HOUR + 7]]));
-        expect(await history.lastUsed([])).toEqual(new Map());
-      }),
-    );
-
-    test(
-      "lastDeprecatedUse: the keys that called a deprecated operation since, with the latest time",
-      withHistory(async (history, { another }) => {
-        expect(await history.lastDeprecatedUse(0)).toEqual(new Map());
-        const getPet = [{ operation: "getPet", admitted: 1, errors: 1 }] as const;
-        const used = (keyId: number, lastUsedAt: number) =>
-          counts(keyId, { lastUsedAt, byOperation: getPet });
-        await history.addUsage(batch([used(1, HOUR + 1), used(2, HOUR + 2), counts(3)]));
-        await (await another()).addUsage(batch([used(1, HOUR + 9), used(2, HOUR)], { writer: "other" }));
-        // Later, but of another operation.
-        await history.addUsage(batch([counts(1, { lastUsedAt: HOUR + 50 })]));
-        const all = new Map([
-          [1, HOUR + 9],
-          [2, HOUR + 2],
-        ]);
-        expect(await history.lastDeprecatedUse(HOUR)).toEqual(all);
-        expect(await history.lastDeprecatedUse(HOUR + 2)).toEqual(all);
-        expect(await history.lastDeprecatedUse(HOUR + 3)).toEqual(new Map([[1, HOUR + 9]]));
-      }),
-    );
-
-    test(
-      "deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good",
-      withHistory(async (history) => {
-        const kept = { hour: HOUR - 35 * DAY_MS, day: DAY - 400 * DAY_MS };
-        for (const hour of [kept.hour, kept.hour - HOUR_MS, kept.day, kept.day - HOUR_MS]) {
-          await history.addUsage(batch([counts(1, { lastUsedAt: hour })], { hour }));
-        }
-        while (await history.deleteOldUsage(HOUR + 30_000));
-        const starts = async (by: "hour" | "day") => {
-          const rows = await history.readUsage({ keyId: 1, by, since: 0, until: HOUR });
-          return [...new Set(rows.map(({ start }) => start))];
-        };
-        expect(await starts("hour")).toEqual([kept.hour]);
-        expect(await starts("day")).toEqual([kept.day, DAY - 35 * DAY_MS]);
-        expect(await history.lastUsed()).toEqual(new Map([[1, kept.hour]]));
-      }),
-    );
-
-    test(
-      "deleteOldUsage: a call deletes some of the rows, and two processes together delete all of them",
-      withHistory(async (history, { another }) => {
-        const keys = Array.from({ length: 6_000 }, (_, i) => counts(i + 1, { byOperation: [] }));
-        const old = { hour: HOUR - 36 * DAY_MS };
-        for (let from = 0; from < keys.length; from += 500) {
-          await history.addUsage(batch(keys.slice(from, from + 500), old));
-        }
-        expect(await history.deleteOldUsage(HOUR)).toBe(true);
-        const other = await another();
-        while (
-          (await Promise.all([history, other].map((store) => store.deleteOldUsage(HOUR)))).includes(true)
-        );
-        expect(await history.usageByKey({ by: "hour", since: 0, until: HOUR })).toEqual([]);
-        expect(await history.usageByKey({ by: "day", since: 0, until: HOUR })).toHaveLength(6_000);
-      }),
-      20_000,
-    );
-  });
+  test(
+    "deleteOldUsage: a call deletes some of the rows, and two processes together delete all of them",
+    withStores(async ({ usageHistory: history, another }) => {
+      const keys = Array.from({ length: 6_000 }, (_, i) => counts(i + 1, { byOperation: [] }));
+      const old = { hour: HOUR - 36 * DAY_MS };
+      for (let from = 0; from < keys.length; from += 500) {
+        await history.addUsage(batch(keys.slice(from, from + 500), old));
+      }
+      expect(await history.deleteOldUsage(HOUR)).toBe(true);
+      const { usageHistory: other } = await another();
+      while ((await Promise.all([history, other].map((store) => store.deleteOldUsage(HOUR)))).includes(true));
+      expect(await history.usageByKey({ by: "hour", since: 0, until: HOUR })).toEqual([]);
+      expect(await history.usageByKey({ by: "day", since: 0, until: HOUR })).toHaveLength(6_000);
+    }),
+  );
 }
 
 function shuffled<T>(items: readonly T[]): T[] {

@@ -1,136 +1,59 @@
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
+import { openExportStore } from "../../src/store/sqlite/transfer/export-store.ts";
+import { openImportStore } from "../../src/store/sqlite/transfer/import-store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
-import { auditStoreConformance } from "../conformance/audit-store.ts";
-import { keyDetailsConformance } from "../conformance/key-details.ts";
-import { keyStoreConformance } from "../conformance/key-store.ts";
-import { operatorStoreConformance } from "../conformance/operator-store.ts";
-import { settingsStoreConformance } from "../conformance/settings-store.ts";
-import { usageHistoryConformance } from "../conformance/usage-history.ts";
-import { usageStoreConformance } from "../conformance/usage-store.ts";
+import { exportStoreConformance } from "../conformance/export-store.ts";
+import { importStoreConformance } from "../conformance/import-store.ts";
 import { storeConformance } from "../conformance/store.ts";
+import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-storeConformance("SQLite", async () => {
+async function openStores() {
   const folder = temporaryFolder();
-  let opened = openSqlite(folder.path("store.db"));
+  const path = folder.path("store.db");
+  const opened: SqliteStores[] = [];
+  const another = async () => {
+    const stores = openSqlite(path);
+    opened.push(stores);
+    return stores;
+  };
+  const closeAll = async () => {
+    for (const stores of opened.splice(0)) await stores.close();
+  };
   return {
-    store: opened.store,
-    operators: opened.operators,
-    petJson: opened.petJson,
+    ...(await another()),
+    path,
+    another,
     async reopen() {
-      await opened.close();
-      opened = openSqlite(folder.path("store.db"));
-      return opened.store;
+      await closeAll();
+      return (await another()).store;
     },
     async close() {
-      await opened.close();
+      await closeAll();
       folder.remove();
     },
   };
-});
+}
 
-keyStoreConformance("SQLite", async () => {
-  const folder = temporaryFolder();
-  const first = openSqlite(folder.path("store.db"));
-  const opened = [first];
+async function openTransferStores() {
+  const stores = await openStores();
+  const imports = openImportStore(stores.path);
+  const exports = openExportStore(stores.path);
   return {
-    keys: first.keys,
-    async another() {
-      const other = openSqlite(folder.path("store.db"));
-      opened.push(other);
-      return other.keys;
-    },
+    ...stores,
+    imports,
+    exports,
     async close() {
-      for (const each of opened) await each.close();
-      folder.remove();
+      await imports.close();
+      await exports.close();
+      await stores.close();
     },
   };
-});
+}
 
-operatorStoreConformance("SQLite", async () => {
-  const folder = temporaryFolder();
-  const first = openSqlite(folder.path("store.db"));
-  const opened = [first];
-  return {
-    ...first,
-    async another() {
-      const other = openSqlite(folder.path("store.db"));
-      opened.push(other);
-      return other;
-    },
-    async close() {
-      for (const each of opened) await each.close();
-      folder.remove();
-    },
-  };
-});
-
-keyDetailsConformance("SQLite", async () => {
-  const folder = temporaryFolder();
-  const opened = openSqlite(folder.path("store.db"));
-  return {
-    keys: opened.keys,
-    audit: opened.audit,
-    async close() {
-      await opened.close();
-      folder.remove();
-    },
-  };
-});
-
-auditStoreConformance("SQLite", async () => {
-  const folder = temporaryFolder();
-  const opened: SqliteStores[] = [];
-  const another = async () => {
-    const other = openSqlite(folder.path("store.db"));
-    opened.push(other);
-    return other.audit;
-  };
-  return {
-    audit: await another(),
-    another,
-    async close() {
-      for (const each of opened) await each.close();
-      folder.remove();
-    },
-  };
-});
-
-settingsStoreConformance("SQLite", async () => {
-  const folder = temporaryFolder();
-  const opened: SqliteStores[] = [];
-  const another = async () => {
-    const other = openSqlite(folder.path("store.db"));
-    opened.push(other);
-    return other.settings;
-  };
-  return {
-    settings: await another(),
-    another,
-    async close() {
-      for (const each of opened) await each.close();
-      folder.remove();
-    },
-  };
-});
-
-usageHistoryConformance("SQLite", async () => {
-  const folder = temporaryFolder();
-  const opened: SqliteStores[] = [];
-  const another = async () => {
-    const other = openSqlite(folder.path("store.db"));
-    opened.push(other);
-    return other.usageHistory;
-  };
-  return {
-    history: await another(),
-    another,
-    async close() {
-      for (const each of opened) await each.close();
-      folder.remove();
-    },
-  };
-});
+storeConformance("SQLite", openStores);
+importStoreConformance("SQLite", openTransferStores);
+exportStoreConformance("SQLite", openTransferStores);
 
 usageStoreConformance("SQLite", () => {
   const folder = temporaryFolder();

@@ -1,75 +1,46 @@
 import { petJsonOf } from "../../../src/http/pet-json.ts";
-import { auditStoreConformance } from "../../conformance/audit-store.ts";
-import { keyDetailsConformance } from "../../conformance/key-details.ts";
-import { keyStoreConformance } from "../../conformance/key-store.ts";
-import { operatorStoreConformance } from "../../conformance/operator-store.ts";
-import { settingsStoreConformance } from "../../conformance/settings-store.ts";
+import { openExportStore } from "../../../src/store/postgres/transfer/export-store.ts";
+import { openImportStore } from "../../../src/store/postgres/transfer/import-store.ts";
+import { exportStoreConformance } from "../../conformance/export-store.ts";
+import { importStoreConformance } from "../../conformance/import-store.ts";
 import { storeConformance } from "../../conformance/store.ts";
-import { usageHistoryConformance } from "../../conformance/usage-history.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
-storeConformance("PostgreSQL", async () => {
+/** On a busy machine a query takes longer than the default. */
+const PATIENT = { timeoutMs: 60_000 };
+
+async function openStores() {
   const database = await emptyDatabase();
-  const first = await database.open();
+  const stores = await database.open(PATIENT);
   return {
-    store: first.store,
-    operators: first.operators,
-    petJson: petJsonOf(first.store),
+    ...stores,
+    url: database.url,
+    petJson: petJsonOf(stores.store),
+    another: () => database.open(PATIENT),
     async reopen() {
-      await first.close();
-      return (await database.open()).store;
+      await stores.close();
+      return (await database.open(PATIENT)).store;
     },
     close: () => database[Symbol.asyncDispose](),
   };
-});
+}
 
-keyStoreConformance("PostgreSQL", async () => {
-  const database = await emptyDatabase();
+async function openTransferStores() {
+  const stores = await openStores();
+  const imports = openImportStore(stores.url, undefined);
+  const exports = openExportStore(stores.url, undefined);
   return {
-    keys: (await database.open()).keys,
-    another: async () => (await database.open()).keys,
-    close: () => database[Symbol.asyncDispose](),
+    ...stores,
+    imports,
+    exports,
+    async close() {
+      await imports.close();
+      await exports.close();
+      await stores.close();
+    },
   };
-});
+}
 
-operatorStoreConformance("PostgreSQL", async () => {
-  const database = await emptyDatabase();
-  return {
-    ...(await database.open()),
-    another: () => database.open(),
-    close: () => database[Symbol.asyncDispose](),
-  };
-});
-
-keyDetailsConformance("PostgreSQL", async () => {
-  const database = await emptyDatabase();
-  const { keys, audit } = await database.open();
-  return { keys, audit, close: () => database[Symbol.asyncDispose]() };
-});
-
-auditStoreConformance("PostgreSQL", async () => {
-  const database = await emptyDatabase();
-  return {
-    audit: (await database.open()).audit,
-    another: async () => (await database.open()).audit,
-    close: () => database[Symbol.asyncDispose](),
-  };
-});
-
-settingsStoreConformance("PostgreSQL", async () => {
-  const database = await emptyDatabase();
-  return {
-    settings: (await database.open()).settings,
-    another: async () => (await database.open()).settings,
-    close: () => database[Symbol.asyncDispose](),
-  };
-});
-
-usageHistoryConformance("PostgreSQL", async () => {
-  const database = await emptyDatabase();
-  return {
-    history: (await database.open()).usageHistory,
-    another: async () => (await database.open()).usageHistory,
-    close: () => database[Symbol.asyncDispose](),
-  };
-});
+storeConformance("PostgreSQL", openStores);
+importStoreConformance("PostgreSQL", openTransferStores);
+exportStoreConformance("PostgreSQL", openTransferStores);
