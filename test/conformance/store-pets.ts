@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { encodePet, type NewPet } from "../../src/contract/resources.ts";
+import { encodePet, type NewPet, type Pet } from "../../src/contract/resources.ts";
 import { AT, addPet, resultOf, rex, type WithStores } from "./store-fixture.ts";
 
 /** Also what looks like SQL, or like part of an array of PostgreSQL. */
@@ -21,22 +21,23 @@ const NAMES = [
   "\\",
 ];
 const CATEGORIES = [INT64_MIN, -(2n ** 53n) - 1n, -1n, 0n, 2n ** 53n + 1n, INT64_MAX];
+const STATUSES = ["available", "pending", "sold"] as const;
 
 export function petCases(withStores: WithStores): void {
   test(
     "createPet: identifiers start at 1 and ascend; every name, category and status is stored exactly",
     withStores(async ({ store }) => {
+      const { name, categoryId } = rex;
       const pets: NewPet[] = [
-        ...NAMES.map((name) => ({ ...rex, name })),
-        ...CATEGORIES.map((categoryId) => ({ ...rex, categoryId })),
-        ...(["available", "pending", "sold"] as const).map((status) => ({ ...rex, status })),
-        { name: "Rex", categoryId: 7n },
+        ...NAMES.map((each) => ({ name: each, categoryId })),
+        ...CATEGORIES.map((each) => ({ name, categoryId: each })),
+        ...STATUSES.map((status) => ({ name, categoryId, status })),
       ];
       const batch = await Promise.all(pets.map((pet) => store.createPet(pet, AT)));
       const alone = [];
       for (const pet of pets) alone.push(await store.createPet(pet, AT));
       const results = [...batch, ...alone].map(resultOf);
-      const stored = [...pets, ...pets].map((pet, i) => ({ id: BigInt(i + 1), ...pet }));
+      const stored = [...pets, ...pets].map((pet, i): Pet => Object.assign({ id: BigInt(i + 1) }, pet));
       expect(results).toEqual(stored.map((pet) => ({ id: pet.id, body: encodePet(pet), replayed: false })));
       expect((await store.listPets({ limit: 100 })).items).toStrictEqual(stored);
       for (const pet of stored) expect(await store.getPet(pet.id)).toStrictEqual(pet);

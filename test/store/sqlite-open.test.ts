@@ -29,18 +29,6 @@ const open = (path: string, migrations: readonly Migration[]) =>
   openDatabase(path, { migrations, synchronous: "FULL", cacheKiB: 2048, busyTimeoutMs: 40 });
 
 describe("migrations", () => {
-  test("an empty database gets every migration in order, and records it", () => {
-    using folder = temporaryFolder();
-    const connection = open(folder.path("a.db"), [first, second]);
-    expect(
-      connection.value(
-        "SELECT group_concat(version || ' ' || name, ', ' ORDER BY version) FROM schema_migrations",
-      ),
-    ).toBe("1 first, 2 second");
-    expect(connection.value("SELECT y FROM a")).toBe(2n);
-    connection.close();
-  });
-
   test("an older database gets the migrations that it lacks, and keeps its data", () => {
     using folder = temporaryFolder();
     const older = open(folder.path("a.db"), [first]);
@@ -50,7 +38,11 @@ describe("migrations", () => {
     expect(newer.value("SELECT y FROM a")).toBe(42n);
     newer.close();
     const again = open(folder.path("a.db"), [first, second]);
-    expect(again.value("SELECT count(*) FROM schema_migrations")).toBe(2n);
+    expect(
+      again.value(
+        "SELECT group_concat(version || ' ' || name, ', ' ORDER BY version) FROM schema_migrations",
+      ),
+    ).toBe("1 first, 2 second");
     again.close();
   });
 
@@ -71,10 +63,6 @@ describe("migrations", () => {
     const connection = open(folder.path("a.db"), [first, second]);
     expect(connection.value("SELECT count(*) FROM sqlite_schema WHERE name = 'b'")).toBe(0n);
     connection.close();
-  });
-
-  test("the store's migrations are numbered from 1 without a gap", () => {
-    expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, i) => i + 1));
   });
 
   test("every table of the store is STRICT", () => {
@@ -191,7 +179,7 @@ describe("opening a database", () => {
     expect(existsSync(folder.path("a.db-wal"))).toBe(false);
   });
 
-  for (const [version, isNewEnough] of [
+  test.each([
     ["3.51.2", false],
     ["3.51.3", true],
     ["3.51.10", true],
@@ -199,43 +187,24 @@ describe("opening a database", () => {
     ["3.9.9", false],
     ["2.99.99", false],
     ["4.0", true],
-  ] as const) {
-    test(`SQLite ${version} is ${isNewEnough ? "new enough" : "too old"} where 3.51.3 is required`, () => {
-      expect(isAtLeast(version, "3.51.3")).toBe(isNewEnough);
-    });
-  }
+  ])("SQLite %s is new enough where 3.51.3 is required: %p", (version, isNewEnough) => {
+    expect(isAtLeast(version, "3.51.3")).toBe(isNewEnough);
+  });
 });
 
 const KEY = { kind: "key", id: 1 } as const;
 
-describe("the usage store", () => {
-  test("a save while another process writes fails at once, and succeeds when it is repeated", () => {
-    using folder = temporaryFolder();
-    const usageStore = openUsageStore(folder.path("limits.db"));
-    const usage = { ...newUsage(), minute: window(), day: window() };
-    using other = new Database(folder.path("limits.db"));
-    other.run("BEGIN IMMEDIATE");
-    const before = performance.now();
-    expect(() => usageStore.save([[KEY, usage]])).toThrow("locked");
-    expect(performance.now() - before).toBeLessThan(20);
-    other.run("COMMIT");
-    usageStore.save([[KEY, usage]]);
-    expect(usageStore.find(KEY)).toEqual(usage);
-    usageStore.close();
-  });
-
-  test("a command reads what a running server has saved", () => {
-    using folder = temporaryFolder();
-    const server = openUsageStore(folder.path("limits.db"));
-    const usage = { ...newUsage(), minute: window(), day: window(), bannedAt: 5, bannedUntil: 10 };
-    server.save([[KEY, usage]]);
-    const command = openUsageStore(folder.path("limits.db"));
-    expect(command.find(KEY)).toEqual(usage);
-    command.close();
-    server.close();
-  });
+test("the usage store: a save while another process writes fails without waiting, and succeeds when it is repeated", () => {
+  using folder = temporaryFolder();
+  const usageStore = openUsageStore(folder.path("limits.db"));
+  const usage = { ...newUsage(), bannedAt: 5, bannedUntil: 10 };
+  using other = new Database(folder.path("limits.db"));
+  other.run("BEGIN IMMEDIATE");
+  expect(() => usageStore.save([[KEY, usage]])).toThrow("locked");
+  other.run("COMMIT");
+  usageStore.save([[KEY, usage]]);
+  const command = openUsageStore(folder.path("limits.db"));
+  expect(command.find(KEY)).toEqual(usage);
+  command.close();
+  usageStore.close();
 });
-
-function window() {
-  return { openedAt: 1_000, used: 3, firstRejectedAt: -1, strikes: 0 };
-}

@@ -1,29 +1,50 @@
 import { expect, test } from "bun:test";
-import { encodePet } from "../../src/contract/resources.ts";
+import { join } from "node:path";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openDatabase } from "../../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
-import { spawnChild } from "./sqlite-child-process.ts";
 
-const NO_PET = { id: 0n, name: "none", categoryId: 0n };
+/** Runs a task of sqlite-child.ts in a process of its own. */
+function spawnChild(task: "open" | "write" | "change-keys" | "command" | "lock", path: string) {
+  const process = Bun.spawn(
+    [globalThis.process.execPath, join(import.meta.dir, "sqlite-child.ts"), task, path],
+    {
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: "inherit",
+    },
+  );
+  return { process, lines: linesOf(process.stdout) };
+}
 
-test("ten processes that open an empty file at once all succeed, and each migration is applied once", async () => {
+/** Complete lines only: a killed process can leave part of one. */
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
+test("four processes that open an empty file at once all succeed, and each migration is applied once", async () => {
   using folder = temporaryFolder();
   const path = folder.path("store.db");
-  const children = Array.from({ length: 10 }, () => spawnChild("open", path));
+  const children = Array.from({ length: 4 }, () => spawnChild("open", path));
   for (const { lines } of children) expect((await lines.next()).value).toBe("ready");
   for (const { process } of children) {
     process.stdin.write("go\n");
     void process.stdin.end();
   }
   expect(await Promise.all(children.map(({ process }) => process.exited))).toEqual(
-    Array.from({ length: 10 }, () => 0),
+    Array.from({ length: 4 }, () => 0),
   );
 
   const { keys, close } = openSqlite(path);
-  expect(await keys.listKeys()).toHaveLength(10);
+  expect(await keys.listKeys()).toHaveLength(4);
   await close();
 }, 30_000);
 
@@ -34,13 +55,15 @@ test("after a process is killed in the middle of writes, every pet whose write h
   const created: bigint[] = [];
   for await (const line of lines) {
     created.push(BigInt(line));
-    if (created.length === 3_000) process.kill("SIGKILL");
+    if (created.length === 1_000) process.kill("SIGKILL");
   }
   expect(await process.exited).not.toBe(0);
-  expect(created.length).toBeGreaterThanOrEqual(3_000);
+  expect(created.length).toBeGreaterThanOrEqual(1_000);
 
   const { store, close } = openSqlite(path);
-  for (const id of created) expect((await store.getPet(id))?.id).toBe(id);
+  const lost = [];
+  for (const id of created) if ((await store.getPet(id)) === undefined) lost.push(id);
+  expect(lost).toEqual([]);
   await close();
   const connection = openDatabase(path, {
     migrations: MIGRATIONS,
@@ -75,47 +98,26 @@ test("after a process is killed in the middle of changes of keys, every change h
   await close();
 }, 30_000);
 
-test("commands can write while a server writes without a pause, and none of its writes fails", async () => {
+test("commands can write while a server writes without a pause; none of its writes fails, and its caches follow", async () => {
   using folder = temporaryFolder();
-  const { store, keys, close } = openSqlite(folder.path("store.db"));
-  const { process } = spawnChild("command", folder.path("store.db"));
+  const path = folder.path("store.db");
+  const { store, petJson, keys, close } = openSqlite(path, { maxBusyMs: 30_000 });
+  await store.createPet({ name: "name 0", categoryId: 1n }, 0);
+  const cached = () => petJson.get(1)?.json;
+  const { process } = spawnChild("command", path);
   const commands = new AbortController();
   const writer = async () => {
-    while (!commands.signal.aborted)
+    while (!commands.signal.aborted) {
+      cached();
       expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toHaveProperty("id");
+    }
   };
-  const writers = Promise.all(Array.from({ length: 32 }, writer));
+  const writers = Promise.all(Array.from({ length: 8 }, writer));
   expect(await process.exited).toBe(0);
   commands.abort();
   await writers;
   expect(await keys.listKeys()).toHaveLength(20);
-  await close();
-}, 60_000);
-
-test("commands can correct pets while a server writes without a pause, and its caches show each change in time", async () => {
-  using folder = temporaryFolder();
-  const { store, petJson, close } = openSqlite(folder.path("store.db"));
-  await store.createPet({ name: "name 0", categoryId: 1n }, 0);
-  const { process } = spawnChild("correct", folder.path("store.db"));
-  const commands = new AbortController();
-  const writer = async () => {
-    while (!commands.signal.aborted)
-      expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toHaveProperty("id");
-  };
-  const reader = async () => {
-    let staleSince: number | undefined;
-    while (!commands.signal.aborted) {
-      const isStale = petJson.get(1)?.json !== encodePet((await store.getPet(1n)) ?? NO_PET);
-      staleSince = isStale ? (staleSince ?? performance.now()) : undefined;
-      if (staleSince !== undefined) expect(performance.now() - staleSince).toBeLessThan(1_000);
-      await Bun.sleep(1);
-    }
-  };
-  const load = Promise.all([reader(), ...Array.from({ length: 32 }, writer)]);
-  expect(await process.exited).toBe(0);
-  commands.abort();
-  await load;
-  expect((await store.getPet(1n))?.name).toBe("name 20");
+  while (cached() !== '{"id":1,"name":"name 20","categoryId":1}') await Bun.sleep(10);
   await close();
 }, 60_000);
 

@@ -1,74 +1,89 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { rateLimitStatus } from "../../harness/api-client.ts";
+import { temporaryFolder } from "../../harness/cleanup.ts";
+import { startPetstore } from "../../harness/petstore.ts";
 import type { UsageRow } from "../../src/domain/usage-history.ts";
-import { type Service, startService } from "../service.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { startService } from "../service.ts";
+import { whileLocked } from "../store/sqlite-database.ts";
+import { recordEveryKey } from "./record-every-key.ts";
 
-const HOUR_MS = 3_600_000;
 const NOON = Date.parse("2026-11-15T12:00:00Z");
 
-let service: Service;
-beforeAll(async () => void (service = await startService()));
-afterAll(() => service.stop());
+test("a server counts every outcome by operation, exact after a clean stop, and nothing without a valid key", async () => {
+  const service = await startService();
+  const { id, secret: key } = await service.newKey({ limits: { perMinute: 6, perDay: 100 } });
+  const statuses: number[] = [];
+  const call = async (path: string, init: { method?: string; body?: unknown; key?: string | null } = {}) =>
+    statuses.push((await service.call({ path, key, ...init })).status);
+  await call("/pets");
+  await call("/pets?limit=0");
+  await call("/pets", { method: "POST", body: { name: "Rex", categoryId: 1 } });
+  await call("/pets/99");
+  await call("/no-such-path");
+  await call("/pets", { method: "DELETE" });
+  await call("/pets");
+  service.clock.advance(1_001);
+  for (let i = 0; i < 12; i++) await call("/pets");
+  expect(statuses.slice(0, 7)).toEqual([200, 400, 201, 404, 404, 405, 429]);
+  await call("/pets", { key: null });
+  await call("/pets", { key: "pet_live_wrong" });
+  await service.restart();
 
-const hourOf = async (keyId: number, at = service.clock.now()): Promise<readonly UsageRow[]> =>
-  service.app.usageHistory.readUsage({ keyId, by: "hour", since: at, until: at });
-
-describe("usage history of a server", () => {
-  test("every outcome is counted, by operation, and is exact after a clean stop", async () => {
-    const { id, secret: key } = await service.newKey({ limits: { perMinute: 6, perDay: 100 } });
-    const statuses: number[] = [];
-    const call = async (path: string, init: { method?: string; body?: unknown } = {}) =>
-      statuses.push((await service.call({ path, key, ...init })).status);
-    await call("/pets");
-    await call("/pets?limit=0");
-    await call("/pets", { method: "POST", body: { name: "Rex", categoryId: 1 } });
-    await call("/pets/99");
-    await call("/no-such-path");
-    await call("/pets", { method: "DELETE" });
-    await call("/pets");
-    service.clock.advance(1_001);
-    for (let i = 0; i < 12; i++) await call("/pets");
-    expect(statuses.slice(0, 7)).toEqual([200, 400, 201, 404, 404, 405, 429]);
-    await service.restart();
-
-    const expected = (operation: UsageRow["operation"], counts: Partial<UsageRow>) => ({
-      keyId: id,
-      start: NOON,
-      operation,
-      admitted: 0,
-      limited: 0,
-      banned: 0,
-      errors: 0,
-      ...counts,
-    });
-    expect(await hourOf(id)).toStrictEqual([
-      expected("listPets", { admitted: 2, errors: 1 }),
-      expected("createPet", { admitted: 1 }),
-      expected("getPet", { admitted: 1, errors: 1 }),
-      // The tenth strike is a ban.
-      expected("none", { admitted: 2, limited: 10, banned: 3, errors: 2 }),
-    ]);
-    expect(await service.app.usageHistory.lastUsed([id])).toEqual(new Map([[id, NOON + 1_001]]));
+  const expected = (operation: UsageRow["operation"], counts: Partial<UsageRow>) => ({
+    keyId: id,
+    start: NOON,
+    operation,
+    admitted: 0,
+    limited: 0,
+    banned: 0,
+    errors: 0,
+    ...counts,
   });
+  const { usageHistory } = service.app;
+  expect(await usageHistory.readUsage({ keyId: id, by: "hour", since: NOON, until: NOON })).toStrictEqual([
+    expected("listPets", { admitted: 2, errors: 1 }),
+    expected("createPet", { admitted: 1 }),
+    expected("getPet", { admitted: 1, errors: 1 }),
+    // The tenth strike is a ban.
+    expected("none", { admitted: 2, limited: 10, banned: 3, errors: 2 }),
+  ]);
+  expect(await usageHistory.lastUsed()).toEqual(new Map([[id, NOON + 1_001]]));
+  await service.stop();
+});
 
-  test("requests count in the hour in which they are answered; a day has the sum of its hours", async () => {
-    const { id, secret: key } = await service.newKey();
-    await service.call({ path: "/pets", key });
-    const first = service.clock.now();
-    service.clock.advance(HOUR_MS);
-    await service.call({ path: "/pets", key });
-    await service.call({ path: "/pets", key });
-    await service.restart();
-    expect(await hourOf(id, first)).toMatchObject([{ admitted: 1, start: NOON }]);
-    expect(await hourOf(id)).toMatchObject([{ admitted: 2, start: NOON + HOUR_MS }]);
-    const day = await service.app.usageHistory.readUsage({ keyId: id, by: "day", since: NOON, until: NOON });
-    expect(day).toMatchObject([{ admitted: 3, start: Date.parse("2026-11-15T00:00:00Z") }]);
+test("while another process writes, counts wait, and then each counts once", async () => {
+  const path = join(temporaryFolder("usage-history"), "store.db");
+  const { usageHistory, close } = openSqlite(path);
+  const { recorder, requestOfEveryKey, expectAdmitted } = recordEveryKey(usageHistory);
+  requestOfEveryKey();
+  await whileLocked(path, async () => {
+    expect(await recorder.save()).toBe(false);
+    requestOfEveryKey();
   });
+  await recorder.close();
+  await expectAdmitted(2);
+  await close();
+});
 
-  test("requests without a valid key leave no trace", async () => {
-    const before = await service.app.usageHistory.lastUsed();
-    await service.call({ path: "/pets", key: null });
-    await service.call({ path: "/pets", key: "pet_live_wrong" });
-    await service.restart();
-    expect(await service.app.usageHistory.lastUsed()).toEqual(before);
-  });
+test("counts that are stored survive SIGKILL, and SIGTERM loses none", async () => {
+  const data = temporaryFolder("usage-history");
+  const flags = ["--data", data, "--port", "0", "--admin-address", "off"];
+  const killed = await startPetstore(flags);
+  const key = killed.key ?? "";
+  const { usageHistory, close } = openSqlite(join(data, "production.db"));
+  const admitted = async () => {
+    const [totals] = await usageHistory.usageByKey({ by: "day", since: 0, until: Date.now() });
+    return totals?.admitted ?? 0;
+  };
+  for (let i = 0; i < 20; i++) await rateLimitStatus(killed.url, key);
+  while ((await admitted()) < 20) await Bun.sleep(20);
+  await killed.stop("SIGKILL");
+
+  const stopped = await startPetstore(flags);
+  for (let i = 0; i < 5; i++) await rateLimitStatus(stopped.url, key);
+  expect(await stopped.stop("SIGTERM")).toBe(0);
+  expect(await admitted()).toBe(25);
+  await close();
 });

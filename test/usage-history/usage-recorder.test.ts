@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, jest, spyOn, test } from "bun:test";
 import { Unavailable } from "../../src/contract/errors.ts";
 import type { OperationId } from "../../src/contract/operations.ts";
 import type { Outcome } from "../../src/domain/rate-limit.ts";
@@ -150,14 +150,21 @@ describe("saving", () => {
   });
 
   test("counts are saved by themselves every two seconds, and old ones are deleted", async () => {
-    const { store, recorder, request } = setUp();
-    request(1);
-    const startedAt = performance.now();
-    while (store.deletions.length === 0) await Bun.sleep(20);
-    expect(performance.now() - startedAt).toBeWithin(1_500, 4_500);
-    expect(store.requests).toEqual({ 1: 1 });
-    expect(store.deletions).toEqual([NOON]);
-    await recorder.close();
+    jest.useFakeTimers();
+    try {
+      const { store, recorder, request } = setUp();
+      request(1);
+      jest.advanceTimersByTime(1_999);
+      expect(store.attempts).toEqual([]);
+      jest.advanceTimersByTime(1);
+      jest.useRealTimers();
+      while (store.deletions.length === 0) await Bun.sleep(1);
+      expect(store.requests).toEqual({ 1: 1 });
+      expect(store.deletions).toEqual([NOON]);
+      await recorder.close();
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   test("while the store fails, counts are kept, and are saved once it works again", async () => {
@@ -218,6 +225,17 @@ describe("saving", () => {
     request(1);
     request(2, "limited");
     store.fails = "before";
-    await expect(recorder.close()).rejects.toThrow("2 requests are missing in the usage history");
-  }, 10_000);
+    let now = 0;
+    const clock = spyOn(performance, "now").mockImplementation(() => now);
+    const closing = recorder.close().catch((error: unknown) => error);
+    const attemptsAt = async (ms: number) => {
+      now = ms;
+      const { length } = store.attempts;
+      while (store.attempts.length < length + 2) await Bun.sleep(1);
+    };
+    await attemptsAt(2_999);
+    now = 3_000;
+    expect(await closing).toMatchObject({ message: "2 requests are missing in the usage history" });
+    clock.mockRestore();
+  });
 });

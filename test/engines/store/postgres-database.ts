@@ -3,6 +3,9 @@ import { openPostgres, type PostgresStores } from "../../../src/store/postgres/p
 import type { PoolsOptions } from "../../../src/store/postgres/connections/pools.ts";
 import { postgresUrl } from "../../../harness/postgres.ts";
 
+/** On a busy machine a query takes longer than the default. */
+const PATIENT = { timeoutMs: 60_000 };
+
 /** A database for any number of instances of the store, and a connection of its own. */
 export interface TestDatabase {
   readonly url: string;
@@ -22,7 +25,7 @@ export function databaseAt(url: string): TestDatabase {
     url,
     sql,
     async open(options) {
-      const stores = await openPostgres(url, options);
+      const stores = await openPostgres(url, { ...PATIENT, ...options });
       opened.push(stores);
       return stores;
     },
@@ -33,14 +36,19 @@ export function databaseAt(url: string): TestDatabase {
   };
 }
 
-/** Created while the file is loaded, so that no test's timeout includes the start of a server or its installation. */
-const shared = await createDatabase();
-await (await shared.open()).close();
+let shared: Promise<TestDatabase> | undefined;
+
+async function createMigrated(): Promise<TestDatabase> {
+  const database = await createDatabase();
+  await (await database.open()).close();
+  return database;
+}
 
 /** The same database every time: emptying it takes a tenth of the time of creating another one. */
 export async function emptyDatabase(): Promise<TestDatabase> {
-  await shared.sql`TRUNCATE pets, orders, attempts, api_keys, key_secrets, server_settings, usage_hours, usage_days,
+  const { url, sql } = await (shared ??= createMigrated());
+  await sql`TRUNCATE pets, orders, attempts, api_keys, key_secrets, server_settings, usage_hours, usage_days,
     usage_sums, key_last_used, deprecated_use, usage_batches, audit, imports RESTART IDENTITY`;
-  await shared.sql`UPDATE key_revision SET revision = 0`;
-  return databaseAt(shared.url);
+  await sql`UPDATE key_revision SET revision = 0`;
+  return databaseAt(url);
 }

@@ -4,7 +4,6 @@ import type { IdempotentRequest } from "../../../src/domain/ports.ts";
 import { requestName } from "../../../src/store/in-progress-requests.ts";
 import { openPostgres } from "../../../src/store/postgres/postgres-store.ts";
 import { LOCK_SPACE } from "../../../src/store/postgres/advisory-locks.ts";
-import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { AT, KEY_ID, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../../conformance/store-fixture.ts";
 import { postgresUrl } from "../../../harness/postgres.ts";
 import { createDatabase, emptyDatabase } from "./postgres-database.ts";
@@ -15,34 +14,6 @@ const request: IdempotentRequest = {
   idempotencyKey: "5c1f",
   fingerprint: "a".repeat(64),
 };
-
-test("ten instances that start together on an empty database apply each migration once, and all of them work", async () => {
-  await using database = await createDatabase();
-  const instances = await Promise.all(Array.from({ length: 10 }, () => database.open()));
-  const applied = await database.sql<
-    { version: number }[]
-  >`SELECT version FROM schema_migrations ORDER BY version`;
-  expect(applied.map(({ version }) => version)).toEqual(MIGRATIONS.map(({ version }) => version));
-  const ids = await Promise.all(instances.map(({ store }) => addPet(store)));
-  expect(ids.map(Number).toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-});
-
-test("a newer database is rejected", async () => {
-  await using database = await createDatabase();
-  await (await database.open()).close();
-  await database.sql`INSERT INTO schema_migrations (version, name) VALUES (999, 'from the future')`;
-  await expect(database.open()).rejects.toThrow(
-    /its schema has version 999, and this petstore supports versions up to \d+; upgrade petstore$/,
-  );
-});
-
-test("a migration that fails is rolled back", async () => {
-  await using database = await createDatabase();
-  await database.sql`CREATE TABLE orders (id int)`;
-  await expect(database.open()).rejects.toThrow(/"orders" already exists/);
-  const [{ exists }] = await database.sql`SELECT to_regclass('pets') IS NOT NULL AS exists`;
-  expect(exists).toBe(false);
-});
 
 test("the error of a database that cannot be opened names it without the password", async () => {
   const url = new URL(await postgresUrl());
@@ -75,7 +46,7 @@ test("identifiers become visible in ascending order: a reader that continues aft
   const writing = Promise.all(
     writers.flatMap(({ store }, w) =>
       Array.from({ length: 8 }, async (_, writer) => {
-        for (let n = 0; n < 25; n++) {
+        for (let n = 0; n < 10; n++) {
           const idempotent = { ...request, idempotencyKey: `${w} ${writer} ${n}` };
           await (n % 3 === 0 ? store.createPet(rex, AT, idempotent) : store.createPet(rex, AT));
         }
@@ -89,13 +60,13 @@ test("identifiers become visible in ascending order: a reader that continues aft
     seen.push(...page.items.map(({ id }) => id));
   }
   await writing;
-  expect(seen).toHaveLength(3 * 8 * 25);
+  expect(seen).toHaveLength(3 * 8 * 10);
 });
 
 test("the same request on four instances at once creates one pet; the others conflict or get its result", async () => {
   await using database = await emptyDatabase();
   const instances = await Promise.all(Array.from({ length: 4 }, () => database.open()));
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 10; round++) {
     const repeated = { ...request, idempotencyKey: `round ${round}` };
     const results = await Promise.all(instances.map(({ store }) => store.createPet(rex, AT, repeated)));
     const done = results.filter((result) => rejectionCode(result) === undefined).map(resultOf);
@@ -104,7 +75,7 @@ test("the same request on four instances at once creates one pet; the others con
     for (const result of results)
       expect([undefined, "idempotency_conflict"]).toContain(rejectionCode(result));
   }
-  expect((await instances[0]?.store.listPets({ limit: 100 }))?.items).toHaveLength(20);
+  expect((await instances[0]?.store.listPets({ limit: 100 }))?.items).toHaveLength(10);
 });
 
 test("idempotency_conflict: a request that is in progress on another instance is not waited for", async () => {
@@ -129,7 +100,8 @@ test("idempotency_conflict: a request that is in progress on another instance is
 
 async function lockAwaited(sql: SQL): Promise<void> {
   for (;;) {
-    const [{ n }] = await sql<[{ n: bigint }]>`SELECT count(*) AS n FROM pg_locks WHERE NOT granted`;
+    const [{ n }] = await sql<[{ n: bigint }]>`
+      SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     if (n > 0n) return;
   }
 }

@@ -6,20 +6,17 @@ import { importStoreConformance } from "../../conformance/import-store.ts";
 import { storeConformance } from "../../conformance/store.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
-/** On a busy machine a query takes longer than the default. */
-const PATIENT = { timeoutMs: 60_000 };
-
 async function openStores() {
   const database = await emptyDatabase();
-  const stores = await database.open(PATIENT);
+  const stores = await database.open();
   return {
     ...stores,
     url: database.url,
     petJson: petJsonOf(stores.store),
-    another: () => database.open(PATIENT),
+    another: () => database.open(),
     async reopen() {
       await stores.close();
-      return (await database.open(PATIENT)).store;
+      return (await database.open()).store;
     },
     close: () => database[Symbol.asyncDispose](),
   };

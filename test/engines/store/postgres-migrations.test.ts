@@ -1,0 +1,90 @@
+import { SQL } from "bun";
+import { expect, test } from "bun:test";
+import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { addPet } from "../../conformance/store-fixture.ts";
+import { createDatabase, type TestDatabase } from "./postgres-database.ts";
+
+/** A database with a pet, an order and a key, as it was before a migration. */
+async function databaseBefore(migration: string): Promise<TestDatabase> {
+  const database = await createDatabase();
+  await database.sql`CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now())`;
+  const steps = MIGRATIONS.findIndex(({ name }) => name === migration);
+  for (const step of MIGRATIONS.slice(0, steps)) {
+    await database.sql.unsafe("sql" in step ? step.sql : "");
+    await database.sql`INSERT INTO schema_migrations (version, name) VALUES (${step.version}, ${step.name})`;
+  }
+  await database.sql`INSERT INTO pets (name, category_id) VALUES ('Rex', 1)`;
+  await database.sql`INSERT INTO orders (pet_id, status, created_at) VALUES (1, 'placed', 0)`;
+  await database.sql`INSERT INTO api_keys (name, plan, created_at, revision) VALUES ('shop', 'free', 0, 1)`;
+  return database;
+}
+
+async function appliedVersions({ sql }: TestDatabase): Promise<number[]> {
+  const rows = await sql<{ version: number }[]>`SELECT version FROM schema_migrations ORDER BY version`;
+  return rows.map(({ version }) => version);
+}
+
+test("five instances that start together on an empty database apply each migration once, and all of them work", async () => {
+  await using database = await createDatabase();
+  const instances = await Promise.all(Array.from({ length: 5 }, () => database.open()));
+  expect(await appliedVersions(database)).toEqual(MIGRATIONS.map((_, i) => i + 1));
+  const ids = await Promise.all(instances.map(({ store }) => addPet(store)));
+  expect(ids.toSorted((a, b) => Number(a - b))).toEqual([1n, 2n, 3n, 4n, 5n]);
+});
+
+test("a newer database is rejected", async () => {
+  await using database = await createDatabase();
+  await (await database.open()).close();
+  await database.sql`INSERT INTO schema_migrations (version, name) VALUES (999, 'from the future')`;
+  await expect(database.open()).rejects.toThrow(
+    /its schema has version 999, and this petstore supports versions up to \d+; upgrade petstore$/,
+  );
+});
+
+test("a migration that fails is rolled back", async () => {
+  await using database = await createDatabase();
+  await database.sql`CREATE TABLE orders (id int)`;
+  await expect(database.open()).rejects.toThrow(/"orders" already exists/);
+  const [{ exists }] = await database.sql`SELECT to_regclass('pets') IS NOT NULL AS exists`;
+  expect(exists).toBe(false);
+});
+
+test("a migration that waits for the lock of a table lets other sessions use the table", async () => {
+  await using database = await databaseBefore("keys of orders");
+  const older = new SQL(database.url, { max: 1 });
+  let opening: Promise<unknown> = Promise.resolve();
+  // As pg_dump does for as long as it runs.
+  await database.sql.begin("isolation level repeatable read read only", async (tx) => {
+    await tx`SELECT count(*) FROM orders`;
+    opening = database.open();
+    const waitsForLock = async () =>
+      (await older`SELECT FROM pg_locks WHERE NOT granted AND relation = 'orders'::regclass`).length > 0;
+    while (!(await waitsForLock()));
+    // Waits for as long as the migration stands before it in the queue.
+    await older`UPDATE orders SET status = 'completed' WHERE id = 1`;
+    const [{ version }] = await older`SELECT max(version) AS version FROM schema_migrations`;
+    expect(version).toBe(4);
+  });
+  await opening;
+  await older.close({ timeout: 0 });
+  expect(await appliedVersions(database)).toHaveLength(MIGRATIONS.length);
+});
+
+test("a start that was interrupted while it built an index builds it again; the order gets the only key", async () => {
+  await using database = await databaseBefore("keys of earlier orders, and indexes");
+  await database.sql`CREATE INDEX orders_by_key ON orders (key_id, id)`;
+  await database.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'orders_by_key'::regclass`;
+  const { store } = await database.open();
+  const indexes = await database.sql`SELECT indexrelid::regclass::text AS name FROM pg_index
+    WHERE indrelid = 'orders'::regclass AND indisvalid ORDER BY name`;
+  expect(indexes.map(({ name }: { name: string }) => name)).toEqual([
+    "one_placed_order_per_pet",
+    "orders_by_key",
+    "orders_by_key_and_status",
+    "orders_by_pet",
+    "orders_by_status",
+    "orders_pkey",
+  ]);
+  expect((await store.listOrders(1, { limit: 9 })).items).toMatchObject([{ id: 1n }]);
+});
