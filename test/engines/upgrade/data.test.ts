@@ -1,95 +1,13 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe } from "bun:test";
 import { temporaryFolder } from "../../../harness/cleanup.ts";
 import { valkeyUrl } from "../../../harness/valkey.ts";
-import { type App, startApp } from "../../../src/app.ts";
-import { createClock } from "../../../src/clock.ts";
-import { configOf } from "../../../src/config/config.ts";
-import { SETTINGS } from "../../../src/config/options.ts";
-import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
-import { UsageError } from "../../../src/config/usage-error.ts";
-import { silentLog } from "../../../src/log.ts";
-import { type KeyName, readRecorded } from "./previous-release.ts";
-import { fixtureData, fixtureDatabase } from "./fixtures.ts";
+import { upgradedDataCases } from "./data-cases.ts";
+import { fixtureDatabase } from "./fixture-database.ts";
 
-// PostgreSQL and Valkey take long to start on a busy machine.
-setDefaultTimeout(60_000);
-
-/** This release on the data of the previous one. To the server, it is the moment at which the fixtures were made. */
-async function start(flags: Flags, at: number): Promise<App> {
-  const values = parseOptions(SETTINGS, { ...flags, port: ["0"], "admin-address": ["off"] }, {});
-  if (values instanceof UsageError) throw new Error(values.message);
-  const startedAt = performance.now();
-  const clock = createClock({ wall: () => Math.round(at + performance.now() - startedAt) });
-  return startApp(configOf(values), { clock, log: silentLog });
-}
-
-const ENGINES = {
-  sqlite: async (): Promise<Flags> => ({ data: [fixtureData()] }),
-  postgres: async (): Promise<Flags> => ({
+describe("data of the previous release on PostgreSQL", () =>
+  upgradedDataCases("postgres", async () => ({
     data: [temporaryFolder("data")],
     "database-url": [await fixtureDatabase()],
     "limits-url": [await valkeyUrl()],
-  }),
-};
-
-describe.each(["sqlite", "postgres"] as const)("data of the previous release on %s", (engine) => {
-  const recorded = readRecorded(engine);
-  let app: App;
-
-  beforeAll(async () => void (app = await start(await ENGINES[engine](), recorded.at)));
-  afterAll(() => app.close());
-
-  const send = (secret: string, path: string, init: RequestInit = {}) =>
-    fetch(app.url + path, { ...init, headers: { ...init.headers, Authorization: `Bearer ${secret}` } });
-
-  test("usage and bans go on where they were", async () => {
-    const response = await send(recorded.secrets.mobile, "/pets?limit=1");
-    // Valkey has the usage of keys, and is no part of the fixture.
-    const remaining = engine === "sqlite" ? recorded.remaining - 1 : 999;
-    expect(response.headers.get("x-ratelimit-remaining")).toBe(`${remaining}`);
-    const { status } = await send(recorded.secrets.banned, "/pets?limit=1");
-    expect(status).toBe(engine === "sqlite" ? 429 : 200);
-  });
-
-  test("every key works, or does not, as before; so does a secret that was replaced", async () => {
-    const others = Object.entries(recorded.statuses).filter(([name]) => name !== "banned");
-    expect(others).toHaveLength(5);
-    for (const [name, status] of others) {
-      expect([name, (await send(recorded.secrets[name as KeyName], "/pets?limit=1")).status]).toEqual([
-        name,
-        status,
-      ]);
-    }
-    expect((await send(recorded.previousSecret, "/pets?limit=1")).status).toBe(200);
-  });
-
-  test("pets and orders are the same to the byte, for the keys that may see them", async () => {
-    for (const { key, path, body } of recorded.responses) {
-      expect([path, await (await send(recorded.secrets[key], path)).text()]).toEqual([path, body]);
-    }
-  });
-
-  test("a create that is repeated after the upgrade is not carried out again", async () => {
-    const { headers, body, response } = recorded.idempotent;
-    const init = { method: "POST", body, headers: { ...headers, "Content-Type": "application/json" } };
-    const repeated = await send(recorded.secrets.shop, "/pets", init);
-    expect(repeated.headers.get("idempotent-replayed")).toBe("true");
-    expect(await repeated.text()).toBe(response);
-  });
-
-  test("an order that was placed before can be completed, and new identifiers follow the old ones", async () => {
-    const json = { "Content-Type": "application/json" };
-    const completed = await send(recorded.secrets.shop, "/store/orders/1", {
-      method: "PATCH",
-      headers: json,
-      body: '{"status":"completed"}',
-    });
-    expect(completed.status).toBe(200);
-    const created = await send(recorded.secrets.shop, "/pets", {
-      method: "POST",
-      headers: json,
-      body: '{"name":"New","categoryId":1}',
-    });
-    expect(await created.text()).toBe('{"id":137,"name":"New","categoryId":1}');
-  });
-});
+    "limits-timeout": ["1s"],
+  })));

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { temporaryFolder } from "../../../harness/cleanup.ts";
@@ -42,4 +42,14 @@ export function previousRelease(): readonly string[] {
   const path = join(temporaryFolder("previous-release"), "petstore.js");
   writeFileSync(path, gunzipSync(readFileSync(join(FIXTURES, PROGRAM_FILE))));
   return [process.execPath, "--no-env-file", "--config=/dev/null", path];
+}
+
+/** A data directory with the SQLite databases that the previous release made. */
+export function fixtureData(): string {
+  const folder = temporaryFolder("previous-data");
+  for (const name of ["production.db", "production-limits.db"]) {
+    copyFileSync(join(FIXTURES, name), join(folder, name));
+    chmodSync(join(folder, name), 0o600);
+  }
+  return folder;
 }

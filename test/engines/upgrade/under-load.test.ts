@@ -5,8 +5,8 @@ import { PETSTORE, type PetstoreServer, runProgram, startPetstore } from "../../
 import { freePort, freePorts } from "../../../harness/ports.ts";
 import { SteadyLoad } from "../../../harness/steady-load.ts";
 import { valkeyUrl } from "../../../harness/valkey.ts";
-import { fixtureData, fixtureDatabase } from "./fixtures.ts";
-import { previousRelease, readRecorded } from "./previous-release.ts";
+import { fixtureDatabase } from "./fixture-database.ts";
+import { fixtureData, previousRelease, readRecorded } from "./previous-release.ts";
 
 // Servers start and stop several times, on a machine that may be busy.
 setDefaultTimeout(120_000);
@@ -70,10 +70,10 @@ test("two instances on PostgreSQL, replaced one after the other under load: ever
   const load = new SteadyLoad({ urls, key, perSecond: PER_SECOND, maxAttempts: MAX_ATTEMPTS });
   await untilMoreCreates(load);
 
-  for (const [index, port] of ports.entries()) {
+  // After the first of them, both releases serve from the migrated tables; the last is a restart of this release.
+  for (const index of [0, 1, 0]) {
     expect(await servers[index]?.stop()).toBe(0);
-    servers[index] = await start(port, PETSTORE);
-    // After the first of them, both releases serve from the migrated tables.
+    servers[index] = await start(ports[index] ?? 0, PETSTORE);
     await untilMoreCreates(load);
   }
   for (const url of urls) await expectNothingLost(load, url, key);

@@ -1,0 +1,145 @@
+import { SQL } from "bun";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rateLimitStatus, type RateLimitStatus } from "../../../harness/api-client.ts";
+import { sendBurst } from "../../../harness/burst.ts";
+import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { Fleet } from "../../../harness/fleet.ts";
+import type { LogLine } from "../../../harness/petstore.ts";
+import { postgresUrl } from "../../../harness/postgres.ts";
+import { valkeyUrl } from "../../../harness/valkey.ts";
+import { openStores } from "../../../src/adapters.ts";
+import { generateSecret, type NewKey, toNewSecret } from "../../../src/domain/api-keys.ts";
+import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { BY } from "../../key-store-arguments.ts";
+
+/** On a busy machine Valkey may take longer than the default of 25 ms. */
+const PATIENT = ["--limits-timeout", "1s", "--admin-address", "off"];
+
+let fleet: Fleet;
+let databaseUrl: string;
+let stores: Awaited<ReturnType<typeof openStores>>;
+beforeAll(async () => {
+  databaseUrl = await postgresUrl();
+  const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
+  fleet = await Fleet.start({ size: 4, storage, flags: PATIENT });
+  stores = await openStores({ environment: "production", dataDir: "", databaseUrl });
+}, 60_000);
+afterAll(async () => {
+  await stores.close();
+  await fleet.stop();
+});
+
+async function newKey(key: Partial<NewKey> = {}): Promise<{ id: number; key: string }> {
+  const secret = generateSecret("production");
+  const draft = { name: "test", plan: "free", createdAt: Date.now(), ...key } as const;
+  const { id } = await stores.keys.createKey(draft, toNewSecret(secret), BY);
+  return { id, key: secret };
+}
+
+const SMALL = { plan: "enterprise", limits: { perMinute: 2, perDay: 9 } } as const;
+
+/** Continues to send requests after a 429. */
+async function getBanned(url: string, key: string): Promise<void> {
+  while ((await rateLimitStatus(url, key)).code !== "key_banned");
+}
+
+/** Resolves when every server has reached the status. */
+async function everyServer(key: string, isExpected: (status: RateLimitStatus) => boolean): Promise<void> {
+  const reach = async (url: string) => {
+    while (!isExpected(await rateLimitStatus(url, key))) await Bun.sleep(20);
+  };
+  await Promise.all(fleet.urls.map(reach));
+}
+
+const warnings = (log: readonly LogLine[]) =>
+  log.filter(({ level }) => level !== "info").map(({ event }) => event);
+
+test("four servers that start at the same time on an empty database all serve, migrate it once and create one key", async () => {
+  const [key, ...others] = fleet.servers.flatMap(({ key }) => key ?? []);
+  expect([key, others]).toEqual([expect.stringMatching(/^pet_live_/), []]);
+  const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key ?? "")));
+  expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(statuses.map(({ remaining }) => remaining).toSorted()).toEqual([56, 57, 58, 59]);
+  expect(fleet.logs.flatMap(warnings)).toEqual([]);
+  await using sql = new SQL(databaseUrl, { max: 1 });
+  const steps = await sql`SELECT version::int FROM production.schema_migrations ORDER BY version`;
+  expect(steps.map(({ version }: { version: number }) => version)).toEqual(
+    MIGRATIONS.map(({ version }) => version),
+  );
+});
+
+test("of 400 concurrent requests on a Free key exactly 60 are allowed", async () => {
+  const { key } = await newKey();
+  const responses = await sendBurst(fleet.ports, key, 400);
+  expect(responses.filter(({ status }) => status === 429)).toHaveLength(340);
+  const allowed = responses.filter(({ status }) => status === 200);
+  const remaining = allowed.map(({ headers }) => Number(headers["x-ratelimit-remaining"]));
+  expect(remaining.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i));
+});
+
+test("a ban by one server applies on all; keys show and keys unban work on what Valkey stores", async () => {
+  const { id, key } = await newKey(SMALL);
+  await getBanned(fleet.urls[0] ?? "", key);
+  for (const url of fleet.urls) {
+    const { code, remaining, retryAfter } = await rateLimitStatus(url, key);
+    expect({ code, remaining }).toEqual({ code: "key_banned", remaining: 0 });
+    expect(retryAfter).toBeWithin(200, 301);
+  }
+  const { bannedUntil, usage } = await fleet.keys("show", `${id}`);
+  expect(Date.parse(String(bannedUntil))).toBeWithin(Date.now() + 200_000, Date.now() + 301_000);
+  expect(usage).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
+  await fleet.keys("unban", `${id}`);
+  await everyServer(key, ({ code }) => code === "rate_limited");
+});
+
+test("a change of plan, a new secret and a revocation reach all servers, and usage is unchanged", async () => {
+  const { id, key } = await newKey();
+  await everyServer(key, ({ status }) => status === 200);
+  await stores.keys.updateKey(id, { plan: "pro" }, BY);
+  await everyServer(key, ({ limit }) => limit === 300);
+  const { remaining } = await rateLimitStatus(fleet.urls[0] ?? "", key);
+  expect(await fleet.keys("show", `${id}`)).toMatchObject({ usage: { minute: { used: 300 - remaining } } });
+
+  const secret = generateSecret("production");
+  await stores.keys.addSecret(id, { ...toNewSecret(secret), overlapEndsAt: Date.now() }, BY);
+  for (const url of fleet.urls) expect((await rateLimitStatus(url, secret)).status).toBe(200);
+  await everyServer(key, ({ code }) => code === "invalid_api_key");
+  await stores.keys.updateKey(id, { revokedAt: Date.now() }, BY);
+  await everyServer(secret, ({ code }) => code === "invalid_api_key");
+});
+
+test("a ban that four servers run into has one audit entry and one event, by the server that decided it", async () => {
+  const { id, key } = await newKey(SMALL);
+  await Promise.all(fleet.urls.map((url) => getBanned(url, key)));
+  // Servers record what they know before they end.
+  await fleet.stop();
+  const target = { kind: "key", id: BigInt(id) } as const;
+  const { items } = await stores.audit.listAudit({ action: "key.banned", target, limit: 10 });
+  expect(items).toMatchObject([{ actor: { kind: "server" }, target }]);
+  const isOfKey = (text: string) => JSON.parse(text).keyId === id;
+  const events = fleet.logs.flat().filter(({ event, text }) => event === "key.banned" && isOfKey(text));
+  expect(events).toHaveLength(1);
+});
+
+test("PostgreSQL without Valkey: servers share the data and log at the start that each applies rate limits alone", async () => {
+  const storage = ["--database-url", databaseUrl, "--data", temporaryFolder("servers")];
+  const two = await Fleet.start({ size: 2, storage, flags: ["--admin-address", "off"] });
+  const { key } = await newKey();
+  for (const log of two.logs) expect(warnings(log)).toContain("rate-limits.not-shared");
+  const statuses = await Promise.all(two.urls.map((url) => rateLimitStatus(url, key)));
+  expect(statuses.map(({ remaining }) => remaining)).toEqual([59, 59]);
+  await two.stop();
+});
+
+test("Valkey without PostgreSQL: no usage is lost when the server is killed", async () => {
+  const storage = ["--limits-url", await valkeyUrl(), "--data", temporaryFolder("servers")];
+  const one = await Fleet.start({ size: 1, storage, flags: PATIENT });
+  const [url = ""] = one.urls;
+  const key = one.servers[0]?.key ?? "";
+  for (let i = 0; i < 25; i++) await rateLimitStatus(url, key);
+  await one.stopServer(0, "SIGKILL");
+  await one.startServer(0);
+  expect(one.servers[0]?.key).toBeUndefined();
+  expect(await rateLimitStatus(url, key)).toMatchObject({ status: 200, remaining: 60 - 26 });
+  await one.stop();
+});
