@@ -1,10 +1,7 @@
-import { expect, test, setDefaultTimeout } from "bun:test";
+import { expect, test } from "bun:test";
 import { TABLES } from "../../../src/store/tables.ts";
 import { createDatabase } from "../store/postgres-database.ts";
 import { temporaryDatabase } from "../../store/sqlite-database.ts";
-
-// A busy machine takes long.
-setDefaultTimeout(60_000);
 
 /** What only one of the databases has, and what is copied in another way. */
 const NOT_COPIED = new Set([
