@@ -67,19 +67,6 @@ function petUpdateCases(withStores: WithStores): void {
   );
 
   test(
-    "updatePet: a pet moves to the pages of its new status",
-    withStores(async ({ store, operators }) => {
-      const [first, second] = [await addPet(store), await addPet(store)];
-      await operators.updatePet(first, { status: "pending" }, by);
-      expect(idsOf(await store.listPets({ limit: 9, status: "available" }))).toEqual([second]);
-      expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual([first]);
-      await operators.updatePet(first, { status: null }, by);
-      expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual([]);
-      expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first, second]);
-    }),
-  );
-
-  test(
     "updatePet: a change that changes nothing and one of a pet that does not exist have no audit entry",
     withStores(async ({ store, operators, audit }) => {
       const id = await addPet(store);

@@ -3,7 +3,6 @@ import { auditStoreConformance } from "./audit-store.ts";
 import { keyDetailsConformance } from "./key-details.ts";
 import { keyStoreConformance } from "./key-store.ts";
 import { operatorStoreConformance } from "./operator-store.ts";
-import { petJsonCases } from "./pet-json.ts";
 import { settingsStoreConformance } from "./settings-store.ts";
 import { idempotencyCases } from "./store-idempotency.ts";
 import {
@@ -31,7 +30,6 @@ export function storeConformance(name: string, open: OpenStores): void {
     pageCases(withStores);
     orderCases(withStores);
     idempotencyCases(withStores);
-    petJsonCases(withStores);
     durabilityCases(withStores);
     modelCases(open);
   });

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { INT64_MIN } from "../../src/contract/json.ts";
 import { encodePet } from "../../src/contract/resources.ts";
 import type { PetStatus } from "../../src/contract/resources.ts";
 import { withEtag } from "../../src/etag.ts";
@@ -9,7 +10,16 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 /** Three complete blocks and the beginning of a fourth. */
 const PETS = 220;
-const NAMES = ["Rex", 'Q"uote\\', "Ünï", "猫", "🐈‍⬛ and more", ',{"id":7,', '"},{"id":'];
+const NAMES = [
+  "Rex",
+  'Q"uote\\',
+  '\\"\n\u2028\u007f/<',
+  "Ünï",
+  "猫",
+  "🐈‍⬛ and more",
+  ',{"id":7,',
+  '"},{"id":',
+];
 
 type Step =
   | { kind: "create"; name: string }
@@ -20,16 +30,21 @@ type Step =
   | { kind: "list"; after: number; limit: number; status: PetStatus | undefined }
   | { kind: "get"; id: number };
 
+/** SQLite encodes names as JSON itself. */
+const name = fc.oneof(
+  fc.constantFrom(...NAMES),
+  fc.string({ unit: "binary", minLength: 1, maxLength: 30 }).filter((text) => !text.includes("\0")),
+);
 const id = fc.integer({ min: -1, max: PETS + 20 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("create"), name: fc.constantFrom(...NAMES) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("create"), name }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("order"), id }) },
   {
     weight: 1,
     arbitrary: fc.record({
       kind: fc.constant("correct"),
       id,
-      name: fc.constantFrom(...NAMES),
+      name,
       status: fc.constantFrom("available", "sold", null),
     }),
   },
@@ -91,7 +106,7 @@ async function run({ store, operators, petJson }: SqliteStores, step: Step): Pro
       await operators.deletePet(BigInt(step.id), by);
       return;
     case "create":
-      await store.createPet({ name: step.name, categoryId: 1n }, 0);
+      await store.createPet({ name: step.name, categoryId: INT64_MIN }, 0);
       return;
     case "order":
       await store.placeOrder({ keyId: 1, petId: BigInt(step.id) }, 0);

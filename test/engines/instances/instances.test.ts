@@ -22,12 +22,20 @@ beforeAll(async () => {
   databaseUrl = await postgresUrl();
   const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
   fleet = await Fleet.start({ size: 4, storage, flags: PATIENT });
+  await untilShared(fleet);
   stores = await openStores({ environment: "production", dataDir: "", databaseUrl });
 }, 60_000);
 afterAll(async () => {
   await stores.close();
   await fleet.stop();
 });
+
+/** A server that did not reach Valkey within 500 ms of its start counts alone for a moment. */
+async function untilShared({ servers }: Fleet): Promise<void> {
+  const countsAlone = (log: readonly LogLine[]) =>
+    log.findLast(({ event }) => event.startsWith("valkey."))?.event === "valkey.unavailable";
+  while (servers.some(({ log }) => countsAlone(log))) await Bun.sleep(20);
+}
 
 async function newKey(key: Partial<NewKey> = {}): Promise<{ id: number; key: string }> {
   const secret = generateSecret("production");
@@ -51,6 +59,16 @@ async function everyServer(key: string, isExpected: (status: RateLimitStatus) =>
   await Promise.all(fleet.urls.map(reach));
 }
 
+/** Commands wait for Valkey for 500 ms. On a busy machine they are repeated, as their messages say. */
+async function keysCommand(...args: string[]): Promise<Record<string, unknown>> {
+  for (;;) {
+    const result = await fleet.keys(...args).catch((error: unknown) => {
+      if (!String(error).includes("within 500 ms")) throw error;
+    });
+    if (result && result["usage"] !== null) return result;
+  }
+}
+
 const warnings = (log: readonly LogLine[]) =>
   log.filter(({ level }) => level !== "info").map(({ event }) => event);
 
@@ -60,7 +78,7 @@ test("four servers that start at the same time on an empty database all serve, m
   const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key ?? "")));
   expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   expect(statuses.map(({ remaining }) => remaining).toSorted()).toEqual([56, 57, 58, 59]);
-  expect(fleet.logs.flatMap(warnings)).toEqual([]);
+  expect(fleet.logs.flatMap(warnings).filter((event) => event !== "valkey.unavailable")).toEqual([]);
   await using sql = new SQL(databaseUrl, { max: 1 });
   const steps = await sql`SELECT version::int FROM production.schema_migrations ORDER BY version`;
   expect(steps.map(({ version }: { version: number }) => version)).toEqual(
@@ -85,10 +103,10 @@ test("a ban by one server applies on all; keys show and keys unban work on what 
     expect({ code, remaining }).toEqual({ code: "key_banned", remaining: 0 });
     expect(retryAfter).toBeWithin(200, 301);
   }
-  const { bannedUntil, usage } = await fleet.keys("show", `${id}`);
+  const { bannedUntil, usage } = await keysCommand("show", `${id}`);
   expect(Date.parse(String(bannedUntil))).toBeWithin(Date.now() + 200_000, Date.now() + 301_000);
   expect(usage).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
-  await fleet.keys("unban", `${id}`);
+  await keysCommand("unban", `${id}`);
   await everyServer(key, ({ code }) => code === "rate_limited");
 });
 
@@ -98,7 +116,7 @@ test("a change of plan, a new secret and a revocation reach all servers, and usa
   await stores.keys.updateKey(id, { plan: "pro" }, BY);
   await everyServer(key, ({ limit }) => limit === 300);
   const { remaining } = await rateLimitStatus(fleet.urls[0] ?? "", key);
-  expect(await fleet.keys("show", `${id}`)).toMatchObject({ usage: { minute: { used: 300 - remaining } } });
+  expect(await keysCommand("show", `${id}`)).toMatchObject({ usage: { minute: { used: 300 - remaining } } });
 
   const secret = generateSecret("production");
   await stores.keys.addSecret(id, { ...toNewSecret(secret), overlapEndsAt: Date.now() }, BY);
@@ -134,11 +152,13 @@ test("PostgreSQL without Valkey: servers share the data and log at the start tha
 test("Valkey without PostgreSQL: no usage is lost when the server is killed", async () => {
   const storage = ["--limits-url", await valkeyUrl(), "--data", temporaryFolder("servers")];
   const one = await Fleet.start({ size: 1, storage, flags: PATIENT });
+  await untilShared(one);
   const [url = ""] = one.urls;
   const key = one.servers[0]?.key ?? "";
   for (let i = 0; i < 25; i++) await rateLimitStatus(url, key);
   await one.stopServer(0, "SIGKILL");
   await one.startServer(0);
+  await untilShared(one);
   expect(one.servers[0]?.key).toBeUndefined();
   expect(await rateLimitStatus(url, key)).toMatchObject({ status: 200, remaining: 60 - 26 });
   await one.stop();

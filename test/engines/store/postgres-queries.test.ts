@@ -11,27 +11,7 @@ import { USAGE_QUERIES } from "../../../src/store/postgres/usage-history.ts";
 import { AT, DAY_MS, rex, resultOf } from "../../conformance/store-fixture.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
-const HOSTILE = [
-  "'; DROP TABLE pets; --",
-  "$1",
-  "${1}",
-  "{NULL}",
-  "NULL",
-  'a","b',
-  "\\\\",
-  "\\",
-  '\\"',
-  "E'\\x00'",
-  "%s %d %n",
-  "{",
-  "}",
-  ",",
-  '"',
-  "'",
-  "--",
-  "/*",
-  " ",
-];
+const HOSTILE = ["'; DROP TABLE pets; --", "$1", "{NULL}", "NULL", 'a","b', "\\", "E'\\x00'", "%s", ",", " "];
 
 test("Idempotency-Keys that look like SQL are keys", async () => {
   await using database = await emptyDatabase();
