@@ -85,13 +85,17 @@ test("cached pets equal those of the table after any sequence of reads and write
       ),
     ),
   );
+  let wasFilled = false;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      for (const each of steps) await run(stores, each);
+      for (const each of steps) {
+        await run(stores, each);
+        wasFilled ||= petJson.cachedBytes > 0;
+      }
     }),
     { numRuns: 60 },
   );
-  expect(petJson.cachedBytes).toBeGreaterThan(0);
+  expect(wasFilled).toBe(true);
   await close();
 }, 30_000);
 
