@@ -9,6 +9,7 @@ export interface FleetOptions {
   readonly under?: readonly string[];
 }
 
+const ATTEMPTS = 5;
 /** All clients of a fleet have the same address. */
 const ONE_CLIENT_ADDRESS = ["--max-connections-per-address", "0"];
 
@@ -66,8 +67,15 @@ export class Fleet {
     await Promise.all(this.#servers.map((server) => server.stop()));
   }
 
-  #start(port: number): Promise<PetstoreServer> {
+  /** A server does not start while its database takes longer than 2 s to respond, as it may on a busy machine. */
+  async #start(port: number): Promise<PetstoreServer> {
     const { storage, flags = [], under } = this.#options;
-    return startPetstore([...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${port}`], under);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await startPetstore([...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${port}`], under);
+      } catch (error) {
+        if (attempt === ATTEMPTS || !String(error).includes("no response within")) throw error;
+      }
+    }
   }
 }
