@@ -4,14 +4,14 @@
  */
 import { quantile } from "../harness/statistics.ts";
 import { CacheStatistics } from "../src/bounded-cache.ts";
-import type { OperationId } from "../src/contract/operations.ts";
-import { RequestRecord } from "../src/http/request-record.ts";
+import type { OperationId } from "../src/domain/usage-history.ts";
+import { RequestRecord } from "../src/petstore/request-record.ts";
 import type { Request, Response } from "../src/http1/index.ts";
-import { CommitMonitor, EngineMonitor } from "../src/metrics/engine-monitor.ts";
-import { EventLoopDelay } from "../src/metrics/event-loop-delay.ts";
-import { formatMetrics } from "../src/metrics/exposition.ts";
-import { RequestMetrics } from "../src/metrics/request-metrics.ts";
-import { collectSamples } from "../src/metrics/samples.ts";
+import { CommitMonitor, EngineMonitor } from "../src/observe/metrics/engine-monitor.ts";
+import { EventLoopDelay } from "../src/observe/metrics/event-loop-delay.ts";
+import { formatMetrics } from "../src/observe/metrics/exposition.ts";
+import { RequestMetrics } from "../src/observe/metrics/request-metrics.ts";
+import { collectSamples } from "../src/observe/metrics/samples.ts";
 
 const REQUESTS = 200_000;
 const ROUNDS = 15;

@@ -1,4 +1,4 @@
-import { encodeCursor } from "../src/contract/cursor.ts";
+import { encodeCursor } from "../src/api/cursor.ts";
 
 const MAX_VALUES = 100_000;
 const BODIES = 1_000;

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { encodePet } from "../src/contract/resources.ts";
+import { encodePet } from "../src/domain/resources.ts";
 import { ChangeCounters } from "../src/store/sqlite/pet-pages/change-counters.ts";
 import { type Connection, openDatabase } from "../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";

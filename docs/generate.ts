@@ -4,43 +4,45 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ADMIN_ERRORS } from "../src/admin/contract/errors.ts";
-import type { AdminOperation } from "../src/admin/contract/operation.ts";
-import { ADMIN_OPERATIONS } from "../src/admin/operations.ts";
+import { PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/api/protocol-errors.ts";
+import { REQUEST_TIMEOUT_MS } from "../src/api/request-timeout.ts";
+import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
+import { OperationFlags } from "../src/cli/operation-flags.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
-import { AUDIT_OPTIONS, USAGE_OPTIONS } from "../src/config/history-options.ts";
-import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "../src/config/key-options.ts";
+import { AUDIT_OPTIONS, KEY_OPTIONS, USAGE_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";
+import { ERROR_ACTIONS } from "../src/docs-site/error-actions.ts";
+import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/docs-site/setting-blocks.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_LIFETIME_MS,
   MAX_BODY_BYTES,
   NAME_MAX_LENGTH,
   PAGE_LIMIT,
-} from "../src/contract/constants.ts";
-import { type ErrorCode, ERRORS, PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/contract/errors.ts";
-import { type Operation, OPERATIONS } from "../src/contract/operations.ts";
-import { Order, Pet } from "../src/contract/resources.ts";
-import type { JsonSchema, ObjectSchema } from "../src/contract/schema.ts";
+} from "../src/domain/constants.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/docs-site/setting-blocks.ts";
-import { ERROR_ACTIONS } from "../src/docs-site/error-actions.ts";
-import { REQUEST_TIMEOUT_MS } from "../src/http/request-timeout.ts";
+import { Order, Pet } from "../src/domain/resources.ts";
+import { MAX_FIELDS } from "../src/http1/header-fields.ts";
+import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import {
   IDLE_TIMEOUT_SECONDS,
   REQUEST_TIMEOUT_SECONDS,
   SILENT_TIMEOUT_SECONDS,
 } from "../src/http1/timeouts.ts";
-import { MAX_FIELDS } from "../src/http1/header-fields.ts";
-import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
-import { type MetricDefinition, METRICS } from "../src/metrics/definitions.ts";
-import { LOG_EVENTS, type LogEvent } from "../src/log-events.ts";
-import { exactJson, generatorRows } from "./generated-clients.ts";
+import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
+import { type MetricDefinition, METRICS } from "../src/observe/metrics/definitions.ts";
+import { ADMIN_ERRORS } from "../src/operator/contract/errors.ts";
+import type { AdminOperation } from "../src/operator/contract/operation.ts";
+import { ADMIN_OPERATIONS } from "../src/operator/operations.ts";
+import { type ErrorCode, ERRORS } from "../src/petstore/errors.ts";
+import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
 import { latestVersion } from "../src/store/migrations.ts";
 import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { exactJson, generatorRows } from "./generated-clients.ts";
+
 import packageJson from "../package.json" with { type: "json" };
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -91,7 +93,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   metrics: table(["Metric", "Type", "Meaning", "Labels"], metricRows()),
   "metric-labels": table(["Label", "Values"], metricLabelRows()),
   "key-options": optionTable(KEY_OPTIONS),
-  "key-filters": optionTable(KEY_FILTER_OPTIONS),
+  "key-filters": optionTable(new OperationFlags("listKeys", { limit: null, cursor: null }).options),
   "usage-options": optionTable(USAGE_OPTIONS),
   "audit-options": optionTable(AUDIT_OPTIONS),
   migrations: table(
@@ -100,7 +102,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   ),
 };
 
-function operationRow([id, operation]: [string, Operation]): string[] {
+function operationRow([id, operation]: [string, PetstoreOperation]): string[] {
   const { method, path, summary, deprecated } = operation;
   return [
     code(id),

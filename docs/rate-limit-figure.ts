@@ -5,7 +5,7 @@ import { startApp } from "../src/app.ts";
 import { toNewSecret, generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
-import { silentLog } from "../src/log.ts";
+import { silentLog } from "../src/observe/log.ts";
 
 /**
  * Draws docs/rate-limits.svg: `bun docs/rate-limit-figure.ts`. The dots are responses of a real server over HTTP to two

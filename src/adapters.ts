@@ -1,10 +1,9 @@
-import { hostname } from "node:os";
-import { BanRecorder } from "./ban-recorder.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
-import { readTextFile } from "./config/text-file.ts";
-import { UsageError } from "./config/usage-error.ts";
+import { readTextFile, UsageError } from "./config/usage-error.ts";
 import { prepareDataDirectory, warnIfOpenToOthers } from "./data-directory.ts";
-import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import type {
   AuditStore,
   Clock,
@@ -15,13 +14,15 @@ import type {
   Store,
   UsageHistoryStore,
 } from "./domain/ports.ts";
-import { type PetJsonSource, petJsonOf } from "./http/pet-json.ts";
-import type { Log } from "./log.ts";
-import { CommitMonitor, EngineMonitor } from "./metrics/engine-monitor.ts";
+import type { BanRules, OnBan } from "./domain/rate-limit.ts";
+import { BanRecorder } from "./observe/ban-recorder.ts";
+import { CachedUsageHistory } from "./observe/cached-usage-history.ts";
+import type { Log } from "./observe/log.ts";
+import { CommitMonitor, EngineMonitor } from "./observe/metrics/engine-monitor.ts";
+import { petJsonOf, type PetJsonSource } from "./petstore/pet-json.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import type { StateChange } from "./store/state-change.ts";
-import { CachedUsageHistory } from "./usage-history/cached-usage-history.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -106,18 +107,7 @@ async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult
 export async function openStores(storage: StorageConfig, log?: Log): Promise<Stores> {
   if (storage.databaseUrl === undefined) {
     prepareDataDirectory(storage, log);
-    const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
-    const database = new EngineMonitor("SQLite");
-    const commits = new CommitMonitor();
-    const opened = openSqlite(pathsOf(storage).store, {
-      onCommit(writes, ms) {
-        commits.committed(writes, ms);
-        database.responded(ms);
-      },
-      onStateChange: (change) => reportDatabase(database, change, log),
-    });
-    commits.queueLength = opened.commitQueueLength;
-    return { ...opened, database, commits };
+    return openSqliteStores(pathsOf(storage).store, log);
   }
   const { openPostgres } = await import("./store/postgres/postgres-store.ts");
   const database = new EngineMonitor("PostgreSQL");
@@ -131,6 +121,32 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
   commits.queueLength = opened.commitQueueLength;
   database.queueLength = opened.queueLength;
   return { ...opened, petJson: petJsonOf(opened.store), database, commits };
+}
+
+/** Stores in which nothing is, of this process alone. */
+export async function openEmptyStores(): Promise<Stores> {
+  const directory = mkdtempSync(join(tmpdir(), "petstore-empty-"));
+  const stores = await openSqliteStores(join(directory, "empty.db"));
+  const close = async () => {
+    await stores.close();
+    rmSync(directory, { recursive: true });
+  };
+  return { ...stores, close };
+}
+
+async function openSqliteStores(path: string, log?: Log): Promise<Stores> {
+  const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
+  const database = new EngineMonitor("SQLite");
+  const commits = new CommitMonitor();
+  const opened = openSqlite(path, {
+    onCommit(writes, ms) {
+      commits.committed(writes, ms);
+      database.responded(ms);
+    },
+    onStateChange: (change) => reportDatabase(database, change, log),
+  });
+  commits.queueLength = opened.commitQueueLength;
+  return { ...opened, database, commits };
 }
 
 function reportDatabase(monitor: EngineMonitor, change: StateChange, log: Log | undefined): void {

@@ -1,25 +1,25 @@
 import packageJson from "../package.json" with { type: "json" };
+import { type Adapters, openAdapters } from "./adapters.ts";
+import { Authenticator } from "./auth/authenticator.ts";
+import { Addresses } from "./auth/client-address.ts";
+import { followKeyChanges } from "./auth/key-changes.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
-import { type Adapters, openAdapters } from "./adapters.ts";
-import type { Setting } from "./admin/operations.ts";
-import { createDocsSite } from "./docs-site/docs-site.ts";
-import { AuditRetention } from "./audit-retention.ts";
-import type { AdminListener } from "./admin/start-admin.ts";
-import type { AccessLog } from "./access-log/access-log.ts";
-import { Addresses } from "./auth/client-address.ts";
-import { Authenticator } from "./auth/authenticator.ts";
-import { followKeyChanges } from "./auth/key-changes.ts";
-import { giveWay } from "./event-loop.ts";
-import { createLog, type Log } from "./log.ts";
-import { logKeyChanges } from "./log-key-changes.ts";
-import { createHttpApp, startupHandler } from "./http/app.ts";
-import { observeFloods } from "./http/authentication-flood.ts";
-import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { TlsCredentials, TlsFiles } from "./config/tls.ts";
-import { type AppMetrics, startMetrics } from "./metrics/app-metrics.ts";
-import { UsageRecorder } from "./usage-history/usage-recorder.ts";
+import { createDocsSite } from "./docs-site/docs-site.ts";
+import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
+import { giveWay } from "./event-loop.ts";
+import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
+import type { AccessLog } from "./observe/access-log.ts";
+import { AuditRetention } from "./observe/audit-retention.ts";
+import { observeFloods } from "./observe/authentication-flood.ts";
+import { logKeyChanges } from "./observe/log-key-changes.ts";
+import { createLog, type Log } from "./observe/log.ts";
+import { type AppMetrics, startMetrics } from "./observe/metrics/app-metrics.ts";
+import { UsageRecorder } from "./observe/usage-recorder.ts";
+import type { Setting } from "./operator/operations.ts";
+import type { AdminListener } from "./operator/start-admin.ts";
+import { createHttpApp, startupHandler } from "./petstore/app.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -162,8 +162,8 @@ export async function serveOn(
   let admin: AdminListener | undefined;
   try {
     if (config.admin) {
-      const { startAdmin } = await import("./admin/start-admin.ts");
-      const { createConsole } = await import("./admin/console/assets.ts");
+      const { startAdmin } = await import("./operator/start-admin.ts");
+      const { createConsole } = await import("./operator/console/assets.ts");
       admin = startAdmin({
         config,
         admin: config.admin,
@@ -239,12 +239,12 @@ function deleteOldAudit(
 
 async function openAccessLog({ accessLog: file }: Config, log: Log): Promise<AccessLog | undefined> {
   if (file === undefined) return undefined;
-  const accessLog = await import("./access-log/access-log.ts");
+  const accessLog = await import("./observe/access-log.ts");
   return accessLog.openAccessLog(file, log);
 }
 
 async function readCertificate(files: TlsFiles): Promise<TlsCredentials> {
-  const { readTlsFiles } = await import("./tls-files.ts");
+  const { readTlsFiles } = await import("./config/tls.ts");
   return readTlsFiles(files);
 }
 
@@ -253,7 +253,7 @@ async function followCertificate(
   servers: readonly HttpServer[],
   log: Log,
 ): Promise<() => void> {
-  const { followTlsFiles } = await import("./tls-files.ts");
+  const { followTlsFiles } = await import("./config/tls.ts");
   return followTlsFiles(files, {
     onChange(contents) {
       for (const server of servers) server.setTlsCredentials(contents);

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { pathsOf, type StorageConfig } from "./config/config.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "./observe/log.ts";
 
 const OTHER_USERS = 0o077;
 

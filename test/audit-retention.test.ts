@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { AuditRetention } from "../src/audit-retention.ts";
+import { AuditRetention } from "../src/observe/audit-retention.ts";
 
 const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2026, 10, 15);

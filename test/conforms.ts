@@ -1,8 +1,9 @@
 import { expect } from "bun:test";
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
-import { openApiJson } from "../src/contract/openapi/document.ts";
-import { OPERATIONS, type OperationId } from "../src/contract/operations.ts";
+import { openApiJson } from "../src/petstore/openapi/document.ts";
+import { OPERATIONS } from "../src/petstore/operations.ts";
+import type { OperationId } from "../src/domain/usage-history.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 

@@ -1,4 +1,4 @@
-import { parseNumber } from "../src/contract/json.ts";
+import { parseNumber } from "../src/api/json.ts";
 
 type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
 /** `context` is ES2026 and newer than the type library. */

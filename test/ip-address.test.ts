@@ -8,7 +8,7 @@ import {
   type IpNetwork,
   parseIpAddress,
   parseIpNetwork,
-} from "../src/ip-address.ts";
+} from "../src/config/network.ts";
 
 const format = (text: string) => {
   const address = parseIpAddress(text);

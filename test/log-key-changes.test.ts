@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ApiKey } from "../src/domain/api-keys.ts";
-import { logKeyChanges } from "../src/log-key-changes.ts";
-import { createLog } from "../src/log.ts";
+import { logKeyChanges } from "../src/observe/log-key-changes.ts";
+import { createLog } from "../src/observe/log.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 

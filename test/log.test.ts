@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { LOG_EVENTS } from "../src/log-events.ts";
-import { createLog, type LogOptions } from "../src/log.ts";
+import { LOG_EVENTS } from "../src/observe/log-events.ts";
+import { createLog, type LogOptions } from "../src/observe/log.ts";
 
 function logged(error: unknown, options: LogOptions = {}): string {
   let line = "";

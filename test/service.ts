@@ -7,7 +7,7 @@ import { parseJson } from "./exact-json.ts";
 import { toNewSecret, generateSecret, type NewKey } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
-import { silentLog } from "../src/log.ts";
+import { silentLog } from "../src/observe/log.ts";
 import { expectConforms } from "./conforms.ts";
 import { TestClock } from "./test-clock.ts";
 import { BY } from "./key-store-arguments.ts";

@@ -1,6 +1,6 @@
 import { CacheStatistics } from "../bounded-cache.ts";
-import { Unavailable } from "../contract/errors.ts";
-import { copyOf } from "../copy-string.ts";
+import { Unavailable } from "../api/errors.ts";
+import { copyOf } from "./copy-string.ts";
 import {
   type Access,
   type Environment,
@@ -8,8 +8,9 @@ import {
   isWellFormedSecret,
   SECRET_PREFIX,
   validUntil,
+  WHILE_DISABLED,
 } from "../domain/api-keys.ts";
-import { andThen, type Awaitable } from "../domain/awaitable.ts";
+import { andThen, type Awaitable } from "../api/awaitable.ts";
 import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import type { Limits, Subject } from "../domain/rate-limit.ts";
@@ -27,7 +28,7 @@ export interface ApiKeyPrincipal {
 }
 
 /** Why a request has no principal. */
-export type AuthFailure = "missing_api_key" | "invalid_api_key" | Unavailable;
+export type AuthFailure = "missing_api_key" | "invalid_api_key" | "disabled_api_key" | Unavailable;
 
 /** The part of a request that tells the address of its client. */
 export interface Client {
@@ -125,15 +126,16 @@ export class Authenticator {
     return this.#queue.length;
   }
 
-  #found(key: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+  #found(key: VerifiedKey): ApiKeyPrincipal | AuthFailure {
     this.cacheStatistics.hits++;
     return this.#checkValidity(key);
   }
 
-  #checkValidity(key: VerifiedKey): ApiKeyPrincipal | "invalid_api_key" {
+  #checkValidity(key: VerifiedKey): ApiKeyPrincipal | AuthFailure {
     const { keyId, plan, limits, access, validUntil } = key;
     // Most keys are valid for ever, and reading the clock takes as long as the look-up.
-    if (validUntil !== Infinity && this.#options.clock.now() >= validUntil) return "invalid_api_key";
+    if (validUntil !== Infinity && this.#options.clock.now() >= validUntil)
+      return validUntil === WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
     return { keyId, subject: { kind: "key", id: keyId }, plan, limits, access };
   }
 

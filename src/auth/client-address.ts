@@ -1,7 +1,7 @@
 import type { IPv6 } from "ipaddr.js";
-import { copyOf } from "../copy-string.ts";
+import { contains, formatIpAddress, type IpNetwork, isIpv4, parseIpAddress } from "../config/network.ts";
 import type { Subject } from "../domain/rate-limit.ts";
-import { contains, formatIpAddress, type IpNetwork, isIpv4, parseIpAddress } from "../ip-address.ts";
+import { copyOf } from "./copy-string.ts";
 
 interface ClientAddress {
   readonly subject: Subject;

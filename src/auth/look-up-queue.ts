@@ -1,6 +1,6 @@
 import { AdmissionFilter } from "../bounded-cache.ts";
-import { Overloaded, type Unavailable } from "../contract/errors.ts";
-import type { Awaitable } from "../domain/awaitable.ts";
+import { Overloaded, type Unavailable } from "../api/errors.ts";
+import type { Awaitable } from "../api/awaitable.ts";
 import type { Clock } from "../domain/ports.ts";
 import { hashText } from "../hash-index.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "./authenticator.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Infer, Invalid, line, nested, object, text } from "../contract/schema.ts";
+import { type Infer, Invalid, line, nested, object, text } from "../api/schema.ts";
 import { EXECUTABLE } from "../executable.ts";
 
 /** Compressed, in base64. */

@@ -1,5 +1,5 @@
-import { encodingOf } from "../http/content-encoding.ts";
-import { headerLinesOf } from "../http/responses.ts";
+import { encodingOf } from "../api/content-encoding.ts";
+import { headerLinesOf } from "../api/responses.ts";
 import type { HeaderFields, Response } from "../http1/index.ts";
 import type { Bundle, BundledFile } from "./bundle.ts";
 

@@ -1,7 +1,6 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../config/nearest.ts";
 import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
-import { quoted, UsageError } from "../config/usage-error.ts";
+import { nearest, printable, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
 import { boolean, type ValueType } from "../config/value-types.ts";
 
 /** A command line, parsed before the command is known: flags may come before, between and after the positionals. */
@@ -87,4 +86,46 @@ function unknownFlag(typed: string, candidates: Options): UsageError {
       ? `unknown flag ${quoted(typed)}; did you mean --${meant}?`
       : `unknown flag ${quoted(typed)}; see --help`,
   );
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space is left on the device",
+  EDQUOT: "the disk quota is used up",
+  EFBIG: "the file would be larger than the limit for files",
+  ENOTDIR: "a part of the path is a file, not a directory",
+  EEXIST: "a part of the path is a file, not a directory",
+  ENOENT: "a part of the path does not exist",
+};
+
+const BUGS: ReadonlySet<string> = new Set(["TypeError", "RangeError", "ReferenceError", "SyntaxError"]);
+
+export function isBug(error: unknown): boolean {
+  return error instanceof Error && BUGS.has(error.name);
+}
+
+/** A chain of causes can be a cycle. */
+const MAX_CAUSES = 5;
+
+/** Anything thrown, as one line without a stack and without secrets. */
+export function errorMessage(error: unknown, maxCauses = MAX_CAUSES): string {
+  if (!(error instanceof Error)) return onOneLine(String(error));
+  const reason = REASONS[systemErrorField(error, "code") ?? ""];
+  const path = systemErrorField(error, "path");
+  if (reason !== undefined) return onOneLine(path === undefined ? reason : `${path}: ${reason}`);
+  const line = onOneLine(error.message.split("\n")[0] ?? "");
+  if (isBug(error)) return `this is a bug in petstore: ${line}`;
+  const cause = error.cause === undefined || maxCauses === 0 ? "" : errorMessage(error.cause, maxCauses - 1);
+  return line.includes(cause) ? line : `${line}: ${cause}`;
+}
+
+function onOneLine(text: string): string {
+  return printable(withoutSecrets(text));
+}
+
+export function systemErrorField(error: unknown, field: "code" | "path" | "syscall"): string | undefined {
+  const value: unknown = error instanceof Error ? Reflect.get(error, field) : undefined;
+  return typeof value === "string" ? value : undefined;
 }

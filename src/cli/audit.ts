@@ -1,24 +1,20 @@
-import { describeStorage, storageOf } from "../config/config.ts";
-import { AUDIT_OPTIONS, MAX_AUDIT_LIMIT } from "../config/history-options.ts";
-import { KEY_OPTIONS } from "../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../config/options.ts";
+import { formatTime } from "../api/formatting.ts";
+import { AUDIT_OPTIONS, MAX_AUDIT_LIMIT } from "../config/key-options.ts";
 import type { ValuesOf } from "../config/parse-options.ts";
-import { periodOf } from "../config/time-types.ts";
 import { printable, UsageError } from "../config/usage-error.ts";
-import { formatTime } from "../contract/formatting.ts";
-import { toJson } from "../contract/json.ts";
-import {
-  type Actor,
-  AUDIT_TARGET_KINDS,
-  type AuditedValues,
-  type AuditEntry,
-  type AuditTarget,
-  auditView,
-} from "../domain/audit.ts";
+import { AUDIT_TARGET_KINDS, type AuditedValues } from "../domain/audit.ts";
+import type { AuditEntry } from "../operator/operations.ts";
 import { defineCommand } from "./command.ts";
-import { databaseExists, withKeyStore } from "./keys/key-store.ts";
-import { columns } from "./output.ts";
+import { OperationFlags } from "./operation-flags.ts";
+import { firstItems, OPERATOR_OPTIONS, SERVER_SETTINGS, whereOf, withOperator } from "./operator.ts";
+import { columns, json } from "./output.ts";
 
+const FLAGS = new OperationFlags("listAudit", {
+  actor: { flag: "actor", option: AUDIT_OPTIONS.actor },
+  target: null,
+  limit: null,
+  cursor: null,
+});
 const HEADER = ["TIME", "ACTION", "TARGET", "ACTOR", "CHANGES"] as const;
 
 export const audit = defineCommand({
@@ -26,7 +22,7 @@ export const audit = defineCommand({
   summary: "List who changed what: keys, bans, sign-ins, pets and orders",
   description:
     "Lists the audit trail of an environment, newest first: all of it, or what meets every given condition. CHANGES shows each field that changed with its value before and after. The audit trail never contains a secret.",
-  options: { ...AUDIT_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  options: { ...FLAGS.options, ...AUDIT_OPTIONS, ...OPERATOR_OPTIONS, ...SERVER_SETTINGS },
   examples: [
     "petstore audit",
     "petstore audit --key 3 --since 30d",
@@ -34,68 +30,57 @@ export const audit = defineCommand({
     "petstore audit --action key.banned --since 2026-11-01 --until 2026-12-01 --limit 1000",
     "petstore audit --actor command-line --json",
   ],
-  async run({ values }, { clock, print, warn }) {
-    const storage = storageOf(values);
-    const { action, actor, since, until, limit } = values;
+  run: (input, context) => {
+    const { values } = input;
     const target = targetOf(values);
-    if (target instanceof UsageError) return target;
-    const period = periodOf({ since, until }, clock.now());
-    if (period instanceof UsageError) return period;
-    const query = {
-      limit,
-      ...(action !== undefined && { action }),
-      ...(actor !== undefined && { actor }),
-      ...(target && { target }),
-      ...period,
-    };
-    const { items, hasMore } = databaseExists(storage)
-      ? await withKeyStore(storage, async (stores) => stores.audit.listAudit(query))
-      : { items: [], hasMore: false };
-    if (values.json) await print(`${toJson(items.map(auditView), 2)}\n`);
-    else if (items.length > 0) await print(columns([HEADER, ...items.map(row)]));
-    else {
-      const { data } = describeStorage(storage);
-      await print(`The audit trail of ${values.env} (data: ${data}) has no such entry.\n`);
-    }
-    if (hasMore) {
-      const remedy = limit < MAX_AUDIT_LIMIT ? "raise --limit, or set" : "set";
-      warn(`there are more entries than ${limit}; ${remedy} --since and --until`);
-    }
-    return undefined;
+    const { query } = FLAGS.inputOf(values, context.clock.now());
+    const { since, until } = query as { since?: string; until?: string };
+    if (target instanceof UsageError) return Promise.resolve(target);
+    if (since !== undefined && since > (until ?? formatTime(context.clock.now())))
+      return Promise.resolve(new UsageError("--since is after --until; the period must have a length"));
+    return withOperator(input, context, async (call) => {
+      const { limit } = values;
+      const { items, hasMore } = await firstItems(limit, (page) =>
+        call("listAudit", { query: { ...query, target, ...page } }),
+      );
+      if (values.json) await context.print(json(items));
+      else if (items.length > 0) await context.print(columns([HEADER, ...items.map(row)]));
+      else await context.print(`The audit trail of ${whereOf(values)} has no such entry.\n`);
+      if (hasMore) {
+        const remedy = limit < MAX_AUDIT_LIMIT ? "raise --limit, or set" : "set";
+        context.warn(`there are more entries than ${limit}; ${remedy} --since and --until`);
+      }
+      return undefined;
+    });
   },
 });
 
+/** `key:3`, as the operation takes it. */
 function targetOf(
-  values: Pick<ValuesOf<typeof AUDIT_OPTIONS>, AuditTarget["kind"]>,
-): AuditTarget | UsageError | undefined {
-  const [target, second] = AUDIT_TARGET_KINDS.flatMap((kind) => {
-    const id = values[kind];
-    return id === undefined ? [] : [{ kind, id: BigInt(id) }];
-  });
-  if (target === undefined || second === undefined) return target;
-  return new UsageError(`--${target.kind} and --${second.kind} exclude each other; use one of them`);
+  values: Pick<ValuesOf<typeof AUDIT_OPTIONS>, "key" | "pet" | "order">,
+): string | UsageError | undefined {
+  const [target, second] = AUDIT_TARGET_KINDS.filter((kind) => values[kind] !== undefined);
+  if (target === undefined) return undefined;
+  if (second === undefined) return `${target}:${values[target]}`;
+  return new UsageError(`--${target} and --${second} exclude each other; use one of them`);
 }
 
 function row({ at, action, target, actor, before, after }: AuditEntry): string[] {
-  return [
-    formatTime(at),
-    action,
-    describeTarget(target),
-    describeActor(actor),
-    describeChanges(before, after),
-  ];
+  return [at, action, describeTarget(target), describeActor(actor), describeChanges(before, after)];
 }
 
-function describeTarget(target: AuditTarget | undefined): string {
-  return target === undefined ? "-" : `${target.kind} ${target.id}`;
+function describeTarget(target: AuditEntry["target"]): string {
+  return target === null ? "-" : `${target.kind} ${target.id}`;
 }
 
-function describeActor({ kind, name }: Actor): string {
-  return name === undefined ? kind : `${kind} (${printable(name)})`;
+function describeActor({ kind, name }: AuditEntry["actor"]): string {
+  return name === null ? kind : `${kind} (${printable(name)})`;
 }
 
 /** `plan: free → pro, owner: ann`. */
-function describeChanges(before: AuditedValues = {}, after: AuditedValues = {}): string {
+function describeChanges(earlier: AuditedValues | null, later: AuditedValues | null): string {
+  const before = earlier ?? {};
+  const after = later ?? {};
   const fields = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...fields]
     .map((field) =>

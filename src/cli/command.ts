@@ -1,4 +1,3 @@
-import { nearest } from "../config/nearest.ts";
 import {
   type Flags,
   invalidValue,
@@ -12,11 +11,12 @@ import {
   variableOf,
   type Variables,
 } from "../config/parse-options.ts";
-import { quoted, UsageError } from "../config/usage-error.ts";
+import { nearest, quoted, UsageError } from "../config/usage-error.ts";
 import type { ValueType } from "../config/value-types.ts";
+import type { Attribution } from "../domain/audit.ts";
 import type { Clock } from "../domain/ports.ts";
-import type { Log, LogOptions } from "../log.ts";
-import type { StopSignal } from "./signals.ts";
+import type { Log, LogOptions } from "../observe/log.ts";
+import type { StopSignal } from "./terminal.ts";
 
 /** What a command uses of its process. */
 export interface Context {
@@ -42,6 +42,11 @@ export interface Context {
   readSecret(prompt: string): Promise<string>;
   /** Resolves with the first signal that stops the process. */
   stopSignal(drainDelayMs: number): Promise<StopSignal>;
+}
+
+/** The user who runs the command, and the time. */
+export function attributionOf({ clock, user }: Pick<Context, "clock" | "user">): Attribution {
+  return { actor: { kind: "command line", ...(user !== undefined && { name: user }) }, at: clock.now() };
 }
 
 export interface ErrorStream {

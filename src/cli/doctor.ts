@@ -1,9 +1,9 @@
+import { plural } from "../api/formatting.ts";
 import { configOf } from "../config/config.ts";
 import { KEY_OPTIONS } from "../config/key-options.ts";
 import { SETTINGS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { plural } from "../contract/formatting.ts";
-import type { Finding, Level } from "../doctor/finding.ts";
+import type { Finding, Level } from "../doctor/databases.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { columns, json } from "./output.ts";
 

@@ -1,8 +1,8 @@
-import { DEFAULT_PORT, SETTINGS } from "../config/options.ts";
 import { originOf } from "../config/config.ts";
-import { HEALTH_PATH } from "../contract/constants.ts";
+import { DEFAULT_PORT, SETTINGS } from "../config/options.ts";
+import { HEALTH_PATH } from "../domain/constants.ts";
+import { systemErrorField } from "./arguments.ts";
 import { defineCommand, Failure } from "./command.ts";
-import { systemErrorField } from "./error-message.ts";
 
 const TIMEOUT_MS = 2_000;
 

@@ -2,14 +2,12 @@ import { readFileSync } from "node:fs";
 import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
+import { createLog, type LogOptions } from "../observe/log.ts";
+import { standardError, standardOutput } from "../observe/standard-streams.ts";
+import { errorMessage, isBug, systemErrorField } from "./arguments.ts";
 import type { Context, Outcome } from "./command.ts";
-import { createLog, type LogOptions } from "../log.ts";
-import { errorMessage, isBug, systemErrorField } from "./error-message.ts";
 import { runProgram } from "./program.ts";
-import { Interrupted, readSecret } from "./secret-prompt.ts";
-import { standardError, standardOutput } from "../standard-streams.ts";
-import { EXIT_CODE, hangupIsIgnored, stopOnSignals } from "./signals.ts";
-import { userName } from "./user-name.ts";
+import { EXIT_CODE, hangupIsIgnored, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";
 
 /** Resolves when the text has left the process: an earlier exit would truncate a pipe at 64 KiB. */
 function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {

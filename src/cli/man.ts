@@ -1,8 +1,9 @@
 import { flagUsage, type Option } from "../config/parse-options.ts";
-import packageJson from "../../package.json" with { type: "json" };
 import { type Command, defineCommand, positionalUsage } from "./command.ts";
-import { loadCommands } from "./commands.ts";
 import { describeOption } from "./help.ts";
+import { loadCommands } from "./program.ts";
+
+import packageJson from "../../package.json" with { type: "json" };
 
 export const man = defineCommand({
   name: "man",

@@ -7,7 +7,7 @@ import {
   SETTINGS,
   STORAGE_OPTIONS,
 } from "../config/options.ts";
-import type { DocumentedSettings } from "../contract/documented-settings.ts";
+import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { defineCommand } from "./command.ts";
 
 const LIMIT_OPTIONS = {
@@ -45,11 +45,11 @@ export const openapi = defineCommand({
 });
 
 async function document(settings: DocumentedSettings): Promise<string> {
-  const { openApiJson } = await import("../contract/openapi/document.ts");
+  const { openApiJson } = await import("../petstore/openapi/document.ts");
   return openApiJson(settings);
 }
 
 async function collection(settings: DocumentedSettings): Promise<string> {
-  const { postmanCollection } = await import("../contract/postman.ts");
+  const { postmanCollection } = await import("../petstore/postman.ts");
   return postmanCollection(settings);
 }

@@ -1,6 +1,7 @@
 import { printable } from "../config/usage-error.ts";
-import { docsUrl } from "../contract/documented-settings.ts";
-import { grouped } from "../contract/formatting.ts";
+import { docsUrl } from "../petstore/documented-settings.ts";
+import { grouped } from "../api/formatting.ts";
+import { toJson } from "../api/json.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 
 const GAP = "  ";
@@ -31,8 +32,14 @@ export function shortened(text: string, maxLength: number): string {
     : `${characters.slice(0, maxLength - 1).join("")}…`;
 }
 
+/** `2026-11-15T09:30:00Z`. */
+export function toSecond(time: string | null): string {
+  return time === null ? "-" : time.replace(/\.\d+/, "");
+}
+
+/** Integers are exact. */
 export function json(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return `${toJson(value, 2)}\n`;
 }
 
 export function formatLimits({ perMinute, perDay }: Limits): string {

@@ -1,19 +1,15 @@
-import { nearest } from "../config/nearest.ts";
-import { OPTIONS } from "../config/options.ts";
-import { joined, quoted, UsageError } from "../config/usage-error.ts";
-import { checkVariables } from "../config/variables.ts";
+import { checkVariables, OPTIONS } from "../config/options.ts";
+import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
+import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
 import type { Command, Context, Outcome } from "./command.ts";
-import { COMMAND_NAMES, loadCommand, loadCommands } from "./commands.ts";
 import { commandHelp, overview } from "./help.ts";
-import { versionLine } from "./version.ts";
 
 export async function runProgram(argv: readonly string[], context: Context): Promise<Outcome> {
-  const parsed = parseArguments(argv, OPTIONS);
-  const isHelpCommand = parsed.positionals[0] === "help";
-  const positionals = isHelpCommand ? parsed.positionals.slice(1) : parsed.positionals;
-  const name = COMMAND_NAMES.find((words) => startsWith(positionals, words.split(" ")));
-  const command = name && (await loadCommand(name));
+  const command = await commandIn(parseArguments(argv, OPTIONS));
+  // Which flags take a value is known for sure when the command is.
+  const parsed = parseArguments(argv, { ...OPTIONS, ...command?.options });
+  const { isHelpCommand, positionals } = wordsOf(parsed);
 
   if (parsed.help || isHelpCommand) return showHelp(positionals, command, context);
   if (parsed.version) {
@@ -28,6 +24,17 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
   const { variables, envFileVariables } = checked;
   const words = command.name.split(" ").length;
   return command.execute(positionals.slice(words), parsed.flags, { ...context, variables, envFileVariables });
+}
+
+function wordsOf({ positionals }: Arguments) {
+  const isHelpCommand = positionals[0] === "help";
+  return { isHelpCommand, positionals: isHelpCommand ? positionals.slice(1) : positionals };
+}
+
+async function commandIn(parsed: Arguments): Promise<Command | undefined> {
+  const { positionals } = wordsOf(parsed);
+  const name = COMMAND_NAMES.find((words) => startsWith(positionals, words.split(" ")));
+  return name && (await loadCommand(name));
 }
 
 function startsWith(texts: readonly string[], start: readonly string[]): boolean {
@@ -76,4 +83,75 @@ function unknownCommand(positionals: readonly string[]): UsageError {
   return new UsageError(
     `unknown command ${quoted(shown)}; ${near ? `did you mean ${near}?` : "see petstore --help"}`,
   );
+}
+
+/**
+ * In the order of the overview. A command is imported when it is used: `serve` starts sooner without the code of the
+ * others.
+ */
+const keys = (name: string) => async () => find((await import("./keys.ts")).KEY_COMMANDS, name);
+const pets = (name: string) => async () => find((await import("./pets-and-orders.ts")).PET_COMMANDS, name);
+
+const LOADERS = {
+  serve: async () => (await import("./serve.ts")).serve,
+  health: async () => (await import("./health.ts")).health,
+  demo: async () => (await import("./demo.ts")).demo,
+  "keys create": keys("keys create"),
+  "keys list": keys("keys list"),
+  "keys show": keys("keys show"),
+  "keys find": keys("keys find"),
+  "keys update": keys("keys update"),
+  "keys set-plan": keys("keys set-plan"),
+  "keys rotate": keys("keys rotate"),
+  "keys roll": keys("keys roll"),
+  "keys disable": keys("keys disable"),
+  "keys enable": keys("keys enable"),
+  "keys revoke": keys("keys revoke"),
+  "keys unban": keys("keys unban"),
+  "admin-url": async () => (await import("./admin.ts")).adminUrl,
+  "admin-token roll": async () => (await import("./admin.ts")).adminTokenRoll,
+  "pets list": pets("pets list"),
+  "pets show": pets("pets show"),
+  "pets update": pets("pets update"),
+  "pets delete": pets("pets delete"),
+  "orders list": pets("orders list"),
+  "orders show": pets("orders show"),
+  "orders update": pets("orders update"),
+  import: async () => (await import("./data/import.ts")).importCommand,
+  export: async () => (await import("./data/export.ts")).exportCommand,
+  audit: async () => (await import("./audit.ts")).audit,
+  usage: async () => (await import("./usage.ts")).usage,
+  backup: async () => (await import("./data/backup.ts")).backup,
+  restore: async () => (await import("./data/restore.ts")).restore,
+  copy: async () => (await import("./data/copy.ts")).copy,
+  doctor: async () => (await import("./doctor.ts")).doctor,
+  openapi: async () => (await import("./openapi.ts")).openapi,
+  completion: async () => (await import("./completion/completion.ts")).completion,
+  man: async () => (await import("./man.ts")).man,
+} satisfies Readonly<Record<string, () => Promise<Command>>>;
+
+function find(commands: readonly Command[], name: string): Command {
+  const command = commands.find((each) => each.name === name);
+  if (command === undefined) throw new Error(`there is no command ${name}`);
+  return command;
+}
+
+export type CommandName = keyof typeof LOADERS;
+
+export const COMMAND_NAMES = Object.keys(LOADERS) as CommandName[];
+
+export function loadCommand(name: CommandName): Promise<Command> {
+  return LOADERS[name]();
+}
+
+export function loadCommands(): Promise<Command[]> {
+  return Promise.all(COMMAND_NAMES.map(loadCommand));
+}
+
+import packageJson from "../../package.json" with { type: "json" };
+
+/** Such as `petstore 1.0.0 (commit 66cceed7213f, Bun 1.4.4)`. */
+export function versionLine(contents = EXECUTABLE): string {
+  const origin = contents === undefined ? "from source" : `commit ${contents.commit}`;
+  return `petstore ${packageJson.version} (${origin}, Bun ${Bun.version})`;
 }

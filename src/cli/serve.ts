@@ -1,22 +1,22 @@
 import { resolve } from "node:path";
-import { AdminListenError } from "../admin/listen-error.ts";
-import type { AdminListener } from "../admin/start-admin.ts";
 import type { App } from "../app.ts";
 import { type Config, configOf, describeStorage } from "../config/config.ts";
-import { SAVED_OPTIONS, SETTINGS } from "../config/options.ts";
+import { plainTextConnections } from "../config/network.ts";
+import { SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
-import { shownSettings } from "../config/shown-settings.ts";
-import { plainTextConnections } from "../config/plain-text.ts";
 import type { TlsFiles } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { BASE_PATH } from "../contract/operations.ts";
-import type { Log } from "../log.ts";
-import type { LogDetails } from "../log-events.ts";
-import packageJson from "../../package.json" with { type: "json" };
+import type { LogDetails } from "../observe/log-events.ts";
+import type { Log } from "../observe/log.ts";
+import { AdminListenError } from "../operator/listen-error.ts";
+import type { AdminListener } from "../operator/start-admin.ts";
+import { BASE_PATH } from "../petstore/operations.ts";
+import { errorMessage, systemErrorField } from "./arguments.ts";
 import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
-import { errorMessage, systemErrorField } from "./error-message.ts";
 import { createFirstKey } from "./first-key.ts";
 import { columns } from "./output.ts";
+
+import packageJson from "../../package.json" with { type: "json" };
 
 export const serve = defineCommand({
   name: "serve",

@@ -1,11 +1,5 @@
-import { BASE_PATH } from "../contract/operations.ts";
-import {
-  formatIpNetwork,
-  type IpNetwork,
-  ipVersionOf,
-  parseIpNetwork,
-  withoutHostBits,
-} from "../ip-address.ts";
+import { BASE_PATH } from "../petstore/operations.ts";
+import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { joined } from "./usage-error.ts";
 import { integer, type ValueType } from "./value-types.ts";
 

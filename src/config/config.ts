@@ -1,13 +1,14 @@
 import { join } from "node:path";
-import { BASE_PATH } from "../contract/operations.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, type Plans } from "../domain/plans.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
-import { type IpNetwork, ipVersionOf } from "../ip-address.ts";
-import { type ADMIN_OPTIONS, DEFAULT_ADMIN_PORT } from "./admin-options.ts";
+import { BASE_PATH } from "../petstore/operations.ts";
+import { type IpNetwork, ipVersionOf } from "./network.ts";
 import {
   ADDRESS_OPTIONS,
+  type ADMIN_OPTIONS,
   type BAN_OPTIONS,
+  DEFAULT_ADMIN_PORT,
   DEFAULT_PORT,
   type PLAN_OPTIONS,
   type SETTINGS,

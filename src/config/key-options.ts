@@ -1,11 +1,23 @@
 import { ACCESS_LEVELS } from "../domain/api-keys.ts";
-import { KEY_LABEL, KEY_NAME, KEY_NOTES, KEY_OWNER, lineOf } from "../domain/key-fields.ts";
+import { type Actor, ACTOR_KINDS, AUDIT_ACTIONS } from "../domain/audit.ts";
+import { KEY_LABEL, KEY_NAME, KEY_NOTES, KEY_OWNER } from "../domain/key-fields.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-management.ts";
-import { KEY_STATES } from "../domain/key-view.ts";
 import { PLANS } from "../domain/plans.ts";
+import { OPERATION_IDS } from "../domain/usage-history.ts";
 import type { Options } from "./parse-options.ts";
-import { durationOr, pointInTime } from "./time-types.ts";
-import { boolean, choice, duration, list, requestCount, text, type ValueType } from "./value-types.ts";
+import { orderId, petId } from "./pet-types.ts";
+import {
+  boolean,
+  choice,
+  duration,
+  durationOr,
+  integer,
+  list,
+  pointInTime,
+  requestCount,
+  text,
+  type ValueType,
+} from "./value-types.ts";
 
 const SECOND = 1_000;
 const DAY = 86_400 * SECOND;
@@ -62,16 +74,45 @@ export const KEY_OPTIONS = {
   json: { type: boolean, default: false, help: "Print JSON" },
 } as const satisfies Options;
 
-/** Further options of `petstore keys list`. */
-export const KEY_FILTER_OPTIONS = {
-  state: { type: choice("STATE", KEY_STATES), help: "Only keys in this state" },
-  banned: { type: boolean, default: false, help: "Only keys that are banned, as with --state banned" },
-  "unused-since": {
-    type: pointInTime,
-    help: "Only keys without a request since then; a key that was never used counts from its creation",
+/** Of the commands that show what happened. */
+const PERIOD_OPTIONS = {
+  since: { type: pointInTime, help: "Start of the period" },
+  until: { type: pointInTime, defaultText: "now", help: "End of the period" },
+} as const satisfies Options;
+
+/** Further options of `petstore usage`. */
+export const USAGE_OPTIONS = {
+  by: {
+    type: choice("INTERVAL", ["hour", "day", "key"]),
+    defaultText: "day with an ID or --csv, otherwise key",
+    help: "What a row adds up: an hour, a day (both UTC), or the whole period",
   },
-  search: {
-    type: text("TEXT", lineOf(200)),
-    help: "Only keys with this in their name, owner, labels or the visible part of a secret, or with this ID",
+  operation: {
+    type: choice("OPERATION", OPERATION_IDS),
+    defaultText: "all",
+    help: "Only requests to this operation, such as getPet",
   },
+  ...PERIOD_OPTIONS,
+  csv: { type: boolean, default: false, help: "Print CSV: one row per key, interval and operation" },
+} as const satisfies Options;
+
+/** In one word: `command-line`. */
+const wordOf = (kind: Actor["kind"]) => kind.toLowerCase().replaceAll(" ", "-");
+const actorKind: ValueType<Actor["kind"]> = {
+  ...choice("ACTOR", ACTOR_KINDS.map(wordOf)),
+  parse: (text) => ACTOR_KINDS.find((kind) => wordOf(kind) === text),
+  format: wordOf,
+};
+
+export const MAX_AUDIT_LIMIT = 10_000;
+
+/** Further options of `petstore audit`. */
+export const AUDIT_OPTIONS = {
+  action: { type: choice("ACTION", AUDIT_ACTIONS), help: "Only this action" },
+  actor: { type: actorKind, help: "Only what was done there" },
+  key: { type: keyId, help: "Only what concerns this key" },
+  pet: { type: petId, help: "Only what concerns this pet" },
+  order: { type: orderId, help: "Only what concerns this order" },
+  ...PERIOD_OPTIONS,
+  limit: { type: integer({ min: 1, max: MAX_AUDIT_LIMIT }), default: 50, help: "Maximum number of entries" },
 } as const satisfies Options;

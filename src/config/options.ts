@@ -1,17 +1,88 @@
-import { BASE_PATH } from "../contract/operations.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../domain/plans.ts";
-import { DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../log-events.ts";
-import { baseUrl, host, network, origin, port, postgresUrl, valkeyUrl } from "./address-types.ts";
-import { ADMIN_OPTIONS } from "./admin-options.ts";
+import { DAY_MS, DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../observe/log-events.ts";
+import { BASE_PATH } from "../petstore/operations.ts";
+import {
+  baseUrl,
+  host,
+  hostname,
+  listenAddress,
+  network,
+  origin,
+  port,
+  postgresUrl,
+  valkeyUrl,
+} from "./address-types.ts";
 import { BACKUP_OPTIONS, COPY_OPTIONS, RESTORE_OPTIONS } from "./backup-options.ts";
-import { AUDIT_OPTIONS, USAGE_OPTIONS } from "./history-options.ts";
-import { KEY_FILTER_OPTIONS, KEY_OPTIONS } from "./key-options.ts";
-import type { Options } from "./parse-options.ts";
-import { ORDER_LIST_OPTIONS, PET_LIST_OPTIONS, PET_UPDATE_OPTIONS } from "./pet-options.ts";
+import { AUDIT_OPTIONS, KEY_OPTIONS, USAGE_OPTIONS } from "./key-options.ts";
+import {
+  describeDefault,
+  type Flags,
+  type Option,
+  type Options,
+  type Source,
+  sourceOf,
+  variableOf,
+  type Variables,
+} from "./parse-options.ts";
 import { EXPORT_OPTIONS, IMPORT_OPTIONS } from "./transfer-options.ts";
-import { boolean, choice, directory, duration, file, integer, limitPair, list } from "./value-types.ts";
+import { nearest, quoted, quotedPath, readTextFile, UsageError, withoutSecrets } from "./usage-error.ts";
+import {
+  adminToken,
+  boolean,
+  choice,
+  directory,
+  duration,
+  durationOr,
+  file,
+  integer,
+  limitPair,
+  list,
+} from "./value-types.ts";
+
+export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { production: 8090, staging: 8091 };
+
+/** What operators sign in with. */
+export const ADMIN_TOKEN_OPTIONS = {
+  "admin-token-file": {
+    type: file,
+    help: "File that contains --admin-token; the server reads it again when it changes",
+  },
+  "admin-token": {
+    type: adminToken,
+    defaultText: "made at the first start, in --data",
+    fileOption: "admin-token-file",
+    help: "Token that operators sign in with; other users could read it in a list of processes",
+  },
+} as const satisfies Options;
+
+/** The listener for operators. */
+export const ADMIN_OPTIONS = {
+  "admin-address": {
+    type: listenAddress,
+    defaultText: `127.0.0.1:${DEFAULT_ADMIN_PORT.production}, or ${DEFAULT_ADMIN_PORT.staging} in staging, or the next free port`,
+    help: "Address of the listener for operators, with the console, the admin API, health checks and metrics; off for none",
+  },
+  "admin-hostname": {
+    type: list(hostname),
+    default: [],
+    defaultText: "none",
+    repeatable: true,
+    help: "Names by which browsers may address that listener, besides IP addresses and localhost; can be repeated",
+  },
+  ...ADMIN_TOKEN_OPTIONS,
+  "metrics-public": {
+    type: boolean,
+    default: false,
+    help: "Respond to /metrics on that listener without the token",
+  },
+  "audit-retention": {
+    type: durationOr("forever", { min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
+    default: 400 * DAY_MS,
+    help: "Age at which entries of the audit trail are deleted",
+  },
+} as const satisfies Options;
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -211,12 +282,8 @@ export const OPENAPI_OPTIONS = {
  * a key, a pet or an order.
  */
 export const OPTIONS = {
-  ...ORDER_LIST_OPTIONS,
-  ...PET_LIST_OPTIONS,
-  ...PET_UPDATE_OPTIONS,
   ...SETTINGS,
   ...KEY_OPTIONS,
-  ...KEY_FILTER_OPTIONS,
   ...USAGE_OPTIONS,
   ...AUDIT_OPTIONS,
   ...OPENAPI_OPTIONS,
@@ -226,3 +293,137 @@ export const OPTIONS = {
   ...RESTORE_OPTIONS,
   ...COPY_OPTIONS,
 } as const;
+
+/** A setting as operators see it. */
+export interface ShownSetting {
+  /** The flag without its dashes. */
+  readonly name: string;
+  readonly variable: string;
+  /** Null if there is none. */
+  readonly value: string | null;
+  readonly default: string | null;
+  readonly source: "default" | "flag" | "variable" | "env file";
+  readonly help: string;
+}
+
+interface Sources {
+  /** The flag or variable that sets an option; undefined for a default. */
+  source(flag: string): Source | undefined;
+  /** The names of the variables that --env-file sets. */
+  readonly envFileVariables: ReadonlySet<string>;
+}
+
+/** The effective values and where they come from, without secrets. */
+export function shownSettings(
+  options: Options,
+  values: Readonly<Record<string, unknown>>,
+  sources: Sources,
+): ShownSetting[] {
+  return Object.entries(options).map(([flag, option]) => ({
+    name: flag,
+    variable: variableOf(flag),
+    value: shownValue(option, values[flag]),
+    default: describeDefault(option) || null,
+    source: sourceKind(flag, option, sources),
+    help: option.help,
+  }));
+}
+
+function shownValue({ type }: Option, value: unknown): string | null {
+  if (value === undefined) return null;
+  const text = type.format(value);
+  if (text === "") return null;
+  if (!type.secret) return text;
+  return text.includes("://") ? withoutSecrets(text) : "…";
+}
+
+/** A value from the file that a file option names has the source of that option. */
+function sourceKind(
+  flag: string,
+  { fileOption }: Option,
+  { source, envFileVariables }: Sources,
+): ShownSetting["source"] {
+  const found = source(flag) ?? (fileOption === undefined ? undefined : source(fileOption));
+  if (found === undefined) return "default";
+  if (found.name.startsWith("--")) return "flag";
+  return envFileVariables.has(found.name) ? "env file" : "variable";
+}
+
+export interface CheckedVariables {
+  /** Those of the process, and those of --env-file that the process does not have. */
+  readonly variables: Variables;
+  /** The names of those that are from the file. */
+  readonly envFileVariables: ReadonlySet<string>;
+  readonly warnings: readonly string[];
+}
+
+/** Adds the variables of --env-file, and rejects every PETSTORE_ variable that is not a setting. */
+export function checkVariables(flags: Flags, variables: Variables): CheckedVariables | UsageError {
+  const own = withoutServiceLinks(variables);
+  const fileVariables = readEnvFile(sourceOf("env-file", flags, own));
+  if (fileVariables instanceof UsageError) return fileVariables;
+  const unknown = unknownVariable(own);
+  if (unknown) return unknown;
+  const isPortDropped = variables["PETSTORE_PORT"] && own["PETSTORE_PORT"] === undefined;
+  return {
+    variables: { ...fileVariables, ...own },
+    envFileVariables: new Set(Object.keys(fileVariables).filter((name) => own[name] === undefined)),
+    warnings: isPortDropped ? [PORT_WARNING] : [],
+  };
+}
+
+const COMMENT_OR_BLANK = /^\s*(?:#.*)?$/;
+const ASSIGNMENT =
+  /^\s*(?:export\s+)?(?<name>[A-Za-z_]\w*)=\s*(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>.*?))\s*$/;
+
+/**
+ * The format of systemd's EnvironmentFile: `NAME=value` lines, and comments on lines of their own. Quotes around a
+ * whole value are removed; nothing else in a value has a meaning, so a password can contain # and $.
+ */
+function readEnvFile(source: Source | undefined): Variables | UsageError {
+  if (source === undefined) return {};
+  const [path = "", ...others] = source.texts;
+  if (others.length > 0) return new UsageError(`${source.name} is given more than once`);
+  const text = readTextFile(source.name, path);
+  if (text instanceof UsageError) return text;
+  const variables: Record<string, string> = {};
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (COMMENT_OR_BLANK.test(line)) continue;
+    const { name, double, single, bare } = ASSIGNMENT.exec(line)?.groups ?? {};
+    if (name === undefined)
+      return new UsageError(`line ${index + 1} of ${quotedPath(path)} is not NAME=value`);
+    variables[name] = double ?? single ?? bare ?? "";
+  }
+  return unknownVariable(variables, ` in ${quotedPath(path)}`) ?? variables;
+}
+
+/** What Kubernetes sets in every pod for a service whose name begins with "petstore". */
+const SERVICE_LINK =
+  /^PETSTORE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
+const SERVICE_LINK_PORT = /^PETSTORE_(?:\w+_)?PORT$/;
+const SERVICE_LINK_URL = /^(?:tcp|udp|sctp):\/\//;
+
+const PORT_WARNING =
+  "PETSTORE_PORT is ignored: Kubernetes sets it for a service named petstore; set enableServiceLinks: false, or use --port";
+
+/** Also drops empty variables, which count as not set. */
+function withoutServiceLinks(variables: Variables): Variables {
+  const entries = Object.entries(variables).filter(([name, value = ""]) => {
+    if (value === "" || SERVICE_LINK.test(name)) return false;
+    return !(SERVICE_LINK_PORT.test(name) && SERVICE_LINK_URL.test(value));
+  });
+  return Object.fromEntries(entries);
+}
+
+const FLAGS = Object.keys(OPTIONS);
+
+/** PETSTORE_TEST_ variables are for the tests of this project. */
+function unknownVariable(variables: Variables, place = ""): UsageError | undefined {
+  const isUnknown = (name: string) =>
+    /^PETSTORE_(?!TEST_)/.test(name) && !FLAGS.map(variableOf).includes(name);
+  const unknown = Object.keys(variables).find(isUnknown);
+  if (unknown === undefined) return undefined;
+  const flag = nearest(unknown.replace("PETSTORE_", "").toLowerCase().replaceAll("_", "-"), FLAGS);
+  const suggestion = flag ? `did you mean ${variableOf(flag)}?` : "see petstore --help";
+  return new UsageError(`unknown variable ${quoted(unknown)}${place}; ${suggestion}`);
+}

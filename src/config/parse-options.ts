@@ -1,5 +1,4 @@
-import { readTextFile } from "./text-file.ts";
-import { quoted, quotedPath, UsageError } from "./usage-error.ts";
+import { quoted, quotedPath, readTextFile, UsageError } from "./usage-error.ts";
 import type { ValueType } from "./value-types.ts";
 
 /** One option: the parser, --help and the documentation take everything from here. */

@@ -1,8 +1,8 @@
-import { NAME_MAX_LENGTH } from "../contract/constants.ts";
-import { grouped } from "../contract/formatting.ts";
-import { INT64_RANGE, parseIdentifier } from "../contract/json.ts";
-import { FINAL_ORDER_STATUSES, ORDER_STATUSES, PET_STATUSES } from "../contract/resources.ts";
-import { Invalid, text } from "../contract/schema.ts";
+import { NAME_MAX_LENGTH } from "../domain/constants.ts";
+import { grouped } from "../api/formatting.ts";
+import { INT64_RANGE, parseIdentifier } from "../api/json.ts";
+import { FINAL_ORDER_STATUSES, ORDER_STATUSES, PET_STATUSES } from "../domain/resources.ts";
+import { Invalid, text } from "../api/schema.ts";
 import { choice, type ValueType } from "./value-types.ts";
 
 /** An int64 in plain decimal, as in the paths of the API. */

@@ -1,18 +1,18 @@
-import type { AdminOperation } from "../admin/contract/operation.ts";
-import { ADMIN_BASE_PATH } from "../admin/contract/operation.ts";
+import type { AdminOperation } from "../operator/contract/operation.ts";
+import { ADMIN_BASE_PATH } from "../operator/contract/operation.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperationId,
   type BodyOf,
   type ResponseOf,
-} from "../admin/operations.ts";
-import { type Identifier, toJson } from "../contract/json.ts";
-import { Invalid } from "../contract/schema.ts";
+} from "../operator/operations.ts";
+import { type Identifier, toJson } from "../api/json.ts";
+import { Invalid } from "../api/schema.ts";
 import { parseExactJson } from "./exact-json.ts";
 import { createObservable } from "./observable.ts";
 
-export type { AdminOrder, AuditEntry, Key, Overview, Server, Setting } from "../admin/operations.ts";
-export type { Pet } from "../contract/resources.ts";
+export type { AdminOrder, AuditEntry, Key, Overview, Server, Setting } from "../operator/operations.ts";
+export type { Pet } from "../domain/resources.ts";
 
 /** The server responded with an error. The message is for people. */
 export class ApiError extends Error {

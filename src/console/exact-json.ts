@@ -1,4 +1,4 @@
-import { parseNumber } from "../contract/json.ts";
+import { parseNumber } from "../api/json.ts";
 
 /** The third argument of a reviver is newer than the type library. Older browsers do not pass it. */
 type Reviver = (key: string, value: unknown, context?: { readonly source?: string }) => unknown;

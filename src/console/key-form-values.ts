@@ -1,5 +1,5 @@
 import type { Key } from "./admin-api.ts";
-import type { BodyOf } from "../admin/operations.ts";
+import type { BodyOf } from "../operator/operations.ts";
 import { localInput } from "./format.ts";
 
 /** What the form of a key holds: text as it was typed. */

@@ -1,6 +1,6 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { matchPage, type PageName } from "../admin/console/pages.ts";
+import { matchPage, type PageName } from "../operator/console/pages.ts";
 import { isSignedIn } from "./admin-api.ts";
 import { startClock } from "./clock.ts";
 import { Layout } from "./components/layout.tsx";

@@ -1,4 +1,4 @@
-import type { ResponseOf } from "../admin/operations.ts";
+import type { ResponseOf } from "../operator/operations.ts";
 import type { Series } from "./series.ts";
 
 export type KeyUsageHistory = ResponseOf<"getKeyUsage">;

@@ -1,13 +1,59 @@
 import { type Adapters, openAdapters } from "../adapters.ts";
-import type { Setting } from "../admin/operations.ts";
 import { type App, serveOn } from "../app.ts";
 import type { Config } from "../config/config.ts";
-import type { Clock } from "../domain/ports.ts";
-import type { Log } from "../log.ts";
-import { createDemoKeys } from "./demo-keys.ts";
-import { addEarlierUsage } from "./earlier-usage.ts";
-import { samplePet } from "./sample-pets.ts";
-import { Traffic } from "./traffic.ts";
+import type { Environment } from "../domain/api-keys.ts";
+import { isKeyFailure, type IssuedKey, type KeyDraft, KeyManagement } from "../domain/key-management.ts";
+import type { Clock, KeyStore, UsageHistoryStore } from "../domain/ports.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
+import { HOUR_MS, type KeyCounts, type OperationId, startOf } from "../domain/usage-history.ts";
+import type { Log } from "../observe/log.ts";
+import type { Setting } from "../operator/operations.ts";
+import { DEMO_CLIENTS, type DemoClient, type DemoKey, type Habit, samplePet, Traffic } from "./traffic.ts";
+
+export interface DemoKeyOptions {
+  readonly keys: KeyStore;
+  readonly clock: Clock;
+  readonly environment: Environment;
+}
+
+const REVOKED_DAYS_AGO = 12;
+
+/** Creates the keys of the clients as if that had been done long ago, and one for whoever runs the demo. */
+export async function createDemoKeys(
+  options: DemoKeyOptions,
+): Promise<{ clientKeys: readonly DemoKey[]; secret: string }> {
+  const clientKeys: DemoKey[] = [];
+  for (const client of DEMO_CLIENTS) {
+    const { key, secret } = await create(managementAt(client.createdDaysAgo, options), draftOf(client));
+    clientKeys.push({ client, keyId: key.id, secret });
+  }
+  for (const { client, keyId } of clientKeys) {
+    if (client.perSecond === 0) await managementAt(REVOKED_DAYS_AGO, options).revoke(keyId);
+  }
+  const { secret } = await create(managementAt(0, options), { name: "Your key", plan: "pro" });
+  return { clientKeys, secret };
+}
+
+function managementAt(daysAgo: number, { keys, clock, environment }: DemoKeyOptions): KeyManagement {
+  const past = { now: () => clock.now() - daysAgo * DAY_MS };
+  return new KeyManagement({
+    keys,
+    clock: past,
+    environment,
+    actor: { kind: "command line", name: "petstore demo" },
+  });
+}
+
+async function create(management: KeyManagement, draft: KeyDraft): Promise<IssuedKey> {
+  const issued = await management.create(draft);
+  if (isKeyFailure(issued)) throw new Error(issued.message);
+  return issued;
+}
+
+function draftOf({ name, owner, notes, labels, plan, limits, access }: DemoClient): KeyDraft {
+  const optional = { ...(notes !== undefined && { notes }), ...(limits !== undefined && { limits }) };
+  return { name, owner, labels, plan, access, ...optional };
+}
 
 export interface Demo extends AsyncDisposable {
   /** The base URL of the API. */
@@ -81,4 +127,47 @@ async function createPet(url: string, secret: string, number: number): Promise<v
   const headers = { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" };
   const { status } = await fetch(`${url}/pets`, { method: "POST", headers, body: samplePet(number) });
   if (status !== 201) throw new Error(`a sample pet was not created: ${status}`);
+}
+
+const DAYS = 30;
+
+/** The part of each operation in the requests of a client. */
+const OPERATIONS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, number>>>>> = {
+  browses: { listPets: 0.85, getPet: 0.15 },
+  orders: { listPets: 0.4, listOrders: 0.15, placeOrder: 0.25, updateOrder: 0.2 },
+  imports: { createPet: 0.6, listPets: 0.4 },
+};
+
+/** Adds a month of use before now, so that the plots of the console are not empty. */
+export async function addEarlierUsage(
+  usageHistory: Pick<UsageHistoryStore, "addUsage">,
+  keys: readonly DemoKey[],
+  now: number,
+): Promise<void> {
+  const used = keys.filter(({ client }) => client.earlierPerHour > 0);
+  const current = startOf("hour", now);
+  for (let sequence = 1; sequence <= DAYS * 24; sequence++) {
+    const hour = current - (DAYS * 24 + 1 - sequence) * HOUR_MS;
+    const counts = used.map(({ client, keyId }) => countsOf(client, keyId, hour));
+    await usageHistory.addUsage({ writer: "demo", sequence, hour, keys: counts });
+  }
+}
+
+function countsOf(client: DemoClient, keyId: number, hour: number): KeyCounts {
+  const requests = Math.round(client.earlierPerHour * activityAt(hour) * (0.8 + 0.4 * Math.random()));
+  const limited = client.plan === "free" ? Math.round(requests * 0.3 * Math.random()) : 0;
+  const admitted = requests - limited;
+  const byOperation = Object.entries(OPERATIONS[client.habit]).map(([operation, part]) => {
+    const count = Math.round(admitted * part);
+    return { operation: operation as OperationId, admitted: count, errors: Math.round(count * 0.02) };
+  });
+  const errors = byOperation.reduce((sum, each) => sum + each.errors, 0);
+  return { keyId, admitted, limited, banned: 0, errors, lastUsedAt: hour + HOUR_MS - 1, byOperation };
+}
+
+/** From 0 to 1: little at night, and less on Saturday and Sunday. */
+function activityAt(time: number): number {
+  const date = new Date(time);
+  const daily = 0.55 - 0.45 * Math.cos(((date.getUTCHours() - 3) / 24) * 2 * Math.PI);
+  return [0, 6].includes(date.getUTCDay()) ? daily * 0.6 : daily;
 }

@@ -1,10 +1,10 @@
 import { type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
 import { BundledAssets } from "../browser-bundle/bundled-assets.ts";
-import { DOCS_PATH } from "../contract/constants.ts";
-import { andThen, type Awaitable, loadOnce } from "../domain/awaitable.ts";
-import { EncodedContent } from "../http/content-encoding.ts";
-import { headerLinesOf } from "../http/responses.ts";
-import { acceptsHtml, type DocsPages } from "../http/static-routes.ts";
+import { DOCS_PATH } from "../domain/constants.ts";
+import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
+import { EncodedContent } from "../api/content-encoding.ts";
+import { headerLinesOf } from "../api/responses.ts";
+import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import type { Response } from "../http1/index.ts";
 import { operationPath, REFERENCE_PATH } from "./guides.ts";
 import type * as Renderer from "./render-site.ts";

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../contract/errors.ts";
+import type { ErrorCode } from "../petstore/errors.ts";
 
 /** What a client does about an error, beyond what its meaning says. */
 export const ERROR_ACTIONS: Readonly<Record<ErrorCode, string>> = {

@@ -1,4 +1,4 @@
-import { DOCS_PATH } from "../contract/constants.ts";
+import { DOCS_PATH } from "../domain/constants.ts";
 
 /** The guides in the order of the sidebar, each with the file of docs/ that it comes from. */
 export const GUIDES = {

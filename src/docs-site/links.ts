@@ -1,5 +1,6 @@
-import { ERRORS, PROTOCOL_ERRORS } from "../contract/errors.ts";
-import { OPERATIONS } from "../contract/operations.ts";
+import { ERRORS } from "../petstore/errors.ts";
+import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
+import { OPERATIONS } from "../petstore/operations.ts";
 import { ERROR_CODES_PATH, GUIDES, isGuide, operationPath } from "./guides.ts";
 import type { LinkTarget } from "./markdown/blocks.ts";
 import { relativeUrl } from "./site-path.ts";

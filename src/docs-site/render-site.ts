@@ -1,5 +1,6 @@
-import { DOCS_PATH } from "../contract/constants.ts";
-import { OPERATIONS, type OperationId } from "../contract/operations.ts";
+import { DOCS_PATH } from "../domain/constants.ts";
+import { OPERATIONS } from "../petstore/operations.ts";
+import type { OperationId } from "../domain/usage-history.ts";
 import { Turn } from "../event-loop.ts";
 import { errorCodesPage } from "./pages/error-codes-page.ts";
 import { guidePage } from "./pages/guide-page.ts";

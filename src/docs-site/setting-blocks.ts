@@ -1,10 +1,10 @@
-import { KEY_PREFIX, PAGE_LIMIT } from "../contract/constants.ts";
-import { encodeCursor } from "../contract/cursor.ts";
-import { baseUrlOf, type DocumentedSettings } from "../contract/documented-settings.ts";
-import { duration, plural } from "../contract/formatting.ts";
-import { planTable } from "../contract/openapi/description.ts";
-import { OPERATIONS } from "../contract/operations.ts";
-import { deprecationHeaders } from "../http/deprecation-headers.ts";
+import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
+import { encodeCursor } from "../api/cursor.ts";
+import { baseUrlOf, type DocumentedSettings } from "../petstore/documented-settings.ts";
+import { duration, plural } from "../api/formatting.ts";
+import { planTable } from "../petstore/openapi/description.ts";
+import { OPERATIONS } from "../petstore/operations.ts";
+import { deprecationHeaders } from "../petstore/deprecation-headers.ts";
 import { exampleContext } from "./examples/example.ts";
 import { exampleBlocks } from "./examples/markdown.ts";
 

@@ -1,5 +1,5 @@
-import { KEY_PREFIX } from "../contract/constants.ts";
-import { crc32 } from "../contract/crc32.ts";
+import { KEY_PREFIX } from "./constants.ts";
+import { crc32 } from "../api/crc32.ts";
 import { sha256 } from "../sha256.ts";
 import type { Limits } from "./rate-limit.ts";
 import type { PlanName } from "./plans.ts";
@@ -26,13 +26,15 @@ export interface ApiKey {
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;
+  /** Set while the key is switched off. */
+  readonly disabledAt?: number;
   /** When an operator last ended the ban of the key, if there was one. */
   readonly unbannedAt?: number;
 }
 
 /** Without `labels` there are none; without `access` it is `write`. */
 export type NewKey = Pick<ApiKey, "name" | "plan" | "limits" | "createdAt" | "expiresAt"> &
-  Partial<Pick<ApiKey, "owner" | "notes" | "labels" | "access">>;
+  Partial<Pick<ApiKey, "owner" | "notes" | "labels" | "access" | "disabledAt">>;
 
 /** What an operator sees of a secret. Secrets of earlier releases have neither hint nor time of creation. */
 export interface KeySecret {
@@ -109,10 +111,14 @@ export function hashSecret(secret: string): string {
   return sha256(secret);
 }
 
+/** The end of validity of a secret whose key is disabled: in the past, and no time that a key can have. */
+export const WHILE_DISABLED = -1;
+
 /**
  * The instant from which a credential no longer opens anything. A key that is revoked is so now, whatever the clock of
  * the machine said on which that was done.
  */
 export function validUntil({ key, validUntil: rolled = Infinity }: Credential): number {
-  return key.revokedAt === undefined ? Math.min(rolled, key.expiresAt ?? Infinity) : -Infinity;
+  if (key.revokedAt !== undefined) return -Infinity;
+  return key.disabledAt === undefined ? Math.min(rolled, key.expiresAt ?? Infinity) : WHILE_DISABLED;
 }

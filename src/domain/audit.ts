@@ -1,4 +1,4 @@
-import { formatTime } from "../contract/formatting.ts";
+import { formatTime } from "../api/formatting.ts";
 
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
 
@@ -16,6 +16,8 @@ export const AUDIT_ACTIONS = [
   "key.updated",
   "key.rolled",
   "key.revoked",
+  "key.disabled",
+  "key.enabled",
   "key.banned",
   "key.unbanned",
   "pet.updated",

@@ -1,4 +1,4 @@
-import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
+import type { Order, OrderStatus, Pet, PetStatus } from "./resources.ts";
 import type { Attribution, AuditedValues, NewAuditEntry } from "./audit.ts";
 
 /** The fields of a pet that an operator changes. Null removes the status. */

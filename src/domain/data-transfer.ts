@@ -1,7 +1,7 @@
-import type { NewPet, OrderStatus, Pet } from "../contract/resources.ts";
+import type { NewPet, OrderStatus, Pet } from "./resources.ts";
 import type { ApiKey, KeySecret } from "./api-keys.ts";
 import type { NewAuditEntry } from "./audit.ts";
-import type { Awaitable } from "./awaitable.ts";
+import type { Awaitable } from "../api/awaitable.ts";
 import type { OrderWithKey } from "./corrections.ts";
 import type { UsageInterval, UsageRow } from "./usage-history.ts";
 

@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_KEY_REUSED } from "../contract/errors.ts";
+import { IDEMPOTENCY_KEY_REUSED } from "./rejections.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "./ports.ts";
 
 /** The stored result of a successful write. */

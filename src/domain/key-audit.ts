@@ -1,4 +1,4 @@
-import { formatOptionalTime, formatTime } from "../contract/formatting.ts";
+import { formatOptionalTime, formatTime } from "../api/formatting.ts";
 import type { ApiKey, NewSecret } from "./api-keys.ts";
 import type { Attribution, AuditAction, AuditedValues, NewAuditEntry } from "./audit.ts";
 import type { KeyChange } from "./ports.ts";
@@ -34,11 +34,17 @@ export function keyUpdated(
     ([field, value]) => JSON.stringify(value) !== JSON.stringify(old[field]),
   );
   if (changed.length === 0) return undefined;
-  return entry(change.revokedAt === undefined ? "key.updated" : "key.revoked", id, {
+  return entry(actionOf(change), id, {
     ...by,
     before: Object.fromEntries(changed.map(([field]) => [field, old[field] ?? null])),
     after: Object.fromEntries(changed),
   });
+}
+
+function actionOf({ revokedAt, disabledAt }: KeyChange): AuditAction {
+  if (revokedAt !== undefined) return "key.revoked";
+  if (disabledAt === undefined) return "key.updated";
+  return disabledAt === null ? "key.enabled" : "key.disabled";
 }
 
 function entry(
@@ -61,6 +67,7 @@ function auditedValues(key: ApiKey): AuditedValues {
     access: key.access,
     expiresAt: formatOptionalTime(key.expiresAt),
     revokedAt: formatOptionalTime(key.revokedAt),
+    disabledAt: formatOptionalTime(key.disabledAt),
   };
 }
 

@@ -1,4 +1,4 @@
-import { grouped } from "../contract/formatting.ts";
+import { grouped } from "../api/formatting.ts";
 import type { ApiKey } from "./api-keys.ts";
 import type { PlanName } from "./plans.ts";
 import type { KeyChange } from "./ports.ts";

@@ -1,4 +1,4 @@
-import { formatTime } from "../contract/formatting.ts";
+import { formatTime } from "../api/formatting.ts";
 import {
   type ApiKey,
   type Credential,
@@ -38,7 +38,7 @@ export function isKeyFailure(value: object): value is KeyFailure {
 
 export type KeyDraft = Omit<NewKey, "createdAt">;
 /** Null removes the value. */
-export type KeyEdit = Omit<KeyChange, "revokedAt" | "unbannedAt">;
+export type KeyEdit = Omit<KeyChange, "revokedAt" | "unbannedAt" | "disabledAt">;
 
 /** The secret is shown once; only its hash is stored. */
 export interface IssuedKey {
@@ -46,7 +46,7 @@ export interface IssuedKey {
   readonly secret: string;
 }
 
-export interface RolledKey extends IssuedKey {
+export interface RotatedKey extends IssuedKey {
   /** From then on the previous secrets do not work. */
   readonly overlapEndsAt: number;
 }
@@ -89,9 +89,9 @@ export class KeyManagement {
   }
 
   /** The previous secrets work for `overlapMs` more. */
-  async roll(id: number, overlapMs: number): Promise<RolledKey | KeyFailure> {
+  async rotate(id: number, overlapMs: number): Promise<RotatedKey | KeyFailure> {
     const by = this.#attribution();
-    const key = await this.#findActive(id, by.at, "rolled");
+    const key = await this.#findActive(id, by.at, "rotated");
     if (isKeyFailure(key)) return key;
     const secret = generateSecret(this.options.environment);
     // 0 is in the past on every machine, also where the clock is behind.
@@ -107,6 +107,14 @@ export class KeyManagement {
     if (isKeyFailure(key)) return key;
     if (key.revokedAt !== undefined) return { key, wasRevoked: true };
     return { key: await this.options.keys.updateKey(id, { revokedAt: by.at }, by), wasRevoked: false };
+  }
+
+  /** A key that is disabled, or enabled, already stays as it is. */
+  async setDisabled(id: number, isDisabled: boolean): Promise<ApiKey | KeyFailure> {
+    const by = this.#attribution();
+    const key = await this.#findActive(id, by.at, isDisabled ? "disabled" : "enabled");
+    if (isKeyFailure(key) || (key.disabledAt !== undefined) === isDisabled) return key;
+    return this.options.keys.updateKey(id, { disabledAt: isDisabled ? by.at : null }, by);
   }
 
   async unban(id: number): Promise<ApiKey | KeyFailure> {

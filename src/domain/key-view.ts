@@ -1,4 +1,4 @@
-import { formatOptionalTime, formatTime } from "../contract/formatting.ts";
+import { formatOptionalTime, formatTime } from "../api/formatting.ts";
 import type { Access, ApiKey, KeySecret } from "./api-keys.ts";
 import { limitsOf, type PlanName, type Plans } from "./plans.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type Window,
 } from "./rate-limit.ts";
 
-export const KEY_STATES = ["active", "banned", "expired", "revoked"] as const;
+export const KEY_STATES = ["active", "banned", "disabled", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
 /** A key as operators see it: without secrets and their hashes. Times are RFC 3339; null where there is no value. */
@@ -107,6 +107,7 @@ export function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyState {
   // Also if the clock is behind the clock of the machine that revoked it.
   if (key.revokedAt !== undefined) return "revoked";
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
+  if (key.disabledAt !== undefined) return "disabled";
   return isBanned ? "banned" : "active";
 }
 

@@ -1,4 +1,4 @@
-import type { OrderUpdate, PetStatus } from "../contract/resources.ts";
+import type { OrderUpdate, PetStatus } from "./resources.ts";
 
 /** A pet changes its status when it is ordered, when its order is completed or cancelled, and by corrections. */
 export const STATUS_WHEN_ORDERED: PetStatus = "pending";

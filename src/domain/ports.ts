@@ -1,6 +1,6 @@
-import type { Rejection } from "../contract/errors.ts";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../contract/resources.ts";
-import type { Awaitable } from "./awaitable.ts";
+import type { Rejection } from "../api/errors.ts";
+import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
+import type { Awaitable } from "../api/awaitable.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
 import type { CorrectionRejection, OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
@@ -170,6 +170,7 @@ export type KeyChange = Partial<
   readonly owner?: string | null;
   readonly notes?: string | null;
   readonly expiresAt?: number | null;
+  readonly disabledAt?: number | null;
 };
 
 /** The settings of the server that started last, as text by name, for the commands that show them. */

@@ -1,4 +1,3 @@
-import { type OperationId, OPERATIONS } from "../contract/operations.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
 export const HOUR_MS = 3_600_000;
@@ -21,10 +20,20 @@ export interface RequestCounts {
 export type CountedOperation = OperationId | "none";
 
 /** In the order in which they are listed. */
-export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[];
+export const OPERATION_IDS = [
+  "listPets",
+  "createPet",
+  "getPet",
+  "listOrders",
+  "placeOrder",
+  "getOrder",
+  "updateOrder",
+] as const;
+/** The operations of the public API. */
+export type OperationId = (typeof OPERATION_IDS)[number];
 
 /** Operators see which keys still call them. */
-export const DEPRECATED_OPERATIONS = OPERATION_IDS.filter((id) => "deprecated" in OPERATIONS[id]);
+export const DEPRECATED_OPERATIONS: readonly OperationId[] = ["getPet"];
 
 /** How far back the overview looks for calls of them, in days. */
 export const DEPRECATED_USE_DAYS = 30;

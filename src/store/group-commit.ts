@@ -1,5 +1,5 @@
-import { Overloaded, Unavailable } from "../contract/errors.ts";
-import type { Awaitable } from "../domain/awaitable.ts";
+import { Overloaded, Unavailable } from "../api/errors.ts";
+import type { Awaitable } from "../api/awaitable.ts";
 import { giveWay } from "../event-loop.ts";
 
 export interface GroupCommitOptions<Write, Result> {

@@ -1,4 +1,4 @@
-import type { PetStatus } from "../contract/resources.ts";
+import type { PetStatus } from "../domain/resources.ts";
 import type {
   BatchResult,
   ConflictRule,

@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_CONFLICT } from "../contract/errors.ts";
+import { IDEMPOTENCY_CONFLICT } from "../domain/rejections.ts";
 import type { IdempotencyRejection, IdempotentRequest } from "../domain/ports.ts";
 
 export type IdempotentOperation = "createPet" | "placeOrder";

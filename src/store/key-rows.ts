@@ -24,11 +24,13 @@ export interface KeyRow {
   readonly expiresAt: Int | null;
   readonly revokedAt: Int | null;
   readonly unbannedAt: Int | null;
+  readonly disabledAt: Int | null;
 }
 
 export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, access,
   per_minute AS "perMinute", per_day AS "perDay", created_at AS "createdAt",
-  expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt"`;
+  expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt",
+  disabled_at AS "disabledAt"`;
 
 /** A row of the keys that changed. */
 export type ChangedKeyRow = KeyRow & { readonly unbanRevision: Int | null };
@@ -46,7 +48,7 @@ type Writable<T> = { -readonly [P in keyof T]: T[P] };
 
 /** Columns that are null in the row are absent from the key. A list makes thousands of keys, so nothing is copied. */
 export function keyOf(row: KeyRow): ApiKey {
-  const { owner, notes, labels, perMinute, perDay, expiresAt, revokedAt, unbannedAt } = row;
+  const { owner, notes, labels, perMinute, perDay, expiresAt, revokedAt, unbannedAt, disabledAt } = row;
   const key: Writable<ApiKey> = {
     id: Number(row.id),
     name: row.name,
@@ -63,6 +65,7 @@ export function keyOf(row: KeyRow): ApiKey {
   if (expiresAt !== null) key.expiresAt = Number(expiresAt);
   if (revokedAt !== null) key.revokedAt = Number(revokedAt);
   if (unbannedAt !== null) key.unbannedAt = Number(unbannedAt);
+  if (disabledAt !== null) key.disabledAt = Number(disabledAt);
   return key;
 }
 
@@ -77,6 +80,7 @@ export type KeyValues = [
   perMinute: number | null,
   perDay: number | null,
   expiresAt: number | null,
+  disabledAt: number | null,
 ];
 
 /** The columns that a new key and a change of a key write alike. */
@@ -90,18 +94,19 @@ export const WRITTEN_KEY_COLUMNS = [
   "per_minute",
   "per_day",
   "expires_at",
+  "disabled_at",
 ] as const;
 
 export function keyValues(key: NewKey): KeyValues {
   const { name, owner = null, notes = null, labels = NO_LABELS, plan, access = "write", limits } = key;
   const { perMinute = null, perDay = null } = limits ?? {};
-  const { expiresAt = null } = key;
-  return [name, owner, notes, JSON.stringify(labels), plan, access, perMinute, perDay, expiresAt];
+  const { expiresAt = null, disabledAt = null } = key;
+  return [name, owner, notes, JSON.stringify(labels), plan, access, perMinute, perDay, expiresAt, disabledAt];
 }
 
 /** Null removes a value. Only Enterprise keys have limits of their own; on another plan those of the plan apply. */
 export function applyChange(key: ApiKey, change: KeyChange): ApiKey {
-  const { limits, owner, notes, expiresAt, revokedAt: _, ...changed } = { ...key, ...change };
+  const { limits, owner, notes, expiresAt, disabledAt, revokedAt: _, ...changed } = { ...key, ...change };
   // Both hold also if somebody else has changed the key since it was checked.
   const ownLimits = changed.plan === "enterprise" ? limits : undefined;
   const revokedAt = key.revokedAt ?? change.revokedAt;
@@ -112,6 +117,7 @@ export function applyChange(key: ApiKey, change: KeyChange): ApiKey {
     ...(isPresent(owner) && { owner }),
     ...(isPresent(notes) && { notes }),
     ...(isPresent(expiresAt) && { expiresAt }),
+    ...(isPresent(disabledAt) && { disabledAt }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Order, OrderStatus, Pet, PetStatus } from "../contract/resources.ts";
+import type { Order, OrderStatus, Pet, PetStatus } from "../domain/resources.ts";
 import type { OrderWithKey } from "../domain/corrections.ts";
 import type { Page, PetQuery } from "../domain/ports.ts";
 

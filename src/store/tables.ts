@@ -37,6 +37,7 @@ export const TABLES: readonly Table[] = [
     notes: "text",
     labels: "text",
     access: "text",
+    disabled_at: "integer",
   }),
   table("key_secrets", ["hash"], {
     hash: "text",

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { accessLine, openAccessLog } from "../../src/access-log/access-log.ts";
-import { openLogFile } from "../../src/access-log/log-file.ts";
-import { Unavailable } from "../../src/contract/errors.ts";
-import { RequestRecord } from "../../src/http/request-record.ts";
+import { accessLine, openAccessLog } from "../../src/observe/access-log.ts";
+import { openLogFile } from "../../src/observe/log-file.ts";
+import { Unavailable } from "../../src/api/errors.ts";
+import { RequestRecord } from "../../src/petstore/request-record.ts";
 import type { Request } from "../../src/http1/index.ts";
-import { silentLog } from "../../src/log.ts";
+import { silentLog } from "../../src/observe/log.ts";
 import { temporaryFolder } from "../../harness/cleanup.ts";
 import { type Service, startService } from "../service.ts";
 

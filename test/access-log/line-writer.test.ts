@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/access-log/line-writer.ts";
+import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/observe/line-writer.ts";
 
 const NEVER_MS = 3_600_000;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { AdminOperation } from "../../src/admin/contract/operation.ts";
-import { ADMIN_OPERATIONS } from "../../src/admin/operations.ts";
+import type { AdminOperation } from "../../src/operator/contract/operation.ts";
+import { ADMIN_OPERATIONS } from "../../src/operator/operations.ts";
 import { sendRaw } from "../http/raw.ts";
 import { type AdminService, startAdminService, TOKEN } from "./admin-service.ts";
 
@@ -82,7 +82,7 @@ describe("with the token", () => {
     });
     const wrong = await service.admin({ method: "PUT", path: "/api/keys" });
     expect(wrong).toMatchObject({ status: 405, json: { code: "method_not_allowed" } });
-    expect(wrong.headers.get("allow")).toBe("GET, POST, HEAD, OPTIONS");
+    expect(wrong.headers.get("allow")).toBe("GET, HEAD, POST, OPTIONS");
     const options = await service.admin({ method: "OPTIONS", path: "/api/keys/7/roll" });
     expect([options.status, options.headers.get("allow")]).toEqual([204, "POST, OPTIONS"]);
   });

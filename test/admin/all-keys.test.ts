@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { AllKeys } from "../../src/admin/handlers/all-keys.ts";
+import { AllKeys } from "../../src/operator/handlers/all-keys.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { KeyStore } from "../../src/domain/ports.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
-import { adminOpenApiJson } from "../../src/admin/openapi.ts";
-import { ADMIN_OPERATIONS, type AdminOperationId } from "../../src/admin/operations.ts";
+import { adminOpenApiJson } from "../../src/operator/openapi.ts";
+import { ADMIN_OPERATIONS, type AdminOperationId } from "../../src/operator/operations.ts";
 
 type Json = { readonly [key: string]: Json };
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createConsole } from "../../src/admin/console/assets.ts";
-import { matchPage } from "../../src/admin/console/pages.ts";
+import { createConsole } from "../../src/operator/console/assets.ts";
+import { matchPage } from "../../src/operator/console/pages.ts";
 
 const pages = createConsole();
 const MAX_COMPRESSED_BYTES = 150_000;

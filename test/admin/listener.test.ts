@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { listenForOperators } from "../../src/admin/admin-listener.ts";
-import { AdminListenError } from "../../src/admin/listen-error.ts";
-import { startupHandler } from "../../src/http/app.ts";
+import { listenForOperators } from "../../src/operator/admin-listener.ts";
+import { AdminListenError } from "../../src/operator/listen-error.ts";
+import { startupHandler } from "../../src/petstore/app.ts";
 import type { HttpServer } from "../../src/http1/index.ts";
 import { freePort } from "../../harness/ports.ts";
 

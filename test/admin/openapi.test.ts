@@ -1,9 +1,13 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, test } from "bun:test";
-import { ADMIN_ERRORS } from "../../src/admin/contract/errors.ts";
-import { type AdminOperation, COMMON_ADMIN_ERRORS, OPEN_ERRORS } from "../../src/admin/contract/operation.ts";
-import { adminOpenApiJson } from "../../src/admin/openapi.ts";
-import { ADMIN_OPERATIONS } from "../../src/admin/operations.ts";
+import { ADMIN_ERRORS } from "../../src/operator/contract/errors.ts";
+import {
+  type AdminOperation,
+  COMMON_ADMIN_ERRORS,
+  OPEN_ERRORS,
+} from "../../src/operator/contract/operation.ts";
+import { adminOpenApiJson } from "../../src/operator/openapi.ts";
+import { ADMIN_OPERATIONS } from "../../src/operator/operations.ts";
 import { parseJson } from "../exact-json.ts";
 import { startAdminService } from "./admin-service.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isFromOtherOrigin, isOwnHost } from "../../src/admin/request-origin.ts";
+import { isFromOtherOrigin, isOwnHost } from "../../src/operator/request-origin.ts";
 import { HeaderFields } from "../../src/http1/header-fields.ts";
 
 function headersOf(fields: Readonly<Record<string, string>>): HeaderFields {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Sessions } from "../../src/admin/sessions.ts";
-import { AdminToken, generateToken } from "../../src/admin/token.ts";
-import { saveAdminUrl } from "../../src/admin/token-source.ts";
-import { TokenAttempts } from "../../src/admin/token-attempts.ts";
+import { Sessions } from "../../src/operator/sessions.ts";
+import { AdminToken, generateToken } from "../../src/operator/token.ts";
+import { saveAdminUrl } from "../../src/operator/token-source.ts";
+import { TokenAttempts } from "../../src/operator/token-attempts.ts";
 import { temporaryFolder } from "../../harness/cleanup.ts";
 import { TestClock } from "../test-clock.ts";
 

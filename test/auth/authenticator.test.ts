@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Unavailable } from "../../src/contract/errors.ts";
+import { Unavailable } from "../../src/api/errors.ts";
 import { type Credential, generateSecret } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { TestClock } from "../service.ts";

@@ -5,7 +5,7 @@ import { followKeyChanges } from "../../src/auth/key-changes.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
-import { silentLog } from "../../src/log.ts";
+import { silentLog } from "../../src/observe/log.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { BY } from "../key-store-arguments.ts";

@@ -6,7 +6,7 @@ import {
   generateSecret,
   type NewKey,
 } from "../../src/domain/api-keys.ts";
-import type { Awaitable } from "../../src/domain/awaitable.ts";
+import type { Awaitable } from "../../src/api/awaitable.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 
 /** The part of a key store that an Authenticator uses, in Maps. It counts look-ups, and can be slow or fail. */

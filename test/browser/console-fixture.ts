@@ -1,5 +1,5 @@
 import { afterAll } from "bun:test";
-import { matchPage } from "../../src/admin/console/pages.ts";
+import { matchPage } from "../../src/operator/console/pages.ts";
 import { TestBrowser, type TestPage, untilTrue } from "./browser.ts";
 import { ConsoleServer, TOKEN } from "./console-server.ts";
 

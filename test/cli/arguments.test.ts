@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { parseArguments } from "../../src/cli/arguments.ts";
-import { editDistance, nearest } from "../../src/config/nearest.ts";
 import { OPTIONS } from "../../src/config/options.ts";
 import type { Option } from "../../src/config/parse-options.ts";
+import { editDistance, nearest } from "../../src/config/usage-error.ts";
 
 const parse = (...argv: string[]) => parseArguments(argv, OPTIONS);
 const error = (...argv: string[]) => parse(...argv).error?.(OPTIONS).message;

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Context, Failure } from "../../src/cli/command.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { StopSignal } from "../../src/cli/signals.ts";
+import type { StopSignal } from "../../src/cli/terminal.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
-import { createLog, silentLog } from "../../src/log.ts";
+import { createLog, silentLog } from "../../src/observe/log.ts";
 import { TestClock } from "../service.ts";
 
 export interface Result {

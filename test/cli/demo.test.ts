@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { StopSignal } from "../../src/cli/signals.ts";
-import { createLog } from "../../src/log.ts";
+import type { StopSignal } from "../../src/cli/terminal.ts";
+import { createLog } from "../../src/observe/log.ts";
 import type { TestClock } from "../test-clock.ts";
 import { cleanUp, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { errorMessage } from "../../src/cli/error-message.ts";
+import { errorMessage } from "../../src/cli/arguments.ts";
 
 const systemError = (code: string, path?: string) => Object.assign(new Error(`${code}: raw`), { code, path });
 

@@ -1,16 +1,16 @@
-import { afterAll, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   closeSync,
+  copyFileSync,
   existsSync,
   openSync,
   readFileSync,
   symlinkSync,
-  copyFileSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { Child } from "../../harness/child.ts";
-import { userName } from "../../src/cli/user-name.ts";
+import { userName } from "../../src/cli/terminal.ts";
 import {
   cleanUp,
   EXECUTABLE,

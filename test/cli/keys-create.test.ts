@@ -12,7 +12,7 @@ describe("keys create", () => {
     const cli = new InProcessCli();
     expect(existsSync(cli.dataDir)).toBeFalse();
     const created = await createKey(cli, "--name", "mobile app", "--plan", "pro", "--expires", "30d");
-    expect<Record<string, unknown>>({ ...created }).toEqual({
+    expect<Record<string, unknown>>({ ...created }).toMatchObject({
       id: 1,
       key: expect.any(String),
       name: "mobile app",
@@ -116,11 +116,11 @@ This is the only time it is shown: Petstore stores only its hash. Try it in a br
     ["--access admin", '--access is "admin"; it must be read or write'],
     [
       `--label ${Array.from({ length: 21 }, (_, n) => n).join(",")}`,
-      "labels must be at most 20 different labels, each 1 to 50 characters on one line, not all of them blank, without commas",
+      "--label must be an array of at most 20 different items",
     ],
     [
       `--owner ${"x".repeat(201)}`,
-      `--owner is "${"x".repeat(60)}…"; it must be 1 to 200 characters on one line, not all of them blank`,
+      `--owner is "${"x".repeat(60)}…"; it must be a string of 1 to 200 characters on one line that is not blank`,
     ],
   ])("%s is wrong usage", async (flags, err) => {
     expect(await new InProcessCli().run(["keys", "create", ...FREE_KEY, ...flags.split(" ")])).toEqual({

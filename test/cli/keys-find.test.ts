@@ -30,11 +30,11 @@ describe("keys find", () => {
     const { key } = await createKey(cli);
     cli.secret = key;
     const given = async () => /Given secret +(.*)/.exec((await cli.run(["keys", "find"])).out)?.[1];
-    await cli.run(["keys", "roll", "1", "--overlap", "1h"]);
+    await cli.run(["keys", "rotate", "1", "--overlap", "1h"]);
     expect(await given()).toBe("replaced, valid until 2026-11-15T13:00:00.000Z");
     cli.clock.advance(3_600_000);
     expect(await given()).toBe("replaced, no longer valid since 2026-11-15T13:00:00.000Z");
-    await cli.run(["keys", "roll", "1", "--overlap", "0"]);
+    await cli.run(["keys", "rotate", "1", "--overlap", "0"]);
     expect(await given()).toBe("replaced, and no longer valid");
   });
 

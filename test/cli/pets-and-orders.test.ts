@@ -187,7 +187,7 @@ describe("pets update, pets delete and orders update", () => {
     for (const name of ["", " ", "x".repeat(1_025), "\ud800"]) {
       expect(await cli.run(["pets", "update", "1", "--name", name])).toMatchObject({
         code: 2,
-        err: expect.stringContaining("it must be 1 to 1,024 characters, not all of them blank"),
+        err: expect.stringContaining("it must be a string of 1 to 1,024 characters that is not blank"),
       });
     }
   });

@@ -20,14 +20,14 @@ async function keys(argv: readonly string[], variables = {}): Promise<string> {
   return out;
 }
 
-test("keys create, list, show, set-plan and roll use them, while it runs and after it has stopped", async () => {
+test("keys create, list, show, set-plan and rotate use them, while it runs and after it has stopped", async () => {
   const { url, stop } = server;
   for (const isRunning of [true, false]) {
     if (!isRunning) await stop();
     const created = await keys(["create", ...FREE_KEY]);
     expect(created).toContain("free plan, 7 requests per minute, 80 per day");
     expect(created).toEndWith(`' ${url}/pets\n`);
-    expect(await keys(["roll", "1"])).toEndWith(`' ${url}/pets\n`);
+    expect(await keys(["rotate", "1"])).toEndWith(`' ${url}/pets\n`);
     expect(await keys(["list"])).toMatch(/^1 +first key +- +free +write +active +\d+\/7 +\d+\/80 /m);
     expect(await keys(["show", "1"])).toContain("free: 7 requests per minute, 80 per day");
     expect(await keys(["set-plan", "1", "pro"])).toContain("pro plan: 8 requests per minute, 90 per day");

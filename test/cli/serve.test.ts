@@ -213,11 +213,11 @@ describe("commands beside a running server", () => {
     while (!isExpected(await (await get(server.url + path, secret)).text()));
   }
 
-  test("the server follows keys create, roll and revoke, and logs them", async () => {
+  test("the server follows keys create, rotate and revoke, and logs them", async () => {
     const { id, key } = await createdWithoutLimits();
     expect(await status(server.url, key)).toBe(200);
 
-    const rolled = await cli.json<{ key: string }>("keys", "roll", `${id}`, "--overlap", "0");
+    const rolled = await cli.json<{ key: string }>("keys", "rotate", `${id}`, "--overlap", "0");
     expect(await status(server.url, rolled.key)).toBe(200);
     await until("/pets", key, (body) => body.includes("invalid_api_key"));
 

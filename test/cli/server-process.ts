@@ -1,4 +1,4 @@
-import type { StopSignal } from "../../src/cli/signals.ts";
+import type { StopSignal } from "../../src/cli/terminal.ts";
 import { parseStartMessage, spawnPetstore, type StartMessage } from "./cli.ts";
 
 /** A server in a process of its own. */

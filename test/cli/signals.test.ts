@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { hangupIsIgnored, type StopSignal, stopOnSignals } from "../../src/cli/signals.ts";
+import { hangupIsIgnored, stopOnSignals, type StopSignal } from "../../src/cli/terminal.ts";
 
 /** A process that records signals and exits. */
 function fakeProcess({ underNohup = false } = {}) {

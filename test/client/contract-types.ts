@@ -1,7 +1,8 @@
 /** Compiled, never run: the types of the client are those of the table of operations. */
 import type * as client from "@petstore/client";
-import type { ErrorCode } from "../../src/contract/errors.ts";
-import type { Input, OperationId } from "../../src/contract/operations.ts";
+import type { ErrorCode } from "../../src/petstore/errors.ts";
+import type { Input } from "../../src/petstore/operations.ts";
+import type { OperationId } from "../../src/domain/usage-history.ts";
 import type {
   NewOrder,
   NewPet,
@@ -10,7 +11,7 @@ import type {
   OrderUpdate,
   Pet,
   PetStatus,
-} from "../../src/contract/resources.ts";
+} from "../../src/domain/resources.ts";
 
 type Flat<T> = { [K in keyof T]: T[K] };
 type Equal<A, B> =

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { network } from "../../src/config/address-types.ts";
-import { formatIpNetwork } from "../../src/ip-address.ts";
+import { formatIpNetwork } from "../../src/config/network.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 describe("--public-url", () => {

@@ -7,7 +7,7 @@ import {
   pathsOf,
   serversOf,
 } from "../../src/config/config.ts";
-import { formatIpNetwork } from "../../src/ip-address.ts";
+import { formatIpNetwork } from "../../src/config/network.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 describe("Config", () => {

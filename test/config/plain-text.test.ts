@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { plainTextConnections } from "../../src/config/plain-text.ts";
+import { plainTextConnections } from "../../src/config/network.ts";
 import type { Flags } from "../../src/config/parse-options.ts";
 import { parseConfig } from "./parsing.ts";
 

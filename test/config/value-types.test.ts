@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { boolean, duration, formatDuration, limitPair, text } from "../../src/config/value-types.ts";
-import { pointInTime, timeOf } from "../../src/config/time-types.ts";
+import {
+  boolean,
+  duration,
+  formatDuration,
+  limitPair,
+  pointInTime,
+  text,
+  timeOf,
+} from "../../src/config/value-types.ts";
 import { lineOf } from "../../src/domain/key-fields.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 

@@ -2,9 +2,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkVariables } from "../../src/config/options.ts";
 import type { Flags, Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
-import { checkVariables } from "../../src/config/variables.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "petstore-variables-"));
 afterAll(() => rmSync(directory, { recursive: true }));

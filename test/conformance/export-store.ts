@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Pet } from "../../src/contract/resources.ts";
+import type { Pet } from "../../src/domain/resources.ts";
 import { type ExportStore, type ImportStore } from "../../src/domain/data-transfer.ts";
 import type { KeyStore, Store, UsageHistoryStore } from "../../src/domain/ports.ts";
 import { HOUR_MS, startOf } from "../../src/domain/usage-history.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import type { Pet } from "../../src/contract/resources.ts";
+import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
+import type { Pet } from "../../src/domain/resources.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
   type BatchResult,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { INT64_MAX } from "../../src/contract/json.ts";
+import { INT64_MAX } from "../../src/api/json.ts";
 import type { Attribution, NewAuditEntry } from "../../src/domain/audit.ts";
 import type { OrderQuery } from "../../src/domain/corrections.ts";
 import type { AuditStore, OperatorStore, Store } from "../../src/domain/ports.ts";

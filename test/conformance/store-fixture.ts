@@ -1,6 +1,6 @@
-import type { Rejection } from "../../src/contract/errors.ts";
-import type { NewPet } from "../../src/contract/resources.ts";
-import type { PetJsonSource } from "../../src/http/pet-json.ts";
+import type { Rejection } from "../../src/api/errors.ts";
+import type { NewPet } from "../../src/domain/resources.ts";
+import type { PetJsonSource } from "../../src/petstore/pet-json.ts";
 import type {
   AuditStore,
   KeyStore,

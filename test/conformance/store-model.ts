@@ -9,7 +9,7 @@ import {
   type OrderUpdate,
   type Pet,
   type PetStatus,
-} from "../../src/contract/resources.ts";
+} from "../../src/domain/resources.ts";
 import type { PetChange } from "../../src/domain/corrections.ts";
 import type { IdempotentRequest, Page, PageQuery, WriteResult } from "../../src/domain/ports.ts";
 import { AT, DAY_MS, type OpenStores, type Stores } from "./store-fixture.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { encodeOrder } from "../../src/contract/resources.ts";
+import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
+import { encodeOrder } from "../../src/domain/resources.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { AT, addPet, idsOf, rejectionCode, resultOf, rex, type WithStores } from "./store-fixture.ts";
 

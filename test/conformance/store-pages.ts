@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { encodePet, type PetStatus } from "../../src/contract/resources.ts";
+import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
+import { encodePet, type PetStatus } from "../../src/domain/resources.ts";
 import type { PageQuery, PetQuery, Store } from "../../src/domain/ports.ts";
 import { BY } from "../key-store-arguments.ts";
 import { AT, KEY_ID, addPet, idsOf, resultOf, type WithStores } from "./store-fixture.ts";

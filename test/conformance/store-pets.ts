@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { encodePet, type NewPet, type Pet } from "../../src/contract/resources.ts";
+import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
+import { encodePet, type NewPet, type Pet } from "../../src/domain/resources.ts";
 import { AT, addPet, resultOf, rex, type WithStores } from "./store-fixture.ts";
 
 /** Also what looks like SQL, or like part of an array of PostgreSQL. */

@@ -15,7 +15,7 @@ import {
   quantity,
   queryIdentifier,
   type Schema,
-} from "../../src/contract/schema.ts";
+} from "../../src/api/schema.ts";
 
 const ajv = addFormats(new Ajv2020({ strict: false }));
 

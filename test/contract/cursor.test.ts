@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { cursorOf, encodeCursor, type ListName } from "../../src/contract/cursor.ts";
-import { INT64_MAX } from "../../src/contract/json.ts";
-import { Invalid } from "../../src/contract/schema.ts";
+import { cursorOf, encodeCursor, type ListName } from "../../src/api/cursor.ts";
+import { INT64_MAX } from "../../src/api/json.ts";
+import { Invalid } from "../../src/api/schema.ts";
 
 const list = fc.constantFrom<ListName>("pets", "orders");
 const identifier = fc.oneof(fc.bigInt({ min: 0n, max: INT64_MAX }), fc.constantFrom(0n, 1n, INT64_MAX));

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { duration, grouped, longDate, plural } from "../../src/contract/formatting.ts";
+import { duration, grouped, longDate, plural } from "../../src/api/formatting.ts";
 
 test("numbers are grouped as Intl groups them", () => {
   fc.assert(fc.property(fc.maxSafeNat(), (n) => expect(grouped(n)).toBe(n.toLocaleString("en"))));

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { worstBodies } from "../../attacks/worst-bodies.ts";
-import { NESTED, parseFields } from "../../src/contract/json-fields.ts";
-import { NewPet } from "../../src/contract/resources.ts";
-import { Invalid } from "../../src/contract/schema.ts";
+import { NESTED, parseFields } from "../../src/api/json-fields.ts";
+import { NewPet } from "../../src/domain/resources.ts";
+import { Invalid } from "../../src/api/schema.ts";
 import { isEverFasterThan } from "../timing.ts";
 
 const NAMES = ["name", "categoryId", "status"];

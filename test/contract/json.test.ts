@@ -1,14 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import {
-  INT64_MAX,
-  INT64_MIN,
-  isInt64,
-  parseIdentifier,
-  parseNumber,
-  toJson,
-} from "../../src/contract/json.ts";
-import { int64, Invalid } from "../../src/contract/schema.ts";
+import { INT64_MAX, INT64_MIN, isInt64, parseIdentifier, parseNumber, toJson } from "../../src/api/json.ts";
+import { int64, Invalid } from "../../src/api/schema.ts";
 import { isEverFasterThan } from "../timing.ts";
 
 const anyInt64 = fc.bigInt({ min: INT64_MIN, max: INT64_MAX });

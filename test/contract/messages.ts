@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../src/contract/errors.ts";
+import type { ErrorCode } from "../../src/petstore/errors.ts";
 
 /** The exact message of every error code, for the inputs of the examples in the OpenAPI document. */
 export const MESSAGES: Readonly<Record<ErrorCode, string>> = {

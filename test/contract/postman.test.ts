@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
-import { type Operation, OPERATIONS } from "../../src/contract/operations.ts";
-import { postmanCollection } from "../../src/contract/postman.ts";
+import { type PetstoreOperation, OPERATIONS } from "../../src/petstore/operations.ts";
+import { postmanCollection } from "../../src/petstore/postman.ts";
 
 interface Entry {
   readonly key: string;
@@ -51,7 +51,7 @@ describe("the Postman collection", () => {
     ]);
   });
 
-  test.each(Object.entries<Operation>(OPERATIONS))(
+  test.each(Object.entries<PetstoreOperation>(OPERATIONS))(
     "has %s with its path, parameters and errors",
     (_, operation) => {
       const { request, response } = itemOf(operation.summary);

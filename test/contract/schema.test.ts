@@ -2,8 +2,8 @@ import Ajv2020 from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { INT64_MAX, INT64_MIN } from "../../src/contract/json.ts";
-import { int64, Invalid, object, oneOf, queryInteger, type Schema, text } from "../../src/contract/schema.ts";
+import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
+import { int64, Invalid, object, oneOf, queryInteger, type Schema, text } from "../../src/api/schema.ts";
 import {
   encodeOrder,
   encodePet,
@@ -12,7 +12,7 @@ import {
   Order,
   OrderUpdate,
   Pet,
-} from "../../src/contract/resources.ts";
+} from "../../src/domain/resources.ts";
 import { parseJson } from "../exact-json.ts";
 
 const problemsOf = (schema: Schema<unknown>, value: unknown) => {

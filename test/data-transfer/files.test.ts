@@ -2,8 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { gzipSync } from "node:zlib";
-import { openInput } from "../../src/data-transfer/input.ts";
-import { fileOutput } from "../../src/data-transfer/output.ts";
+import { openInput } from "../../src/archive/input.ts";
+import { fileOutput } from "../../src/archive/output.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
 const folder = temporaryFolder();

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { encodeRejected, RejectsFile } from "../../src/data-transfer/rejects-file.ts";
+import { encodeRejected, RejectsFile } from "../../src/archive/rejects-file.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
 const folder = temporaryFolder();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { CsvRowParser, JsonRowParser } from "../../src/data-transfer/row-parser.ts";
-import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../../src/data-transfer/row-types.ts";
+import { CsvRowParser, JsonRowParser } from "../../src/archive/row-parser.ts";
+import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../../src/archive/row-types.ts";
 
 const json = (text: string, type = PETS, map: { field: string; column: string }[] = []) =>
   new JsonRowParser(type, map).parse({ line: 1, text });

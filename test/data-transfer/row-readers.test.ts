@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { csvRow } from "../../src/data-transfer/csv-encoding.ts";
-import {
-  createRowReader,
-  delimiterOf,
-  formatOf,
-  type InputFormat,
-} from "../../src/data-transfer/row-reader.ts";
+import { csvRow } from "../../src/archive/csv-encoding.ts";
+import { createRowReader, delimiterOf, formatOf, type InputFormat } from "../../src/archive/row-reader.ts";
 
 /** Reads a text in pieces of the given lengths, again and again. */
 function read(text: string, { format = formatOf(text), lengths = [text.length], delimiter = "," } = {}) {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
-import { ERRORS, PROTOCOL_ERRORS } from "../../src/contract/errors.ts";
-import { SCHEMAS } from "../../src/contract/openapi/component-schemas.ts";
-import { OPERATIONS, type Operation } from "../../src/contract/operations.ts";
+import { ERRORS } from "../../src/petstore/errors.ts";
+import { PROTOCOL_ERRORS } from "../../src/api/protocol-errors.ts";
+import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
+import { OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
 import { bestMatches } from "../../src/docs-site/browser/search-matches.ts";
 import { renderNotFound, renderPages, siteContent } from "../../src/docs-site/render-site.ts";
 import type { DocsSettings } from "../../src/docs-site/setting-blocks.ts";
@@ -52,7 +53,7 @@ describe.each([...pages])("%s", (path, html) => {
 
 describe("the reference", () => {
   test("has every parameter, body field, status and error code of each operation", () => {
-    for (const [id, operation] of Object.entries<Operation>(OPERATIONS)) {
+    for (const [id, operation] of Object.entries<PetstoreOperation>(OPERATIONS)) {
       const html = pageAt(`/docs/reference/${id}`);
       const names = [...Object.keys(operation.query ?? {}), ...(operation.body?.names ?? [])];
       if (operation.identifier) names.push(operation.identifier.name);

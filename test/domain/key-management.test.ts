@@ -62,7 +62,7 @@ test("create: the key, and a secret that finds it and of which only hash and hin
 test("each change is recorded once, in the name of the actor and with the time of the clock", async () => {
   await create();
   await management.update(1, { name: "store" });
-  await management.roll(1, 0);
+  await management.rotate(1, 0);
   await management.unban(1);
   await management.revoke(1);
   await management.revoke(1);
@@ -156,12 +156,12 @@ describe("a key that does not work", () => {
     } as const;
     expect(await management.update(1, { plan: "pro" })).toEqual(expired);
     expect(await management.update(1, { access: "read" })).toEqual(expired);
-    expect(await management.roll(1, 0)).toMatchObject({ code: "key_expired" });
+    expect(await management.rotate(1, 0)).toMatchObject({ code: "key_expired" });
     expect(succeeded(await management.update(1, { notes: "was for a trial" })).notes).toBe("was for a trial");
     expect(succeeded(await management.update(1, { plan: "pro", expiresAt: null }))).toMatchObject({
       plan: "pro",
     });
-    expect(succeeded(await management.roll(1, 0)).key.id).toBe(1);
+    expect(succeeded(await management.rotate(1, 0)).key.id).toBe(1);
   });
 
   test("revoked: only what describes it changes, whatever the expiry", async () => {
@@ -171,7 +171,7 @@ describe("a key that does not work", () => {
       expect(await management.update(1, edit)).toMatchObject({ code: "key_revoked" });
     }
     expect(await management.unban(1)).toMatchObject({ code: "key_revoked" });
-    expect(await management.roll(1, 0)).toMatchObject({ code: "key_revoked" });
+    expect(await management.rotate(1, 0)).toMatchObject({ code: "key_revoked" });
     expect(succeeded(await management.update(1, { name: "old" })).name).toBe("old");
     const again = succeeded(await management.revoke(1));
     expect([again.wasRevoked, again.key.revokedAt]).toEqual([true, clock.now()]);
@@ -180,7 +180,7 @@ describe("a key that does not work", () => {
   test("missing: every operation says so", async () => {
     const missing = { code: "key_not_found", message: "key 7 does not exist" } as const;
     expect(await management.update(7, { name: "x" })).toEqual(missing);
-    expect(await management.roll(7, 0)).toEqual(missing);
+    expect(await management.rotate(7, 0)).toEqual(missing);
     expect(await management.revoke(7)).toEqual(missing);
     expect(await management.unban(7)).toEqual(missing);
   });
@@ -188,10 +188,10 @@ describe("a key that does not work", () => {
 
 test("roll: the previous secret works until the overlap ends, and without overlap not at all", async () => {
   const { secret: first } = await create();
-  const second = succeeded(await management.roll(1, HOUR_MS));
+  const second = succeeded(await management.rotate(1, HOUR_MS));
   expect(second.overlapEndsAt).toBe(clock.now() + HOUR_MS);
   expect(succeeded(await management.findBySecret(first)).validUntil).toBe(clock.now() + HOUR_MS);
-  await management.roll(1, 0);
+  await management.rotate(1, 0);
   expect(succeeded(await management.findBySecret(first)).validUntil).toBe(0);
   expect(succeeded(await management.findBySecret(second.secret)).validUntil).toBe(0);
 });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { Addresses } from "../../src/auth/client-address.ts";
-import { Unavailable } from "../../src/contract/errors.ts";
-import { observeFloods } from "../../src/http/authentication-flood.ts";
-import { RequestRecord } from "../../src/http/request-record.ts";
+import { Unavailable } from "../../src/api/errors.ts";
+import { observeFloods } from "../../src/observe/authentication-flood.ts";
+import { RequestRecord } from "../../src/petstore/request-record.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/observe/log.ts";
 
 const response: Response = { status: 401, headerLines: "", body: "" };
 

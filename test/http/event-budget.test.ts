@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { EventBudget } from "../../src/http/event-budget.ts";
+import { EventBudget } from "../../src/observe/event-budget.ts";
 
 test("the first 100 events are logged, then ten a second, with the number of those left out", () => {
   let now = 0;

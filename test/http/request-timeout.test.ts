@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { Unavailable } from "../../src/contract/errors.ts";
-import { withTimeout } from "../../src/http/request-timeout.ts";
+import { Unavailable } from "../../src/api/errors.ts";
+import { withTimeout } from "../../src/api/request-timeout.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ChangeTracker } from "../../src/http/pet-json.ts";
-import { ResponseCache } from "../../src/http/response-cache.ts";
+import type { ChangeTracker } from "../../src/petstore/pet-json.ts";
+import { ResponseCache } from "../../src/petstore/response-cache.ts";
 import { type Service, startService } from "../service.ts";
 import { sendRaw } from "./raw.ts";
 

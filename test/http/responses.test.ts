@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { headerLinesOf } from "../../src/http/responses.ts";
+import { headerLinesOf } from "../../src/api/responses.ts";
 
 test("a value that could inject a header line throws", () => {
   for (const value of ["a\r\nB: c", "a\n", "\0", "猫", "\x7f"]) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
-import { encodingOf } from "../../src/http/content-encoding.ts";
+import { encodingOf } from "../../src/api/content-encoding.ts";
 import { type Service, startService } from "../service.ts";
 
 let service: Service;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { METRICS, type MetricName } from "../../src/metrics/definitions.ts";
-import { formatFor, formatMetrics, type Sample, type Samples } from "../../src/metrics/exposition.ts";
-import { Histogram } from "../../src/metrics/histogram.ts";
+import { METRICS, type MetricName } from "../../src/observe/metrics/definitions.ts";
+import { formatFor, formatMetrics, type Sample, type Samples } from "../../src/observe/metrics/exposition.ts";
+import { Histogram } from "../../src/observe/metrics/histogram.ts";
 
 const samplesOf = (given: Partial<Record<MetricName, readonly Sample[]>>): Samples => {
   const none = Object.fromEntries(Object.keys(METRICS).map((name) => [name, []]));

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { LATENCY_BUCKETS, latencyBucket, latencyQuantile } from "../../src/metrics/latency-counts.ts";
-import { LiveSeries } from "../../src/metrics/live-series.ts";
-import type { OutcomeTotals } from "../../src/metrics/request-metrics.ts";
+import { LATENCY_BUCKETS, latencyBucket, latencyQuantile } from "../../src/observe/metrics/latency-counts.ts";
+import { LiveSeries } from "../../src/observe/metrics/live-series.ts";
+import type { OutcomeTotals } from "../../src/observe/metrics/request-metrics.ts";
 
 const START = Date.UTC(2026, 10, 15, 12);
 const SECOND = 1_000;

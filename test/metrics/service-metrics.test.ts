@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { METRICS } from "../../src/metrics/definitions.ts";
-import type { OutcomeTotals } from "../../src/metrics/request-metrics.ts";
+import { METRICS } from "../../src/observe/metrics/definitions.ts";
+import type { OutcomeTotals } from "../../src/observe/metrics/request-metrics.ts";
 import { type Service, startService } from "../service.ts";
 import { sendRaw } from "../http/raw.ts";
 import { metricsOf, type ParsedMetrics } from "./parse-metrics.ts";

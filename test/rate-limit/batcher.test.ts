@@ -1,5 +1,5 @@
 import { expect, jest, test } from "bun:test";
-import { Unavailable } from "../../src/contract/errors.ts";
+import { Unavailable } from "../../src/api/errors.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import { Batcher, type BatcherOptions, type DecisionRequest } from "../../src/rate-limit/valkey/batcher.ts";
 import { advance, settle, useFakeTimers } from "../fake-timers.ts";

@@ -1,4 +1,4 @@
-import type { NewPet } from "../../src/contract/resources.ts";
+import type { NewPet } from "../../src/domain/resources.ts";
 import type { Server } from "./server.ts";
 
 /** Their identifiers are 1 to 14. Requests that add more have names in the record, not numbers. */

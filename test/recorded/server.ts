@@ -1,12 +1,13 @@
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
-import type { Setting } from "../../src/admin/operations.ts";
+import type { Setting } from "../../src/operator/operations.ts";
 import { type App, serveOn } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
-import { IDEMPOTENCY_CONFLICT, Unavailable } from "../../src/contract/errors.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../src/domain/rejections.ts";
+import { Unavailable } from "../../src/api/errors.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { Attribution } from "../../src/domain/audit.ts";
 import type { Store } from "../../src/domain/ports.ts";
-import { silentLog } from "../../src/log.ts";
+import { silentLog } from "../../src/observe/log.ts";
 import { temporaryFolder } from "../../harness/cleanup.ts";
 import { onFreePort } from "../../harness/ports.ts";
 import { configIn, TestClock } from "../service.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Overloaded } from "../../src/contract/errors.ts";
+import { Overloaded } from "../../src/api/errors.ts";
 import type { Credential } from "../../src/domain/api-keys.ts";
 import { CredentialLookUps } from "../../src/store/postgres/credential-look-ups.ts";
 

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { Unavailable } from "../../src/contract/errors.ts";
+import { Unavailable } from "../../src/api/errors.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
 import type { KeyTotals } from "../../src/domain/usage-history.ts";
-import { CachedUsageHistory } from "../../src/usage-history/cached-usage-history.ts";
+import { CachedUsageHistory } from "../../src/observe/cached-usage-history.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY = { by: "hour", since: 0, until: 24 * HOUR_MS } as const;

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
-import type { RequestRecord } from "../../src/http/request-record.ts";
-import { UsageRecorder } from "../../src/usage-history/usage-recorder.ts";
+import type { RequestRecord } from "../../src/petstore/request-record.ts";
+import { UsageRecorder } from "../../src/observe/usage-recorder.ts";
 import { TestClock } from "../test-clock.ts";
 
 const KEYS = 150;

@@ -1,10 +1,10 @@
 import { describe, expect, jest, spyOn, test } from "bun:test";
-import { Unavailable } from "../../src/contract/errors.ts";
-import type { OperationId } from "../../src/contract/operations.ts";
+import { Unavailable } from "../../src/api/errors.ts";
+import type { OperationId } from "../../src/domain/usage-history.ts";
 import type { Outcome } from "../../src/domain/rate-limit.ts";
 import type { KeyCounts, UsageBatch } from "../../src/domain/usage-history.ts";
-import type { RequestRecord } from "../../src/http/request-record.ts";
-import { UsageRecorder } from "../../src/usage-history/usage-recorder.ts";
+import type { RequestRecord } from "../../src/petstore/request-record.ts";
+import { UsageRecorder } from "../../src/observe/usage-recorder.ts";
 import { TestClock } from "../test-clock.ts";
 
 const NOON = Date.parse("2026-11-15T12:00:00Z");

@@ -1,6 +1,6 @@
 import { choice } from "../../config/value-types.ts";
 import { defineCommand } from "../command.ts";
-import { loadCommands } from "../commands.ts";
+import { loadCommands } from "../program.ts";
 import { bashCompletion } from "./bash.ts";
 import { completedCommands } from "./candidates.ts";
 import { fishCompletion } from "./fish.ts";

@@ -1,12 +1,12 @@
-import type { Backup } from "../../backup/backup.ts";
+import type { Backup } from "../../archive/backup.ts";
 import { BACKUP_OPTIONS, backupDirectory } from "../../config/backup-options.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
-import { grouped, plural } from "../../contract/formatting.ts";
+import { grouped, plural } from "../../api/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "../command.ts";
-import { databaseExists } from "../keys/key-store.ts";
+import { databaseExists } from "../operator.ts";
 import { json } from "../output.ts";
 import { Progress } from "./progress.ts";
 
@@ -26,7 +26,7 @@ export const backup = defineCommand({
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
     const { store } = pathsOf(storage);
     if (!databaseExists(storage)) return new Failure(`${store} does not exist; see --data and --env`);
-    const { makeBackup } = await import("../../backup/backup.ts");
+    const { makeBackup } = await import("../../archive/backup.ts");
     const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     const made = await makeBackup({
       storage,

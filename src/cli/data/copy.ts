@@ -1,19 +1,18 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { grouped, plural } from "../../api/formatting.ts";
+import type { Contents } from "../../archive/contents.ts";
+import type { Direction } from "../../archive/copy-environment.ts";
+import { giveToDirectoryOwner } from "../../archive/durable-files.ts";
 import { COPY_OPTIONS } from "../../config/backup-options.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { UsageError } from "../../config/usage-error.ts";
-import { grouped, plural } from "../../contract/formatting.ts";
 import { prepareDataDirectory } from "../../data-directory.ts";
-import { giveToDirectoryOwner } from "../../durable-files.ts";
-import type { Contents } from "../../store-copy/contents.ts";
-import type { Direction } from "../../store-copy/copy-environment.ts";
-import { type Context, defineCommand, Failure, type Outcome } from "../command.ts";
-import { errorMessage, isBug } from "../error-message.ts";
+import { errorMessage, isBug } from "../arguments.ts";
+import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { columns, json } from "../output.ts";
-import { by } from "../pets-and-orders/stores.ts";
 import { Progress } from "./progress.ts";
 
 const { "database-url": _url, "database-url-file": _file, ...OTHER_STORAGE_OPTIONS } = STORAGE_OPTIONS;
@@ -70,14 +69,14 @@ async function copyLocked(
   direction: Direction,
   { isJson, ...context }: Context & { readonly isJson: boolean },
 ): Promise<Outcome> {
-  const { copyEnvironment } = await import("../../store-copy/copy-environment.ts");
+  const { copyEnvironment } = await import("../../archive/copy-environment.ts");
   const names = namesOf(storage, direction);
   const { environment } = storage;
   const progress = new Progress({ stream: context.errorStream, isJson });
   const copied = await copyEnvironment({
     storage,
     direction,
-    entry: { ...by(context), action: "data.copied", after: namesOf(storage, direction) },
+    entry: { ...attributionOf(context), action: "data.copied", after: namesOf(storage, direction) },
     onProgress: (reached) => progress.update(reached),
   })
     .catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { openStores } from "../../adapters.ts";
-import { openExportStore } from "../../transfer-stores.ts";
+import { openExportStore } from "../../archive/transfer-stores.ts";
 import { describeStorage, storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
@@ -8,15 +8,15 @@ import type { ValuesOf } from "../../config/parse-options.ts";
 import { EXPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import { choice, file, optional } from "../../config/value-types.ts";
-import { grouped } from "../../contract/formatting.ts";
-import { keyEncoder, ORDER_ENCODER, PET_ENCODER, USAGE_ENCODER } from "../../data-transfer/encoders.ts";
-import { type ExportOptions, exportRows } from "../../data-transfer/exporter.ts";
-import { fileOutput, type Output } from "../../data-transfer/output.ts";
+import { grouped } from "../../api/formatting.ts";
+import { keyEncoder, ORDER_ENCODER, PET_ENCODER, USAGE_ENCODER } from "../../archive/encoders.ts";
+import { type ExportOptions, exportRows } from "../../archive/exporter.ts";
+import { fileOutput, type Output } from "../../archive/output.ts";
 import type { ExportStore } from "../../domain/data-transfer.ts";
 import { type Context, defineCommand, Failure } from "../command.ts";
-import { databaseExists } from "../keys/key-store.ts";
+import { databaseExists } from "../operator.ts";
 import { json } from "../output.ts";
-import { by } from "../pets-and-orders/stores.ts";
+import { attributionOf } from "../command.ts";
 import { Progress } from "./progress.ts";
 
 const KINDS = ["pets", "orders", "keys", "usage"] as const;
@@ -52,7 +52,7 @@ export const exportCommand = defineCommand({
     if (values.hashes) {
       const { audit, close } = await openStores(storage);
       await audit
-        .recordAudit({ ...by(context), action: "data.exported", after: { kind, hashes: true } })
+        .recordAudit({ ...attributionOf(context), action: "data.exported", after: { kind, hashes: true } })
         .finally(close);
     }
     const progress = new Progress({ stream: context.errorStream, isJson: values.json });

@@ -1,13 +1,13 @@
 /** What `petstore import` tells its user. */
 import { statSync } from "node:fs";
+import { formatTime, grouped } from "../../api/formatting.ts";
+import type { ImportEnd } from "../../archive/importer.ts";
+import { InputError } from "../../archive/input-error.ts";
 import { describeStorage, type StorageConfig } from "../../config/config.ts";
 import { printable, quotedPath } from "../../config/usage-error.ts";
-import { formatTime, grouped } from "../../contract/formatting.ts";
-import type { ImportEnd } from "../../data-transfer/importer.ts";
-import { InputError } from "../../data-transfer/input-error.ts";
 import type { ImportProgress, ImportRecord } from "../../domain/data-transfer.ts";
+import { errorMessage } from "../arguments.ts";
 import { Failure, type Outcome } from "../command.ts";
-import { errorMessage } from "../error-message.ts";
 import { columns, json } from "../output.ts";
 
 export function nameOf(path: string): string {

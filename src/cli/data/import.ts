@@ -1,18 +1,18 @@
 import { resolve } from "node:path";
-import { openImportStore } from "../../transfer-stores.ts";
-import { storageOf, type StorageConfig } from "../../config/config.ts";
+import { grouped } from "../../api/formatting.ts";
+import { type ImporterOptions, importRows } from "../../archive/importer.ts";
+import { InputError } from "../../archive/input-error.ts";
+import { type Input, openInput } from "../../archive/input.ts";
+import { describeRejected } from "../../archive/rejects-file.ts";
+import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../../archive/row-types.ts";
+import { openImportStore } from "../../archive/transfer-stores.ts";
+import { type StorageConfig, storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import type { ValuesOf } from "../../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { joined, printable, UsageError } from "../../config/usage-error.ts";
 import { file } from "../../config/value-types.ts";
-import { grouped } from "../../contract/formatting.ts";
-import { type ImporterOptions, importRows } from "../../data-transfer/importer.ts";
-import { type Input, openInput } from "../../data-transfer/input.ts";
-import { InputError } from "../../data-transfer/input-error.ts";
-import { describeRejected } from "../../data-transfer/rejects-file.ts";
-import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../../data-transfer/row-types.ts";
 import {
   ConcurrentImport,
   type ImportedOrder,
@@ -21,8 +21,9 @@ import {
   type ImportStore,
   NO_PROGRESS,
 } from "../../domain/data-transfer.ts";
-import { type Context, defineCommand, Failure, type Outcome } from "../command.ts";
-import { isBug } from "../error-message.ts";
+import { isBug } from "../arguments.ts";
+import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
+import { databaseExists } from "../operator.ts";
 import {
   failureAfter,
   fileChanged,
@@ -34,8 +35,6 @@ import {
   summaryJson,
   summaryText,
 } from "./import-messages.ts";
-import { databaseExists } from "../keys/key-store.ts";
-import { by } from "../pets-and-orders/stores.ts";
 import { Progress } from "./progress.ts";
 
 /** Rejected rows that are shown; the file of rejected rows has all of them. */
@@ -240,7 +239,7 @@ class ImportRun {
     const { added, replaced, skipped, rejected } = progress;
     const after = { kind: this.#kind, source: this.#source, added, replaced, skipped, rejected };
     await store?.finishImport(this.#fingerprint, {
-      ...by(this.#options.context),
+      ...attributionOf(this.#options.context),
       action: "data.imported",
       after,
     });

@@ -1,5 +1,5 @@
-import { grouped } from "../../contract/formatting.ts";
-import type { WorkProgress } from "../../steps.ts";
+import { grouped } from "../../api/formatting.ts";
+import type { WorkProgress } from "../../archive/steps.ts";
 import type { ErrorStream } from "../command.ts";
 
 /** Of a bar that has room beside the text. */

@@ -1,13 +1,13 @@
-import type { RestorePlan } from "../../backup/restore-plan.ts";
+import type { RestorePlan } from "../../archive/restore-plan.ts";
 import { backupPath, RESTORE_OPTIONS } from "../../config/backup-options.ts";
 import { storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
-import type { WorkProgress } from "../../steps.ts";
+import type { WorkProgress } from "../../archive/steps.ts";
 import { describeRows, notSqlite } from "./backup.ts";
 import { defineCommand, Failure } from "../command.ts";
 import { columns, json } from "../output.ts";
-import { by } from "../pets-and-orders/stores.ts";
+import { attributionOf } from "../command.ts";
 import { Progress } from "./progress.ts";
 
 export const restore = defineCommand({
@@ -33,7 +33,7 @@ export const restore = defineCommand({
       storage,
       from: positionals.BACKUP,
       replace,
-      by: by(context),
+      by: attributionOf(context),
       onProgress: (reached: WorkProgress) => progress.update(reached),
     };
     const show = async (plan: RestorePlan) => {
@@ -43,8 +43,8 @@ export const restore = defineCommand({
       for (const line of warningsOf(plan)) warn(line);
       progress = newProgress();
     };
-    const { RestoreRejection } = await import("../../backup/restore-plan.ts");
-    const { rehearseRestore, restoreBackup } = await import("../../backup/restore.ts");
+    const { RestoreRejection } = await import("../../archive/restore-plan.ts");
+    const { rehearseRestore, restoreBackup } = await import("../../archive/restore.ts");
     if (isDryRun) {
       const plan = await rehearseRestore(request).finally(() => progress.end());
       if (plan instanceof RestoreRejection) return new Failure(plan.message);

@@ -29,6 +29,7 @@ export function Badge({ meaning, text }: BadgeProps) {
 
 const STATE_MEANINGS: Readonly<Record<Key["state"], Meaning>> = {
   active: "ok",
+  disabled: "limited",
   expired: "none",
   revoked: "none",
   banned: "error",

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { BodyOf } from "../../admin/operations.ts";
-import { NAME_MAX_LENGTH } from "../../contract/constants.ts";
-import { INT64_RANGE, parseIdentifier } from "../../contract/json.ts";
+import type { BodyOf } from "../../operator/operations.ts";
+import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
+import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { call, type Pet } from "../admin-api.ts";
 import { AuditSection } from "../components/audit-section.tsx";
 import { ConfirmDialog, confirmationOf } from "../components/confirm-dialog.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { parseIdentifier } from "../../contract/json.ts";
+import { parseIdentifier } from "../../api/json.ts";
 import { call, type Pet } from "../admin-api.ts";
 import { Filters, SelectFilter } from "../components/filters.tsx";
 import { Empty, Loaded } from "../components/loading.tsx";

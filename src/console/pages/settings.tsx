@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { SETTING_SOURCES } from "../../admin/contract/resources.ts";
+import { SETTING_SOURCES } from "../../operator/contract/resources.ts";
 import { call, type Server, type Setting } from "../admin-api.ts";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Choices, Problem, useAction } from "../components/form.tsx";

@@ -1,5 +1,5 @@
-import { KEY_PREFIX } from "../../contract/constants.ts";
-import { baseUrlOf, type DocumentedSettings } from "../../contract/documented-settings.ts";
+import { KEY_PREFIX } from "../../domain/constants.ts";
+import { baseUrlOf, type DocumentedSettings } from "../../petstore/documented-settings.ts";
 
 /** The languages of the examples, in the order in which pages show them. */
 export const EXAMPLE_LANGUAGES = {

@@ -1,4 +1,4 @@
-import type { OperationId } from "../../contract/operations.ts";
+import type { OperationId } from "../../domain/usage-history.ts";
 import { curlCommand } from "./curl.ts";
 import { type Example, type ExampleContext, render } from "./example.ts";
 import { fetchProgram } from "./fetch.ts";

@@ -1,11 +1,12 @@
-import { toJson } from "../../contract/json.ts";
-import { EXAMPLES } from "../../contract/openapi/examples.ts";
-import { OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
+import { toJson } from "../../api/json.ts";
+import { EXAMPLES } from "../../petstore/openapi/examples.ts";
+import { OPERATIONS, type PetstoreOperation } from "../../petstore/operations.ts";
+import type { OperationId } from "../../domain/usage-history.ts";
 import type { Fields } from "./object-literal.ts";
 
 /** A request that an example sends. */
 export interface ExampleRequest {
-  readonly method: Operation["method"];
+  readonly method: PetstoreOperation["method"];
   /** Relative to the base URL, with the query string. */
   readonly path: string;
   readonly body?: Fields;
@@ -32,7 +33,7 @@ interface Parts {
 }
 
 function request(operationId: OperationId, { id, query = "", body }: Parts): ExampleRequest {
-  const { method, path }: Operation = OPERATIONS[operationId];
+  const { method, path }: PetstoreOperation = OPERATIONS[operationId];
   const target = path.replace(/\{\w+\}/, String(id)) + query;
   return { method, path: target, ...(body !== undefined && { body: fieldsOf(body) }) };
 }

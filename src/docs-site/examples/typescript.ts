@@ -1,4 +1,4 @@
-import type { OperationId } from "../../contract/operations.ts";
+import type { OperationId } from "../../domain/usage-history.ts";
 import type { ExampleContext } from "./example.ts";
 import { javascriptObject } from "./object-literal.ts";
 import { EXAMPLE_REQUESTS } from "./requests.ts";

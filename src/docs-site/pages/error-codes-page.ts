@@ -1,8 +1,9 @@
-import type { DocumentedSettings } from "../../contract/documented-settings.ts";
-import { type ErrorCode, ERRORS, PROTOCOL_ERRORS } from "../../contract/errors.ts";
-import { toJson } from "../../contract/json.ts";
-import { errorExample } from "../../contract/openapi/examples.ts";
-import { COMMON_ERRORS, OPERATIONS, type Operation } from "../../contract/operations.ts";
+import type { DocumentedSettings } from "../../petstore/documented-settings.ts";
+import { type ErrorCode, ERRORS } from "../../petstore/errors.ts";
+import { PROTOCOL_ERRORS } from "../../api/protocol-errors.ts";
+import { toJson } from "../../api/json.ts";
+import { errorExample } from "../../petstore/openapi/examples.ts";
+import { COMMON_ERRORS, OPERATIONS, type PetstoreOperation } from "../../petstore/operations.ts";
 import { codeBlock } from "../markdown/code-blocks.ts";
 import { ERROR_ACTIONS } from "../error-actions.ts";
 import { ERROR_CODES_PATH, GUIDES, operationPath } from "../guides.ts";
@@ -53,7 +54,7 @@ function statusBadge(status: number): string {
 function operationsWith(code: ErrorCode): string {
   const common: readonly ErrorCode[] = COMMON_ERRORS;
   if (common.includes(code)) return "On every operation.";
-  const ids = Object.entries<Operation>(OPERATIONS).filter(([, { errors }]) => errors.includes(code));
+  const ids = Object.entries<PetstoreOperation>(OPERATIONS).filter(([, { errors }]) => errors.includes(code));
   if (ids.length === 0) return "On requests that no operation takes.";
   const anchors = ids.map(
     ([id]) => `<a href="${relativeUrl(ERROR_CODES_PATH, operationPath(id))}">${id}</a>`,

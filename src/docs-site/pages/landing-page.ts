@@ -1,5 +1,5 @@
-import { DOCS_PATH } from "../../contract/constants.ts";
-import { baseUrlOf } from "../../contract/documented-settings.ts";
+import { DOCS_PATH } from "../../domain/constants.ts";
+import { baseUrlOf } from "../../petstore/documented-settings.ts";
 import { ExampleTabs } from "../markdown/code-blocks.ts";
 import { exampleContext } from "../examples/example.ts";
 import { examplesOf } from "../examples/examples.ts";

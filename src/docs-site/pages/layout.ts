@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { ICON } from "../../browser-bundle/icon.ts";
-import { DOCS_PATH } from "../../contract/constants.ts";
-import { baseUrlOf, docsUrl } from "../../contract/documented-settings.ts";
-import { headerLinesOf } from "../../http/responses.ts";
+import { DOCS_PATH } from "../../domain/constants.ts";
+import { baseUrlOf, docsUrl } from "../../petstore/documented-settings.ts";
+import { headerLinesOf } from "../../api/responses.ts";
 import type { Navigation } from "./navigation.ts";
 import type { Page } from "./page.ts";
 import type { DocsSettings } from "../setting-blocks.ts";

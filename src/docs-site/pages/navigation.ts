@@ -1,4 +1,4 @@
-import { OPERATIONS, type Operation } from "../../contract/operations.ts";
+import { OPERATIONS, type PetstoreOperation } from "../../petstore/operations.ts";
 import { ERROR_CODES_PATH, operationPath, SCHEMAS_PATH } from "../guides.ts";
 import { methodBadge } from "./operation-page.ts";
 import type { Page, Section } from "./page.ts";
@@ -55,8 +55,8 @@ export class Navigation {
   }
 }
 
-function operationEntries(tag: Operation["tag"]): Entry[] {
-  return Object.entries<Operation>(OPERATIONS)
+function operationEntries(tag: PetstoreOperation["tag"]): Entry[] {
+  return Object.entries<PetstoreOperation>(OPERATIONS)
     .filter(([, operation]) => operation.tag === tag)
     .map(([id, { method, path, summary, deprecated }]) => {
       const name = deprecated === undefined ? path : `<s>${path}</s>`;

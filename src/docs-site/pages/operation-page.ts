@@ -1,18 +1,20 @@
-import { KEY_PREFIX } from "../../contract/constants.ts";
-import { ERRORS, type ErrorCode } from "../../contract/errors.ts";
-import { longDate } from "../../contract/formatting.ts";
-import { toJson } from "../../contract/json.ts";
-import { EXAMPLES } from "../../contract/openapi/examples.ts";
-import { componentHeaders } from "../../contract/openapi/headers.ts";
+import { KEY_PREFIX } from "../../domain/constants.ts";
+import { ERRORS, type ErrorCode } from "../../petstore/errors.ts";
+import { longDate } from "../../api/formatting.ts";
+import { toJson } from "../../api/json.ts";
+import { EXAMPLES } from "../../petstore/openapi/examples.ts";
+import { componentHeaders } from "../../petstore/openapi/headers.ts";
 import {
   BASE_PATH,
   COMMON_ERRORS,
   OPERATIONS,
+  Orders,
+  Pets,
   type Deprecation,
-  type Operation,
-  type OperationId,
-} from "../../contract/operations.ts";
-import { Pet } from "../../contract/resources.ts";
+  type PetstoreOperation,
+} from "../../petstore/operations.ts";
+import type { OperationId } from "../../domain/usage-history.ts";
+import { Order, Pet } from "../../domain/resources.ts";
 import { codeBlock, ExampleTabs } from "../markdown/code-blocks.ts";
 import { exampleContext } from "../examples/example.ts";
 import { examplesOf } from "../examples/examples.ts";
@@ -28,7 +30,7 @@ import { tryItData } from "./page-try-it-data.ts";
 
 /** The page of one operation: what it does on the left, examples beside it. */
 export function operationPage(id: OperationId, settings: DocsSettings): Page {
-  const operation: Operation = OPERATIONS[id];
+  const operation: PetstoreOperation = OPERATIONS[id];
   const path = operationPath(id);
   const head = introduction(id, operation, path);
   const parts = [
@@ -47,7 +49,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): Page {
   };
 }
 
-function pageSection(id: OperationId, { method, path, summary, description }: Operation): Section {
+function pageSection(id: OperationId, { method, path, summary, description }: PetstoreOperation): Section {
   const names = requestFields(id).map(({ name }) => name);
   const text = `${id} ${method} ${path} ${textOf(inlineHtml(description, () => undefined))} ${names.join(" ")}`;
   return { id: "", title: summary, level: 1, text };
@@ -59,11 +61,11 @@ function section(id: string, title: string, content: string): { html: string; se
 }
 
 /** The word of a method has a colour, too. */
-export function methodBadge(method: Operation["method"]): string {
+export function methodBadge(method: PetstoreOperation["method"]): string {
   return `<span class="method" data-method="${method}">${method}</span>`;
 }
 
-function introduction(id: OperationId, operation: Operation, path: string): string {
+function introduction(id: OperationId, operation: PetstoreOperation, path: string): string {
   const { method, path: template, summary, description, deprecated, acceptsIdempotencyKey } = operation;
   const idempotency = acceptsIdempotencyKey
     ? `<p>See <a href="${relativeUrl(path, GUIDES.idempotency)}">Idempotency</a>.</p>`
@@ -90,7 +92,7 @@ function aside(id: OperationId, settings: DocsSettings): string {
   return `<div class="aside"><div class="sticky">${tabs}<div class="aside-actions">${note}${tryIt}</div>${response}</div></div>`;
 }
 
-function responseTable({ success, errors }: Operation, path: string): string {
+function responseTable({ success, errors }: PetstoreOperation, path: string): string {
   const codes: readonly ErrorCode[] = [...errors, ...COMMON_ERRORS];
   const rows = [
     row(success.status, success.description),
@@ -117,12 +119,14 @@ function responseTable({ success, errors }: Operation, path: string): string {
   }
 }
 
-function responseBody({ success }: Operation, path: string): string {
-  const name = success.of === Pet ? "Pet" : "Order";
+function responseBody({ success }: PetstoreOperation, path: string): string {
+  const isList = success.body === Pets || success.body === Orders;
+  const item = success.body === Pets || success.body === Pet ? Pet : Order;
+  const name = item === Pet ? "Pet" : "Order";
   const link = `<a href="${relativeUrl(path, `${SCHEMAS_PATH}#${name.toLowerCase()}`)}">${name}</a>`;
   const one = name === "Pet" ? `A ${link} object:` : `An ${link} object:`;
-  const text = success.body === "list" ? `An array of ${link} objects:` : one;
-  const rows = fieldsOf(success.of.json).map((field) => ({ field, anchor: `response-${field.name}` }));
+  const text = isList ? `An array of ${link} objects:` : one;
+  const rows = fieldsOf(item.json).map((field) => ({ field, anchor: `response-${field.name}` }));
   return `<p>${text}</p>${fieldTable(rows, { links: linksOn(path), mark: "optional" })}`;
 }
 
@@ -134,7 +138,11 @@ const RATE_LIMIT_HEADERS = [
   "X-Request-Id",
 ];
 
-function headerTable({ success, deprecated }: Operation, path: string, settings: DocsSettings): string {
+function headerTable(
+  { success, deprecated }: PetstoreOperation,
+  path: string,
+  settings: DocsSettings,
+): string {
   const headers = componentHeaders(settings);
   const link = deprecated === undefined ? "NextLink" : "SuccessorLink";
   const rows = [...success.headers, ...RATE_LIMIT_HEADERS].map((name) => {

@@ -1,9 +1,10 @@
-import { KEY_PREFIX } from "../../contract/constants.ts";
-import { baseUrlOf, type DocumentedSettings } from "../../contract/documented-settings.ts";
-import { toJson } from "../../contract/json.ts";
-import { EXAMPLES } from "../../contract/openapi/examples.ts";
-import { componentHeaders } from "../../contract/openapi/headers.ts";
-import { BASE_PATH, OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
+import { KEY_PREFIX } from "../../domain/constants.ts";
+import { baseUrlOf, type DocumentedSettings } from "../../petstore/documented-settings.ts";
+import { toJson } from "../../api/json.ts";
+import { EXAMPLES } from "../../petstore/openapi/examples.ts";
+import { componentHeaders } from "../../petstore/openapi/headers.ts";
+import { BASE_PATH, OPERATIONS, type PetstoreOperation } from "../../petstore/operations.ts";
+import type { OperationId } from "../../domain/usage-history.ts";
 import { EXECUTABLE } from "../../executable.ts";
 import { ERROR_CODES_PATH, GUIDES } from "../guides.ts";
 import { requestFields } from "./request-fields.ts";
@@ -30,7 +31,7 @@ export function tryItData(
 }
 
 function operationData(id: OperationId): TryItOperation {
-  const { method, path, summary, success, deprecated }: Operation = OPERATIONS[id];
+  const { method, path, summary, success, deprecated }: PetstoreOperation = OPERATIONS[id];
   const exampleBody = exampleBodyOf(id);
   return {
     id,

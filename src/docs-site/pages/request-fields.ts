@@ -1,13 +1,14 @@
-import { PARAMETERS, parametersOf } from "../../contract/openapi/parameters.ts";
-import { OPERATIONS, type Operation, type OperationId } from "../../contract/operations.ts";
-import type { JsonSchema } from "../../contract/schema.ts";
+import { PARAMETERS, parametersOf } from "../../petstore/openapi/document.ts";
+import { OPERATIONS, type PetstoreOperation } from "../../petstore/operations.ts";
+import type { OperationId } from "../../domain/usage-history.ts";
+import type { JsonSchema } from "../../api/schema.ts";
 import { linksOn } from "../links.ts";
 import { fieldOf, fieldsOf, fieldTable, type SchemaField } from "./schema-fields.ts";
 import { FIELD_GROUP_TITLES, type TryItField } from "../try-it-data.ts";
 
 /** Everything that a request of the operation can have, in the order of the tables. */
 export function requestFields(id: OperationId): readonly TryItField[] {
-  const operation: Operation = OPERATIONS[id];
+  const operation: PetstoreOperation = OPERATIONS[id];
   const parameters = parametersOf(operation).map((parameter) => parameterField(id, resolved(parameter)));
   const body = operation.body === undefined ? [] : fieldsOf(operation.body.json);
   return [

@@ -1,6 +1,6 @@
-import { SCHEMAS } from "../../contract/openapi/component-schemas.ts";
-import { grouped } from "../../contract/formatting.ts";
-import type { JsonSchema } from "../../contract/schema.ts";
+import { SCHEMAS } from "../../petstore/openapi/document.ts";
+import { grouped } from "../../api/formatting.ts";
+import type { JsonSchema } from "../../api/schema.ts";
 import { inlineHtml, type LinkTarget } from "../markdown/blocks.ts";
 import type { TryItField } from "../try-it-data.ts";
 

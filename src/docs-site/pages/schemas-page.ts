@@ -1,5 +1,5 @@
-import { SCHEMAS } from "../../contract/openapi/component-schemas.ts";
-import type { JsonSchema } from "../../contract/schema.ts";
+import { SCHEMAS } from "../../petstore/openapi/document.ts";
+import type { JsonSchema } from "../../api/schema.ts";
 import { SCHEMAS_PATH } from "../guides.ts";
 import { linksOn } from "../links.ts";
 import { inlineHtml } from "../markdown/blocks.ts";

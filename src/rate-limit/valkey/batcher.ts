@@ -1,5 +1,5 @@
-import { Overloaded } from "../../contract/errors.ts";
-import type { Awaitable } from "../../domain/awaitable.ts";
+import { Overloaded } from "../../api/errors.ts";
+import type { Awaitable } from "../../api/awaitable.ts";
 import type { Decision, Limits, Subject } from "../../domain/rate-limit.ts";
 
 export interface DecisionRequest {

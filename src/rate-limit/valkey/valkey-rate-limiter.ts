@@ -1,4 +1,4 @@
-import type { Awaitable } from "../../domain/awaitable.ts";
+import type { Awaitable } from "../../api/awaitable.ts";
 import type { Clock, RateLimiter } from "../../domain/ports.ts";
 import {
   type BanRules,

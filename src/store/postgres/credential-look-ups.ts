@@ -1,4 +1,4 @@
-import { Overloaded } from "../../contract/errors.ts";
+import { Overloaded } from "../../api/errors.ts";
 import type { Credential } from "../../domain/api-keys.ts";
 
 export interface CredentialLookUpsOptions {

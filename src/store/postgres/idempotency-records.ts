@@ -1,5 +1,5 @@
-import { IDEMPOTENCY_LIFETIME_MS } from "../../contract/constants.ts";
-import { IDEMPOTENCY_CONFLICT } from "../../contract/errors.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../domain/rejections.ts";
 import type { SQL } from "bun";
 import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";

@@ -268,4 +268,9 @@ export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       );
     `,
   },
+  {
+    version: 12,
+    name: "keys that are switched off",
+    sql: "ALTER TABLE api_keys ADD COLUMN disabled_at bigint",
+  },
 ];

@@ -1,7 +1,8 @@
 import type { SQL } from "bun";
-import { orderNotFound, petNotFound, type Rejection } from "../../contract/errors.ts";
-import { INT64_MAX } from "../../contract/json.ts";
-import type { OrderUpdate, Pet } from "../../contract/resources.ts";
+import { orderNotFound, petNotFound } from "../../domain/rejections.ts";
+import { type Rejection } from "../../api/errors.ts";
+import { INT64_MAX } from "../../api/json.ts";
+import type { OrderUpdate, Pet } from "../../domain/resources.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import {
   applyPetChange,

@@ -1,18 +1,13 @@
 import type { SQL } from "bun";
-import {
-  orderClosed,
-  orderNotFound,
-  petNotAvailable,
-  petNotFound,
-  type Rejection,
-} from "../../contract/errors.ts";
+import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../../domain/rejections.ts";
+import { type Rejection } from "../../api/errors.ts";
 import {
   encodeOrder,
   type Order,
   type OrderStatus,
   type OrderUpdate,
   type PetStatus,
-} from "../../contract/resources.ts";
+} from "../../domain/resources.ts";
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type { IdempotentRequest, OrderPlacement, Page, PageQuery, WriteResult } from "../../domain/ports.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";

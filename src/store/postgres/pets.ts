@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { encodePet, type NewPet, type Pet } from "../../contract/resources.ts";
+import { encodePet, type NewPet, type Pet } from "../../domain/resources.ts";
 import type {
   IdempotencyRejection,
   IdempotentRequest,

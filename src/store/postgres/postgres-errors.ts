@@ -1,5 +1,5 @@
 import { SQL } from "bun";
-import { Unavailable } from "../../contract/errors.ts";
+import { Unavailable } from "../../api/errors.ts";
 import { QueryTimeoutError } from "./connections/query-timeout.ts";
 
 /** SQLSTATEs and classes of them that are not about the statement: the same one can succeed later. */

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../contract/resources.ts";
+import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
 import type {
   AuditStore,
   IdempotentRequest,

@@ -1,6 +1,6 @@
 import type { Statement } from "bun:sqlite";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
-import type { Awaitable } from "../../domain/awaitable.ts";
+import type { Awaitable } from "../../api/awaitable.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";

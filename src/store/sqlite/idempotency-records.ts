@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import { IDEMPOTENCY_LIFETIME_MS } from "../../contract/constants.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
 import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import type { IdempotentOperation } from "../in-progress-requests.ts";

@@ -266,4 +266,9 @@ export const MIGRATIONS: readonly SqliteMigration[] = [
       ) STRICT, WITHOUT ROWID;
     `,
   },
+  {
+    version: 11,
+    name: "keys that are switched off",
+    sql: "ALTER TABLE api_keys ADD COLUMN disabled_at INTEGER",
+  },
 ];

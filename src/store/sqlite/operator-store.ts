@@ -1,5 +1,6 @@
-import { orderClosed, orderNotFound, petNotFound, type Rejection } from "../../contract/errors.ts";
-import type { Order, OrderUpdate, Pet } from "../../contract/resources.ts";
+import { orderClosed, orderNotFound, petNotFound } from "../../domain/rejections.ts";
+import { type Rejection } from "../../api/errors.ts";
+import type { Order, OrderUpdate, Pet } from "../../domain/resources.ts";
 import type { Attribution, NewAuditEntry } from "../../domain/audit.ts";
 import {
   applyPetChange,

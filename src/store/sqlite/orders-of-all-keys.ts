@@ -1,5 +1,5 @@
 import type { SQLQueryBindings, Statement } from "bun:sqlite";
-import { INT64_MAX } from "../../contract/json.ts";
+import { INT64_MAX } from "../../api/json.ts";
 import type { OrderQuery, OrderWithKey } from "../../domain/corrections.ts";
 import type { Page } from "../../domain/ports.ts";
 import { ORDER_WITH_KEY_COLUMNS, orderWithKeyOf, type OrderWithKeyRow, pageOf } from "../rows.ts";

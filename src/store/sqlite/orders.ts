@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import type { Order, OrderStatus } from "../../contract/resources.ts";
+import type { Order, OrderStatus } from "../../domain/resources.ts";
 import type { OrderPlacement, Page, PageQuery } from "../../domain/ports.ts";
 import { ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
 import type { Connection } from "./connection.ts";

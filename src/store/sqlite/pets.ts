@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import type { NewPet, Pet, PetStatus } from "../../contract/resources.ts";
+import type { NewPet, Pet, PetStatus } from "../../domain/resources.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import type { ChangeCounters } from "./pet-pages/change-counters.ts";

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from "node:fs";
-import { giveToDirectoryOwner } from "../../durable-files.ts";
+import { giveToDirectoryOwner } from "../../archive/durable-files.ts";
 
 /**
  * Creates an empty file that only its owner can read, unless the file exists. SQLite fills it, and gives its -wal and

@@ -1,5 +1,5 @@
 import { SQLiteError } from "bun:sqlite";
-import { Unavailable } from "../../contract/errors.ts";
+import { Unavailable } from "../../api/errors.ts";
 
 const BUSY = 5;
 

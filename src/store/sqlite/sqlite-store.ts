@@ -1,10 +1,6 @@
-import {
-  type ErrorCode,
-  orderNotFound,
-  petNotAvailable,
-  petNotFound,
-  type Rejection,
-} from "../../contract/errors.ts";
+import { type ErrorCode } from "../../petstore/errors.ts";
+import { orderNotFound, petNotAvailable, petNotFound } from "../../domain/rejections.ts";
+import { type Rejection } from "../../api/errors.ts";
 import {
   encodeOrder,
   encodePet,
@@ -13,7 +9,7 @@ import {
   type OrderStatus,
   type OrderUpdate,
   type Pet,
-} from "../../contract/resources.ts";
+} from "../../domain/resources.ts";
 import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
   AuditStore,

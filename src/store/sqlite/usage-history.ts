@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import type { Awaitable } from "../../domain/awaitable.ts";
+import type { Awaitable } from "../../api/awaitable.ts";
 import type { UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {

@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import { Unavailable } from "../../contract/errors.ts";
+import { Unavailable } from "../../api/errors.ts";
 import { newUsage, type Subject, type Usage, type Window } from "../../domain/rate-limit.ts";
 import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
 import type { UsageStore } from "../../domain/ports.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { postgresUrl } from "../../../harness/postgres.ts";
 import { executable, PG_DUMP, PG_RESTORE } from "../../../harness/programs.ts";
-import { contentsOf } from "../../../src/store-copy/contents.ts";
+import { contentsOf } from "../../../src/archive/contents.ts";
 import { readPostgresTables } from "../../../src/store/postgres/transfer/table-copy.ts";
 import { cleanUp, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
 import { fillData } from "../../backup/sample-data.ts";

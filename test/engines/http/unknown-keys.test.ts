@@ -2,7 +2,7 @@ import { SQL } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type App, startApp } from "../../../src/app.ts";
 import { generateSecret, toNewSecret } from "../../../src/domain/api-keys.ts";
-import { silentLog } from "../../../src/log.ts";
+import { silentLog } from "../../../src/observe/log.ts";
 import { HttpConnection } from "../../../harness/http-connection.ts";
 import { postgresUrl } from "../../../harness/postgres.ts";
 import { configIn } from "../../service.ts";

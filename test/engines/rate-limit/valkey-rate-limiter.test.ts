@@ -1,6 +1,6 @@
 import { RedisClient } from "bun";
 import { beforeAll, expect, test } from "bun:test";
-import { Unavailable } from "../../../src/contract/errors.ts";
+import { Unavailable } from "../../../src/api/errors.ts";
 import { type Ban, DEFAULT_BAN, type Subject } from "../../../src/domain/rate-limit.ts";
 import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
 import { valkeyUrl } from "../../../harness/valkey.ts";

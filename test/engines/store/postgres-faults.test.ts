@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
-import { Unavailable } from "../../../src/contract/errors.ts";
+import { Unavailable } from "../../../src/api/errors.ts";
 import type { StateChange } from "../../../src/store/state-change.ts";
 import { Pools } from "../../../src/store/postgres/connections/pools.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/postgres-store.ts";

@@ -1,4 +1,4 @@
-import { petJsonOf } from "../../../src/http/pet-json.ts";
+import { petJsonOf } from "../../../src/petstore/pet-json.ts";
 import { openExportStore } from "../../../src/store/postgres/transfer/export-store.ts";
 import { openImportStore } from "../../../src/store/postgres/transfer/import-store.ts";
 import { exportStoreConformance } from "../../conformance/export-store.ts";

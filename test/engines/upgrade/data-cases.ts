@@ -5,7 +5,7 @@ import { configOf } from "../../../src/config/config.ts";
 import { SETTINGS } from "../../../src/config/options.ts";
 import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
-import { silentLog } from "../../../src/log.ts";
+import { silentLog } from "../../../src/observe/log.ts";
 import { type KeyName, readRecorded } from "./previous-release.ts";
 
 /** This release on the data of the previous one. To the server, it is the moment at which the fixtures were made. */

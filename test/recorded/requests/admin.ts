@@ -1,4 +1,4 @@
-import type { Setting } from "../../../src/admin/operations.ts";
+import type { Setting } from "../../../src/operator/operations.ts";
 import { addPetsAndOrders } from "../fixtures.ts";
 import { contentLength, JSON_TYPE, message, utf8 } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";

@@ -2,9 +2,10 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { executable, MANDOC } from "../../../harness/programs.ts";
-import { loadCommands } from "../../../src/cli/commands.ts";
-import packageJson from "../../../package.json" with { type: "json" };
+import { loadCommands } from "../../../src/cli/program.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
+
+import packageJson from "../../../package.json" with { type: "json" };
 
 const COMMANDS = await loadCommands();
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { OPERATIONS, type OperationId } from "../../../src/contract/operations.ts";
+import { OPERATIONS } from "../../../src/petstore/operations.ts";
+import type { OperationId } from "../../../src/domain/usage-history.ts";
 import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
 import {
   EXAMPLE_LANGUAGES,

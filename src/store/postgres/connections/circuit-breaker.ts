@@ -1,4 +1,4 @@
-import { Unavailable } from "../../../contract/errors.ts";
+import { Unavailable } from "../../../api/errors.ts";
 import type { StateChange } from "../../state-change.ts";
 
 export interface CircuitBreakerOptions {

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { Overloaded, Unavailable } from "../../../contract/errors.ts";
+import { Overloaded, Unavailable } from "../../../api/errors.ts";
 import { CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
 import { isFromServer, isServerDown, toUnavailable } from "../postgres-errors.ts";
 import { QueryTimeout, QueryTimeoutError } from "./query-timeout.ts";

@@ -6,7 +6,7 @@ import {
   CacheStatistics,
   type Sized,
 } from "../../../bounded-cache.ts";
-import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../../etag.ts";
+import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../../api/etag.ts";
 import { BLOCK_SIZE, type ChangeCounters } from "./change-counters.ts";
 import type { Connection } from "../connection.ts";
 

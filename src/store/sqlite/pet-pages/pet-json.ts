@@ -1,8 +1,8 @@
 import type { Statement } from "bun:sqlite";
-import type { Identifier } from "../../../contract/json.ts";
-import type { PetStatus } from "../../../contract/resources.ts";
+import type { Identifier } from "../../../api/json.ts";
+import type { PetStatus } from "../../../domain/resources.ts";
 import type { PageQuery, PetQuery } from "../../../domain/ports.ts";
-import { type TaggedJson, withEtag } from "../../../etag.ts";
+import { type TaggedJson, withEtag } from "../../../api/etag.ts";
 import { AdmissionFilter, type CacheStatistics } from "../../../bounded-cache.ts";
 import type { ChangeCounters } from "./change-counters.ts";
 import type { Connection } from "../connection.ts";

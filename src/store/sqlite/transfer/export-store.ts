@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import type { Pet } from "../../../contract/resources.ts";
+import type { Pet } from "../../../domain/resources.ts";
 import type { OrderWithKey } from "../../../domain/corrections.ts";
 import type { ExportedKey, ExportStore } from "../../../domain/data-transfer.ts";
 import type { UsageInterval, UsageRow } from "../../../domain/usage-history.ts";

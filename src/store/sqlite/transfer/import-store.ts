@@ -1,5 +1,5 @@
 import type { Statement } from "bun:sqlite";
-import type { OrderStatus, PetStatus } from "../../../contract/resources.ts";
+import type { OrderStatus, PetStatus } from "../../../domain/resources.ts";
 import type { NewAuditEntry } from "../../../domain/audit.ts";
 import {
   type BatchResult,

@@ -1,7 +1,7 @@
 import type { Statement } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
 import type { NewAuditEntry } from "../../../domain/audit.ts";
-import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../../../durable-files.ts";
+import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../../../archive/durable-files.ts";
 import {
   canonicalJson,
   type Counters,

@@ -1,0 +1,137 @@
+import type { ErrorTable, Rejection } from "./errors.ts";
+import type { Identifier } from "./json.ts";
+import type { Infer, ObjectSchema, Schema } from "./schema.ts";
+
+/** A row of the table of operations that an API is. */
+export interface Operation<Code extends string = string> {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Relative to the base path; at most one `{parameter}`, the identifier. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description: string;
+  /** The identifier in the path, and the code of the 404 when it does not exist. */
+  readonly identifier?: { readonly name: string; readonly notFound: Code; readonly description: string };
+  readonly query?: Readonly<Record<string, Schema<unknown>>>;
+  readonly body?: ObjectSchema<unknown>;
+  /** Without a body the status is 204. */
+  readonly success: {
+    readonly status: 200 | 201 | 204;
+    readonly description: string;
+    readonly body?: Schema<unknown>;
+  };
+  /** In addition to those that every operation has. */
+  readonly errors: readonly Code[];
+}
+
+export type Operations = Readonly<Record<string, Operation>>;
+
+export interface ApiDefinition<T extends Operations> {
+  /** In front of every path. */
+  readonly basePath: string;
+  readonly errors: ErrorTable;
+  readonly operations: T;
+}
+
+/** What the clients of an operation send, validated, and what its handler returns. */
+type QueryOf<O> = O extends { query: infer Q } ? { readonly [K in keyof Q]?: Infer<Q[K]> } : undefined;
+type BodyOf<O> = O extends { body: infer B } ? Infer<B> : undefined;
+type IdentifierOf<O> = O extends { identifier: object } ? Identifier : undefined;
+
+/** The validated input of the handler of an operation. */
+export interface InputOf<O> {
+  readonly id: IdentifierOf<O>;
+  readonly query: QueryOf<O>;
+  readonly body: BodyOf<O>;
+}
+/** The body of a success; undefined for 204. */
+export type ResponseOf<O> = O extends { success: { body: infer B } } ? Infer<B> : undefined;
+export type RejectionOf<O> = O extends { errors: readonly (infer C extends string)[] } ? Rejection<C> : never;
+
+/** The operations of one path. */
+export interface Route<Id extends string = string> {
+  /** By method; HEAD has the operation of GET. */
+  readonly operations: ReadonlyMap<string, Id>;
+  /** The value of `Allow`. */
+  readonly allowed: string;
+}
+
+export interface Match<Id extends string = string> {
+  readonly route: Route<Id>;
+  /** As the client means it, percent-decoded; empty if the path has none. */
+  readonly identifier: string;
+}
+
+const IDENTIFIER = /\{\w+\}/;
+
+/** An API: its table, and what follows from it. */
+export class Api<const T extends Operations> implements ApiDefinition<T> {
+  readonly basePath: string;
+  readonly errors: ErrorTable;
+  readonly operations: T;
+  /** The value of `Allow` for the API as a whole. */
+  readonly allowed: string;
+  readonly #fixed = new Map<string, Match<keyof T & string>>();
+  /** By the path with an empty identifier. */
+  readonly #withIdentifier = new Map<string, Route<keyof T & string>>();
+
+  constructor({ basePath, errors, operations }: ApiDefinition<T>) {
+    this.basePath = basePath;
+    this.errors = errors;
+    this.operations = operations;
+    const rows = Object.entries<Operation>(operations) as [keyof T & string, Operation][];
+    this.allowed = routeOf(rows).allowed;
+    for (const [path, group] of Map.groupBy(rows, ([, operation]) => operation.path)) {
+      const route = routeOf(group);
+      const empty = basePath + path.replace(IDENTIFIER, "");
+      if (IDENTIFIER.test(path)) this.#withIdentifier.set(empty, route);
+      else this.#fixed.set(empty, { route, identifier: "" });
+    }
+  }
+
+  /** Whether a path is below the base path, whether or not a route exists. */
+  has(path: string): boolean {
+    return path.startsWith(`${this.basePath}/`) || path === this.basePath;
+  }
+
+  /** Paths are matched as the client sent them; only an identifier, which is one segment, may be percent-encoded. */
+  find(path: string): Match<keyof T & string> | undefined {
+    const fixed = this.#fixed.get(path);
+    if (fixed) return fixed;
+    const end = path.lastIndexOf("/") + 1;
+    const atEnd = this.#withIdentifier.get(path.slice(0, end));
+    if (atEnd) return matchOf(atEnd, path.slice(end));
+    const start = path.lastIndexOf("/", end - 2) + 1;
+    const within = this.#withIdentifier.get(path.slice(0, start) + path.slice(end - 1));
+    return within && matchOf(within, path.slice(start, end - 1));
+  }
+
+  /** The value of `Allow` for a path of the table. */
+  allowedAt(path: string): string {
+    const empty = this.basePath + path.replace(IDENTIFIER, "");
+    return (this.#fixed.get(empty)?.route ?? this.#withIdentifier.get(empty))?.allowed ?? "";
+  }
+}
+
+function matchOf<Id extends string>(route: Route<Id>, text: string): Match<Id> | undefined {
+  return text === "" ? undefined : { route, identifier: decoded(text) };
+}
+
+/** Empty if it cannot be decoded. */
+function decoded(text: string): string {
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}
+
+function routeOf<Id extends string>(rows: readonly (readonly [Id, Operation])[]): Route<Id> {
+  const operations = new Map<string, Id>();
+  for (const [id, { method }] of rows) {
+    operations.set(method, id);
+    if (method === "GET") operations.set("HEAD", id);
+  }
+  return { operations, allowed: [...operations.keys(), "OPTIONS"].join(", ") };
+}

@@ -1,0 +1,91 @@
+import { etagOf } from "./etag.ts";
+import { andThen, type Awaitable, loadOnce } from "./awaitable.ts";
+import type { HeaderFields, Response } from "../http1/index.ts";
+import { matchesEtag } from "./etag.ts";
+import { emptyResponse, headerLinesOf } from "./responses.ts";
+
+export type Encoding = "br" | "gzip" | "identity";
+
+/** The best encoding that the client accepts (RFC 9110, 12.5.3). */
+export function encodingOf(acceptEncoding: string | null): Encoding {
+  const qualities = new Map<string, number>();
+  for (const element of (acceptEncoding ?? "").toLowerCase().split(",")) {
+    const [name = "", ...parameters] = element.split(";").map((part) => part.trim());
+    const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+    qualities.set(name, quality === undefined ? 1 : Number(quality));
+  }
+  const accepts = (name: string) => (qualities.get(name) ?? qualities.get("*") ?? 0) > 0;
+  if (accepts("br")) return "br";
+  return accepts("gzip") ? "gzip" : "identity";
+}
+
+/** What the response depends on. */
+export interface ContentRequest {
+  readonly headers: Pick<HeaderFields, "get">;
+}
+
+export interface ContentOptions {
+  readonly text: string;
+  /** `Content-Type` and what else depends on the content. */
+  readonly headerLines: string;
+  readonly maxAgeSeconds?: number;
+  /** Request headers beside `Accept-Encoding` that the choice of this content depends on. */
+  readonly vary?: string;
+}
+
+interface Encoded {
+  readonly headerLines: string;
+  readonly etag: string;
+  readonly body: string | Uint8Array;
+}
+
+const DEFAULT_MAX_AGE_SECONDS = 300;
+
+/** A text that stays in memory. It is compressed on its first request, once for each encoding, in another thread. */
+export class EncodedContent {
+  readonly #options: ContentOptions;
+  readonly #encodings: Readonly<Record<Encoding, () => Awaitable<Encoded>>> = {
+    br: loadOnce(() => this.#encode("br")),
+    gzip: loadOnce(() => this.#encode("gzip")),
+    identity: loadOnce(() => this.#encode("identity")),
+  };
+
+  constructor(options: ContentOptions) {
+    this.#options = options;
+  }
+
+  respond({ headers }: ContentRequest, rateLimitLines: string): Awaitable<Response> {
+    return andThen(
+      this.#encodings[encodingOf(headers.get("accept-encoding"))](),
+      ({ headerLines, etag, body }) => {
+        const lines = headerLines + rateLimitLines;
+        return matchesEtag(headers.get("if-none-match"), etag)
+          ? emptyResponse(304, lines)
+          : { status: 200, headerLines: lines, body };
+      },
+    );
+  }
+
+  #encode(encoding: Encoding): Awaitable<Encoded> {
+    return andThen(compress(this.#options.text, encoding), (body) => ({ ...this.#describe(encoding), body }));
+  }
+
+  #describe(encoding: Encoding): Omit<Encoded, "body"> {
+    const { text, headerLines, maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS, vary } = this.#options;
+    // A strong validator names the bytes, so each encoding has its own.
+    const etag = encoding === "identity" ? etagOf(text) : etagOf(text).replace(/"$/, `-${encoding}"`);
+    const headers = {
+      ETag: etag,
+      "Cache-Control": `public, max-age=${maxAgeSeconds}`,
+      Vary: vary === undefined ? "Accept-Encoding" : `${vary}, Accept-Encoding`,
+      ...(encoding !== "identity" && { "Content-Encoding": encoding }),
+    };
+    return { etag, headerLines: headerLines + headerLinesOf(headers) };
+  }
+}
+
+/** The code of the compression is imported when it is used, because that takes 10 ms. */
+function compress(text: string, encoding: Encoding): Awaitable<string | Uint8Array> {
+  if (encoding === "identity") return text;
+  return import("./compression.ts").then((compression) => compression[encoding](text));
+}

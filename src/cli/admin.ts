@@ -1,0 +1,109 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { openStores } from "../adapters.ts";
+import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
+import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { readTextFile, UsageError } from "../config/usage-error.ts";
+import { errorMessage } from "./arguments.ts";
+import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
+import { databaseExists } from "./operator.ts";
+
+const PROBE_TIMEOUT_MS = 2_000;
+
+export const adminUrl = defineCommand({
+  name: "admin-url",
+  summary: "Print the URL of the console, which signs in whoever opens it",
+  description:
+    "Prints the URL of the console, with the admin token. Of several servers with this data directory, it is the one that started last. Whoever has the URL is an operator, so treat it like a password.",
+  options: { ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
+  examples: ["petstore admin-url", "petstore admin-url --env staging"],
+  async run({ values }, { print }) {
+    const storage = storageOf(values);
+    const url = savedUrl(storage);
+    if (url === undefined) return notRunning(storage);
+    if (!(await responds(url)))
+      return new Failure(`no server responds at ${url}; start it with petstore serve`);
+    const token = values["admin-token"] ?? savedToken(storage);
+    if (token instanceof UsageError) return token;
+    if (token === undefined) {
+      return new Failure(
+        "the server has its admin token from a variable or a file; set --admin-token-file here too",
+      );
+    }
+    await print(`${url}/?token=${encodeURIComponent(token)}\n`);
+    return undefined;
+  },
+});
+
+/** A server that is killed leaves the file behind. */
+function savedUrl(storage: StorageConfig): string | undefined {
+  const { adminUrl: path } = pathsOf(storage);
+  const text = existsSync(path) ? readTextFile("the file of the URL", path) : undefined;
+  return typeof text === "string" ? text.trim() : undefined;
+}
+
+function savedToken(storage: StorageConfig): string | UsageError | undefined {
+  const { adminToken: path } = pathsOf(storage);
+  if (!existsSync(path)) return undefined;
+  const text = readTextFile("the file of the admin token", path);
+  return typeof text === "string" ? text.trim() : text;
+}
+
+function notRunning(storage: StorageConfig): Failure {
+  const { data } = describeStorage(storage);
+  return new Failure(
+    `no server with a listener for operators runs in ${storage.environment} (data: ${data}); start it with petstore serve`,
+  );
+}
+
+/** The certificate may be for another name than the address. The request has no token. */
+async function responds(url: string): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    return (await fetch(`${url}/livez`, { signal, tls: { rejectUnauthorized: false } })).ok;
+  } catch {
+    return false;
+  }
+}
+
+export const adminTokenRoll = defineCommand({
+  name: "admin-token roll",
+  summary: "Replace the token that operators sign in with",
+  description:
+    "Replaces the admin token in --data. A running server takes the new one within a second: the old token stops working, and everybody is signed out. A token in a variable or in a file of your own is replaced there.",
+  options: { ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
+  examples: ["petstore admin-token roll", "petstore admin-token roll --env staging"],
+  async run({ values, source }, context) {
+    const given = source("admin-token-file") ?? source("admin-token");
+    if (given) {
+      return new Failure(
+        `the admin token is set by ${given.name}; replace it there, and a server that reads it from a file takes it within a second`,
+      );
+    }
+    const storage = storageOf(values);
+    const file = resolve(pathsOf(storage).adminToken);
+    const { rollTokenFile } = await import("../operator/token-file.ts");
+    rollTokenFile(file);
+    await recordRoll(storage, context);
+    await context.print(
+      `Replaced the admin token in ${file}. A running server takes it within a second, and everybody is signed out.\nSign in again with the URL that petstore admin-url prints.\n`,
+    );
+    return undefined;
+  },
+});
+
+/** A token that leaked can be replaced while the database is unavailable. */
+async function recordRoll(
+  storage: StorageConfig,
+  { clock, user, warn }: Pick<Context, "clock" | "user" | "warn">,
+): Promise<void> {
+  if (!databaseExists(storage)) return;
+  try {
+    const { audit, close } = await openStores(storage);
+    await audit
+      .recordAudit({ ...attributionOf({ clock, user }), action: "admin.token-rolled" })
+      .finally(close);
+  } catch (error) {
+    warn(`the roll is not in the audit trail: ${errorMessage(error)}`);
+  }
+}

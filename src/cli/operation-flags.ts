@@ -1,0 +1,166 @@
+import { formatTime } from "../api/formatting.ts";
+import { parseIdentifier } from "../api/json.ts";
+import { Invalid, type JsonSchema, type Schema } from "../api/schema.ts";
+import type { Option, Options } from "../config/parse-options.ts";
+import {
+  boolean,
+  choice,
+  integer,
+  list,
+  type PointInTime,
+  pointInTime,
+  timeOf,
+  type ValueType,
+} from "../config/value-types.ts";
+import type { AdminOperation } from "../operator/contract/operation.ts";
+import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
+import { ADMIN_API } from "../operator/operations.ts";
+
+/** A flag that is not simply the field of the operation. */
+export interface FieldFlag {
+  readonly flag: string;
+  readonly option: Option;
+  /** The value of the field; undefined if it is not set. */
+  readonly toField?: (value: never, now: number) => unknown;
+}
+
+/** By field. Null for a field that has no flag. */
+export type FieldFlags = Readonly<Record<string, FieldFlag | null>>;
+
+interface Field extends FieldFlag {
+  /** Where the value goes: `plan`, or `limits` and `perMinute`. */
+  readonly path: readonly string[];
+}
+
+/** A schema, or a part of one of which only its JSON Schema is known. */
+type SchemaPart = Pick<Schema<unknown>, "json"> & Partial<Schema<unknown>>;
+
+/** The flags of a command: one for each field of its operation's query and body. */
+export class OperationFlags {
+  readonly options: Options;
+  readonly required: readonly string[];
+  readonly #query: readonly Field[];
+  readonly #body: readonly Field[];
+
+  constructor(id: DataOperationId, changes: FieldFlags = {}) {
+    const { query = {}, body }: AdminOperation = ADMIN_API.operations[id];
+    const fieldsIn = (schemas: Readonly<Record<string, Schema<unknown>>>) =>
+      Object.entries(schemas).flatMap(([name, schema]) => fieldsOf([name], schema, changes));
+    this.#query = fieldsIn(query);
+    this.#body = fieldsIn({ ...body?.required, ...body?.optional });
+    const fields = [...this.#query, ...this.#body];
+    this.options = Object.fromEntries(fields.map(({ flag, option }) => [flag, option]));
+    const isRequired = ({ path: [name = ""] }: Field) => body !== undefined && name in body.required;
+    this.required = this.#body.filter(isRequired).map(({ flag }) => flag);
+  }
+
+  /** A message about fields, as one about flags: `limits.perDay is required` is about --per-day. */
+  inFlags(message: string): string {
+    const fields = [...this.#query, ...this.#body];
+    const names = new Map(fields.map(({ path, flag }) => [path.join("."), `--${flag}`]));
+    for (const [name, group] of Map.groupBy(fields, ({ path: [outer = ""] }) => outer))
+      if (!names.has(name)) names.set(name, group.map(({ flag }) => `--${flag}`).join(" and "));
+    return message.replace(/(^|; )([\w.]+)/g, (all, start: string, name: string) =>
+      names.has(name) ? start + names.get(name) : all,
+    );
+  }
+
+  /** The query and the body that the values of the flags say. */
+  inputOf(values: Readonly<Record<string, unknown>>, now: number) {
+    return { query: collect(this.#query, values, now), body: collect(this.#body, values, now) };
+  }
+}
+
+function collect(fields: readonly Field[], values: Readonly<Record<string, unknown>>, now: number) {
+  const result: Record<string, unknown> = {};
+  for (const { path, flag, toField } of fields) {
+    const value = values[flag];
+    const field = value === undefined ? undefined : toField ? toField(value as never, now) : value;
+    if (field === undefined) continue;
+    const [name = "", inner] = path;
+    if (inner === undefined) result[name] = field;
+    else result[name] = { ...(result[name] as object | undefined), [inner]: field };
+  }
+  return result;
+}
+
+/** An object has a flag for each of its fields. */
+function fieldsOf(path: readonly string[], field: SchemaPart, changes: FieldFlags): Field[] {
+  const name = path.at(-1) ?? "";
+  const change = changes[name];
+  if (change === null) return [];
+  if (change) return [{ ...change, path }];
+  const { json } = field;
+  const schema = withoutNull(json);
+  const { properties } = schema as { properties?: Readonly<Record<string, JsonSchema>> };
+  if (properties && path.length === 1)
+    return Object.entries(properties).flatMap(([inner, each]) =>
+      fieldsOf([...path, inner], { json: each }, changes),
+    );
+  const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const type = typeOf({ ...field, json: schema }, flag);
+  const { description = `Only those with this ${name}`, default: byDefault } = { ...schema, ...json } as {
+    description?: string;
+    default?: unknown;
+  };
+  return [
+    {
+      path,
+      flag,
+      option: {
+        type,
+        help: description.replaceAll("`", ""),
+        ...(byDefault !== undefined && { defaultText: String(byDefault) }),
+        ...(schema["type"] === "array" && { repeatable: true }),
+      },
+      ...(schema["format"] === "date-time" && {
+        toField: (value: PointInTime, now: number) => formatTime(timeOf(value, now)),
+      }),
+    },
+  ];
+}
+
+function withoutNull(json: JsonSchema): JsonSchema {
+  const { anyOf } = json as { anyOf?: readonly JsonSchema[] };
+  return anyOf?.find(({ type }) => type !== "null") ?? json;
+}
+
+/** How the value of a schema is typed. The operation itself validates it again. */
+function typeOf({ json, expected = "text", read }: SchemaPart, flag: string): ValueType<unknown> {
+  const { type, format, minimum, maximum, items } = json as {
+    type?: string;
+    format?: string;
+    minimum?: number;
+    maximum?: number;
+    items?: JsonSchema;
+  };
+  const placeholder = flag.split("-").at(-1)?.toUpperCase() ?? "VALUE";
+  const values = json["enum"] as readonly string[] | undefined;
+  if (values) return erased(choice(placeholder, values));
+  if (format === "date-time") return erased(pointInTime);
+  if (format === "int64") return erased(IDENTIFIER);
+  if (type === "integer")
+    return erased(integer({ min: minimum ?? 0, max: maximum ?? Number.MAX_SAFE_INTEGER }));
+  if (type === "boolean") return erased(boolean);
+  if (type === "array") return erased(list(typeOf({ json: items ?? {} }, flag)));
+  return erased({
+    placeholder,
+    expected: expected.replace(/, or null$/, ""),
+    parse: (text: string) => (text === "" || read?.(text) instanceof Invalid ? undefined : text),
+    format: (value: string) => value,
+  });
+}
+
+function erased<T>(type: ValueType<T>): ValueType<unknown> {
+  return type as ValueType<unknown>;
+}
+
+const IDENTIFIER: ValueType<bigint> = {
+  placeholder: "N",
+  expected: "an integer of 64 bits",
+  parse: (text) => {
+    const value = parseIdentifier(text);
+    return value === undefined ? undefined : BigInt(value);
+  },
+  format: String,
+};

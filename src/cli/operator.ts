@@ -1,0 +1,290 @@
+import { statSync } from "node:fs";
+import { openEmptyStores, openStores, type Stores } from "../adapters.ts";
+import type { AnyInput } from "../api/dispatch.ts";
+import { isRejection, type Rejection } from "../api/errors.ts";
+import { type Identifier, parseJson, toJson } from "../api/json.ts";
+import { Invalid, problemsOf } from "../api/schema.ts";
+import { origin } from "../config/address-types.ts";
+import {
+  banRulesOf,
+  describeStorage,
+  pathsOf,
+  plansOf,
+  type StorageConfig,
+  storageOf,
+} from "../config/config.ts";
+import { ADMIN_TOKEN_OPTIONS, BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import type { Options, ValuesOf } from "../config/parse-options.ts";
+import { UsageError } from "../config/usage-error.ts";
+import { boolean } from "../config/value-types.ts";
+import { rejectInterruptedRestore } from "../data-directory.ts";
+import type { AdminOperation } from "../operator/contract/operation.ts";
+import type { AnyHandler } from "../operator/handler.ts";
+import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
+import { ADMIN_API, type BodyOf, type ResponseOf } from "../operator/operations.ts";
+import { systemErrorField } from "./arguments.ts";
+import { attributionOf, type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
+import type { OperationFlags } from "./operation-flags.ts";
+import { openQuotas } from "./quotas.ts";
+
+/** Of every command that calls an operation of operators: on this data, or on a server elsewhere. */
+export const OPERATOR_OPTIONS = {
+  ...STORAGE_OPTIONS,
+  server: {
+    type: { ...origin, placeholder: "URL" },
+    defaultText: "the data here",
+    help: "URL of the listener for operators of a running server, such as https://admin.example.com",
+  },
+  ...ADMIN_TOKEN_OPTIONS,
+  json: { type: boolean, default: false, help: "Print JSON" },
+} as const satisfies Options;
+
+/** The settings that servers save with their data. */
+export const SERVER_SETTINGS = { ...PLAN_OPTIONS, ...BAN_OPTIONS } as const satisfies Options;
+
+type OperatorValues = ValuesOf<typeof OPERATOR_OPTIONS>;
+
+/** What a command parsed. */
+export interface OperatorInput {
+  readonly values: OperatorValues & ValuesOf<typeof SERVER_SETTINGS>;
+  valuesWith(saved: SavedSettings): ValuesOf<typeof SERVER_SETTINGS>;
+}
+
+type Table = typeof ADMIN_API.operations;
+type QueryText<Id extends DataOperationId> = Table[Id] extends { query: infer Q }
+  ? { readonly [K in keyof Q]?: string | number | bigint | undefined }
+  : never;
+
+export interface CallInput<Id extends DataOperationId> {
+  readonly id?: Identifier;
+  readonly query?: QueryText<Id>;
+  readonly body?: BodyOf<Id>;
+}
+
+interface AnyCallInput {
+  readonly id?: Identifier;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+/** Calls an operation. Throws RejectedCall if it is rejected. */
+export type CallOperator = <Id extends DataOperationId>(
+  id: Id,
+  input?: CallInput<Id>,
+) => Promise<ResponseOf<Id>>;
+
+/** The call was understood and rejected. The message has no capital and no full stop. */
+class RejectedCall extends Error {
+  constructor(readonly rejection: Rejection) {
+    super(clausesOf(rejection.message));
+  }
+}
+
+/** "Order 7 is completed. Only placed …" as one line of a command: "order 7 is completed; only placed …". */
+function clausesOf(message: string): string {
+  const clauses = message.split(". ").map((clause) => clause.charAt(0).toLowerCase() + clause.slice(1));
+  return clauses.join("; ").replace(/\.$/, "");
+}
+
+/** `saved` are the settings that the server has saved with the data; none of a server elsewhere. */
+type Work = (call: CallOperator, saved: SavedSettings) => Promise<Outcome>;
+
+interface WorkOptions {
+  /** Whether the database is created if it is missing. */
+  readonly createsData?: true;
+  /** Those that set the fields of the call. */
+  readonly flags?: OperationFlags;
+}
+
+/** Gives `work` the operations, of a server elsewhere or on the data here, beside which servers may be running. */
+export async function withOperator(
+  input: OperatorInput,
+  context: Context,
+  work: Work,
+  options: WorkOptions = {},
+): Promise<Outcome> {
+  const { values } = input;
+  try {
+    return values.server === undefined
+      ? await withLocal(input, context, work, options)
+      : await withRemote(values.server, values["admin-token"], work);
+  } catch (error) {
+    if (!(error instanceof RejectedCall)) throw error;
+    const { code } = error.rejection;
+    if (code === "invalid_body" || code === "invalid_parameter")
+      return new UsageError(options.flags?.inFlags(error.message) ?? error.message);
+    return new Failure(error.message + hintFor(error, values));
+  }
+}
+
+const LISTS: Readonly<Record<string, string>> = {
+  key_not_found: "keys",
+  pet_not_found: "pets",
+  order_not_found: "orders",
+};
+
+function hintFor({ rejection, message }: RejectedCall, values: OperatorValues): string {
+  const list = LISTS[rejection.code];
+  if (list === undefined || !message.endsWith(" does not exist")) return "";
+  return ` in ${whereOf(values)}; see petstore ${list} list`;
+}
+
+/** `production (data: ./data)`, or the server elsewhere. */
+export function whereOf(values: OperatorValues): string {
+  if (values.server !== undefined) return values.server;
+  const storage = storageOf(values);
+  return `${storage.environment} (data: ${describeStorage(storage).data})`;
+}
+
+async function withLocal(
+  { values, valuesWith }: OperatorInput,
+  context: Context,
+  work: Work,
+  { createsData }: WorkOptions,
+): Promise<Outcome> {
+  const storage = storageOf(values);
+  const { clock, warn } = context;
+  const { actor } = attributionOf(context);
+  const stores = createsData ? await openStores(storage) : await openExisting(storage);
+  const quotas = await openQuotas(storage, stores.keys, clock);
+  try {
+    const settings = await stores.settings.readSettings();
+    const saved = valuesWith(settings);
+    const { handlers } = dataHandlers({
+      ...stores,
+      environment: storage.environment,
+      rateLimiter: quotas,
+      clock,
+      plans: plansOf(saved),
+      ban: banRulesOf(saved),
+      canReadUsage: () => quotas.problem === undefined,
+      // Running servers see the change within a second.
+      applyKeyChanges: async () => {},
+    });
+    const warned = quotas.problem;
+    if (warned !== undefined) warn(unknownQuotas(warned));
+    const outcome = await work(async (id, input = {}) => {
+      // The input is validated for this operation, which is what the type of its handler says.
+      const handler = handlers[id] as unknown as AnyHandler;
+      const result = await handler(validated(id, input), { actor });
+      if (isRejection(result)) throw new RejectedCall(result);
+      return result as ResponseOf<typeof id>;
+    }, settings);
+    if (quotas.problem !== undefined && quotas.problem !== warned) warn(unknownQuotas(quotas.problem));
+    return outcome;
+  } finally {
+    await quotas.close();
+    await stores.close();
+  }
+}
+
+function unknownQuotas(problem: string): string {
+  return `${problem} (usage, strikes and bans are unknown)`;
+}
+
+/** Validates as the server would, so that a command says the same with --server and without. */
+function validated(id: DataOperationId, { id: identifier, query = {}, body }: AnyCallInput): AnyInput {
+  const operation: AdminOperation = ADMIN_API.operations[id];
+  const values: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    const result = operation.query?.[name]?.read(String(value));
+    if (result instanceof Invalid) throw invalid("invalid_parameter", problemsOf(name, result));
+    values[name] = result;
+  }
+  const read = operation.body?.read(body ?? {});
+  if (read instanceof Invalid) throw invalid("invalid_body", read.problems);
+  return { id: identifier, query: values, body: read, bytes: undefined };
+}
+
+function invalid(code: string, problems: readonly string[]): RejectedCall {
+  return new RejectedCall({ code, message: `${problems.join("; ")}.` });
+}
+
+/**
+ * A command creates no database: without one, everything is empty. Throws while a restore is replacing it, and if this
+ * user may not see it: without that, the answer would be that there are no keys.
+ */
+async function openExisting(storage: StorageConfig): Promise<Stores> {
+  if (databaseExists(storage)) return openStores(storage);
+  return openEmptyStores();
+}
+
+export function databaseExists(storage: StorageConfig): boolean {
+  if (storage.databaseUrl !== undefined) return true;
+  rejectInterruptedRestore(storage);
+  return statSync(pathsOf(storage).store, { throwIfNoEntry: false }) !== undefined;
+}
+
+const TIMEOUT_MS = 30_000;
+
+async function withRemote(server: string, token: string | undefined, work: Work): Promise<Outcome> {
+  if (token === undefined)
+    return new UsageError("--server needs the admin token of that server: set --admin-token-file");
+  return work(async (id, input = {}) => {
+    const operation: AdminOperation = ADMIN_API.operations[id];
+    const { status, text } = await send(urlOf(server, operation, input), {
+      method: operation.method,
+      headers: {
+        Authorization: `Bearer ${token}`,
+        ...(input.body !== undefined && { "Content-Type": "application/json" }),
+      },
+      ...(input.body !== undefined && { body: toJson(input.body) }),
+    });
+    const json = text === "" ? undefined : parseJson(text);
+    if (status >= 400) throw new RejectedCall(rejectionIn(json, status, server));
+    const result = operation.success.body?.read(json);
+    if (result instanceof Invalid) throw new Error(`${server} responds with what this release does not know`);
+    return result as ResponseOf<typeof id>;
+  }, {});
+}
+
+function urlOf(server: string, { path }: AdminOperation, { id, query = {} }: AnyCallInput): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.set(name, String(value));
+  const text = parameters.toString();
+  return `${server}${ADMIN_API.basePath}${path.replace(/\{\w+\}/, String(id))}${text && `?${text}`}`;
+}
+
+async function send(url: string, init: RequestInit): Promise<{ status: number; text: string }> {
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(url, { ...init, redirect: "manual", signal });
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    const reason =
+      systemErrorField(error, "code") ?? (error instanceof Error ? error.message : String(error));
+    throw new RejectedCall({
+      code: "unreachable",
+      message: `${new URL(url).origin} does not respond (${reason})`,
+    });
+  }
+}
+
+function rejectionIn(json: unknown, status: number, server: string): Rejection {
+  if (isRejection(json) && typeof json.message === "string") return json;
+  return { code: "unknown", message: `${server} responds ${status}, and is no Petstore server` };
+}
+
+/** The most items of one page. */
+const MAX_PAGE = 500;
+
+/** The first items of all pages. */
+export async function firstItems<T>(
+  limit: number,
+  read: (page: {
+    limit: number;
+    cursor: string | undefined;
+  }) => Promise<{ items: readonly T[]; nextCursor: string | null }>,
+  start?: string,
+): Promise<{ readonly items: readonly T[]; readonly hasMore: boolean }> {
+  const items: T[] = [];
+  for (let cursor = start; ;) {
+    const page = await read({ limit: Math.min(limit - items.length, MAX_PAGE), cursor });
+    items.push(...page.items);
+    if (page.nextCursor === null) return { items, hasMore: false };
+    if (items.length >= limit) return { items, hasMore: true };
+    cursor = page.nextCursor;
+  }
+}

@@ -1,0 +1,109 @@
+import { existsSync } from "node:fs";
+import { openValkey } from "../adapters.ts";
+import { Unavailable } from "../api/errors.ts";
+import { describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
+import { SETTINGS } from "../config/options.ts";
+import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
+import { DEFAULT_BAN, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
+import { errorMessage } from "./arguments.ts";
+
+/** What keys have used of their limits, as a command can read it beside running servers. */
+export interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close"> {
+  /** Why the quotas cannot be read; undefined if they can. */
+  readonly problem: string | undefined;
+}
+
+export function openQuotas(
+  storage: StorageConfig,
+  keys: Pick<KeyStore, "getKey">,
+  clock: Clock,
+): Promise<Quotas> {
+  return storage.limitsUrls === undefined ? openStored(storage, keys, clock) : openShared(storage, clock);
+}
+
+/** A running server writes its quotas every second, so they are at most a second old. */
+async function openStored(
+  storage: StorageConfig,
+  keys: Pick<KeyStore, "getKey">,
+  clock: Clock,
+): Promise<Quotas> {
+  const { usageStore: path } = pathsOf(storage);
+  let problem: string | undefined;
+  const open = async () => {
+    const { openUsageStore } = await import("../store/sqlite/usage-store.ts");
+    return existsSync(path) ? openUsageStore(path) : undefined;
+  };
+  const store = await open().catch((error: unknown) => {
+    problem = errorMessage(error);
+    return undefined;
+  });
+  return {
+    get problem() {
+      return problem;
+    },
+    async usage(subject) {
+      try {
+        const usage = store?.find(subject);
+        const unbannedAt = (await keys.getKey(Number(subject.id)))?.unbannedAt;
+        // A running server may have written the ban again before it saw the unban.
+        if (usage && unbannedAt !== undefined) unban(usage, unbannedAt);
+        return usage;
+      } catch (error) {
+        problem = errorMessage(error);
+        return undefined;
+      }
+    },
+    bannedKeys() {
+      const entries = problem === undefined ? [...(store?.load() ?? [])] : [];
+      return entries.flatMap(([{ kind, id }, { bannedUntil }]) =>
+        kind === "key" && bannedUntil > clock.now() ? Number(id) : [],
+      );
+    },
+    /** Running servers also unban the key when they see the change of it; this is for the server that starts next. */
+    unban(subject) {
+      if (problem !== undefined) throw new Error(problem);
+      try {
+        const usage = store?.find(subject);
+        if (usage === undefined) return;
+        unban(usage, Infinity);
+        store?.save([[subject, usage]]);
+      } catch (error) {
+        // The store is busy, so a server is running, and it unbans the key itself.
+        if (!(error instanceof Unavailable)) throw error;
+      }
+    },
+    close: async () => store?.close(),
+  };
+}
+
+/** The rules of the servers may be others; these make no ban shorter. */
+const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
+const WITHOUT_VALKEY =
+  "running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then";
+
+/** Valkey's own state: a ban lasts there until Valkey itself has received the unban. */
+async function openShared(storage: StorageConfig, clock: Clock): Promise<Quotas> {
+  const { environment, limitsUrls: urls = [], limitsCaFile: caFile } = storage;
+  const timeoutMs = SETTINGS["limits-timeout"].default;
+  // While Valkey is unavailable the rate limiter counts in this process, so what it returns is worthless.
+  let problem: string | undefined;
+  const rateLimiter = await openValkey(
+    { environment, urls, caFile, ban: BAN_RULES, clock, timeoutMs },
+    (state, cause) => {
+      if (state === "unavailable")
+        problem = `${describeStorage(storage).rateLimits} is unavailable: ${errorMessage(cause)}`;
+    },
+  );
+  return {
+    get problem() {
+      return problem;
+    },
+    usage: (subject) => rateLimiter.usage(subject),
+    bannedKeys: () => rateLimiter.bannedKeys(),
+    async unban(subject, agoMs) {
+      if (problem === undefined) await rateLimiter.unban(subject, agoMs);
+      if (problem !== undefined) throw new Error(`${problem}; ${WITHOUT_VALKEY}`);
+    },
+    close: () => rateLimiter.close(),
+  };
+}

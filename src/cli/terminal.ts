@@ -1,0 +1,124 @@
+import { readFileSync } from "node:fs";
+import { standardError } from "../observe/standard-streams.ts";
+
+/** Longer than any secret with everything that is pasted along with it. */
+const MAX_LENGTH = 4_096;
+const CTRL_C = "\u0003";
+const CTRL_D = "\u0004";
+/** Terminals send either. */
+const BACKSPACE = "\u0008\u007f";
+
+/** The terminal or the pipe of standard input. */
+export interface SecretInput extends AsyncIterable<string | Uint8Array> {
+  readonly isTTY?: boolean;
+  setRawMode?(isRaw: boolean): unknown;
+}
+
+/** Reads one line. A terminal does not show it, and the prompt goes to standard error. */
+export async function readSecret(input: SecretInput, prompt: string): Promise<string> {
+  if (input.isTTY !== true) return readLine(input);
+  // Before the prompt: nothing that is typed after it is shown.
+  input.setRawMode?.(true);
+  try {
+    standardError().write(prompt);
+    return await readLine(input);
+  } finally {
+    input.setRawMode?.(false);
+    standardError().write("\n");
+  }
+}
+
+/** A terminal in raw mode passes on the keys that end or correct a line. */
+async function readLine(input: SecretInput): Promise<string> {
+  const decoder = new TextDecoder();
+  let line = "";
+  for await (const chunk of input) {
+    const text = typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
+    for (const character of text) {
+      if (character === "\n" || character === "\r" || character === CTRL_D) return line;
+      if (character === CTRL_C) throw new Interrupted();
+      if (BACKSPACE.includes(character)) line = line.slice(0, -1);
+      else if (line.length < MAX_LENGTH) line += character;
+    }
+  }
+  return line;
+}
+
+/** The user pressed Ctrl-C. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+}
+
+export const EXIT_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+export type StopSignal = keyof typeof EXIT_CODE;
+
+/** The process, or a fake one in tests. */
+export interface SignalSource {
+  on(signal: StopSignal, listener: () => void): unknown;
+  exit(code: number): void;
+  writeError(line: string): void;
+  /** Milliseconds on a monotonic clock. */
+  elapsed(): number;
+  /** Whether the process was started to ignore SIGHUP, as `nohup` does. */
+  ignoresHangup(): boolean;
+}
+
+/** Ctrl-C reaches npm and the server, and npm forwards it: the server receives it twice. */
+const DUPLICATE_MS = 300;
+const STOP_TIMEOUT_MS = 9_500;
+
+/**
+ * Resolves with the first signal. A second signal exits at once, and so does the timeout after the server has drained
+ * for `drainDelayMs`.
+ */
+export function stopOnSignals(source: SignalSource, drainDelayMs: number): Promise<StopSignal> {
+  return new Promise((resolve) => {
+    let firstAt: number | undefined;
+    const stop = (signal: StopSignal) => {
+      if (firstAt !== undefined) {
+        if (source.elapsed() - firstAt >= DUPLICATE_MS) source.exit(EXIT_CODE[signal]);
+        return;
+      }
+      firstAt = source.elapsed();
+      setTimeout(() => {
+        source.writeError("requests in progress did not finish in time; stopping without them");
+        source.exit(1);
+      }, drainDelayMs + STOP_TIMEOUT_MS).unref();
+      resolve(signal);
+    };
+    source.on("SIGINT", () => stop("SIGINT"));
+    source.on("SIGTERM", () => stop("SIGTERM"));
+    // A listener would end the ignoring.
+    if (!source.ignoresHangup()) source.on("SIGHUP", () => stop("SIGHUP"));
+  });
+}
+
+/** `status` is /proc/self/status on Linux. SigIgn is a hexadecimal bit set, and SIGHUP is its first bit. */
+export function hangupIsIgnored(status: string): boolean {
+  const [, lastDigit = "0"] = /^SigIgn:\s*[\da-f]*([\da-f])$/m.exec(status) ?? [];
+  return Number.parseInt(lastDigit, 16) % 2 === 1;
+}
+
+/** The line of a user in the file of users: `ann:x:1000:1000:Ann:/home/ann:/bin/sh`. */
+const USER = /^(?<name>[^:]+):[^:]*:(?<uid>\d+):/;
+
+/**
+ * The user who runs this process, by the number that the kernel knows. Bun's `userInfo` returns the variable USER,
+ * which anybody can set and cron does not. A user that the file does not have, as in a container, is `user 1000`.
+ */
+export function userName(uid = process.getuid?.(), file = "/etc/passwd"): string | undefined {
+  if (uid === undefined) return undefined;
+  for (const line of linesOf(file)) {
+    const user = USER.exec(line)?.groups;
+    if (user && Number(user["uid"]) === uid) return user["name"];
+  }
+  return `user ${uid}`;
+}
+
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(file, "utf8").split("\n");
+  } catch {
+    return [];
+  }
+}

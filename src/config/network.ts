@@ -1,0 +1,104 @@
+import { IPv6 } from "ipaddr.js";
+import type { Config } from "./config.ts";
+import type { Variables } from "./parse-options.ts";
+
+/** 128 bits. IPv4 is held as ::ffff:a.b.c.d, so one comparison serves both versions, and ::/0 contains all of IPv4. */
+export interface IpNetwork {
+  readonly address: IPv6;
+  readonly prefixLength: number;
+}
+
+const IPV4: IpNetwork = { address: IPv6.parse("::ffff:0:0"), prefixLength: 96 };
+
+const OCTET = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+const IPV4_TEXT = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
+
+/** An IPv6 address may have a zone (fe80::1%eth0). node:net is loaded when it is used, because that takes 8 ms. */
+export function ipVersionOf(text: string): 4 | 6 | undefined {
+  if (IPV4_TEXT.test(text)) return 4;
+  if (!text.includes(":")) return undefined;
+  return process.getBuiltinModule("node:net").isIPv6(text) ? 6 : undefined;
+}
+
+/** Strict: ipaddr.js alone accepts 10.1 and 010.0.0.1. An address with a zone is rejected. */
+export function parseIpAddress(text: string): IPv6 | undefined {
+  const version = text.includes("%") ? undefined : ipVersionOf(text);
+  if (version === undefined) return undefined;
+  if (version === 4) {
+    const [a = 0, b = 0, c = 0, d = 0] = text.split(".").map(Number);
+    return new IPv6([0, 0, 0, 0, 0, 0xffff, 256 * a + b, 256 * c + d]);
+  }
+  // ipaddr.js reads ::192.0.2.1 as ::ffff:192.0.2.1, and 0::192.0.2.1 as it is.
+  return IPv6.parse(text.replace(/^::(?=\d+\.)/, "0::"));
+}
+
+const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/;
+
+/** CIDR. A single address is a network of one. */
+export function parseIpNetwork(text: string): IpNetwork | undefined {
+  const [addressText = "", prefixText, ...rest] = text.split("/");
+  const address = parseIpAddress(addressText);
+  if (address === undefined || rest.length > 0) return undefined;
+  if (prefixText === undefined) return { address, prefixLength: 128 };
+  const prefixLength = Number(prefixText) + (addressText.includes(":") ? 0 : IPV4.prefixLength);
+  return PREFIX_LENGTH.test(prefixText) && prefixLength <= 128 ? { address, prefixLength } : undefined;
+}
+
+/** The network with every bit after its prefix set to zero. */
+export function withoutHostBits({ address, prefixLength }: IpNetwork): IpNetwork {
+  return { address: IPv6.networkAddressFromCIDR(`${address.toString()}/${prefixLength}`), prefixLength };
+}
+
+export function contains({ address, prefixLength }: IpNetwork, other: IPv6): boolean {
+  return other.match(address, prefixLength);
+}
+
+export function isIpv4(address: IPv6): boolean {
+  return contains(IPV4, address);
+}
+
+export function formatIpAddress(address: IPv6): string {
+  return isIpv4(address) ? address.toByteArray().slice(-4).join(".") : address.toString();
+}
+
+export function formatIpNetwork({ address, prefixLength }: IpNetwork): string {
+  return isIpv4(address) && prefixLength >= IPV4.prefixLength
+    ? `${formatIpAddress(address)}/${prefixLength - IPV4.prefixLength}`
+    : `${address.toString()}/${prefixLength}`;
+}
+
+export type PlainTextConnection = "clients" | "operators" | "database" | "valkey";
+
+/** What travels unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
+export function plainTextConnections(config: Config, variables: Variables): PlainTextConnection[] {
+  const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = config;
+  const connections: PlainTextConnection[] = [];
+  if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("clients");
+  if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("operators");
+  if (databaseUrl !== undefined && isPlainPostgres(new URL(databaseUrl), variables["PGSSLMODE"])) {
+    connections.push("database");
+  }
+  if (limitsUrls.some((url) => isPlainValkey(new URL(url)))) connections.push("valkey");
+  return connections;
+}
+
+const ALWAYS_ENCRYPTED = /^(?:require|verify-ca|verify-full)$/;
+
+function isPlainPostgres({ hostname, searchParams }: URL, defaultMode = "disable"): boolean {
+  return !isLoopback(hostname) && !ALWAYS_ENCRYPTED.test(searchParams.get("sslmode") ?? defaultMode);
+}
+
+function isPlainValkey({ hostname, protocol }: URL): boolean {
+  return !isLoopback(hostname) && protocol !== "rediss:";
+}
+
+export function isLoopback(host: string): boolean {
+  if (host === "localhost") return true;
+  const address = parseIpAddress(host.replace(/^\[(.*)\]$/, "$1"));
+  return address !== undefined && ["127.0.0.0/8", "::1"].some((network) => isIn(network, address));
+}
+
+function isIn(text: string, address: IPv6): boolean {
+  const network = parseIpNetwork(text);
+  return network !== undefined && contains(network, address);
+}

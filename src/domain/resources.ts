@@ -1,0 +1,80 @@
+import { NAME_MAX_LENGTH } from "./constants.ts";
+import { type Infer, int64, object, oneOf, text } from "../api/schema.ts";
+
+export const PET_STATUSES = ["available", "pending", "sold"] as const;
+export const PetStatus = oneOf(PET_STATUSES, {
+  description: "Availability of the pet",
+});
+export type PetStatus = Infer<typeof PetStatus>;
+
+export const petFields = {
+  name: text(NAME_MAX_LENGTH, { description: "The pet's name", examples: ["Rex"] }),
+  categoryId: int64({
+    description: "Identifier of the category the pet belongs to; any int64",
+    examples: [7],
+  }),
+};
+
+export const NewPet = object({
+  required: petFields,
+  optional: { status: PetStatus },
+  json: { description: "A pet to add. Unknown fields are ignored." },
+});
+export type NewPet = Infer<typeof NewPet>;
+
+export const Pet = object({
+  required: {
+    id: int64({ description: "Unique identifier assigned by the service on creation", examples: [1] }),
+    ...petFields,
+  },
+  optional: { status: PetStatus },
+  json: {
+    description: "A pet. A pet that was created without a status has no `status` until it is ordered.",
+  },
+});
+export type Pet = Infer<typeof Pet>;
+
+export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
+export const OrderStatus = oneOf(ORDER_STATUSES, {
+  description: "Status of the order",
+});
+export type OrderStatus = Infer<typeof OrderStatus>;
+
+const petId = int64({ description: "Identifier of the pet", examples: [1] });
+
+export const NewOrder = object({ required: { petId }, json: { description: "An order to place." } });
+export type NewOrder = Infer<typeof NewOrder>;
+
+export const FINAL_ORDER_STATUSES = ["completed", "cancelled"] as const;
+export const OrderUpdate = object({
+  required: { status: oneOf(FINAL_ORDER_STATUSES, { description: "The final status of the order" }) },
+  json: { description: "The final status of an order." },
+});
+export type OrderUpdate = Infer<typeof OrderUpdate>;
+
+export const orderFields = {
+  id: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
+  petId,
+  status: OrderStatus,
+  createdAt: text(40, {
+    format: "date-time",
+    description: "When the order was placed (RFC 3339, UTC)",
+    examples: ["2026-11-15T09:30:00.000Z"],
+  }),
+};
+
+export const Order = object({
+  required: orderFields,
+  json: { description: "An order for one pet. It belongs to the API key that placed it." },
+});
+export type Order = Infer<typeof Order>;
+
+/** `JSON.stringify` cannot write the bigints of a pet. */
+export function encodePet({ id, name, categoryId, status }: Pet): string {
+  const end = status === undefined ? "}" : `,"status":"${status}"}`;
+  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${end}`;
+}
+
+export function encodeOrder({ id, petId, status, createdAt }: Order): string {
+  return `{"id":${id},"petId":${petId},"status":"${status}","createdAt":"${createdAt}"}`;
+}

@@ -1,0 +1,50 @@
+import type { ErrorTable } from "../../api/errors.ts";
+import { kibibytes } from "../../api/formatting.ts";
+
+/** The longest valid body is a key with notes of 2,000 escaped surrogate pairs. */
+export const MAX_BODY_BYTES = 64 * 1024;
+
+/** Of an operation that needs no token: JSON of 64 KiB takes 8 ms to parse, which anybody could ask for. */
+export const MAX_OPEN_BODY_BYTES = 2 * 1024;
+
+/** The closed set of error codes of the admin API, each with its status. */
+export const ADMIN_ERRORS = {
+  invalid_json: { status: 400, meaning: "The request body is not JSON in UTF-8." },
+  invalid_body: { status: 400, meaning: "The request body lacks a required field or has an invalid value." },
+  invalid_parameter: { status: 400, meaning: "A query parameter has an invalid value." },
+  not_signed_in: { status: 401, meaning: "The request has neither a session cookie nor the admin token." },
+  invalid_token: { status: 401, meaning: "The admin token is wrong, or was replaced." },
+  forbidden_host: {
+    status: 403,
+    meaning: "`Host` is neither an IP address, `localhost` nor a name in `--admin-hostname`.",
+  },
+  forbidden_origin: { status: 403, meaning: "The request comes from a page of another origin." },
+  not_found: { status: 404, meaning: "The path does not exist." },
+  key_not_found: { status: 404, meaning: "No API key has this identifier or secret." },
+  pet_not_found: { status: 404, meaning: "No pet has this identifier." },
+  order_not_found: { status: 404, meaning: "No order has this identifier." },
+  method_not_allowed: {
+    status: 405,
+    meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
+  },
+  key_not_active: { status: 409, meaning: "The API key is revoked or expired, so it cannot be changed." },
+  pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },
+  pet_has_orders: { status: 409, meaning: "The pet has orders, so it cannot be deleted." },
+  order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
+  body_too_large: {
+    status: 413,
+    meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}, or ${kibibytes(MAX_OPEN_BODY_BYTES)} to sign in.`,
+  },
+  unsupported_media_type: { status: 415, meaning: "The request body is not `application/json`." },
+  too_many_attempts: {
+    status: 429,
+    meaning: "Too many wrong tokens were sent. `Retry-After` has the seconds to wait.",
+  },
+  internal_error: { status: 500, meaning: "The service failed. The error has been logged." },
+  unavailable: {
+    status: 503,
+    meaning: "The service is temporarily unavailable. `Retry-After` has the seconds to wait.",
+  },
+} as const satisfies ErrorTable;
+
+export type AdminErrorCode = keyof typeof ADMIN_ERRORS;

@@ -1,0 +1,207 @@
+import {
+  array,
+  type Infer,
+  int64,
+  integer,
+  Invalid,
+  line,
+  nested,
+  nullable,
+  object,
+  oneOf,
+  quantity,
+  type Schema,
+} from "../../api/schema.ts";
+import {
+  ACTOR_KINDS,
+  AUDIT_ACTIONS,
+  AUDIT_TARGET_KINDS,
+  type AuditedValues,
+  type AuditTarget,
+} from "../../domain/audit.ts";
+import {
+  type CountedOperation,
+  DEPRECATED_USE_DAYS,
+  OPERATION_IDS,
+  USAGE_INTERVALS,
+} from "../../domain/usage-history.ts";
+import { count, keyId, KeyState, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
+
+/** Of the audit trail, of the usage history and of the live series. */
+
+export const ActorKind = oneOf(ACTOR_KINDS, { description: "Who made the change" });
+export const Action = oneOf(AUDIT_ACTIONS, { description: "What was done" });
+
+const TARGET = new RegExp(`^(${AUDIT_TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`);
+const TARGET_EXPECTED = "a kind and an identifier such as key:7, pet:12 or order:3";
+
+/** In a query: `key:7`. */
+export const target: Schema<AuditTarget> = {
+  expected: TARGET_EXPECTED,
+  json: { type: "string", pattern: TARGET.source, examples: ["key:7"] },
+  read(value) {
+    const match = typeof value === "string" ? TARGET.exec(value) : null;
+    const kind = AUDIT_TARGET_KINDS.find((candidate) => candidate === match?.[1]);
+    return kind ? { kind, id: BigInt(match?.[2] ?? 0) } : new Invalid([`must be ${TARGET_EXPECTED}`]);
+  },
+};
+
+const auditedValues = (description: string): Schema<AuditedValues> => ({
+  expected: "an object of strings, numbers, booleans, nulls and arrays of strings",
+  json: { type: "object", description },
+  read(value) {
+    return isAuditedValues(value) ? value : new Invalid([`must be ${this.expected}`]);
+  },
+});
+
+function isAuditedValues(value: unknown): value is AuditedValues {
+  return typeof value === "object" && value !== null && Object.values(value).every(isAuditedValue);
+}
+
+function isAuditedValue(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every((item) => typeof item === "string");
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+const AuditEntry = object({
+  required: {
+    id: int64({ description: "Identifier of the entry; a later entry has a greater one" }),
+    at: time("When the change was made"),
+    actor: nested(
+      object({
+        required: {
+          kind: ActorKind,
+          name: nullable(line(300, { description: "User of the machine, address of the client, or server" })),
+        },
+      }),
+    ),
+    action: Action,
+    target: nullable(
+      nested(
+        object({
+          required: { kind: oneOf(AUDIT_TARGET_KINDS), id: int64({ description: "Its identifier" }) },
+        }),
+      ),
+    ),
+    before: nullable(auditedValues("The earlier values of the fields that changed")),
+    after: nullable(auditedValues("The new values of the fields that changed")),
+  },
+  json: { description: "A change that somebody made" },
+});
+export type AuditEntry = Infer<typeof AuditEntry>;
+
+export const AuditPage = object({
+  required: { items: array(nested(AuditEntry)), nextCursor },
+  json: { description: "A page of the audit trail, newest first" },
+});
+export type AuditPage = Infer<typeof AuditPage>;
+
+export const Interval = oneOf(USAGE_INTERVALS, {
+  description: "Length of the intervals, in UTC",
+});
+
+const counts = {
+  admitted: count("Requests that the rate limits allowed"),
+  limited: count("Requests that were rejected with 429 `rate_limited`"),
+  banned: count("Requests that were rejected with 429 `key_banned`"),
+  errors: count("Those of the admitted requests whose response was 4xx or 5xx"),
+};
+
+const period = { since: time("Start of the first interval"), until: time("End of the last interval") };
+
+const IntervalCounts = object({
+  required: {
+    start: time("Start of the interval"),
+    operation: oneOf<CountedOperation>([...OPERATION_IDS, "none"], {
+      description: "`none`: rejected before it was routed, or an unknown path",
+    }),
+    ...counts,
+  },
+  json: { description: "Requests of one operation in one hour or day" },
+});
+
+export const KeyUsageHistory = object({
+  required: { by: Interval, ...period, items: array(nested(IntervalCounts)) },
+  json: { description: "Requests of an API key over time. Intervals without requests are not listed." },
+});
+export type KeyUsageHistory = Infer<typeof KeyUsageHistory>;
+
+const KeyTotals = object({
+  required: {
+    keyId,
+    name: nullable(line(100, { description: "Name of the API key" })),
+    plan: nullable(Plan),
+    ...counts,
+    lastUsedAt: nullable(time("When the key was last used")),
+  },
+  json: { description: "Requests of an API key in a period" },
+});
+
+export const UsageTotals = object({
+  required: { ...period, items: array(nested(KeyTotals), { json: { description: "Most used first" } }) },
+  json: { description: "Requests of all API keys in a period" },
+});
+export type UsageTotals = Infer<typeof UsageTotals>;
+
+export const Range = oneOf(["15m", "1h", "6h", "24h"], { description: "How far the series go back" });
+export type Range = Infer<typeof Range>;
+
+const series = (description: string) =>
+  array(nullable(quantity()), { json: { description: `${description}; null where there is no data` } });
+
+/** The outcomes of a request, each of which has one of them. */
+const outcomes = <S>(of: (description: string) => S) => ({
+  success: of("Responses below 400"),
+  clientError: of("4xx but 429"),
+  limited: of("429 `rate_limited`"),
+  banned: of("429 `key_banned`"),
+  serverError: of("5xx"),
+});
+
+const TopKey = object({
+  required: {
+    id: keyId,
+    name: line(100, { description: "Name of the API key" }),
+    plan: Plan,
+    state: KeyState,
+    usage: nullable(nested(KeyUsage), { description: "Null while it cannot be read" }),
+    ...counts,
+    lastUsedAt: nullable(time("When the key was last used")),
+  },
+  json: { description: "One of the API keys with the most requests" },
+});
+
+export const Overview = object({
+  required: {
+    range: Range,
+    step: integer({ min: 1, max: 3_600, description: "Seconds from one point to the next" }),
+    times: array(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
+      json: { description: "Unix seconds of the end of each step, one for each point of the series" },
+    }),
+    requests: nested(object({ required: outcomes((name) => series(`Requests in the step: ${name}`)) })),
+    p50: series("Median of the response times in the step, in milliseconds"),
+    p99: series("99th percentile of the response times in the step, in milliseconds"),
+    connections: series("Open connections at the end of the step"),
+    totals: nested(
+      object({
+        required: {
+          requests: count("Requests in the range"),
+          ...outcomes(count),
+          p50: nullable(quantity({ description: "Milliseconds" })),
+          p99: nullable(quantity({ description: "Milliseconds" })),
+        },
+      }),
+    ),
+    bannedKeys: nullable(count("API keys that are banned now"), {
+      description: "Null while it cannot be read",
+    }),
+    deprecatedKeys: count(
+      `API keys that called a deprecated operation in the last ${DEPRECATED_USE_DAYS} days, on all servers`,
+    ),
+    topKeys: array(nested(TopKey), {
+      json: { description: "By requests in the last 24 hours on all servers, most used first" },
+    }),
+  },
+  json: { description: "The live series of the server that responds, and the keys with the most requests" },
+});
+export type Overview = Infer<typeof Overview>;

@@ -1,0 +1,104 @@
+import { encodeCursor } from "../../api/cursor.ts";
+import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
+import { auditView } from "../../domain/audit.ts";
+import type { AuditStore, Clock, KeyStore, UsageHistoryStore } from "../../domain/ports.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
+import { HOUR_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
+import type { Rejection } from "../../api/errors.ts";
+import { ADMIN_PAGE_LIMIT } from "../contract/operation.ts";
+import type { HandlersOf } from "../handler.ts";
+import { keyNotFound } from "../rejections.ts";
+import type { KeyDirectory } from "./key-directory.ts";
+
+export interface HistoryHandlerOptions {
+  readonly keys: Pick<KeyStore, "getKey">;
+  readonly directory: Pick<KeyDirectory, "keysOf">;
+  readonly usageHistory: Pick<UsageHistoryStore, "readUsage" | "usageByKey" | "lastUsed">;
+  readonly audit: Pick<AuditStore, "listAudit">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** How far a query without `since` goes back. */
+const DEFAULT_PERIOD_MS: Readonly<Record<UsageInterval, number>> = { hour: DAY_MS, day: 30 * DAY_MS };
+const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
+const DEFAULT_KEYS = 100;
+
+export function historyHandlers({
+  keys,
+  directory,
+  usageHistory,
+  audit,
+  clock,
+}: HistoryHandlerOptions): HandlersOf<"getKeyUsage" | "getUsage" | "listAudit"> {
+  return {
+    async getKeyUsage({ id, query }) {
+      const period = periodOf(query, clock.now());
+      if ("code" in period) return period;
+      const key = Number.isSafeInteger(Number(id)) ? await keys.getKey(Number(id)) : undefined;
+      if (key === undefined) return keyNotFound(id);
+      const rows = await usageHistory.readUsage({ ...period, keyId: key.id });
+      const items = rows.map(({ start, operation, admitted, limited, banned, errors }) => ({
+        start: formatTime(start),
+        operation,
+        admitted,
+        limited,
+        banned,
+        errors,
+      }));
+      return { by: period.by, ...formatPeriod(period), items };
+    },
+
+    async getUsage({ query }) {
+      const period = periodOf(query, clock.now());
+      if ("code" in period) return period;
+      const totals = await usageHistory.usageByKey({ ...period, limit: query.limit ?? DEFAULT_KEYS });
+      const ids = totals.map(({ keyId }) => keyId);
+      const [found, lastUsed] = await Promise.all([directory.keysOf(ids), usageHistory.lastUsed(ids)]);
+      const byId = new Map(found.map((key) => [key.id, key]));
+      const items = totals.map(({ keyId, admitted, limited, banned, errors }) => ({
+        keyId,
+        name: byId.get(keyId)?.name ?? null,
+        plan: byId.get(keyId)?.plan ?? null,
+        admitted,
+        limited,
+        banned,
+        errors,
+        lastUsedAt: formatOptionalTime(lastUsed.get(keyId)),
+      }));
+      return { ...formatPeriod(period), items };
+    },
+
+    async listAudit({ query: { since, until, cursor, limit = ADMIN_PAGE_LIMIT.default, ...conditions } }) {
+      const { items, hasMore } = await audit.listAudit({
+        ...conditions,
+        ...(since !== undefined && { since: Date.parse(since) }),
+        ...(until !== undefined && { until: Date.parse(until) }),
+        ...(cursor !== undefined && { before: cursor }),
+        limit,
+      });
+      const last = items.at(-1);
+      return {
+        items: items.map(auditView),
+        nextCursor: hasMore && last ? encodeCursor("audit", last.id) : null,
+      };
+    },
+  };
+}
+
+interface PeriodQuery {
+  readonly by?: UsageInterval;
+  readonly since?: string;
+  readonly until?: string;
+}
+
+function periodOf(query: PeriodQuery, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
+  const { by = "day" } = query;
+  const until = query.until === undefined ? now : Date.parse(query.until);
+  const since = query.since === undefined ? until - DEFAULT_PERIOD_MS[by] : Date.parse(query.since);
+  if (since <= until) return { by, since, until };
+  return { code: "invalid_parameter", message: "since must not be after until." };
+}
+
+function formatPeriod({ by, since, until }: UsagePeriod): { since: string; until: string } {
+  return { since: formatTime(startOf(by, since)), until: formatTime(startOf(by, until) + LENGTH_MS[by]) };
+}

@@ -1,0 +1,100 @@
+import { formatTime } from "../../api/formatting.ts";
+import type { Environment } from "../../domain/api-keys.ts";
+import type { Clock, Store, UsageHistoryStore } from "../../domain/ports.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
+import { giveWay } from "../../event-loop.ts";
+import type { EngineMonitor } from "../../observe/metrics/engine-monitor.ts";
+import type { LiveSeries } from "../../observe/metrics/live-series.ts";
+import type { HandlersOf } from "../handler.ts";
+import type { Setting } from "../operations.ts";
+import type { KeyDirectory } from "./key-directory.ts";
+
+/** What does not change while the server runs. */
+export interface ServerFacts {
+  readonly environment: Environment;
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly publicUrl: string;
+  /** Host and port. */
+  readonly address: string;
+  readonly settings: readonly Setting[];
+}
+
+export interface ServerHandlerOptions {
+  readonly facts: ServerFacts;
+  readonly store: Pick<Store, "getPet">;
+  readonly usageHistory: Pick<UsageHistoryStore, "usageByKey" | "lastDeprecatedUse">;
+  readonly directory: KeyDirectory;
+  readonly database: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
+  readonly limits: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
+  readonly live: Pick<LiveSeries, "read">;
+  readonly isDraining: () => boolean;
+  readonly clock: Pick<Clock, "now">;
+}
+
+const TOP_KEYS = 20;
+
+export function serverHandlers(
+  options: ServerHandlerOptions,
+): HandlersOf<"getServer" | "getOverview" | "getSettings"> {
+  const { facts, usageHistory, directory, database, limits, live, clock } = options;
+
+  return {
+    getServer() {
+      const { environment, version, startedAt, publicUrl, address } = facts;
+      return {
+        environment,
+        version,
+        runtime: `Bun ${Bun.version}`,
+        startedAt: formatTime(startedAt),
+        publicUrl,
+        instance: { address, pid: process.pid },
+        database: { kind: database.engine === "SQLite" ? "SQLite" : "PostgreSQL", ...stateOf(database) },
+        rateLimiter: { kind: limits.engine === "Valkey" ? "Valkey" : "memory", ...stateOf(limits) },
+        draining: options.isDraining(),
+      };
+    },
+
+    async getOverview({ query: { range = "1h" } }) {
+      const deprecatedSince = startOf("day", clock.now() - DEPRECATED_USE_DAYS * DAY_MS);
+      // One after the other: each gives way to requests after 2 ms, and together they would take a multiple of that.
+      const topKeys = await readTopKeys();
+      const banned = await directory.banned(1);
+      const deprecated = await usageHistory.lastDeprecatedUse(deprecatedSince);
+      await giveWay();
+      return {
+        range,
+        ...live.read(range),
+        bannedKeys: limits.isAvailable ? banned.total : null,
+        deprecatedKeys: deprecated.size,
+        topKeys,
+      };
+    },
+
+    getSettings: () => ({ items: facts.settings }),
+  };
+
+  async function readTopKeys() {
+    const now = clock.now();
+    const totals = await usageHistory.usageByKey({
+      by: "hour",
+      since: now - DAY_MS,
+      until: now,
+      limit: TOP_KEYS,
+    });
+    const views = await directory.views(await directory.keysOf(totals.map(({ keyId }) => keyId)));
+    return views.flatMap(({ id, name, plan, state, usage, lastUsedAt }) => {
+      const counts = totals.find(({ keyId }) => keyId === id);
+      if (counts === undefined) return [];
+      const { admitted, limited, banned, errors } = counts;
+      return [{ id, name, plan, state, usage, admitted, limited, banned, errors, lastUsedAt }];
+    });
+  }
+}
+
+function stateOf({ isAvailable, latencyMs }: Pick<EngineMonitor, "isAvailable" | "latencyMs">) {
+  const state = isAvailable ? ("available" as const) : ("unavailable" as const);
+  return { state, latencyMs: isAvailable ? (latencyMs ?? null) : null };
+}

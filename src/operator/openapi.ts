@@ -1,0 +1,138 @@
+import { errorSchema, meaningsOf, NamedSchemas, pathParameters, pathsOf } from "../api/openapi.ts";
+import type { JsonSchema, Schema } from "../api/schema.ts";
+import { toJson } from "../api/json.ts";
+import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { ADMIN_ERRORS, type AdminErrorCode } from "./contract/errors.ts";
+import * as history from "./contract/history-resources.ts";
+import * as keys from "./contract/key-resources.ts";
+import {
+  ADMIN_BASE_PATH,
+  type AdminOperation,
+  COMMON_ADMIN_ERRORS,
+  OPEN_ERRORS,
+} from "./contract/operation.ts";
+import * as resources from "./contract/resources.ts";
+import { ADMIN_API, type AdminOperationId } from "./operations.ts";
+
+const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
+  { name: "Session", description: "Signing in and out." },
+  { name: "Server", description: "The server that responds, its live series and its settings." },
+  { name: "Keys", description: "API keys and their bans." },
+  { name: "Usage", description: "How many requests each API key sent." },
+  { name: "Audit", description: "Who changed what." },
+  { name: "Pets", description: "Pets, which operators can correct and delete." },
+  { name: "Orders", description: "Orders of all API keys." },
+];
+
+/** The OpenAPI 3.1 document of the admin API. It has the bounds of int64 as bigints. */
+export function adminOpenApiDocument(): JsonSchema {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Petstore admin API",
+      version: packageJson.version,
+      summary: "What operators see and change",
+      description:
+        "It is on a listener of its own, for operators only. Programs send the admin token as a bearer token, browsers a session cookie. Times are RFC 3339 in UTC. Unknown fields and parameters are ignored.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: ADMIN_BASE_PATH }],
+    tags: TAGS,
+    security: [{ adminToken: [] }, { session: [] }],
+    paths: paths(),
+    components: {
+      schemas: { ...schemas.components(), ApiError },
+      securitySchemes: {
+        adminToken: {
+          type: "http",
+          scheme: "bearer",
+          description: "The admin token; see `petstore admin-url`",
+        },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: "petstore-admin",
+          description: "The cookie of `createSession`, whose name ends in the port of the listener",
+        },
+      },
+    },
+  };
+}
+
+export function adminOpenApiJson(): string {
+  return toJson(adminOpenApiDocument(), 2);
+}
+
+/** Schemas that have a name are references wherever they are used. */
+const NAMED: Readonly<Record<string, Schema<unknown>>> = {
+  ...schemasIn(keys),
+  ...schemasIn(resources),
+  ...schemasIn(history),
+  Pet,
+  PetStatus,
+  OrderStatus,
+  OrderUpdate,
+};
+
+/** The exports whose names begin with a capital letter. */
+function schemasIn(module: Readonly<Record<string, unknown>>): Record<string, Schema<unknown>> {
+  const schemas: Record<string, Schema<unknown>> = {};
+  for (const [name, value] of Object.entries(module)) {
+    if (/^[A-Z][a-z]/.test(name) && isSchema(value)) schemas[name] = value;
+  }
+  return schemas;
+}
+
+function isSchema(value: unknown): value is Schema<unknown> {
+  return typeof value === "object" && value !== null && "json" in value && "read" in value;
+}
+
+const ApiError: JsonSchema = {
+  type: "object",
+  description: "An error. `code` is for programs, `message` for people: it names the field at fault.",
+  required: ["code", "message", "status"],
+  properties: {
+    code: { type: "string", enum: Object.keys(ADMIN_ERRORS) },
+    message: { type: "string", minLength: 1 },
+    status: { type: "integer", description: "The HTTP status code" },
+  },
+  additionalProperties: false,
+};
+
+const schemas = new NamedSchemas(NAMED);
+
+function paths(): JsonSchema {
+  return pathsOf<AdminOperationId, AdminOperation>(ADMIN_API, {
+    schemas,
+    parametersOf,
+    errorResponse,
+    commonErrors: ({ needsNoToken }) => (needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS),
+    flags: ({ needsNoToken }) => (needsNoToken ? { security: [] } : {}),
+  });
+}
+
+function parametersOf(operation: AdminOperation): JsonSchema[] {
+  const query = Object.entries(operation.query ?? {}).map(([name, schema]) => {
+    const { description = DESCRIPTIONS[name] ?? `Only items with this ${name}.` } = schema.json;
+    return { name, in: "query", required: false, description, schema: schemas.use(schema) };
+  });
+  return [...pathParameters(operation), ...query];
+}
+
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  limit: "The maximum number of items.",
+  target: "Only changes of this, such as `key:7`.",
+};
+
+const RETRY_AFTER = {
+  "Retry-After": { description: "Seconds to wait", schema: { type: "integer", minimum: 1 } },
+};
+
+function errorResponse(status: number, codes: readonly AdminErrorCode[]): JsonSchema {
+  return {
+    description: meaningsOf(ADMIN_ERRORS, codes),
+    ...((status === 429 || status === 503) && { headers: RETRY_AFTER }),
+    content: { "application/json": { schema: errorSchema(status, codes) } },
+  };
+}

@@ -1,0 +1,62 @@
+import { PETSTORE_API } from "./operations.ts";
+import { headerLine, type Request, type Response } from "../http1/index.ts";
+import { emptyResponse, headerLinesOf } from "../api/responses.ts";
+
+/** What a script of another origin may send beyond what every script may. */
+const REQUEST_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-Id"];
+
+/** What a script of another origin can read beyond what every script can. */
+const EXPOSED_HEADERS = [
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+  "Retry-After",
+  "Link",
+  "Location",
+  "ETag",
+  "X-Request-Id",
+  "Deprecation",
+  "Sunset",
+  "Idempotent-Replayed",
+];
+
+/** The longest time for which Chromium remembers a preflight. */
+const MAX_AGE_SECONDS = 7_200;
+
+const PREFLIGHT_LINES = headerLinesOf({
+  "Access-Control-Allow-Methods": PETSTORE_API.allowed,
+  "Access-Control-Allow-Headers": REQUEST_HEADERS.join(", "),
+  "Access-Control-Max-Age": `${MAX_AGE_SECONDS}`,
+});
+const EXPOSE_LINE = headerLine("Access-Control-Expose-Headers", EXPOSED_HEADERS.join(", "));
+/** The same URL has other headers for another origin, so a cache keeps them apart. */
+const VARY_LINE = headerLine("Vary", "Origin");
+
+/**
+ * Cross-origin requests of browsers (the CORS protocol of the Fetch standard). The origins are listed one by one, and
+ * no response allows cookies: a key in `Authorization` is the only credential.
+ */
+export class Cors {
+  readonly #allowLines: ReadonlyMap<string, string>;
+
+  constructor(origins: readonly string[]) {
+    this.#allowLines = new Map(
+      origins.map((origin) => [origin, headerLine("Access-Control-Allow-Origin", origin)]),
+    );
+  }
+
+  /** The response to a preflight of an allowed origin. It needs no key and counts against no limit. */
+  preflight({ method, headers }: Request): Response | undefined {
+    if (method !== "OPTIONS" || headers.get("access-control-request-method") === null) return undefined;
+    return this.#allowLines.has(headers.get("origin") ?? "")
+      ? emptyResponse(204, PREFLIGHT_LINES)
+      : undefined;
+  }
+
+  /** The response with the headers that let a script of an allowed origin read it. */
+  allow({ headers }: Request, { status, headerLines, body }: Response): Response {
+    const allowLine = this.#allowLines.get(headers.get("origin") ?? "");
+    const lines = allowLine === undefined ? VARY_LINE : VARY_LINE + allowLine + EXPOSE_LINE;
+    return { status, headerLines: headerLines + lines, body };
+  }
+}

@@ -1,0 +1,119 @@
+import { type ErrorTable, bodyTooLarge, rejection, type Rejection, retryAfter } from "../api/errors.ts";
+import { kibibytes, longDate } from "../api/formatting.ts";
+import { DOCS_PATH, IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/constants.ts";
+
+/** The closed set of error codes, each with its status. */
+export const ERRORS = {
+  invalid_json: { status: 400, meaning: "The request body is not JSON in UTF-8." },
+  invalid_body: {
+    status: 400,
+    meaning: "The request body lacks a required field or has an invalid value.",
+  },
+  invalid_parameter: { status: 400, meaning: "A query parameter or header has an invalid value." },
+  missing_api_key: { status: 401, meaning: "The request has no API key." },
+  invalid_api_key: {
+    status: 401,
+    meaning: "The API key is mistyped, revoked, expired or from another environment.",
+  },
+  read_only_key: {
+    status: 403,
+    meaning: "The API key may only read: it may use `GET`, `HEAD` and `OPTIONS`.",
+  },
+  not_found: { status: 404, meaning: "The path does not exist." },
+  pet_not_found: { status: 404, meaning: "No pet has this identifier." },
+  order_not_found: { status: 404, meaning: "Your API key has no order with this identifier." },
+  method_not_allowed: {
+    status: 405,
+    meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
+  },
+  pet_not_available: { status: 409, meaning: "The pet is pending or sold." },
+  order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
+  idempotency_conflict: {
+    status: 409,
+    meaning: "A request with the same `Idempotency-Key` is still in progress.",
+  },
+  operation_removed: { status: 410, meaning: "The operation was removed. `Link` has its replacement." },
+  body_too_large: { status: 413, meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}.` },
+  unsupported_media_type: { status: 415, meaning: "The request body is not `application/json`." },
+  idempotency_key_reused: {
+    status: 422,
+    meaning: "The `Idempotency-Key` was already used with a different request body.",
+  },
+  rate_limited: {
+    status: 429,
+    meaning: "A rate limit is exhausted. `Retry-After` has the seconds to wait.",
+  },
+  key_banned: {
+    status: 429,
+    meaning: "The API key is temporarily banned. `Retry-After` has the seconds to wait.",
+  },
+  internal_error: { status: 500, meaning: "The service failed. The error has been logged." },
+  unavailable: {
+    status: 503,
+    meaning: "The service is temporarily unavailable. `Retry-After` has the seconds to wait.",
+  },
+} as const satisfies ErrorTable;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export const INVALID_IDEMPOTENCY_KEY = rejection(
+  "invalid_parameter",
+  `Idempotency-Key must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,
+);
+
+export const MISSING_API_KEY = rejection(
+  "missing_api_key",
+  "Missing API key. Send it in the Authorization header: Bearer <key>.",
+);
+export const INVALID_API_KEY = rejection(
+  "invalid_api_key",
+  "Invalid API key. It is mistyped, revoked, expired or from another environment.",
+);
+
+export const DISABLED_API_KEY = rejection(
+  "invalid_api_key",
+  "This API key is disabled. Whoever gave it to you can enable it again.",
+);
+
+export const READ_ONLY_KEY = rejection(
+  "read_only_key",
+  "This API key is read-only. Use GET or HEAD, or a key with write access.",
+);
+
+export const NOT_FOUND = rejection(
+  "not_found",
+  `No such path. The paths of the API are listed at ${DOCS_PATH}.`,
+);
+
+export interface Removal {
+  readonly sunset: Date;
+  /** The path of the operation to use instead; `{parameter}` is the identifier in the path of the removed one. */
+  readonly replacement: string;
+}
+
+export function operationRemoved({ sunset, replacement }: Removal): Rejection<"operation_removed"> {
+  return rejection(
+    "operation_removed",
+    `This operation was removed on ${longDate(sunset)}. Use GET ${replacement} instead.`,
+  );
+}
+
+export const BODY_TOO_LARGE = bodyTooLarge(MAX_BODY_BYTES);
+
+export function rateLimited(retryAfterSeconds: number): Rejection<"rate_limited"> {
+  return rejection("rate_limited", `Too many requests. ${retryAfter(retryAfterSeconds)}`);
+}
+
+export function keyBanned(retryAfterSeconds: number): Rejection<"key_banned"> {
+  return rejection(
+    "key_banned",
+    `This API key is temporarily banned because requests continued after a 429. ${retryAfter(retryAfterSeconds)}`,
+  );
+}
+
+export function authenticationUnavailable(retryAfterSeconds: number): Rejection<"unavailable"> {
+  return rejection(
+    "unavailable",
+    `The API key cannot be verified right now. ${retryAfter(retryAfterSeconds)}`,
+  );
+}

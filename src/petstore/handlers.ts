@@ -1,0 +1,125 @@
+import type { ApiKeyPrincipal } from "../auth/authenticator.ts";
+import type { CacheStatistics } from "../bounded-cache.ts";
+import { PAGE_LIMIT } from "../domain/constants.ts";
+import { encodeCursor, type ListName } from "../api/cursor.ts";
+import { isRejection, type Rejection } from "../api/errors.ts";
+import { orderNotFound, petNotFound } from "../domain/rejections.ts";
+import type { Input, OperationRejection, Success } from "./operations.ts";
+import type { OperationId } from "../domain/usage-history.ts";
+import { encodeOrder } from "../domain/resources.ts";
+import { andThen, type Awaitable } from "../api/awaitable.ts";
+import type { Clock, IdempotentRequest, PageQuery, PetQuery, Store, WriteResult } from "../domain/ports.ts";
+import { encodePage, type IdRange, type PageJson, type PetJsonSource } from "./pet-json.ts";
+
+export interface HandlerOptions {
+  readonly store: Store;
+  readonly petJson: PetJsonSource;
+  readonly clock: Clock;
+  readonly responseCacheStatistics?: CacheStatistics | undefined;
+  /** The public URL of the API, including the base path. */
+  readonly baseUrl: string;
+}
+
+/** A success, with its ETag if the store has it, and with the pets whose change makes it stale. */
+export type HandlerResult<Id extends OperationId> =
+  (Success<Id> & { readonly etag?: string; readonly dependsOn?: IdRange }) | OperationRejection<Id>;
+
+export type Handler<Id extends OperationId> = (
+  input: Input<Id> & { readonly idempotentRequest: IdempotentRequest | undefined },
+  principal: Pick<ApiKeyPrincipal, "keyId">,
+) => Awaitable<HandlerResult<Id>>;
+
+export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
+
+export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
+  return {
+    listPets: ({ query }) =>
+      andThen(petJson.list(petQuery(query)), (page) => ({
+        body: page.json,
+        headers: nextLink({ url: `${baseUrl}/pets`, list: "pets", query, page }),
+        // Pets that are selected by their identifiers are not next to one another.
+        ...(query.id === undefined && { dependsOn: rangeOf(query.cursor ?? 0n, page) }),
+      })),
+
+    createPet: ({ body, idempotentRequest }) =>
+      store
+        .createPet(body, clock.now(), idempotentRequest)
+        .then((result) => created(`${baseUrl}/pets`, result)),
+
+    getPet: ({ id }) =>
+      andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),
+
+    listOrders: ({ query }, { keyId }) =>
+      andThen(store.listOrders(keyId, storeQuery(query)), (orders) => {
+        const page = encodePage(orders, encodeOrder);
+        const headers = nextLink({ url: `${baseUrl}/store/orders`, list: "orders", query, page });
+        return { body: page.json, headers };
+      }),
+
+    placeOrder: ({ body, idempotentRequest }, { keyId }) =>
+      store
+        .placeOrder({ keyId, petId: body.petId }, clock.now(), idempotentRequest)
+        .then((result) => created(`${baseUrl}/store/orders`, result)),
+
+    getOrder: ({ id }, { keyId }) =>
+      andThen(store.getOrder(keyId, BigInt(id)), (order) =>
+        order ? { body: encodeOrder(order) } : orderNotFound(id),
+      ),
+
+    updateOrder: async ({ id, body }, { keyId }) => {
+      const order = await store.updateOrder(keyId, BigInt(id), body.status);
+      return isRejection(order) ? order : { body: encodeOrder(order) };
+    },
+  };
+}
+
+function petQuery({ id: ids, ...query }: Input<"listPets">["query"]): PetQuery {
+  return ids === undefined ? storeQuery(query) : { ...storeQuery(query), ids };
+}
+
+interface ListQuery<Status> {
+  readonly limit?: number;
+  readonly status?: Status;
+  readonly cursor?: bigint;
+}
+
+function storeQuery<Status>({
+  limit = PAGE_LIMIT.default,
+  status,
+  cursor,
+}: ListQuery<Status>): PageQuery<Status> {
+  const query: { limit: number; status?: Status; after?: bigint } = { limit };
+  if (status !== undefined) query.status = status;
+  if (cursor !== undefined) query.after = cursor;
+  return query;
+}
+
+interface NextLinkOptions {
+  readonly url: string;
+  readonly list: ListName;
+  readonly query: ListQuery<string> & { readonly id?: readonly bigint[] };
+  readonly page: PageJson;
+}
+
+/** The next page has the same `limit`, `status` and `id`, and begins after the last item. */
+function nextLink(options: NextLinkOptions): { Link?: string } {
+  const { url, list, query, page } = options;
+  if (!page.hasMore || page.last === undefined) return {};
+  const limit = query.limit === undefined ? "" : `limit=${query.limit}&`;
+  const status = query.status === undefined ? "" : `status=${query.status}&`;
+  const ids = query.id === undefined ? "" : `id=${query.id.join(",")}&`;
+  return { Link: `<${url}?${limit}${status}${ids}cursor=${encodeCursor(list, page.last)}>; rel="next"` };
+}
+
+/** The last page depends on every pet that is added later. Another page depends on the pet that follows it, too. */
+function rangeOf(after: bigint, { last, hasMore, next }: PageJson): IdRange {
+  const from = after + 1n;
+  const to = next ?? last;
+  return hasMore && to !== undefined ? { from, to } : { from };
+}
+
+function created<R extends Rejection>(url: string, result: WriteResult | R) {
+  if (isRejection(result)) return result;
+  const replayed = result.replayed && { "Idempotent-Replayed": "true" };
+  return { body: result.body, headers: { Location: `${url}/${result.id}`, ...replayed } };
+}

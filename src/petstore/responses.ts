@@ -1,0 +1,80 @@
+import { INTERNAL_ERROR, type Rejection, serviceUnavailable, Unavailable } from "../api/errors.ts";
+import { plural } from "../api/formatting.ts";
+import { errorBody, errorResponse as respond, jsonResponse } from "../api/responses.ts";
+import type { AuthFailure } from "../auth/authenticator.ts";
+import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
+import type { Decision } from "../domain/rate-limit.ts";
+import { headerLine, type Response } from "../http1/index.ts";
+import {
+  authenticationUnavailable,
+  DISABLED_API_KEY,
+  ERRORS,
+  INVALID_API_KEY,
+  keyBanned,
+  MISSING_API_KEY,
+  rateLimited,
+} from "./errors.ts";
+
+/** On every response of the API. */
+export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
+  const lines = `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n`;
+  return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
+}
+
+export function errorResponse(rejection: Rejection, headerLines = ""): Response {
+  return respond(ERRORS, rejection, headerLines);
+}
+
+export function internalErrorResponse(headerLines = ""): Response {
+  return errorResponse(INTERNAL_ERROR, headerLines);
+}
+
+export function unavailableResponse(
+  retryAfterSeconds: number,
+  headerLines = "",
+  rejectionOf = serviceUnavailable,
+): Response {
+  const retryAfter = headerLine("Retry-After", `${retryAfterSeconds}`);
+  return errorResponse(rejectionOf(retryAfterSeconds), headerLines + retryAfter);
+}
+
+export function rateLimitedResponse(decision: Decision): Response {
+  const { outcome, retryAfter } = decision;
+  const body = outcome === "banned" ? keyBannedBody(retryAfter) : rateLimitedBody(retryAfter);
+  return jsonResponse(429, rateLimitLines(decision), body);
+}
+
+const rateLimitedBody = retryBody(rateLimited);
+const keyBannedBody = retryBody(keyBanned);
+
+/** The bodies of a 429 differ in the seconds only. Writing all of the JSON each time takes 0.3 µs more. */
+function retryBody(rejectionOf: (seconds: number) => Rejection): (seconds: number) => string {
+  const [start = "", end = ""] = errorBody(ERRORS, rejectionOf(60)).split(plural(60, "second"));
+  return (seconds) => start + plural(seconds, "second") + end;
+}
+
+const UNAUTHENTICATED = {
+  missing_api_key: {
+    challenge: headerLine("WWW-Authenticate", CHALLENGE),
+    body: errorBody(ERRORS, MISSING_API_KEY),
+  },
+  invalid_api_key: {
+    challenge: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
+    body: errorBody(ERRORS, INVALID_API_KEY),
+  },
+  disabled_api_key: {
+    challenge: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
+    body: errorBody(ERRORS, DISABLED_API_KEY),
+  },
+};
+
+export function authFailureResponse(failure: AuthFailure, decision: Decision): Response {
+  if (failure instanceof Unavailable)
+    return unavailableResponse(
+      failure.retryAfterSeconds,
+      rateLimitLines(decision),
+      authenticationUnavailable,
+    );
+  const { challenge, body } = UNAUTHENTICATED[failure];
+  return jsonResponse(401, challenge + rateLimitLines(decision), body);
+}

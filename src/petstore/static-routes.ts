@@ -1,0 +1,115 @@
+import { DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
+import { baseUrlOf, docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
+import { methodNotAllowed } from "../api/errors.ts";
+import { PETSTORE_API } from "./operations.ts";
+import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
+import type { Request, Response } from "../http1/index.ts";
+import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
+import { emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
+import { errorResponse, unavailableResponse } from "./responses.ts";
+
+type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
+
+/** The pages for browsers: the documentation and `/`. Undefined if there is no such page. */
+export interface DocsPages {
+  respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
+}
+
+export interface StaticRouteOptions {
+  readonly docsSettings: DocumentedSettings;
+  readonly docsPages: DocsPages;
+  readonly isShuttingDown: () => boolean;
+}
+
+export interface StaticRoute {
+  /** Whether requests count against the rate limit of the client's address. */
+  readonly isRateLimited: boolean;
+  /** Undefined if there is no such path. */
+  respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
+}
+
+/** Routes outside the API: they need no key. */
+export class StaticRoutes {
+  readonly #routes: ReadonlyMap<string, StaticRoute>;
+  readonly #docs: StaticRoute;
+
+  constructor({ docsSettings, docsPages, isShuttingDown }: StaticRouteOptions) {
+    this.#docs = route((request, lines) => docsPages.respond(request, lines));
+    this.#routes = new Map([
+      ["/", route(rootResponse(docsSettings, docsPages))],
+      [DOCS_PATH, this.#docs],
+      ["/openapi.json", content(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
+      // RFC 9512.
+      ["/openapi.yaml", content(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
+      [HEALTH_PATH, { isRateLimited: false, respond: onlyGet(() => health(isShuttingDown())) }],
+      // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
+      ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
+    ]);
+  }
+
+  get(path: string): StaticRoute | undefined {
+    return this.#routes.get(path) ?? (path.startsWith(`${DOCS_PATH}/`) ? this.#docs : undefined);
+  }
+}
+
+const ALLOW_ALL = headerLinesOf({ Allow: PETSTORE_API.allowed });
+const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
+const ALLOWED = "GET, HEAD";
+
+type Respond = StaticRoute["respond"];
+
+function route(respond: Respond): StaticRoute {
+  return { isRateLimited: true, respond: onlyGet(respond) };
+}
+
+function onlyGet(respond: Respond): Respond {
+  return (request, headerLines) =>
+    request.method === "GET" || request.method === "HEAD"
+      ? respond(request, headerLines)
+      : errorResponse(
+          methodNotAllowed(request.method, ALLOWED),
+          headerLines + headerLinesOf({ Allow: ALLOWED }),
+        );
+}
+
+function health(isShuttingDown: boolean): Response {
+  return isShuttingDown ? unavailableResponse(1) : jsonResponse(200, NO_STORE, '{"status":"ok"}');
+}
+
+/** Its code is imported when it is used: a server starts sooner without it. */
+function openApi() {
+  return import("./openapi/document.ts");
+}
+
+/** The text is built on the first request. */
+function content(build: () => Promise<string>, contentType: string): StaticRoute {
+  const headerLines = headerLinesOf({ "Content-Type": contentType });
+  const built = loadOnce(async () => new EncodedContent({ text: await build(), headerLines }));
+  return route((request, lines) => andThen(built(), (encoded) => encoded.respond(request, lines)));
+}
+
+/** `/` is a page for browsers, and says to programs where everything is. */
+function rootResponse(settings: DocumentedSettings, pages: DocsPages): Respond {
+  const baseUrl = baseUrlOf(settings);
+  const root = {
+    name: "Petstore API",
+    environment: settings.environment,
+    api: baseUrl,
+    docs: docsUrl(baseUrl),
+    openapi: siteUrl(baseUrl, "/openapi.json"),
+  };
+  const json = new EncodedContent({
+    text: JSON.stringify(root),
+    headerLines: headerLinesOf({ "Content-Type": "application/json" }),
+    vary: "Accept",
+  });
+  return (request, lines) => {
+    if (!acceptsHtml(request.headers.get("accept"))) return json.respond(request, lines);
+    return andThen(pages.respond(request, lines), (page) => page ?? json.respond(request, lines));
+  };
+}
+
+/** Browsers name HTML; programs name JSON or accept anything. */
+export function acceptsHtml(accept: string | null): boolean {
+  return accept?.toLowerCase().includes("text/html") === true;
+}
