@@ -1,4 +1,4 @@
-import { crc32 } from "./crc32.ts";
+import { crc32 } from "./hash.ts";
 import { isInt64 } from "./json.ts";
 import { Invalid, type Schema } from "./schema.ts";
 

@@ -1,6 +1,6 @@
 import { KEY_PREFIX } from "./constants.ts";
-import { crc32 } from "../api/crc32.ts";
-import { sha256 } from "../sha256.ts";
+import { crc32 } from "../api/hash.ts";
+import { sha256 } from "../api/hash.ts";
 import type { Limits } from "./rate-limit.ts";
 import type { PlanName } from "./plans.ts";
 

@@ -11,7 +11,7 @@ import type { Decision } from "../domain/rate-limit.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { headerLine, RequestAborted, type Response } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/error-log.ts";
-import { sha256 } from "../sha256.ts";
+import { sha256 } from "../api/hash.ts";
 import { conditionalResponse } from "./conditional-requests.ts";
 import { deprecationLines } from "./deprecation-headers.ts";
 import { INVALID_IDEMPOTENCY_KEY, operationRemoved } from "./errors.ts";

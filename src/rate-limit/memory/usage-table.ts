@@ -1,6 +1,6 @@
 import { newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
 import { HashIndex, hashText, NONE } from "../../hash-index.ts";
-import { sha256 } from "../../sha256.ts";
+import { sha256 } from "../../api/hash.ts";
 import { readFlags, readUsage, USAGE_BYTES, writeFlags, writeUsage } from "./usage-record.ts";
 
 export { NONE };
