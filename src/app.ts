@@ -112,7 +112,7 @@ export async function serveOn(
     plans,
     ban: config.ban,
     maxConnectionsPerAddress: config.maxConnectionsPerAddress,
-    otherUrl: config.twinUrl,
+    otherUrl: config.otherEnvironmentUrl,
   };
   const usageRecorder = recordUsage(usageHistory, clock, log);
   const auditRetention = deleteOldAudit(adapters, config, { clock, log });

@@ -66,13 +66,13 @@ async function responds(url: string): Promise<boolean> {
   }
 }
 
-export const adminTokenRoll = defineCommand({
-  name: "admin-token roll",
+export const adminTokenRotate = defineCommand({
+  name: "admin-token rotate",
   summary: "Replace the token that operators sign in with",
   description:
     "Replaces the admin token in --data. A running server takes the new one within a second: the old token stops working, and everybody is signed out. A token in a variable or in a file of your own is replaced there.",
   options: { ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
-  examples: ["petstore admin-token roll", "petstore admin-token roll --env staging"],
+  examples: ["petstore admin-token rotate", "petstore admin-token rotate --env staging"],
   async run({ values, source }, context) {
     const given = source("admin-token-file") ?? source("admin-token");
     if (given) {
@@ -84,7 +84,7 @@ export const adminTokenRoll = defineCommand({
     const file = resolve(pathsOf(storage).adminToken);
     const { rollTokenFile } = await import("../operator/token-file.ts");
     rollTokenFile(file);
-    await recordRoll(storage, context);
+    await recordRotation(storage, context);
     await context.print(
       `Replaced the admin token in ${file}. A running server takes it within a second, and everybody is signed out.\nSign in again with the URL that petstore admin-url prints.\n`,
     );
@@ -93,7 +93,7 @@ export const adminTokenRoll = defineCommand({
 });
 
 /** A token that leaked can be replaced while the database is unavailable. */
-async function recordRoll(
+async function recordRotation(
   storage: StorageConfig,
   { clock, user, warn }: Pick<Context, "clock" | "user" | "warn">,
 ): Promise<void> {
@@ -104,6 +104,6 @@ async function recordRoll(
       .recordAudit({ ...attributionOf({ clock, user }), action: "admin.token-rolled" })
       .finally(close);
   } catch (error) {
-    warn(`the roll is not in the audit trail: ${errorMessage(error)}`);
+    warn(`the rotation is not in the audit trail: ${errorMessage(error)}`);
   }
 }

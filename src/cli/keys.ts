@@ -152,39 +152,36 @@ const keysCreate = defineCommand({
   },
 });
 
-const rotate = (name: "keys rotate" | "keys roll") =>
-  defineCommand({
-    name,
-    summary: "Give an API key a new secret and print it",
-    description:
-      "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
-    positionals: { ID: keyId },
-    options: { overlap: KEY_OPTIONS.overlap, ...OPTIONS, ...ADDRESS_OPTIONS },
-    savedOptions: { ...ADDRESS_OPTIONS, ...SERVER_SETTINGS },
-    examples: [
-      `petstore ${name} 3`,
-      `petstore ${name} 3 --overlap 0   # the previous secrets stop working at once`,
-    ],
-    async run(input, context) {
-      const { positionals, values } = input;
-      if (name === "keys roll")
-        context.warn("keys roll is now keys rotate; keys roll works until release 1.2");
-      return withOperator(input, context, async (call, saved) => {
-        const body = { overlapSeconds: Math.ceil(values.overlap / 1_000) };
-        const rotated = await call("rotateKey", { id: positionals.ID, body });
-        const { key, secret, overlapEndsAt: previousSecretsValidUntil } = rotated;
-        const previous =
-          values.overlap === 0 ? "are no longer valid" : `stay valid until ${previousSecretsValidUntil}`;
-        const summary = `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.`;
-        await context.print(
-          values.json
-            ? json({ ...key, key: secret, secret, previousSecretsValidUntil })
-            : `${summary}\n${formatSecret(secret, clientUrl(input, saved))}`,
-        );
-        return undefined;
-      });
-    },
-  });
+const keysRotate = defineCommand({
+  name: "keys rotate",
+  summary: "Give an API key a new secret and print it",
+  description:
+    "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
+  positionals: { ID: keyId },
+  options: { overlap: KEY_OPTIONS.overlap, ...OPTIONS, ...ADDRESS_OPTIONS },
+  savedOptions: { ...ADDRESS_OPTIONS, ...SERVER_SETTINGS },
+  examples: [
+    "petstore keys rotate 3",
+    "petstore keys rotate 3 --overlap 0   # the previous secrets stop working at once",
+  ],
+  async run(input, context) {
+    const { positionals, values } = input;
+    return withOperator(input, context, async (call, saved) => {
+      const body = { overlapSeconds: Math.ceil(values.overlap / 1_000) };
+      const rotated = await call("rotateKey", { id: positionals.ID, body });
+      const { key, secret, overlapEndsAt: previousSecretsValidUntil } = rotated;
+      const previous =
+        values.overlap === 0 ? "are no longer valid" : `stay valid until ${previousSecretsValidUntil}`;
+      const summary = `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.`;
+      await context.print(
+        values.json
+          ? json({ ...key, key: secret, secret, previousSecretsValidUntil })
+          : `${summary}\n${formatSecret(secret, clientUrl(input, saved))}`,
+      );
+      return undefined;
+    });
+  },
+});
 
 const keysShow = defineCommand({
   name: "keys show",
@@ -381,8 +378,7 @@ export const KEY_COMMANDS = [
   keysFind,
   keysUpdate,
   keysSetPlan,
-  rotate("keys rotate"),
-  rotate("keys roll"),
+  keysRotate,
   keysDisable,
   keysEnable,
   keysRevoke,

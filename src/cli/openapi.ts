@@ -25,17 +25,17 @@ export const openapi = defineCommand({
     ...OPENAPI_OPTIONS,
     ...STORAGE_OPTIONS,
     ...ADDRESS_OPTIONS,
-    "twin-url": SETTINGS["twin-url"],
+    "other-environment-url": SETTINGS["other-environment-url"],
     ...LIMIT_OPTIONS,
   },
   examples: [
     "petstore openapi > openapi.json",
-    "petstore openapi --public-url https://api.example.com --twin-url https://staging.example.com",
+    "petstore openapi --other-environment-url https://staging.example.com",
     "petstore openapi --postman > petstore.postman_collection.json",
   ],
   async run({ values }, { print }) {
-    const { env: environment, "twin-url": twinUrl } = values;
-    const config = { environment, ...(twinUrl !== undefined && { twinUrl }) };
+    const { env: environment, "other-environment-url": otherEnvironmentUrl } = values;
+    const config = { environment, ...(otherEnvironmentUrl !== undefined && { otherEnvironmentUrl }) };
     const servers = serversOf(config, expectedUrl(values) ?? DEFAULT_URL[environment]);
     const plans = { ...plansOf(values), anonymous: values["anonymous-limits"] };
     const settings = { servers, environment, plans, ban: banRulesOf(values) };

@@ -1,11 +1,35 @@
-import { checkVariables, OPTIONS } from "../config/options.ts";
+import { checkVariables, OPTIONS, RENAMED_SETTINGS, renamedText } from "../config/options.ts";
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
 import type { Command, Context, Outcome } from "./command.ts";
 import { commandHelp, overview } from "./help.ts";
 
-export async function runProgram(argv: readonly string[], context: Context): Promise<Outcome> {
+/** Earlier names of commands. They work until release 1.2. */
+const RENAMED_COMMANDS = [
+  ["keys", "roll", "rotate"],
+  ["admin-token", "roll", "rotate"],
+] as const;
+
+/** The command line with the current names of commands and flags. */
+function withCurrentNames(argv: readonly string[], warn: (line: string) => void): readonly string[] {
+  return argv.map((word, i) => {
+    const command = RENAMED_COMMANDS.find(([group, earlier]) => argv[i - 1] === group && word === earlier);
+    if (command) {
+      const [group, earlier, current] = command;
+      warn(renamedText(`${group} ${earlier}`, `${group} ${current}`));
+      return current;
+    }
+    const flag = Object.entries(RENAMED_SETTINGS).find(([earlier]) => word.split("=")[0] === `--${earlier}`);
+    if (flag === undefined) return word;
+    const [earlier, current] = flag;
+    warn(renamedText(`--${earlier}`, `--${current}`));
+    return word.replace(`--${earlier}`, `--${current}`);
+  });
+}
+
+export async function runProgram(typed: readonly string[], context: Context): Promise<Outcome> {
+  const argv = withCurrentNames(typed, context.warn);
   const command = await commandIn(parseArguments(argv, OPTIONS));
   // Which flags take a value is known for sure when the command is.
   const parsed = parseArguments(argv, { ...OPTIONS, ...command?.options });
@@ -103,13 +127,12 @@ const LOADERS = {
   "keys update": keys("keys update"),
   "keys set-plan": keys("keys set-plan"),
   "keys rotate": keys("keys rotate"),
-  "keys roll": keys("keys roll"),
   "keys disable": keys("keys disable"),
   "keys enable": keys("keys enable"),
   "keys revoke": keys("keys revoke"),
   "keys unban": keys("keys unban"),
   "admin-url": async () => (await import("./admin.ts")).adminUrl,
-  "admin-token roll": async () => (await import("./admin.ts")).adminTokenRoll,
+  "admin-token rotate": async () => (await import("./admin.ts")).adminTokenRotate,
   "pets list": pets("pets list"),
   "pets show": pets("pets show"),
   "pets update": pets("pets update"),

@@ -27,7 +27,7 @@ export interface Config extends StorageConfig {
   /** URL of the API as clients see it; undefined means the address listened on. */
   readonly publicUrl?: string;
   /** URL of the API in the other environment, for the documentation and the OpenAPI document. */
-  readonly twinUrl?: string;
+  readonly otherEnvironmentUrl?: string;
   /** Undefined means plain HTTP. */
   readonly tls?: TlsFiles;
   /** Networks whose `X-Forwarded-For` is trusted. */
@@ -85,7 +85,7 @@ export function processVariables(): Variables {
 
 export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const publicUrl = values["public-url"];
-  const twinUrl = values["twin-url"];
+  const otherEnvironmentUrl = values["other-environment-url"];
   const certFile = values["tls-cert"];
   const keyFile = values["tls-key"];
   const maxConnections = values["max-connections"];
@@ -97,7 +97,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     host: values.host,
     port: values.port ?? DEFAULT_PORT[values.env],
     ...(publicUrl !== undefined && { publicUrl }),
-    ...(twinUrl !== undefined && { twinUrl }),
+    ...(otherEnvironmentUrl !== undefined && { otherEnvironmentUrl }),
     ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
     trustedProxies: values["trust-proxy"],
     corsOrigins: values["cors-origin"],
@@ -222,10 +222,10 @@ export function expectedUrl(
 
 /** The URLs of both environments, for the OpenAPI document; `ownUrl` is this environment's. */
 export function serversOf(
-  { environment, twinUrl }: Pick<Config, "environment" | "twinUrl">,
+  { environment, otherEnvironmentUrl }: Pick<Config, "environment" | "otherEnvironmentUrl">,
   ownUrl: string,
 ): Record<Environment, string> {
   return environment === "production"
-    ? { production: ownUrl, staging: twinUrl ?? DEFAULT_URL.staging }
-    : { production: twinUrl ?? DEFAULT_URL.production, staging: ownUrl };
+    ? { production: ownUrl, staging: otherEnvironmentUrl ?? DEFAULT_URL.staging }
+    : { production: otherEnvironmentUrl ?? DEFAULT_URL.production, staging: ownUrl };
 }

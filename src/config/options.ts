@@ -207,7 +207,7 @@ export const SETTINGS = {
   },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,
-  "twin-url": {
+  "other-environment-url": {
     type: baseUrl,
     defaultText: "its default port on this machine",
     help: "URL of the API in the other environment, for the documentation and the OpenAPI document",
@@ -359,8 +359,9 @@ export interface CheckedVariables {
 
 /** Adds the variables of --env-file, and rejects every PETSTORE_ variable that is not a setting. */
 export function checkVariables(flags: Flags, variables: Variables): CheckedVariables | UsageError {
-  const own = withoutServiceLinks(variables);
-  const fileVariables = readEnvFile(sourceOf("env-file", flags, own));
+  const warnings: string[] = [];
+  const own = withCurrentNames(withoutServiceLinks(variables), warnings);
+  const fileVariables = readEnvFile(sourceOf("env-file", flags, own), warnings);
   if (fileVariables instanceof UsageError) return fileVariables;
   const unknown = unknownVariable(own);
   if (unknown) return unknown;
@@ -368,8 +369,27 @@ export function checkVariables(flags: Flags, variables: Variables): CheckedVaria
   return {
     variables: { ...fileVariables, ...own },
     envFileVariables: new Set(Object.keys(fileVariables).filter((name) => own[name] === undefined)),
-    warnings: isPortDropped ? [PORT_WARNING] : [],
+    warnings: isPortDropped ? [...warnings, PORT_WARNING] : warnings,
   };
+}
+
+/** Earlier names of settings. They work until release 1.2. */
+export const RENAMED_SETTINGS = { "twin-url": "other-environment-url" } as const;
+
+export function renamedText(earlier: string, current: string): string {
+  return `${earlier} is now ${current}; ${earlier} works until release 1.2`;
+}
+
+function withCurrentNames(variables: Variables, warnings: string[]): Variables {
+  const result = { ...variables };
+  for (const [earlier, current] of Object.entries(RENAMED_SETTINGS)) {
+    const [before, now] = [variableOf(earlier), variableOf(current)];
+    if (result[before] === undefined) continue;
+    result[now] ??= result[before];
+    delete result[before];
+    warnings.push(renamedText(before, now));
+  }
+  return result;
 }
 
 const COMMENT_OR_BLANK = /^\s*(?:#.*)?$/;
@@ -380,7 +400,7 @@ const ASSIGNMENT =
  * The format of systemd's EnvironmentFile: `NAME=value` lines, and comments on lines of their own. Quotes around a
  * whole value are removed; nothing else in a value has a meaning, so a password can contain # and $.
  */
-function readEnvFile(source: Source | undefined): Variables | UsageError {
+function readEnvFile(source: Source | undefined, warnings: string[]): Variables | UsageError {
   if (source === undefined) return {};
   const [path = "", ...others] = source.texts;
   if (others.length > 0) return new UsageError(`${source.name} is given more than once`);
@@ -394,7 +414,8 @@ function readEnvFile(source: Source | undefined): Variables | UsageError {
       return new UsageError(`line ${index + 1} of ${quotedPath(path)} is not NAME=value`);
     variables[name] = double ?? single ?? bare ?? "";
   }
-  return unknownVariable(variables, ` in ${quotedPath(path)}`) ?? variables;
+  const current = withCurrentNames(variables, warnings);
+  return unknownVariable(current, ` in ${quotedPath(path)}`) ?? current;
 }
 
 /** What Kubernetes sets in every pod for a service whose name begins with "petstore". */

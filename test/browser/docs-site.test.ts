@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { startService } from "../service.ts";
 import { TestBrowser, type TestPage, untilTrue } from "./browser.ts";
 
-const service = await startService({ twinUrl: "https://staging.example.com/v1" });
+const service = await startService({ otherEnvironmentUrl: "https://staging.example.com/v1" });
 const browser = await TestBrowser.start();
 const urlOf = (path: string) => service.url.replace("/v1", path);
 const shared = await browser.open(urlOf("/docs"));

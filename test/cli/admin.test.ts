@@ -90,7 +90,7 @@ describe("the admin token", () => {
   });
 });
 
-describe("admin-token roll", () => {
+describe("admin-token rotate", () => {
   test("a running server takes the new token, and every session ends", async () => {
     const cli = new InProcessCli();
     const server = await cli.serve();
@@ -104,7 +104,7 @@ describe("admin-token roll", () => {
     const withCookie = () => fetch(`${server.adminUrl}/api/keys`, { headers: { Cookie } });
     expect((await withCookie()).status).toBe(200);
 
-    expect(await cli.run(["admin-token", "roll"])).toEqual({
+    expect(await cli.run(["admin-token", "rotate"])).toEqual({
       code: 0,
       out: `Replaced the admin token in ${tokenFileOf(cli)}. A running server takes it within a second, and everybody is signed out.\nSign in again with the URL that petstore admin-url prints.\n`,
       err: "",
@@ -121,7 +121,7 @@ describe("admin-token roll", () => {
   });
 
   test("a token of a variable is replaced there", async () => {
-    expect(await new InProcessCli().run(["admin-token", "roll", "--admin-token", TOKEN])).toMatchObject({
+    expect(await new InProcessCli().run(["admin-token", "rotate", "--admin-token", TOKEN])).toMatchObject({
       code: 1,
       err: "the admin token is set by --admin-token; replace it there, and a server that reads it from a file takes it within a second",
     });

@@ -82,7 +82,7 @@ describe("wrong usage", () => {
     ["help frobnicate", 'unknown command "frobnicate"; see petstore --help'],
     [
       "keys",
-      "keys needs a subcommand: create, list, show, find, update, set-plan, rotate, roll, disable, enable, revoke or unban",
+      "keys needs a subcommand: create, list, show, find, update, set-plan, rotate, disable, enable, revoke or unban",
     ],
     ["keys craete --name x", 'unknown command "keys craete"; did you mean keys create?'],
     ["key list", 'unknown command "key list"; did you mean keys list?'],
@@ -195,11 +195,26 @@ const urls = async (line: string, variables = {}) => {
   return document.servers.map(({ url }) => url);
 };
 
+test("the earlier name of a setting works, as flag and as variable, and is reported", async () => {
+  const url = "https://staging.example.com/v1";
+  const current = await run(`openapi --other-environment-url ${url}`);
+  const warning = (earlier: string, now: string) =>
+    `warning: ${earlier} is now ${now}; ${earlier} works until release 1.2\n`;
+  expect((await run(`openapi --twin-url=${url}`)).out).toBe(
+    warning("--twin-url", "--other-environment-url") + current.out,
+  );
+  expect((await run("openapi", { PETSTORE_TWIN_URL: url })).out).toBe(
+    warning("PETSTORE_TWIN_URL", "PETSTORE_OTHER_ENVIRONMENT_URL") + current.out,
+  );
+});
+
 describe("openapi", () => {
   test("prints the document with both URLs, this environment's first", async () => {
     expect(await urls("openapi")).toEqual(["http://127.0.0.1:8080/v1", "http://127.0.0.1:8081/v1"]);
     expect(
-      await urls("openapi --env staging --port 9000", { PETSTORE_TWIN_URL: "https://a.example" }),
+      await urls("openapi --env staging --port 9000", {
+        PETSTORE_OTHER_ENVIRONMENT_URL: "https://a.example",
+      }),
     ).toEqual(["http://127.0.0.1:9000/v1", "https://a.example/v1"]);
   });
 

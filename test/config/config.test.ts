@@ -190,7 +190,7 @@ describe("URLs", () => {
       production: "http://127.0.0.1:8080/v1",
       staging: ownUrl,
     });
-    const servers = serversOf({ environment: "staging", twinUrl: "http://a/v1" }, ownUrl);
+    const servers = serversOf({ environment: "staging", otherEnvironmentUrl: "http://a/v1" }, ownUrl);
     expect(servers.production).toBe("http://a/v1");
     expect(DEFAULT_URL.production).toBe("http://127.0.0.1:8080/v1");
   });

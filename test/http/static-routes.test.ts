@@ -26,7 +26,7 @@ describe("a staging server with its own settings", () => {
   beforeAll(async () => {
     staging = await startService({
       environment: "staging",
-      twinUrl: PRODUCTION,
+      otherEnvironmentUrl: PRODUCTION,
       plans: {
         free: { perMinute: 7, perDay: 70 },
         pro: { perMinute: 8, perDay: 8_000 },

@@ -103,7 +103,7 @@ function warningsOf({ description, hasAuditTrail, later, keys }: RestorePlan): s
   }
   const { revoked, rolled, created } = keys;
   const revoke = listed(revoked, (id) => `petstore keys revoke ${id}`);
-  const roll = listed(rolled, (id) => `petstore keys roll ${id} --overlap 0`);
+  const roll = listed(rolled, (id) => `petstore keys rotate ${id} --overlap 0`);
   return [
     ...warnings,
     ...(revoked.length > 0 ? [`keys revoked since the backup are valid again: run ${revoke}`] : []),

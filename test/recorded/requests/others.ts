@@ -12,7 +12,7 @@ export const staging: Scenario = {
   config: {
     environment: "staging",
     publicUrl: "https://staging.petstore.example/v1",
-    twinUrl: "https://petstore.example/v1",
+    otherEnvironmentUrl: "https://petstore.example/v1",
     corsOrigins: ["https://app.example.com"],
   },
   steps: [
