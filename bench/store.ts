@@ -6,11 +6,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encodePet } from "../src/domain/resources.ts";
-import { ChangeCounters } from "../src/store/sqlite/pet-pages/change-counters.ts";
-import { type Connection, openDatabase } from "../src/store/sqlite/connection.ts";
+import { ChangeCounters } from "../src/store/sqlite/pets.ts";
+import type { Connection } from "../src/store/sqlite/connection.ts";
+import { openDatabase } from "../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
-import { SqlitePetJson } from "../src/store/sqlite/pet-pages/pet-json.ts";
-import { SqliteStore } from "../src/store/sqlite/sqlite-store.ts";
+import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
+import { SqliteStore } from "../src/store/sqlite/store.ts";
 
 const ROUNDS = 7;
 const folder = mkdtempSync(join(tmpdir(), "petstore-bench-store-"));

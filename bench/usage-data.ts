@@ -1,6 +1,6 @@
 import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
-import { packUsage } from "../src/store/sqlite/usage-totals.ts";
+import { packUsage } from "../src/store/sqlite/usage-history.ts";
 
 const DAY_MS = 24 * HOUR_MS;
 /** Of each row. */

@@ -12,11 +12,11 @@ import { createClock } from "../src/clock.ts";
 import type { UsageHistoryStore } from "../src/domain/ports.ts";
 import { HOUR_MS, type KeyCounts, startOf, type UsageBatch } from "../src/domain/usage-history.ts";
 import type { RequestRecord } from "../src/petstore/request-record.ts";
-import { openPostgres } from "../src/store/postgres/postgres-store.ts";
+import { openPostgres } from "../src/store/postgres/store.ts";
 import { FILL_SUMS } from "../src/store/postgres/usage-history.ts";
-import { openDatabase } from "../src/store/sqlite/connection.ts";
+import { openDatabase } from "../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
-import { openSqlite } from "../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../src/store/sqlite/store.ts";
 import { UsageRecorder } from "../src/observe/usage-recorder.ts";
 import { fillHistory, OPERATIONS_JSON } from "./usage-data.ts";
 
@@ -66,7 +66,6 @@ async function measureReads(history: UsageHistoryStore): Promise<void> {
   await measure("one key, 48 hours by hour", () =>
     history.readUsage({ keyId: 77, ...day, since: now - 2 * DAY_MS }),
   );
-  await measure("last use of all keys", () => history.lastUsed());
 }
 
 let sequence = 0;

@@ -7,7 +7,7 @@ import { newUsage } from "../src/domain/rate-limit.ts";
 import { type Contents, contentsOf } from "../src/archive/contents.ts";
 import { sqliteEnd } from "../src/archive/copy-ends.ts";
 import type { CopyEnd } from "../src/archive/copy-store.ts";
-import { openSqlite } from "../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../src/store/sqlite/store.ts";
 import { inspectDatabase } from "../src/store/sqlite/transfer/snapshot.ts";
 import type { Counters } from "../src/store/tables.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";

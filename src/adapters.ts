@@ -11,6 +11,7 @@ import type {
   OperatorStore,
   RateLimiter,
   SettingsStore,
+  StateChange,
   Store,
   UsageHistoryStore,
 } from "./domain/ports.ts";
@@ -22,7 +23,6 @@ import { CommitMonitor, EngineMonitor } from "./observe/metrics/engine-monitor.t
 import { petJsonOf, type PetJsonSource } from "./petstore/pet-json.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
-import type { StateChange } from "./store/state-change.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -109,7 +109,7 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
     prepareDataDirectory(storage, log);
     return openSqliteStores(pathsOf(storage).store, log);
   }
-  const { openPostgres } = await import("./store/postgres/postgres-store.ts");
+  const { openPostgres } = await import("./store/postgres/store.ts");
   const database = new EngineMonitor("PostgreSQL");
   const commits = new CommitMonitor();
   const opened = await openPostgres(storage.databaseUrl, {
@@ -135,7 +135,7 @@ export async function openEmptyStores(): Promise<Stores> {
 }
 
 async function openSqliteStores(path: string, log?: Log): Promise<Stores> {
-  const { openSqlite } = await import("./store/sqlite/sqlite-store.ts");
+  const { openSqlite } = await import("./store/sqlite/store.ts");
   const database = new EngineMonitor("SQLite");
   const commits = new CommitMonitor();
   const opened = openSqlite(path, {

@@ -10,7 +10,7 @@ const LOADED = [
   "cli/serve.ts",
   "app.ts",
   "store/sqlite/process-lock.ts",
-  "store/sqlite/sqlite-store.ts",
+  "store/sqlite/store.ts",
   "store/sqlite/usage-store.ts",
   "rate-limit/memory/memory-rate-limiter.ts",
 ];

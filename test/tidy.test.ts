@@ -70,7 +70,6 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "event-loop": [],
   executable: [],
   "bounded-cache": [],
-  "first-items": [],
   "hash-index": [],
   client: [],
   http1: ["event-loop"],
@@ -81,7 +80,6 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "data-directory": ["config", "observe"],
   auth: ["domain", "api", "config", "bounded-cache", "hash-index"],
   "rate-limit": ["domain", "api", "hash-index"],
-  store: ["domain", "api", "archive", "petstore", "bounded-cache", "event-loop", "first-items"],
   archive: ["store", "rate-limit", "domain", "api", "config", "data-directory", "event-loop", "executable"],
   observe: ["petstore", "auth", "domain", "api", "http1", "bounded-cache", "event-loop"],
   petstore: ["auth", "observe", "domain", "api", "http1", "bounded-cache"],
@@ -96,7 +94,6 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "browser-bundle",
     "data-directory",
     "event-loop",
-    "first-items",
   ],
   "docs-site": [
     "petstore",

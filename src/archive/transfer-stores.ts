@@ -27,6 +27,6 @@ export async function openExportStore(storage: StorageConfig): Promise<ExportSto
 }
 
 async function migrate(databaseUrl: string, { environment }: StorageConfig): Promise<void> {
-  const { migratePostgres } = await import("../store/postgres/postgres-store.ts");
+  const { migratePostgres } = await import("../store/postgres/store.ts");
   await migratePostgres(databaseUrl, environment);
 }

@@ -40,13 +40,13 @@ export interface KeyView {
 }
 
 /** A secret of an earlier release has neither hint nor time of creation. */
-export interface SecretView {
+interface SecretView {
   readonly hint: string | null;
   readonly createdAt: string | null;
   readonly validUntil: string | null;
 }
 
-export interface WindowView {
+interface WindowView {
   readonly used: number;
   readonly limit: number;
   readonly resetsAt: string | null;
@@ -60,7 +60,7 @@ export interface UsageUnavailable {
   readonly reason: string;
 }
 
-export interface ViewOptions {
+interface ViewOptions {
   readonly plans: Plans;
   readonly ban: BanRules;
   readonly now: number;
@@ -112,7 +112,7 @@ export function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyState {
 }
 
 /** Those that still work. */
-export function liveSecrets(secrets: readonly KeySecret[], now: number): readonly KeySecret[] {
+function liveSecrets(secrets: readonly KeySecret[], now: number): readonly KeySecret[] {
   return secrets.filter(({ validUntil }) => validUntil === undefined || now < validUntil);
 }
 

@@ -1,10 +1,11 @@
-import type { Rejection } from "../api/errors.ts";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 import type { Awaitable } from "../api/awaitable.ts";
-import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
+import type { Rejection } from "../api/errors.ts";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
+import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { CorrectionRejection, OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
-import type { Limits, Usage, Subject, Decision } from "./rate-limit.ts";
+import type { KeyListQuery, KeyPage } from "./key-list.ts";
+import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
+import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
 
 /** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
@@ -138,13 +139,12 @@ export interface KeyStore {
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey>;
   /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
   createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined>;
-  /** Oldest first. */
-  listKeys(): Awaitable<readonly ApiKey[]>;
+  listKeys(query: KeyListQuery): Promise<KeyPage>;
   getKey(id: number): Awaitable<ApiKey | undefined>;
-  /** The secrets of each of the keys, newest first, those that no longer work too; of all keys if none are given. */
-  listSecrets(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>>;
-  /** The keys that have a secret whose hint contains the text, in upper or lower case, and which works at that time. */
-  findByHint(part: string, now: number): Awaitable<ReadonlySet<number>>;
+  /** Those that exist, in any order. */
+  getKeys(ids: readonly number[]): Promise<readonly ApiKey[]>;
+  /** The secrets of each of the keys, newest first, those that no longer work too. */
+  listSecrets(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>>;
   /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */
   addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void>;
   /**
@@ -196,12 +196,12 @@ export interface UsageHistoryStore {
   addUsage(batch: UsageBatch): Promise<void>;
   /** In order of the interval and the operation. Intervals without requests have no row. */
   readUsage(query: UsageQuery): Awaitable<readonly UsageRow[]>;
-  /** The sums of each key that was used in the period, those with the most requests first unless any order will do. */
+  /** The sums of each key that was used in the period, those with the most requests first. */
   usageByKey(query: KeyTotalsQuery): Awaitable<readonly KeyTotals[]>;
-  /** When each of the keys was last used, in milliseconds since the epoch; all keys if none are given. */
-  lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
-  /** When each key last called a deprecated operation, of those that did since; to two seconds. */
-  lastDeprecatedUse(since: number): Awaitable<ReadonlyMap<number, number>>;
+  /** When each of the keys was last used, in milliseconds since the epoch. */
+  lastUsed(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
+  /** How many keys have called a deprecated operation since; to two seconds. */
+  countDeprecatedUse(since: number): Awaitable<number>;
   /** Deletes some of the hours before 35 days ago and days before 400 days ago; returns whether there are more. */
   deleteOldUsage(now: number): Promise<boolean>;
 }
@@ -235,3 +235,7 @@ export interface UsageStore {
   find(subject: Subject): Usage | undefined;
   close(): void;
 }
+
+/** Whether a database can be used. Times are milliseconds. */
+export type StateChange =
+  { readonly state: "down"; readonly cause: unknown } | { readonly state: "up"; readonly afterMs: number };

@@ -83,8 +83,6 @@ export interface UsageQuery extends UsagePeriod {
 export interface KeyTotalsQuery extends UsagePeriod {
   /** The number of keys; by default all. */
   readonly limit?: number;
-  /** Whether any order will do: sorting thousands of keys takes longer than a request may wait. */
-  readonly isUnordered?: boolean;
 }
 
 /** Counts of one key and one operation in one hour or day (UTC). */

@@ -33,13 +33,13 @@ export class CachedUsageHistory implements UsageHistoryStore {
   ) {}
 
   usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
-    const { by, since, until, limit, isUnordered } = query;
-    const name = `${by} ${startOf(by, since)} ${startOf(by, until)} ${limit} ${isUnordered}`;
+    const { by, since, until, limit } = query;
+    const name = `${by} ${startOf(by, since)} ${startOf(by, until)} ${limit}`;
     return this.#reuse(name, () => this.store.usageByKey(query));
   }
 
-  lastDeprecatedUse(since: number): Promise<ReadonlyMap<number, number>> {
-    return this.#reuse(`deprecated ${since}`, () => this.store.lastDeprecatedUse(since));
+  countDeprecatedUse(since: number): Promise<number> {
+    return this.#reuse(`deprecated ${since}`, () => this.store.countDeprecatedUse(since));
   }
 
   #reuse<T>(name: string, read: () => Awaitable<T>): Promise<T> {
@@ -76,7 +76,7 @@ export class CachedUsageHistory implements UsageHistoryStore {
     return this.store.readUsage(query);
   }
 
-  lastUsed(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, number>> {
+  lastUsed(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, number>> {
     return this.store.lastUsed(keyIds);
   }
 

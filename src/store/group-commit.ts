@@ -2,7 +2,7 @@ import { Overloaded, Unavailable } from "../api/errors.ts";
 import type { Awaitable } from "../api/awaitable.ts";
 import { giveWay } from "../event-loop.ts";
 
-export interface GroupCommitOptions<Write, Result> {
+interface GroupCommitOptions<Write, Result> {
   /** Commits the writes in one transaction, all or none. The results are in the order of the writes. */
   readonly commit: (writes: readonly Write[]) => Awaitable<readonly Result[]>;
   readonly maxBatch: number;

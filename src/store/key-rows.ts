@@ -135,26 +135,9 @@ export interface SecretRow {
 /** `issued_at` and not `created_at`: earlier releases read `created_at` of a join with api_keys without its table. */
 export const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
 
-/** A pattern for LIKE. */
-export function containing(text: string): string {
-  return `%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
-}
-
-export type SecretsByKey = Map<number, readonly KeySecret[]>;
-
-export function secretsByKey(rows: readonly SecretRow[]): SecretsByKey {
-  const secrets: SecretsByKey = new Map();
-  addSecrets(secrets, rows);
-  return secrets;
-}
-
-export function addSecrets(secrets: SecretsByKey, rows: readonly SecretRow[]): void {
-  for (const row of rows) {
-    const secret = secretOf(row);
-    const id = Number(row.keyId);
-    const others = secrets.get(id);
-    secrets.set(id, others ? [...others, secret].toSorted(newestFirst) : [secret]);
-  }
+export function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, readonly KeySecret[]> {
+  const secrets = Map.groupBy(rows, ({ keyId }) => Number(keyId));
+  return new Map([...secrets].map(([id, some]) => [id, some.map(secretOf).toSorted(newestFirst)]));
 }
 
 /** Columns that are null in the row are absent from the secret. */

@@ -1,6 +1,24 @@
-import type { Order, OrderStatus, Pet, PetStatus } from "../domain/resources.ts";
+import type {
+  Actor,
+  AuditAction,
+  AuditedValues,
+  AuditEntry,
+  AuditQuery,
+  AuditTarget,
+  NewAuditEntry,
+} from "../domain/audit.ts";
 import type { OrderWithKey } from "../domain/corrections.ts";
 import type { Page, PetQuery } from "../domain/ports.ts";
+import type { Order, OrderStatus, Pet, PetStatus } from "../domain/resources.ts";
+import {
+  DEPRECATED_OPERATIONS,
+  type KeyCounts,
+  OPERATION_IDS,
+  type OperationCounts,
+  type RequestCounts,
+  type UsageRow,
+} from "../domain/usage-history.ts";
+import { type Dialect, type SqlQuery, type SqlValue, SqlValues } from "./dialect.ts";
 
 /*
  * Rows as both databases return them, and the domain objects they become. Aliases are quoted because PostgreSQL folds
@@ -57,4 +75,158 @@ export function pageOf<Row, T>(rows: Row[], limit: number, itemOf: (row: Row) =>
   const hasMore = rows.length > limit;
   if (hasMore) rows.length = limit;
   return { items: rows.map(itemOf), hasMore };
+}
+
+/*
+ * Rows of the audit trail as both databases return them, and the queries that both understand.
+ */
+
+export interface AuditRow {
+  readonly id: bigint;
+  readonly at: bigint;
+  readonly actor: Actor["kind"];
+  readonly actorName: string | null;
+  readonly action: AuditAction;
+  readonly targetKind: AuditTarget["kind"] | null;
+  readonly targetId: bigint | null;
+  /** JSON objects. */
+  readonly valuesBefore: string | null;
+  readonly valuesAfter: string | null;
+}
+
+const SELECT = `SELECT id, at, actor, actor_name AS "actorName", action, target_kind AS "targetKind",
+  target_id AS "targetId", values_before AS "valuesBefore", values_after AS "valuesAfter" FROM audit`;
+
+export const INSERT_AUDIT = `INSERT INTO audit
+  (at, actor, actor_name, action, target_kind, target_id, values_before, values_after)`;
+
+/** The values of INSERT_AUDIT, in their order. */
+export type AuditValues = [
+  at: number,
+  actor: string,
+  actorName: string | null,
+  action: string,
+  targetKind: string | null,
+  targetId: bigint | null,
+  valuesBefore: string | null,
+  valuesAfter: string | null,
+];
+
+export function auditValues({ at, actor, action, target, before, after }: NewAuditEntry): AuditValues {
+  const { kind, name = null } = actor;
+  return [at, kind, name, action, target?.kind ?? null, target?.id ?? null, jsonOf(before), jsonOf(after)];
+}
+
+function jsonOf(values: AuditedValues | undefined): string | null {
+  return values === undefined ? null : JSON.stringify(values);
+}
+
+/** Columns that are null in the row are absent from the entry. */
+export function auditEntryOf(row: AuditRow): AuditEntry {
+  const { id, at, actor, actorName, action, targetKind, targetId, valuesBefore, valuesAfter } = row;
+  const hasTarget = targetKind !== null && targetId !== null;
+  return {
+    id,
+    at: Number(at),
+    actor: { kind: actor, ...(actorName !== null && { name: actorName }) },
+    action,
+    ...(hasTarget && { target: { kind: targetKind, id: targetId } }),
+    ...(valuesBefore !== null && { before: JSON.parse(valuesBefore) }),
+    ...(valuesAfter !== null && { after: JSON.parse(valuesAfter) }),
+  };
+}
+
+/**
+ * The SQL of a page, newest first, and its values. Each combination of filters has its own text, so that it has its own
+ * plan.
+ */
+export function auditPage(
+  { action, actor, target, since, until, before, limit }: AuditQuery,
+  dialect: Dialect,
+): SqlQuery {
+  const values = new SqlValues(dialect);
+  const add = (value: SqlValue) => values.add(value);
+  const conditions: string[] = [];
+  if (target) conditions.push(`target_kind = ${add(target.kind)} AND target_id = ${add(target.id)}`);
+  if (action) conditions.push(`action = ${add(action)}`);
+  if (actor) conditions.push(`actor = ${add(actor)}`);
+  if (since !== undefined) conditions.push(`at >= ${add(since)}`);
+  if (until !== undefined) conditions.push(`at < ${add(until)}`);
+  if (before !== undefined) {
+    const id = add(before);
+    conditions.push(`(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`);
+  }
+  const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+  const from = `${SELECT}${dialect.indexedBy(indexOf({ target, action, actor }))}`;
+  // One row more than the page: it shows that the page has a successor. SQLite plans by the value of a bare LIMIT.
+  return { sql: `${from}${where} ORDER BY at DESC, id DESC LIMIT +${add(limit + 1)}`, values: values.all };
+}
+
+/** A target has few entries; the other indexes have no entry that the filters would skip. */
+function indexOf({
+  target,
+  action,
+  actor,
+}: { [F in "target" | "action" | "actor"]: AuditQuery[F] | undefined }): string {
+  if (target) return "audit_by_target";
+  if (action) return actor ? "audit_by_action_and_actor" : "audit_by_action";
+  return actor ? "audit_by_actor" : "audit_by_time";
+}
+
+/*
+ * Both databases have one row per key and interval. The counts of the operations are in one column, as JSON: a sum over
+ * all keys reads a third of the rows that a row per operation would take, and adding to one key changes one row.
+ */
+
+/** Admitted requests and errors by operation: `{"listPets":[12,1]}`. */
+type StoredOperations = Readonly<Record<string, readonly [admitted: number, errors: number] | undefined>>;
+
+export interface StoredCounts extends RequestCounts {
+  readonly start: number;
+  readonly operations: string;
+}
+
+/** The deprecated operations that the key has called. */
+export function deprecatedIn({ byOperation }: KeyCounts): readonly string[] {
+  return DEPRECATED_OPERATIONS.filter((id) => byOperation.some(({ operation }) => operation === id));
+}
+
+export function encodeOperations(byOperation: readonly OperationCounts[]): string {
+  const entries = byOperation.map(({ operation, admitted, errors }) => [operation, [admitted, errors]]);
+  return JSON.stringify(Object.fromEntries(entries));
+}
+
+/** The stored counts with those of the key added. */
+export function addOperations(stored: string, { byOperation }: KeyCounts): string {
+  const sums: Record<string, readonly [number, number] | undefined> = { ...parse(stored) };
+  for (const { operation, admitted, errors } of byOperation) {
+    const [storedAdmitted, storedErrors] = sums[operation] ?? [0, 0];
+    sums[operation] = [storedAdmitted + admitted, storedErrors + errors];
+  }
+  return JSON.stringify(sums);
+}
+
+/** One row per operation; the requests that belong to none of them come last. */
+export function usageRowsOf(keyId: number, stored: StoredCounts): UsageRow[] {
+  const { start } = stored;
+  const operations = parse(stored.operations);
+  const rows: UsageRow[] = [];
+  let { admitted, errors } = stored;
+  for (const operation of OPERATION_IDS) {
+    const counts = operations[operation];
+    if (counts === undefined) continue;
+    rows.push({ keyId, start, operation, admitted: counts[0], limited: 0, banned: 0, errors: counts[1] });
+    admitted -= counts[0];
+    errors -= counts[1];
+  }
+  const { limited, banned } = stored;
+  if (admitted + limited + banned > 0) {
+    rows.push({ keyId, start, operation: "none", admitted, limited, banned, errors });
+  }
+  return rows;
+}
+
+/** What this release or another one has written. */
+function parse(text: string): StoredOperations {
+  return JSON.parse(text);
 }

@@ -10,6 +10,7 @@ let service: AdminService;
 beforeAll(async () => {
   service = await startAdminService();
   await service.newKey({ name: "busy" });
+  await service.newKey({ name: "busier" });
   const stores = await openStores(configIn(service.dataDir));
   const add = (sequence: number, hour: number, keyId: number, admitted: number) =>
     stores.usageHistory.addUsage({
@@ -31,6 +32,7 @@ beforeAll(async () => {
   await add(1, NOON - 48 * HOUR, 1, 10);
   await add(2, NOON, 2, 20);
   await add(3, NOON - HOUR, 2, 5);
+  await add(4, NOON, 3, 40);
   await stores.close();
 });
 afterAll(() => service.stop());
@@ -69,6 +71,7 @@ describe("getUsage", () => {
   test("adds up the requests of each key, most used first, with names", async () => {
     const { items } = await service.ok({ path: "/api/usage" });
     expect(items).toMatchObject([
+      { keyId: 3, name: "busier", admitted: 40 },
       { keyId: 2, name: "busy", plan: "enterprise", admitted: 25, limited: 4, banned: 2, errors: 6 },
       { keyId: 1, name: "test", admitted: 10, lastUsedAt: "2026-11-13T12:00:01.000Z" },
     ]);
@@ -93,6 +96,7 @@ describe("getOverview", () => {
     const { topKeys, range } = await service.ok({ path: "/api/overview" });
     expect(range).toBe("1h");
     expect(topKeys).toMatchObject([
+      { id: 3, name: "busier", admitted: 40 },
       { id: 2, name: "busy", state: "active", admitted: 25, limited: 4, usage: { minute: { used: 0 } } },
     ]);
   });
@@ -115,6 +119,6 @@ describe("listAudit", () => {
     const at = first.items[1]?.at ?? "";
     expect((await created(`&since=${at}`)).names).toEqual(["three", "two"]);
     expect((await created(`&until=${at}`)).names).toEqual(["one"]);
-    expect((await created("&target=key:4")).names).toEqual(["two"]);
+    expect((await created("&target=key:5")).names).toEqual(["two"]);
   });
 });

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { pathsOf, type StorageConfig } from "../../src/config/config.ts";
 import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
-import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { hash, storedSecret } from "../key-store-arguments.ts";
 

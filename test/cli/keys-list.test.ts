@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { KeyView } from "../../src/domain/key-view.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { type BanRules, decide, newUsage } from "../../src/domain/rate-limit.ts";
-import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
 import { createKey, paths, saveUsage, showKey } from "./keys.ts";
 

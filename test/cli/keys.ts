@@ -2,7 +2,7 @@ import type { KeyView } from "../../src/domain/key-view.ts";
 import { pathsOf } from "../../src/config/config.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import type { Usage } from "../../src/domain/rate-limit.ts";
-import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import type { InProcessCli } from "./cli.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
 import { createKey, paths } from "./keys.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import type { KeyCounts } from "../../src/domain/usage-history.ts";
-import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
 import { createKey, paths } from "./keys.ts";
 

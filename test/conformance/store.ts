@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { auditStoreConformance } from "./audit-store.ts";
 import { keyDetailsConformance } from "./key-details.ts";
+import { keyListConformance } from "./key-list.ts";
 import { keyStoreConformance } from "./key-store.ts";
 import { operatorStoreConformance } from "./operator-store.ts";
 import { settingsStoreConformance } from "./settings-store.ts";
@@ -36,6 +37,7 @@ export function storeConformance(name: string, open: OpenStores): void {
   describe(`${name} as a KeyStore`, () => {
     keyStoreConformance(withStores);
     keyDetailsConformance(withStores);
+    keyListConformance(withStores);
   });
   describe(`${name} as an OperatorStore`, () => operatorStoreConformance(withStores));
   describe(`${name} as an AuditStore`, () => auditStoreConformance(withStores));

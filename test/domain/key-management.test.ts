@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { generateSecret, hintOf } from "../../src/domain/api-keys.ts";
 import { isKeyFailure, type KeyFailure, KeyManagement } from "../../src/domain/key-management.ts";
 import type { Subject } from "../../src/domain/rate-limit.ts";
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { TestClock } from "../test-clock.ts";
 

@@ -2,8 +2,8 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { atEndOfTurn } from "../../src/event-loop.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
 import type { Connection } from "../../src/store/sqlite/connection.ts";
-import { isBusy } from "../../src/store/sqlite/sqlite-errors.ts";
-import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
+import { isBusy } from "../../src/store/sqlite/errors.ts";
+import { SqliteStore } from "../../src/store/sqlite/store.ts";
 import { AT, rex } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
 

@@ -2,10 +2,9 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { INT64_MIN } from "../../src/api/json.ts";
-import { encodePet } from "../../src/domain/resources.ts";
-import type { PetStatus } from "../../src/domain/resources.ts";
+import { encodePet, type PetStatus } from "../../src/domain/resources.ts";
 import { withEtag } from "../../src/api/etag.ts";
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 /** Three complete blocks and the beginning of a fourth. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
-import { openDatabase } from "../../src/store/sqlite/connection.ts";
+import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { openDatabase } from "../../src/store/sqlite/connection.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

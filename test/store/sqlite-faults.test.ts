@@ -1,13 +1,12 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import type { IdempotentRequest, WriteResult } from "../../src/domain/ports.ts";
+import type { IdempotentRequest, StateChange, WriteResult } from "../../src/domain/ports.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
-import { openSqlite, SqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
-import type { StateChange } from "../../src/store/state-change.ts";
+import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
-import { BY, storedSecret } from "../key-store-arguments.ts";
+import { allKeys, BY, storedSecret } from "../key-store-arguments.ts";
 
 const request: IdempotentRequest = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
 const numbered = (n: number): IdempotentRequest => ({ ...request, idempotencyKey: `k${n}` });
@@ -55,7 +54,7 @@ describe("while another process holds the write lock", () => {
     await whileLocked(db.path, async () => {
       await expect(keys.createKey(key, storedSecret(0), BY)).rejects.toMatchObject({ name: "Unavailable" });
     });
-    expect(await keys.listKeys()).toEqual([]);
+    expect(await allKeys(keys)).toEqual([]);
     expect((await keys.createKey(key, storedSecret(0), BY)).id).toBe(1);
     keys.close();
   });

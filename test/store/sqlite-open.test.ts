@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { existsSync, writeFileSync } from "node:fs";
 import { newUsage } from "../../src/domain/rate-limit.ts";
-import { isAtLeast, openDatabase } from "../../src/store/sqlite/connection.ts";
+import { isAtLeast, openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migrations.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

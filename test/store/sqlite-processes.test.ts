@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
-import { openDatabase } from "../../src/store/sqlite/connection.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+import { allKeys } from "../key-store-arguments.ts";
 
 /** Runs a task of sqlite-child.ts in a process of its own. */
 function spawnChild(task: "open" | "write" | "change-keys" | "command" | "lock", path: string) {
@@ -44,7 +45,7 @@ test("four processes that open an empty file at once all succeed, and each migra
   );
 
   const { keys, close } = openSqlite(path);
-  expect(await keys.listKeys()).toHaveLength(4);
+  expect(await allKeys(keys)).toHaveLength(4);
   await close();
 }, 30_000);
 
@@ -87,7 +88,7 @@ test("after a process is killed in the middle of changes of keys, every change h
   await process.exited;
   const { keys, audit, close } = openSqlite(path);
   const { items } = await audit.listAudit({ limit: 10_000 });
-  const expected = (await keys.listKeys()).flatMap(({ id, plan }) =>
+  const expected = (await allKeys(keys)).flatMap(({ id, plan }) =>
     plan === "pro" ? [`key.created ${id}`, `key.updated ${id}`] : [`key.created ${id}`],
   );
   expect(changed).toBeGreaterThanOrEqual(100);
@@ -116,7 +117,7 @@ test("commands can write while a server writes without a pause; none of its writ
   expect(await process.exited).toBe(0);
   commands.abort();
   await writers;
-  expect(await keys.listKeys()).toHaveLength(20);
+  expect(await allKeys(keys)).toHaveLength(20);
   while (cached() !== '{"id":1,"name":"name 20","categoryId":1}') await Bun.sleep(10);
   await close();
 }, 60_000);

@@ -1,4 +1,4 @@
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { openExportStore } from "../../src/store/sqlite/transfer/export-store.ts";
 import { openImportStore } from "../../src/store/sqlite/transfer/import-store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";

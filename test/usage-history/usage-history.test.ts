@@ -4,7 +4,7 @@ import { rateLimitStatus } from "../../harness/api-client.ts";
 import { temporaryFolder } from "../../harness/cleanup.ts";
 import { startPetstore } from "../../harness/petstore.ts";
 import type { UsageRow } from "../../src/domain/usage-history.ts";
-import { openSqlite } from "../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { startService } from "../service.ts";
 import { whileLocked } from "../store/sqlite-database.ts";
 import { recordEveryKey } from "./record-every-key.ts";
@@ -49,7 +49,7 @@ test("a server counts every outcome by operation, exact after a clean stop, and 
     // The tenth strike is a ban.
     expected("none", { admitted: 2, limited: 10, banned: 3, errors: 2 }),
   ]);
-  expect(await usageHistory.lastUsed()).toEqual(new Map([[id, NOON + 1_001]]));
+  expect(await usageHistory.lastUsed([id])).toEqual(new Map([[id, NOON + 1_001]]));
   await service.stop();
 });
 

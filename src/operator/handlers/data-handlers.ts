@@ -37,7 +37,7 @@ export function dataHandlers(options: DataHandlerOptions) {
   const directory = new KeyDirectory({ ...options, maxBanMs: options.ban.maxLengthMs });
   const handlers = {
     ...keyHandlers({ ...options, directory }),
-    ...historyHandlers({ ...options, directory }),
+    ...historyHandlers(options),
     ...petAndOrderHandlers(options),
   };
   return { directory, handlers };

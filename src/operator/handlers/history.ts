@@ -8,11 +8,9 @@ import type { Rejection } from "../../api/errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../contract/operation.ts";
 import type { HandlersOf } from "../handler.ts";
 import { keyNotFound } from "../rejections.ts";
-import type { KeyDirectory } from "./key-directory.ts";
 
-export interface HistoryHandlerOptions {
-  readonly keys: Pick<KeyStore, "getKey">;
-  readonly directory: Pick<KeyDirectory, "keysOf">;
+interface HistoryHandlerOptions {
+  readonly keys: Pick<KeyStore, "getKey" | "getKeys">;
   readonly usageHistory: Pick<UsageHistoryStore, "readUsage" | "usageByKey" | "lastUsed">;
   readonly audit: Pick<AuditStore, "listAudit">;
   readonly clock: Pick<Clock, "now">;
@@ -25,7 +23,6 @@ const DEFAULT_KEYS = 100;
 
 export function historyHandlers({
   keys,
-  directory,
   usageHistory,
   audit,
   clock,
@@ -53,7 +50,7 @@ export function historyHandlers({
       if ("code" in period) return period;
       const totals = await usageHistory.usageByKey({ ...period, limit: query.limit ?? DEFAULT_KEYS });
       const ids = totals.map(({ keyId }) => keyId);
-      const [found, lastUsed] = await Promise.all([directory.keysOf(ids), usageHistory.lastUsed(ids)]);
+      const [found, lastUsed] = await Promise.all([keys.getKeys(ids), usageHistory.lastUsed(ids)]);
       const byId = new Map(found.map((key) => [key.id, key]));
       const items = totals.map(({ keyId, admitted, limited, banned, errors }) => ({
         keyId,

@@ -3,7 +3,7 @@ import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import type { Identifier } from "../../api/json.ts";
 import type { ApiKey, Environment } from "../../domain/api-keys.ts";
 import type { Actor } from "../../domain/audit.ts";
-import type { KeyFilter } from "../../domain/key-filter.ts";
+import type { KeyFilter } from "../../domain/key-list.ts";
 import {
   isKeyFailure,
   type KeyEdit,
@@ -20,7 +20,7 @@ import type { KeyRotation, KeyUpdate, QueryOf } from "../operations.ts";
 import { keyNotFound, nothingToChange, sentence } from "../rejections.ts";
 import type { KeyDirectory, KeyList } from "./key-directory.ts";
 
-export interface KeyHandlerOptions extends Omit<KeyManagementOptions, "actor"> {
+interface KeyHandlerOptions extends Omit<KeyManagementOptions, "actor"> {
   readonly environment: Environment;
   readonly directory: KeyDirectory;
   /** Applies a change on this server, which would see it within a second anyway. */
@@ -47,10 +47,9 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
 
   return {
     async listKeys({ query }) {
-      const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor, deprecatedSince } = query;
+      const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor } = query;
       const list = await directory.list({
         filter: filterOf(query),
-        deprecatedSince: deprecatedSince === undefined ? undefined : Date.parse(deprecatedSince),
         sort,
         isDescending: order === "desc",
         after: cursor === undefined ? undefined : Number(cursor),
@@ -153,14 +152,15 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
 }
 
 function filterOf(query: QueryOf<"listKeys">): KeyFilter {
-  const { plan, state, access, owner, label, unusedSince, search } = query;
+  const { plan, state, access, owner, label, unusedSince, deprecatedSince, search } = query;
   return {
     plan,
     state,
     access,
     owner,
-    labels: label === undefined ? undefined : [label],
+    label,
     unusedSince: unusedSince === undefined ? undefined : Date.parse(unusedSince),
+    deprecatedSince: deprecatedSince === undefined ? undefined : Date.parse(deprecatedSince),
     search,
   };
 }

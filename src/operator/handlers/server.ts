@@ -1,6 +1,6 @@
 import { formatTime } from "../../api/formatting.ts";
 import type { Environment } from "../../domain/api-keys.ts";
-import type { Clock, Store, UsageHistoryStore } from "../../domain/ports.ts";
+import type { Clock, KeyStore, Store, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
 import { giveWay } from "../../event-loop.ts";
@@ -25,7 +25,8 @@ export interface ServerFacts {
 export interface ServerHandlerOptions {
   readonly facts: ServerFacts;
   readonly store: Pick<Store, "getPet">;
-  readonly usageHistory: Pick<UsageHistoryStore, "usageByKey" | "lastDeprecatedUse">;
+  readonly keys: Pick<KeyStore, "getKeys">;
+  readonly usageHistory: Pick<UsageHistoryStore, "usageByKey" | "countDeprecatedUse">;
   readonly directory: KeyDirectory;
   readonly database: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
   readonly limits: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
@@ -39,7 +40,7 @@ const TOP_KEYS = 20;
 export function serverHandlers(
   options: ServerHandlerOptions,
 ): HandlersOf<"getServer" | "getOverview" | "getSettings"> {
-  const { facts, usageHistory, directory, database, limits, live, clock } = options;
+  const { facts, keys, usageHistory, directory, database, limits, live, clock } = options;
 
   return {
     getServer() {
@@ -62,13 +63,13 @@ export function serverHandlers(
       // One after the other: each gives way to requests after 2 ms, and together they would take a multiple of that.
       const topKeys = await readTopKeys();
       const banned = await directory.banned(1);
-      const deprecated = await usageHistory.lastDeprecatedUse(deprecatedSince);
+      const deprecatedKeys = await usageHistory.countDeprecatedUse(deprecatedSince);
       await giveWay();
       return {
         range,
         ...live.read(range),
         bannedKeys: limits.isAvailable ? banned.total : null,
-        deprecatedKeys: deprecated.size,
+        deprecatedKeys,
         topKeys,
       };
     },
@@ -84,11 +85,11 @@ export function serverHandlers(
       until: now,
       limit: TOP_KEYS,
     });
-    const views = await directory.views(await directory.keysOf(totals.map(({ keyId }) => keyId)));
-    return views.flatMap(({ id, name, plan, state, usage, lastUsedAt }) => {
-      const counts = totals.find(({ keyId }) => keyId === id);
-      if (counts === undefined) return [];
-      const { admitted, limited, banned, errors } = counts;
+    const views = await directory.views(await keys.getKeys(totals.map(({ keyId }) => keyId)));
+    return totals.flatMap(({ keyId, admitted, limited, banned, errors }) => {
+      const view = views.find(({ id }) => id === keyId);
+      if (view === undefined) return [];
+      const { id, name, plan, state, usage, lastUsedAt } = view;
       return [{ id, name, plan, state, usage, admitted, limited, banned, errors, lastUsedAt }];
     });
   }

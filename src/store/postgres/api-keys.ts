@@ -1,14 +1,17 @@
 import type { SQL } from "bun";
+import { Overloaded } from "../../api/errors.ts";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
+import type { KeyListQuery, KeyPage } from "../../domain/key-list.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
+import { POSTGRES_DIALECT, type SqlQuery } from "../dialect.ts";
+import { keyCount, keyPage, sortValue } from "../key-list.ts";
 import {
   applyChange,
   CHANGED_KEY_COLUMNS,
   type ChangedKeyRow,
   changesOf,
-  containing,
   KEY_COLUMNS,
   keyOf,
   type KeyRow,
@@ -18,21 +21,18 @@ import {
   secretsByKey,
   WRITTEN_KEY_COLUMNS,
 } from "../key-rows.ts";
+import { pageOf } from "../rows.ts";
 import { insertAudit } from "./audit.ts";
-import { CredentialLookUps } from "./credential-look-ups.ts";
-import type { Pools } from "./connections/pools.ts";
+import type { Pools } from "./pool.ts";
 
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 /** The parameter is a list with commas. */
 export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
   FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ANY (string_to_array($1, ','))`;
-const SELECT_SECRETS = `SELECT ${SECRET_COLUMNS} FROM key_secrets`;
 /** The parameter is a list with commas. */
-const SELECT_SECRETS_OF = `${SELECT_SECRETS} WHERE key_id = ANY (string_to_array($1, ',')::bigint[])`;
-
-const SELECT_WITH_HINT = `SELECT key_id::float8 AS "keyId" FROM key_secrets
-  WHERE hint ILIKE $1 AND coalesce(valid_until > $2, TRUE)`;
+const SELECT_SECRETS = `SELECT ${SECRET_COLUMNS} FROM key_secrets
+  WHERE key_id = ANY (string_to_array($1, ',')::bigint[])`;
 
 /** The parameters of the written columns are $1, $2, …; these follow them. */
 const [A, B, C, D, E] = [1, 2, 3, 4, 5].map((n) => `$${WRITTEN_KEY_COLUMNS.length + n}`);
@@ -44,19 +44,19 @@ const UPDATE = `UPDATE api_keys
   WHERE id = ${E}`;
 
 export class PostgresKeyStore implements KeyStore {
-  readonly #lookUps: CredentialLookUps;
+  readonly #lookups: CredentialLookups;
 
   constructor(private readonly pools: Pools) {
     const { maxQueued } = pools;
-    this.#lookUps = new CredentialLookUps({ find: (hashes) => this.#findCredentials(hashes), maxQueued });
+    this.#lookups = new CredentialLookups({ find: (hashes) => this.#findCredentials(hashes), maxQueued });
   }
 
   findCredential(secretHash: string): Promise<Credential | undefined> {
-    return this.#lookUps.find(secretHash);
+    return this.#lookups.find(secretHash);
   }
 
   async #findCredentials(secretHashes: readonly string[]): Promise<ReadonlyMap<string, Credential>> {
-    const rows = await this.pools.lookUps.query((sql) =>
+    const rows = await this.pools.lookups.query((sql) =>
       sql.unsafe<CredentialRow[]>(SELECT_CREDENTIALS, [secretHashes.join(",")]),
     );
     return new Map(rows.map((row) => [row.hash, credentialOf(row)]));
@@ -74,8 +74,14 @@ export class PostgresKeyStore implements KeyStore {
     return { revision: Number(rows[0]?.current ?? 0), ...changesOf(changed, since) };
   }
 
-  async listKeys(): Promise<readonly ApiKey[]> {
-    return (await this.#read<KeyRow>(`${SELECT} ORDER BY id`)).map(keyOf);
+  async listKeys(query: KeyListQuery): Promise<KeyPage> {
+    const last = sortValue(query, POSTGRES_DIALECT);
+    const [lastRow] = last ? await this.#query<{ value: string | bigint }>(last) : [];
+    const [rows, [count]] = await Promise.all([
+      this.#query<KeyRow>(keyPage(query, POSTGRES_DIALECT, lastRow?.value)),
+      this.#query<{ total: bigint }>(keyCount(query, POSTGRES_DIALECT)),
+    ]);
+    return { ...pageOf(rows, query.limit, keyOf), total: Number(count?.total ?? 0) };
   }
 
   async getKey(id: number): Promise<ApiKey | undefined> {
@@ -83,19 +89,12 @@ export class PostgresKeyStore implements KeyStore {
     return row && keyOf(row);
   }
 
-  async listSecrets(keyIds?: readonly number[]): Promise<ReadonlyMap<number, readonly KeySecret[]>> {
-    const rows =
-      keyIds === undefined
-        ? await this.#read<SecretRow>(SELECT_SECRETS)
-        : await this.#read<SecretRow>(SELECT_SECRETS_OF, keyIds.join(","));
-    return secretsByKey(rows);
+  async getKeys(ids: readonly number[]): Promise<readonly ApiKey[]> {
+    return (await this.#read<KeyRow>(`${SELECT} WHERE id = ANY ($1::int8[])`, ids)).map(keyOf);
   }
 
-  async findByHint(part: string, now: number): Promise<ReadonlySet<number>> {
-    const rows = await this.pools.reads.query((sql) =>
-      sql.unsafe<{ keyId: number }[]>(SELECT_WITH_HINT, [containing(part), now]),
-    );
-    return new Set(rows.map(({ keyId }) => keyId));
+  async listSecrets(keyIds: readonly number[]): Promise<ReadonlyMap<number, readonly KeySecret[]>> {
+    return secretsByKey(await this.#read<SecretRow>(SELECT_SECRETS, keyIds.join(",")));
   }
 
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {
@@ -149,6 +148,10 @@ export class PostgresKeyStore implements KeyStore {
     });
   }
 
+  #query<Row>({ sql, values }: SqlQuery): Promise<Row[]> {
+    return this.#read<Row>(sql, ...values);
+  }
+
   #read<Row>(query: string, ...values: unknown[]): Promise<Row[]> {
     return this.pools.reads.query((sql) => sql.unsafe<Row[]>(query, values));
   }
@@ -186,4 +189,60 @@ async function insert(tx: SQL, { key, secret, revision, by }: Insertion): Promis
 function required<T>(value: T | undefined, message: string): T {
   if (value === undefined) throw new Error(message);
   return value;
+}
+
+interface CredentialLookupsOptions {
+  /** Finds credentials by the hashes of their secrets, in one query. Hashes that no key has are left out. */
+  find(secretHashes: readonly string[]): Promise<ReadonlyMap<string, Credential>>;
+  readonly maxQueued: number;
+}
+
+interface Lookup {
+  readonly secretHash: string;
+  resolve(credential: Credential | undefined): void;
+  reject(reason: unknown): void;
+}
+
+/** The list of hashes is one parameter of the query. */
+const MAX_PER_QUERY = 64;
+
+/**
+ * Looks secrets up together: those that arrive while a query runs share the next one, so a single lookup never waits.
+ * Anybody can cause lookups, and a query costs PostgreSQL and this process nearly the same for one secret as for many.
+ */
+export class CredentialLookups {
+  readonly #options: CredentialLookupsOptions;
+  readonly #queue: Lookup[] = [];
+  #isRunning = false;
+
+  constructor(options: CredentialLookupsOptions) {
+    this.#options = options;
+  }
+
+  find(secretHash: string): Promise<Credential | undefined> {
+    if (this.#queue.length >= this.#options.maxQueued) {
+      return Promise.reject(
+        new Overloaded(`the queue for PostgreSQL is full (${this.#queue.length} lookups)`),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ secretHash, resolve, reject });
+      if (!this.#isRunning) void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#queue.length > 0) await this.#findAll(this.#queue.splice(0, MAX_PER_QUERY));
+    this.#isRunning = false;
+  }
+
+  async #findAll(lookups: readonly Lookup[]): Promise<void> {
+    try {
+      const found = await this.#options.find(lookups.map(({ secretHash }) => secretHash));
+      for (const { secretHash, resolve } of lookups) resolve(found.get(secretHash));
+    } catch (error) {
+      for (const { reject } of lookups) reject(error);
+    }
+  }
 }

@@ -1,19 +1,9 @@
 import type { SQL } from "bun";
 import type { AuditEntry, AuditQuery, NewAuditEntry } from "../../domain/audit.ts";
 import type { AuditStore, Page } from "../../domain/ports.ts";
-import {
-  auditEntryOf,
-  auditPage,
-  type AuditRow,
-  auditValues,
-  type Dialect,
-  INSERT_AUDIT,
-} from "../audit-rows.ts";
-import { pageOf } from "../rows.ts";
-import type { Pools } from "./connections/pools.ts";
-
-/** PostgreSQL has statistics, and finds the best index by itself. */
-export const POSTGRES_DIALECT: Dialect = { parameter: (n) => `$${n}`, indexedBy: () => "" };
+import { auditEntryOf, auditPage, type AuditRow, auditValues, INSERT_AUDIT, pageOf } from "../rows.ts";
+import { POSTGRES_DIALECT } from "../dialect.ts";
+import type { Pools } from "./pool.ts";
 
 /** Writes an audit entry in the transaction of a change. */
 export async function insertAudit(tx: SQL, entry: NewAuditEntry): Promise<void> {

@@ -1,7 +1,7 @@
 import { latestVersion } from "../migrations.ts";
-import { connect } from "./connections/connection.ts";
+import { connect } from "./connection.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { OLDEST_VERSION } from "./postgres-store.ts";
+import { OLDEST_VERSION } from "./store.ts";
 
 const CONNECT_OPTIONS = {
   maxConnections: 1,

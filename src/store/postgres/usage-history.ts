@@ -15,8 +15,8 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../../domain/usage-history.ts";
-import { deprecatedIn, encodeOperations, type StoredCounts, usageRowsOf } from "../usage-rows.ts";
-import type { Pools } from "./connections/pools.ts";
+import { deprecatedIn, encodeOperations, type StoredCounts, usageRowsOf } from "../rows.ts";
+import type { Pools } from "./pool.ts";
 
 const DELETED_AT_ONCE = 5_000;
 
@@ -40,8 +40,8 @@ const SET_DEPRECATED_USE = `INSERT INTO deprecated_use AS stored (operation, key
   ON CONFLICT (operation, key_id)
   DO UPDATE SET last_used_at = greatest(stored.last_used_at, excluded.last_used_at)`;
 
-const SELECT_DEPRECATED_USE = `SELECT key_id::float8 AS "keyId", max(last_used_at)::float8 AS "lastUsedAt"
-  FROM deprecated_use WHERE operation = ANY ($1::text[]) AND last_used_at >= $2 GROUP BY key_id`;
+const COUNT_DEPRECATED_USE = `SELECT count(DISTINCT key_id)::int AS count
+  FROM deprecated_use WHERE operation = ANY ($1::text[]) AND last_used_at >= $2`;
 
 /** The length is the first value: intervals of both lengths are in one table. */
 const ADD_SUMS = `INSERT INTO usage_sums AS stored (length, start, key_id, admitted, limited, banned, errors)
@@ -142,7 +142,7 @@ function queriesOf(by: UsageInterval, length: number): UsageQueries {
 }
 
 const SELECT_LAST_USED = `SELECT key_id::float8 AS "keyId", last_used_at::float8 AS "lastUsedAt"
-  FROM key_last_used`;
+  FROM key_last_used WHERE key_id = ANY ($1::int8[])`;
 
 /** The instances add to the same rows. */
 export class PostgresUsageHistoryStore implements UsageHistoryStore {
@@ -199,16 +199,15 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
     return Array.from(await this.#read<KeyTotals>(sum, [intervals, sums, query.limit]));
   }
 
-  async lastUsed(keyIds?: readonly number[]): Promise<ReadonlyMap<number, number>> {
-    const rows = await (keyIds === undefined
-      ? this.#read<LastUsedRow>(`${SELECT_LAST_USED} ORDER BY key_id`, [])
-      : this.#read<LastUsedRow>(`${SELECT_LAST_USED} WHERE key_id = ANY ($1::int8[])`, [keyIds]));
+  async lastUsed(keyIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    const rows = await this.#read<{ keyId: number; lastUsedAt: number }>(SELECT_LAST_USED, [keyIds]);
     return new Map(rows.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]));
   }
 
-  async lastDeprecatedUse(since: number): Promise<ReadonlyMap<number, number>> {
-    const rows = await this.#read<LastUsedRow>(SELECT_DEPRECATED_USE, [DEPRECATED_OPERATIONS, since]);
-    return new Map(rows.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]));
+  async countDeprecatedUse(since: number): Promise<number> {
+    const values = [DEPRECATED_OPERATIONS, since];
+    const [row] = await this.#read<{ count: number }>(COUNT_DEPRECATED_USE, values);
+    return row?.count ?? 0;
   }
 
   async deleteOldUsage(now: number): Promise<boolean> {
@@ -235,9 +234,4 @@ export class PostgresUsageHistoryStore implements UsageHistoryStore {
   #read<Row>(query: string, values: unknown[]): Promise<Row[]> {
     return this.pools.reads.query((sql) => sql.unsafe<Row[]>(query, values));
   }
-}
-
-interface LastUsedRow {
-  readonly keyId: number;
-  readonly lastUsedAt: number;
 }

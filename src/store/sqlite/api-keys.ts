@@ -1,17 +1,17 @@
 import type { Statement } from "bun:sqlite";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
-import type { Awaitable } from "../../api/awaitable.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
-import { Turn } from "../../event-loop.ts";
+import type { KeyListQuery, KeyPage } from "../../domain/key-list.ts";
+import { giveWay, Turn } from "../../event-loop.ts";
+import { SQLITE_DIALECT } from "../dialect.ts";
+import { keyCount, keyPage, sortValue } from "../key-list.ts";
 import {
-  addSecrets,
   applyChange,
   CHANGED_KEY_COLUMNS,
   type ChangedKeyRow,
   changesOf,
-  containing,
   KEY_COLUMNS,
   keyOf,
   type KeyRow,
@@ -19,30 +19,25 @@ import {
   keyValues,
   SECRET_COLUMNS,
   type SecretRow,
-  type SecretsByKey,
   secretsByKey,
   WRITTEN_KEY_COLUMNS,
 } from "../key-rows.ts";
+import { pageOf } from "../rows.ts";
 import { AuditEntries } from "./audit.ts";
 import type { Connection } from "./connection.ts";
-import { translateErrors } from "./sqlite-errors.ts";
+import { translateErrors } from "./errors.ts";
 
 type CredentialRow = KeyRow & { validUntil: bigint | null };
-type HashedSecretRow = SecretRow & { readonly hash: string };
 type Int = number | null;
 
-/** Rows that are read before the time is looked at. */
-const ROWS_PER_READ = 25;
-/** Secrets are searched in the order of their hashes, of which each of these begins as many. */
-const HASH_STARTS = [..."0123456789abcdef"];
+/** Keys that are read before the time is looked at. */
+const IDS_PER_READ = 100;
 
 /** Has a connection of its own: a change of a key waits for the write lock, a client's request does not. */
 export class SqliteKeyStore implements KeyStore {
   readonly #selectByHash: Statement<CredentialRow, [string]>;
   readonly #selectById: Statement<KeyRow, [number]>;
-  readonly #selectAfter: Statement<KeyRow, [number, number]>;
-  readonly #selectSecretsAfter: Statement<HashedSecretRow, [string, number]>;
-  readonly #selectWithHint: Statement<{ keyId: number }, [string, string, string, number]>;
+  readonly #selectByIds: Statement<KeyRow, [string]>;
   readonly #selectSecretsOf: Statement<SecretRow, [string]>;
   readonly #selectChanged: Statement<ChangedKeyRow, [number]>;
   readonly #selectRevision: Statement<{ revision: bigint }, []>;
@@ -61,20 +56,7 @@ export class SqliteKeyStore implements KeyStore {
     this.#selectByHash = connection.prepare(`SELECT ${KEY_COLUMNS}, valid_until AS validUntil
       FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ?`);
     this.#selectById = connection.prepare(`${select} WHERE id = ?`);
-    this.#selectAfter = connection
-      .prepare<KeyRow, [number, number]>(`${select} WHERE id > ? ORDER BY id LIMIT +?`)
-      .safeIntegers(false);
-    this.#selectSecretsAfter = connection
-      .prepare<HashedSecretRow, [string, number]>(
-        `SELECT hash, ${SECRET_COLUMNS} FROM key_secrets WHERE hash > ? ORDER BY hash LIMIT +?`,
-      )
-      .safeIntegers(false);
-    this.#selectWithHint = connection
-      .prepare<{ keyId: number }, [string, string, string, number]>(
-        `SELECT key_id AS keyId FROM key_secrets WHERE hash >= ? AND hash < ?
-         AND hint LIKE ? ESCAPE '\\' AND coalesce(valid_until > ?, TRUE)`,
-      )
-      .safeIntegers(false);
+    this.#selectByIds = connection.prepare(`${select} WHERE id IN (SELECT value FROM json_each(?))`);
     this.#selectSecretsOf = connection.prepare(
       `${selectSecrets} WHERE key_id IN (SELECT value FROM json_each(?))`,
     );
@@ -115,15 +97,16 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
-  /** Keys are never deleted, so that pages of them are as good as all at once. */
-  async listKeys(): Promise<readonly ApiKey[]> {
-    const keys: ApiKey[] = [];
-    await readInTurns(() => {
-      const rows = this.#selectAfter.all(keys.at(-1)?.id ?? 0, ROWS_PER_READ);
-      for (const row of rows) keys.push(keyOf(row));
-      return rows.length;
-    });
-    return keys;
+  /** Two statements, between which other work of the event loop goes on. */
+  async listKeys(query: KeyListQuery): Promise<KeyPage> {
+    const last = sortValue(query, SQLITE_DIALECT);
+    const lastValue = last && this.connection.query<{ value: string | bigint }>(last)[0]?.value;
+    const rows = this.connection.query<KeyRow>(keyPage(query, SQLITE_DIALECT, lastValue));
+    const page = pageOf(rows, query.limit, keyOf);
+    if (query.after === undefined && !page.hasMore) return { ...page, total: page.items.length };
+    await giveWay();
+    const [count] = this.connection.query<{ total: bigint }>(keyCount(query, SQLITE_DIALECT));
+    return { ...page, total: Number(count?.total ?? 0) };
   }
 
   getKey(id: number): ApiKey | undefined {
@@ -131,34 +114,19 @@ export class SqliteKeyStore implements KeyStore {
     return row === null ? undefined : keyOf(row);
   }
 
-  listSecrets(keyIds?: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>> {
-    if (keyIds === undefined) return this.#allSecrets();
-    return secretsByKey(translateErrors(() => this.#selectSecretsOf.all(JSON.stringify(keyIds))));
-  }
-
-  async #allSecrets(): Promise<ReadonlyMap<number, readonly KeySecret[]>> {
-    const secrets: SecretsByKey = new Map();
-    let lastHash = "";
-    await readInTurns(() => {
-      const rows = this.#selectSecretsAfter.all(lastHash, ROWS_PER_READ);
-      lastHash = rows.at(-1)?.hash ?? "";
-      addSecrets(secrets, rows);
-      return rows.length;
-    });
-    return secrets;
-  }
-
-  async findByHint(part: string, now: number): Promise<ReadonlySet<number>> {
-    const found = new Set<number>();
-    const pattern = containing(part);
+  async getKeys(ids: readonly number[]): Promise<readonly ApiKey[]> {
+    const keys: ApiKey[] = [];
     const turn = new Turn();
-    for (const start of HASH_STARTS) {
-      // "g" follows every digit of a hash.
-      const rows = translateErrors(() => this.#selectWithHint.all(start, `${start}g`, pattern, now));
-      for (const { keyId } of rows) found.add(keyId);
+    for (let start = 0; start < ids.length; start += IDS_PER_READ) {
       if (turn.isOver) await turn.next();
+      const some = JSON.stringify(ids.slice(start, start + IDS_PER_READ));
+      keys.push(...translateErrors(() => this.#selectByIds.all(some)).map(keyOf));
     }
-    return found;
+    return keys;
+  }
+
+  listSecrets(keyIds: readonly number[]): ReadonlyMap<number, readonly KeySecret[]> {
+    return secretsByKey(translateErrors(() => this.#selectSecretsOf.all(JSON.stringify(keyIds))));
   }
 
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {
@@ -219,10 +187,4 @@ export class SqliteKeyStore implements KeyStore {
     if (key === undefined) throw new Error(`key ${id} does not exist`);
     return key;
   }
-}
-
-/** `read` reads the next page of rows, and gives their number. Other work of the event loop goes on in between. */
-async function readInTurns(read: () => number): Promise<void> {
-  const turn = new Turn();
-  while (translateErrors(read) === ROWS_PER_READ) if (turn.isOver) await turn.next();
 }

@@ -1,4 +1,4 @@
-import type { SQLQueryBindings, Statement } from "bun:sqlite";
+import type { Statement } from "bun:sqlite";
 import type { AuditEntry, AuditQuery, NewAuditEntry } from "../../domain/audit.ts";
 import type { AuditStore, Page } from "../../domain/ports.ts";
 import {
@@ -7,17 +7,11 @@ import {
   type AuditRow,
   type AuditValues,
   auditValues,
-  type Dialect,
   INSERT_AUDIT,
-} from "../audit-rows.ts";
-import { pageOf } from "../rows.ts";
+  pageOf,
+} from "../rows.ts";
+import { SQLITE_DIALECT } from "../dialect.ts";
 import type { Connection } from "./connection.ts";
-import { translateErrors } from "./sqlite-errors.ts";
-
-export const SQLITE_DIALECT: Dialect = {
-  parameter: (n) => `?${n}`,
-  indexedBy: (index) => ` INDEXED BY ${index}`,
-};
 
 /** One to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 100;
@@ -38,8 +32,6 @@ export class AuditEntries {
 export class SqliteAuditStore implements AuditStore {
   readonly #entries: AuditEntries;
   readonly #delete: Statement<unknown, [number, number]>;
-  /** By their SQL, of which there is one for each combination of filters. */
-  readonly #pages = new Map<string, Statement<AuditRow, SQLQueryBindings[]>>();
 
   constructor(private readonly connection: Connection) {
     this.#entries = new AuditEntries(connection);
@@ -58,11 +50,7 @@ export class SqliteAuditStore implements AuditStore {
   }
 
   listAudit(query: AuditQuery): Page<AuditEntry> {
-    const { sql, values } = auditPage(query, SQLITE_DIALECT);
-    return translateErrors(() => {
-      let select = this.#pages.get(sql);
-      if (!select) this.#pages.set(sql, (select = this.connection.prepare(sql)));
-      return pageOf(select.all(...values), query.limit, auditEntryOf);
-    });
+    const rows = this.connection.query<AuditRow>(auditPage(query, SQLITE_DIALECT));
+    return pageOf(rows, query.limit, auditEntryOf);
   }
 }

@@ -1,8 +1,8 @@
-import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
-import { migrate, rejectForeignDatabase } from "./migrate.ts";
-import type { SqliteMigration } from "./migrations.ts";
-import { createPrivateFile } from "./private-file.ts";
-import { isBusy, toUnavailable } from "./sqlite-errors.ts";
+import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
+import { giveToDirectoryOwner } from "../../archive/durable-files.ts";
+import type { SqlQuery } from "../dialect.ts";
+import { isBusy, toUnavailable, translateErrors } from "./errors.ts";
 
 /** A database, its prepared statements, and transactions. */
 export class Connection {
@@ -26,6 +26,11 @@ export class Connection {
     return this.database.prepare<Row, SQLQueryBindings[]>(sql);
   }
 
+  /** Prepares a statement whose integers are below 2^53 and read as numbers, which is faster. */
+  prepareNumbers<Row, Params extends SQLQueryBindings[]>(sql: string): Statement<Row, Params> {
+    return this.prepare<Row, Params>(sql).safeIntegers(false);
+  }
+
   /** Runs any number of statements once. */
   run(sql: string): void {
     this.database.run(sql);
@@ -35,6 +40,14 @@ export class Connection {
   value(sql: string, ...params: SQLQueryBindings[]): unknown {
     using statement = this.database.prepare<unknown, SQLQueryBindings[]>(sql);
     return statement.values(...params)[0]?.[0];
+  }
+
+  /** Runs a statement once whose text depends on what is asked for. */
+  query<Row>({ sql, values }: SqlQuery): Row[] {
+    return translateErrors(() => {
+      using statement = this.database.prepare<Row, SQLQueryBindings[]>(sql);
+      return statement.all(...values);
+    });
   }
 
   transaction<T>(work: () => T): T {
@@ -75,95 +88,16 @@ export class Connection {
   }
 }
 
-/** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
-export const OLDEST_SQLITE = "3.51.3";
-/** How long opening waits for another process that opens, migrates or writes. */
-const OPEN_TIMEOUT_MS = 5_000;
-const OPEN_RETRY_MS = 5;
-const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
-
-export interface DatabaseOptions {
-  readonly migrations: readonly SqliteMigration[];
-  /** FULL survives a power failure. With NORMAL a power failure can undo the last commits; a crash cannot. */
-  readonly synchronous: "FULL" | "NORMAL";
-  /** Bounds resident memory, however large the file is: the file is not memory-mapped. */
-  readonly cacheKiB: number;
-  /** How long a statement blocks the event loop while another process writes. */
-  readonly busyTimeoutMs: number;
-  /** How long a transaction that waits for other processes waits in addition, without blocking the event loop. */
-  readonly writeWaitMs?: number;
-}
-
-export function openDatabase(path: string, options: DatabaseOptions): Connection {
-  return openDatabaseFor(path, options, (connection) => connection);
-}
-
-/** Opens a database and creates what uses it. Every error on the way, up to the last statement, names the file. */
-export function openDatabaseFor<T>(
-  path: string,
-  options: DatabaseOptions,
-  create: (connection: Connection) => T,
-): T {
-  try {
-    createPrivateFile(path);
-    const database = new Database(path, { readwrite: true, safeIntegers: true, strict: true });
-    const connection = new Connection(database, options.writeWaitMs);
-    try {
-      configure(connection, options);
-      migrate(connection, options.migrations);
-      connection.run(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
-      return create(connection);
-    } catch (error) {
-      connection.close();
-      throw error;
-    }
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot open the database ${path}: ${reason}`, { cause: error });
-  }
-}
-
-function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOptions): void {
-  // First, because every statement after it can have to wait: even the next one reads the schema from the file.
-  connection.run(`PRAGMA busy_timeout = ${OPEN_TIMEOUT_MS}`);
-  const version = String(connection.value("SELECT sqlite_version()"));
-  if (!isAtLeast(version, OLDEST_SQLITE)) {
-    throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE} or newer is required`);
-  }
-  rejectForeignDatabase(connection);
-  enableWriteAheadLog(connection);
-  connection.run(`PRAGMA synchronous = ${synchronous}`);
-  connection.run("PRAGMA foreign_keys = ON");
-  connection.run(`PRAGMA cache_size = -${cacheKiB}`);
-  connection.run("PRAGMA mmap_size = 0");
-  connection.run(`PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
-}
-
 /**
- * Retries, because of processes that open an empty file at the same time a few get "locked" at once, whatever the busy
- * timeout is: each holds a lock that the other one waits for.
+ * Creates an empty file that only its owner can read, unless the file exists. SQLite fills it, and gives its -wal and
+ * -shm files the same mode and owner. An existing file is not even opened: closing it would drop the locks of this
+ * process on it.
  */
-function enableWriteAheadLog(connection: Connection): void {
-  const deadline = performance.now() + OPEN_TIMEOUT_MS;
-  for (;;) {
-    try {
-      const mode = connection.value("PRAGMA journal_mode = WAL");
-      if (mode === "wal") return;
-      throw new Error(
-        `its file system does not support a write-ahead log (journal mode ${String(mode)}); choose a local folder`,
-      );
-    } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw error;
-      Bun.sleepSync(OPEN_RETRY_MS);
-    }
+export function createPrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+    giveToDirectoryOwner(path);
+  } catch {
+    // It exists, or SQLite reports why it cannot be opened.
   }
-}
-
-export function isAtLeast(version: string, oldest: string): boolean {
-  const given = version.split(".").map(Number);
-  for (const [place, needed] of oldest.split(".").map(Number).entries()) {
-    const part = given[place] ?? 0;
-    if (part !== needed) return part > needed;
-  }
-  return true;
 }

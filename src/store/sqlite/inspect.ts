@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { latestVersion } from "../migrations.ts";
-import { isAtLeast, OLDEST_SQLITE } from "./connection.ts";
+import { isAtLeast, OLDEST_SQLITE } from "./database.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { inspectDatabase, withDatabase } from "./transfer/snapshot.ts";
 
-export interface SqliteState {
+interface SqliteState {
   /** Undefined if there is no database. */
   readonly database: (ReturnType<typeof inspectDatabase> & { readonly supportedVersion: number }) | undefined;
   /** The newest time in the data, in milliseconds since the epoch. */

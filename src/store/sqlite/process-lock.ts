@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
-import { createPrivateFile } from "./private-file.ts";
-import { isBusy } from "./sqlite-errors.ts";
+import { createPrivateFile } from "./connection.ts";
+import { isBusy } from "./errors.ts";
 
-export interface ProcessLock {
+interface ProcessLock {
   release(): void;
 }
 

@@ -3,8 +3,9 @@ import { Unavailable } from "../../api/errors.ts";
 import { newUsage, type Subject, type Usage, type Window } from "../../domain/rate-limit.ts";
 import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
 import type { UsageStore } from "../../domain/ports.ts";
-import { type Connection, openDatabaseFor } from "./connection.ts";
-import { toUnavailable } from "./sqlite-errors.ts";
+import type { Connection } from "./connection.ts";
+import { openDatabaseFor } from "./database.ts";
+import { toUnavailable } from "./errors.ts";
 import type { Migration } from "../migrations.ts";
 
 const MIGRATIONS: readonly Migration[] = [
@@ -80,10 +81,8 @@ class SqliteUsageStore implements UsageStore {
     private readonly connection: Connection,
     private readonly path: string,
   ) {
-    this.#selectAll = connection.prepare<Row, []>("SELECT * FROM standings").safeIntegers(false);
-    this.#selectOne = connection
-      .prepare<Row, [string]>("SELECT * FROM standings WHERE subject = ?")
-      .safeIntegers(false);
+    this.#selectAll = connection.prepareNumbers("SELECT * FROM standings");
+    this.#selectOne = connection.prepareNumbers("SELECT * FROM standings WHERE subject = ?");
     this.#insert = connection.prepare(
       "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );

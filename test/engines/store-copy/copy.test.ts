@@ -9,7 +9,7 @@ import { type Contents, contentsOf } from "../../../src/archive/contents.ts";
 import { postgresEnd, sqliteEnd } from "../../../src/archive/copy-ends.ts";
 import { type CopyEnd, copyStore } from "../../../src/archive/copy-store.ts";
 import type { NewAuditEntry } from "../../../src/domain/audit.ts";
-import { openSqlite } from "../../../src/store/sqlite/sqlite-store.ts";
+import { openSqlite } from "../../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
 import type { TableWriter } from "../../../src/store/tables.ts";
 import { fillData, NOW } from "../../backup/sample-data.ts";

@@ -1,6 +1,6 @@
 import { SQL } from "bun";
-import { openPostgres, type PostgresStores } from "../../../src/store/postgres/postgres-store.ts";
-import type { PoolsOptions } from "../../../src/store/postgres/connections/pools.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import type { PoolsOptions } from "../../../src/store/postgres/pool.ts";
 import { postgresUrl } from "../../../harness/postgres.ts";
 
 /** On a busy machine a query takes longer than the default. */

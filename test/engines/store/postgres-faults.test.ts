@@ -1,8 +1,8 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
-import type { StateChange } from "../../../src/store/state-change.ts";
-import { Pools } from "../../../src/store/postgres/connections/pools.ts";
-import { openPostgres, type PostgresStores } from "../../../src/store/postgres/postgres-store.ts";
+import type { StateChange } from "../../../src/domain/ports.ts";
+import { Pools } from "../../../src/store/postgres/pool.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
 import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixture.ts";
 import { startPostgres } from "../../../harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";

@@ -1,9 +1,9 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import type { IdempotentRequest } from "../../../src/domain/ports.ts";
-import { requestName } from "../../../src/store/in-progress-requests.ts";
-import { openPostgres } from "../../../src/store/postgres/postgres-store.ts";
-import { LOCK_SPACE } from "../../../src/store/postgres/advisory-locks.ts";
+import { requestName } from "../../../src/store/idempotency.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { LOCK_SPACE } from "../../../src/store/postgres/connection.ts";
 import { AT, KEY_ID, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../../conformance/store-fixture.ts";
 import { postgresUrl } from "../../../harness/postgres.ts";
 import { createDatabase, emptyDatabase } from "./postgres-database.ts";

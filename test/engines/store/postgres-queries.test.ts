@@ -1,11 +1,11 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
-import { auditPage } from "../../../src/store/audit-rows.ts";
+import { auditPage } from "../../../src/store/rows.ts";
+import { keyPage } from "../../../src/store/key-list.ts";
 import { SELECT_CREDENTIALS } from "../../../src/store/postgres/api-keys.ts";
-import { POSTGRES_DIALECT } from "../../../src/store/postgres/audit.ts";
-import { connect } from "../../../src/store/postgres/connections/connection.ts";
-import { ALL_ORDER_PAGES } from "../../../src/store/postgres/operator-store.ts";
-import { ORDER_PAGES } from "../../../src/store/postgres/orders.ts";
+import { POSTGRES_DIALECT } from "../../../src/store/dialect.ts";
+import { connect } from "../../../src/store/postgres/connection.ts";
+import { ALL_ORDER_PAGES, ORDER_PAGES } from "../../../src/store/postgres/orders.ts";
 import { PET_PAGES, PETS_BY_IDS } from "../../../src/store/postgres/pets.ts";
 import { USAGE_QUERIES } from "../../../src/store/postgres/usage-history.ts";
 import { AT, DAY_MS, rex, resultOf } from "../../conformance/store-fixture.ts";
@@ -92,7 +92,7 @@ async function expectIndexes(sql: SQL): Promise<void> {
   );
 }
 
-test("look-ups of keys use the indexes of hashes and of keys", async () => {
+test("lookups of keys use the indexes of hashes and of keys", async () => {
   await using database = await emptyDatabase();
   const sql = connect(database.url, OPTIONS);
   const steps = await plan(sql, SELECT_CREDENTIALS, `'${"0".repeat(64)},${"1".repeat(64)}'`);
@@ -205,6 +205,34 @@ test("usage is read, summed and deleted with the blocks that it takes, in a larg
   // A row is found, locked, found again by its place, and marked.
   expect(await blocks(deleteBefore, "bigint, bigint", `${200 * DAY_MS}, 100`)).toBeLessThan(500);
   await sql.close();
+});
+
+test("a page of keys reads each key once, and their use from the index of today", async () => {
+  await using database = await emptyDatabase();
+  const { sql } = database;
+  await sql`INSERT INTO api_keys (name, plan, created_at, revision)
+    SELECT 'key ' || n, 'free', n, n FROM generate_series(1, 500) AS n`;
+  await sql`INSERT INTO key_secrets (hash, key_id, hint) SELECT lpad(n::text, 64, '0'), n, 'pet_live_' || n
+    FROM generate_series(1, 500) AS n`;
+  // About 3,000 blocks.
+  await sql`INSERT INTO usage_days SELECT day::bigint * ${DAY_MS}, key, 10, 1, 0, 1, '{"listPets":[9,1]}'
+    FROM generate_series(1, 400) AS day CROSS JOIN generate_series(1, 500) AS key`;
+  await sql`ANALYZE api_keys, usage_days`;
+  for (const query of [
+    { sort: "id" },
+    { sort: "name", after: 7 },
+    { sort: "usedToday" },
+    { sort: "lastUsedAt", filter: { search: "live", state: "active", unusedSince: 5 } },
+  ] as const) {
+    const page = { ...query, limit: 50, now: 400 * DAY_MS };
+    const { sql: text, values } = keyPage(
+      page,
+      POSTGRES_DIALECT,
+      query.sort === "name" ? "key 7" : undefined,
+    );
+    const rows = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
+    expect(blocksRead(rows)).toBeLessThan(120);
+  }
 });
 
 function blocksRead([row]: readonly { "QUERY PLAN": [{ Plan: Record<string, number> }] }[]): number {

@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { CertificateAuthority } from "../../../harness/certificates.ts";
 import { startPostgres } from "../../../harness/postgres.ts";
-import { openPostgres } from "../../../src/store/postgres/postgres-store.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { allKeys } from "../../key-store-arguments.ts";
 
 const authority = new CertificateAuthority();
 const otherAuthority = new CertificateAuthority();
@@ -18,7 +19,7 @@ const CA = {
 async function open(url: string): Promise<"opened"> {
   const { store, keys, settings, close } = await openPostgres(url);
   try {
-    await keys.listKeys();
+    await allKeys(keys);
     await store.createPet({ name: "Rex", categoryId: 1n }, 0);
     await settings.saveSettings({ "free-limits": "1/2" });
     return "opened";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { startPostgres } from "../../../harness/postgres.ts";
-import { openPostgres } from "../../../src/store/postgres/postgres-store.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { recordEveryKey } from "../../usage-history/record-every-key.ts";
 
 const ROUNDS = 4;

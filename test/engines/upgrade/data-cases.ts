@@ -7,6 +7,7 @@ import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import { type KeyName, readRecorded } from "./previous-release.ts";
+import { allKeys } from "../../key-store-arguments.ts";
 
 /** This release on the data of the previous one. To the server, it is the moment at which the fixtures were made. */
 async function start(flags: Flags, at: number): Promise<App> {
@@ -50,7 +51,7 @@ export function upgradedDataCases(engine: "sqlite" | "postgres", flags: () => Pr
   });
 
   test("keys may write, and their secrets have no hint", async () => {
-    const [key] = await app.keys.listKeys();
+    const [key] = await allKeys(app.keys);
     expect(key).toMatchObject({ access: "write", labels: [] });
     expect((await app.keys.listSecrets([key?.id ?? 0])).get(key?.id ?? 0)).toStrictEqual([{}]);
   });

@@ -12,10 +12,10 @@ import {
   PET_COLUMNS,
   petOf,
   type PetRow,
+  type StoredCounts,
+  usageRowsOf,
 } from "../../rows.ts";
-import { type StoredCounts, usageRowsOf } from "../../usage-rows.ts";
-import { connect } from "../connections/connection.ts";
-import { toUnavailable } from "../postgres-errors.ts";
+import { connect, toUnavailable } from "../connection.ts";
 
 const ROWS_PER_PAGE = 5_000;
 const TIMEOUT_MS = 60_000;

@@ -17,10 +17,8 @@ import {
   resolvePets,
   type StoredPet,
 } from "../../import-rows.ts";
-import { nextIdLock } from "../advisory-locks.ts";
+import { connect, nextIdLock, toUnavailable } from "../connection.ts";
 import { insertAudit } from "../audit.ts";
-import { connect } from "../connections/connection.ts";
-import { toUnavailable } from "../postgres-errors.ts";
 
 /** An import waits longer than a request of a client does. */
 const TIMEOUT_MS = 30_000;

@@ -12,10 +12,9 @@ import {
   TABLES_WITH_IDS,
   type TableWriter,
 } from "../../tables.ts";
-import { COPY_LOCK, LOCK_SPACE } from "../advisory-locks.ts";
+import { applicationName, connect, COPY_LOCK, LOCK_SPACE } from "../connection.ts";
 import { insertAudit } from "../audit.ts";
-import { applicationName, connect } from "../connections/connection.ts";
-import { openPostgres } from "../postgres-store.ts";
+import { openPostgres } from "../store.ts";
 import { FILL_SUMS } from "../usage-history.ts";
 
 export interface PostgresTablesOptions {

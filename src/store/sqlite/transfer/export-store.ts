@@ -12,11 +12,13 @@ import {
   PET_COLUMNS,
   petOf,
   type PetRow,
+  type StoredCounts,
+  usageRowsOf,
 } from "../../rows.ts";
-import { type StoredCounts, usageRowsOf } from "../../usage-rows.ts";
-import { type Connection, openDatabaseFor } from "../connection.ts";
+import type { Connection } from "../connection.ts";
+import { openDatabaseFor } from "../database.ts";
 import { MIGRATIONS } from "../migrations.ts";
-import { translateErrors } from "../sqlite-errors.ts";
+import { translateErrors } from "../errors.ts";
 
 /** Takes a few milliseconds and less than a megabyte. */
 const ROWS_PER_PAGE = 2_000;
@@ -64,12 +66,11 @@ class SqliteExportStore implements ExportStore {
   }
 
   async *usage(by: UsageInterval): AsyncGenerator<readonly UsageRow[]> {
-    const select = this.connection
-      .prepare<UsageCountsRow, [number, number, number]>(
-        `SELECT start, key_id AS keyId, admitted, limited, banned, errors, operations FROM usage_${by}s
-         WHERE (start, key_id) > (?, ?) ORDER BY start, key_id LIMIT +?`,
-      )
-      .safeIntegers(false);
+    const select = this.connection.prepareNumbers<
+      UsageCountsRow,
+      [number, number, number]
+    >(`SELECT start, key_id AS keyId, admitted, limited, banned, errors, operations FROM usage_${by}s
+         WHERE (start, key_id) > (?, ?) ORDER BY start, key_id LIMIT +?`);
     const pages = this.#snapshot<UsageCountsRow>((last) =>
       select.all(last?.start ?? -1, last?.keyId ?? 0, ROWS_PER_PAGE),
     );

@@ -20,9 +20,10 @@ import {
   type StoredPet,
 } from "../../import-rows.ts";
 import { AuditEntries } from "../audit.ts";
-import { type Connection, openDatabaseFor } from "../connection.ts";
+import type { Connection } from "../connection.ts";
+import { openDatabaseFor } from "../database.ts";
 import { MIGRATIONS } from "../migrations.ts";
-import { translateErrors } from "../sqlite-errors.ts";
+import { translateErrors } from "../errors.ts";
 
 /** An import waits this long for a server that writes. */
 const WRITE_WAIT_MS = 60_000;

@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
-import { Connection } from "../connection.ts";
-import { rejectForeignDatabase } from "../migrate.ts";
-import { createPrivateFile } from "../private-file.ts";
+import { Connection, createPrivateFile } from "../connection.ts";
+import { rejectForeignDatabase } from "../migrations.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const CACHE_KIB = 16 * 1024;

@@ -14,9 +14,10 @@ import {
   type TableWriter,
 } from "../../tables.ts";
 import { AuditEntries } from "../audit.ts";
-import { type Connection, openDatabase } from "../connection.ts";
+import type { Connection } from "../connection.ts";
+import { openDatabase } from "../database.ts";
 import { MIGRATIONS } from "../migrations.ts";
-import { packUsage } from "../usage-totals.ts";
+import { packUsage } from "../usage-history.ts";
 
 const OPTIONS = {
   migrations: MIGRATIONS,

@@ -2,14 +2,14 @@ import type { Statement } from "bun:sqlite";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
 import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
-import type { IdempotentOperation } from "../in-progress-requests.ts";
+import type { IdempotentOperation } from "../idempotency.ts";
 import type { Connection } from "./connection.ts";
 
 /** Each write can add one record, so two per write let the table shrink; the rest makes small batches purge enough. */
 const PURGED_PER_WRITE = 2;
 const PURGED_PER_BATCH = 16;
 
-export interface IdempotentWrite {
+interface IdempotentWrite {
   readonly operation: IdempotentOperation;
   readonly at: number;
   readonly request: IdempotentRequest;

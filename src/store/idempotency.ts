@@ -1,5 +1,5 @@
-import { IDEMPOTENCY_CONFLICT } from "../domain/rejections.ts";
 import type { IdempotencyRejection, IdempotentRequest } from "../domain/ports.ts";
+import { IDEMPOTENCY_CONFLICT } from "../domain/rejections.ts";
 
 export type IdempotentOperation = "createPet" | "placeOrder";
 

@@ -1,5 +1,4 @@
 import type { SQL } from "bun";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
 import type {
   AuditStore,
   IdempotentRequest,
@@ -13,18 +12,16 @@ import type {
   Store,
   UsageHistoryStore,
 } from "../../domain/ports.ts";
+import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
 import { GroupCommit } from "../group-commit.ts";
-import { InProgressRequests } from "../in-progress-requests.ts";
+import { InProgressRequests } from "../idempotency.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
 import { PostgresAuditStore } from "./audit.ts";
-import { addressOf, connect } from "./connections/connection.ts";
-import { migrate, type MigrateOptions } from "./migrate.ts";
-import { PostgresOperatorStore } from "./operator-store.ts";
-import { Orders } from "./orders.ts";
+import { addressOf, connect, QueryTimeout } from "./connection.ts";
+import { migrate, type MigrateOptions } from "./migrations.ts";
+import { Orders, PostgresOperatorStore } from "./orders.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
-import { Pools, type PoolsOptions } from "./connections/pools.ts";
-import { QueryTimeout } from "./connections/query-timeout.ts";
-import { PostgresSettingsStore } from "./settings.ts";
+import { Pools, type PoolsOptions } from "./pool.ts";
 import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores {
@@ -40,7 +37,7 @@ export interface PostgresStores {
   close(): Promise<void>;
 }
 
-export interface PostgresOptions extends PoolsOptions {
+interface PostgresOptions extends PoolsOptions {
   /** Is called after each transaction that creates pets. */
   readonly onCommit?: (writes: number, ms: number) => void;
 }
@@ -109,7 +106,7 @@ async function prepare(sql: SQL, options: MigrateOptions): Promise<void> {
 const MAX_PETS_PER_TRANSACTION = 128;
 
 /** Creations of pets share transactions; each order has one of its own. */
-export class PostgresStore implements Store {
+class PostgresStore implements Store {
   readonly #pools: Pools;
   readonly #pets: Pets;
   readonly #orders: Orders;
@@ -167,5 +164,28 @@ export class PostgresStore implements Store {
   async close(): Promise<void> {
     await this.#creations.close();
     await this.#pools.close();
+  }
+}
+
+class PostgresSettingsStore implements SettingsStore {
+  constructor(private readonly pools: Pools) {}
+
+  async saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
+    // In one order, so that instances that start together do not deadlock.
+    const rows = Object.entries(settings)
+      .map(([name, value]) => ({ name, value }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    if (rows.length === 0) return;
+    await this.pools.writes.transaction(
+      (tx) =>
+        tx`INSERT INTO server_settings ${tx(rows)} ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    );
+  }
+
+  async readSettings(): Promise<Readonly<Record<string, string>>> {
+    const rows = await this.pools.reads.query(
+      (sql) => sql<{ name: string; value: string }[]>`SELECT name, value FROM server_settings ORDER BY name`,
+    );
+    return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
   }
 }

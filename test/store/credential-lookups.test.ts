@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { Overloaded } from "../../src/api/errors.ts";
 import type { Credential } from "../../src/domain/api-keys.ts";
-import { CredentialLookUps } from "../../src/store/postgres/credential-look-ups.ts";
+import { CredentialLookups } from "../../src/store/postgres/api-keys.ts";
 
 const credential = (id: number): Credential => ({
   key: { id, name: "shop", labels: [], plan: "free", access: "write", createdAt: 0 },
 });
 
-/** Look-ups whose queries the test ends. Hashes are numbers; those below 1,000 are the hashes of keys. */
-class TestLookUps extends CredentialLookUps {
+/** Lookups whose queries the test ends. Hashes are numbers; those below 1,000 are the hashes of keys. */
+class TestLookups extends CredentialLookups {
   readonly queries: (readonly string[])[];
   readonly #running: PromiseWithResolvers<ReadonlyMap<string, Credential>>[];
 
@@ -36,7 +36,7 @@ class TestLookUps extends CredentialLookUps {
   }
 }
 
-/** What became of each look-up: the identifier of its key, or the message of an error. */
+/** What became of each lookup: the identifier of its key, or the message of an error. */
 const outcomes = (found: readonly Promise<Credential | undefined>[]) =>
   Promise.all(
     found.map((each) =>
@@ -47,46 +47,46 @@ const outcomes = (found: readonly Promise<Credential | undefined>[]) =>
     ),
   );
 
-test("a look-up is sent at once; those that arrive while it runs share the next query", async () => {
-  const lookUps = new TestLookUps();
-  const found = ["1", "2", "3000", "4"].map((hash) => lookUps.find(hash));
-  expect(lookUps.queries).toEqual([["1"]]);
-  await lookUps.endQuery();
-  expect(lookUps.queries).toEqual([["1"], ["2", "3000", "4"]]);
-  await lookUps.endQuery();
+test("a lookup is sent at once; those that arrive while it runs share the next query", async () => {
+  const lookups = new TestLookups();
+  const found = ["1", "2", "3000", "4"].map((hash) => lookups.find(hash));
+  expect(lookups.queries).toEqual([["1"]]);
+  await lookups.endQuery();
+  expect(lookups.queries).toEqual([["1"], ["2", "3000", "4"]]);
+  await lookups.endQuery();
   expect(await outcomes(found)).toEqual([1, 2, undefined, 4]);
-  const later = lookUps.find("5");
-  expect(lookUps.queries).toHaveLength(3);
-  await lookUps.endQuery();
+  const later = lookups.find("5");
+  expect(lookups.queries).toHaveLength(3);
+  await lookups.endQuery();
   expect(await outcomes([later])).toEqual([5]);
 });
 
 test("a query has at most 64 hashes", async () => {
-  const lookUps = new TestLookUps();
-  const found = Array.from({ length: 100 }, (_, id) => lookUps.find(`${id}`));
-  for (let query = 0; query < 3; query++) await lookUps.endQuery();
-  expect(lookUps.queries.map(({ length }) => length)).toEqual([1, 64, 35]);
+  const lookups = new TestLookups();
+  const found = Array.from({ length: 100 }, (_, id) => lookups.find(`${id}`));
+  for (let query = 0; query < 3; query++) await lookups.endQuery();
+  expect(lookups.queries.map(({ length }) => length)).toEqual([1, 64, 35]);
   expect(await outcomes(found)).toEqual(Array.from({ length: 100 }, (_, id) => id));
 });
 
-test("an error of a query is that of its look-ups, and of no others", async () => {
-  const lookUps = new TestLookUps();
-  const found = ["1", "2", "3"].map((hash) => lookUps.find(hash));
+test("an error of a query is that of its lookups, and of no others", async () => {
+  const lookups = new TestLookups();
+  const found = ["1", "2", "3"].map((hash) => lookups.find(hash));
   const results = outcomes(found);
-  await lookUps.endQuery();
-  await lookUps.endQuery(new Error("the connection was lost"));
+  await lookups.endQuery();
+  await lookups.endQuery(new Error("the connection was lost"));
   expect(await results).toEqual([1, "the connection was lost", "the connection was lost"]);
-  const later = lookUps.find("4");
-  await lookUps.endQuery();
+  const later = lookups.find("4");
+  await lookups.endQuery();
   expect(await outcomes([later])).toEqual([4]);
 });
 
-test("look-ups beyond the queue are rejected at once, and the others are not", async () => {
-  const lookUps = new TestLookUps(2);
-  const found = ["1", "2", "3"].map((hash) => lookUps.find(hash));
-  const rejection: unknown = await lookUps.find("4").catch((error: unknown) => error);
+test("lookups beyond the queue are rejected at once, and the others are not", async () => {
+  const lookups = new TestLookups(2);
+  const found = ["1", "2", "3"].map((hash) => lookups.find(hash));
+  const rejection: unknown = await lookups.find("4").catch((error: unknown) => error);
   expect(rejection).toBeInstanceOf(Overloaded);
-  await lookUps.endQuery();
-  await lookUps.endQuery();
+  await lookups.endQuery();
+  await lookups.endQuery();
   expect(await outcomes(found)).toEqual([1, 2, 3]);
 });

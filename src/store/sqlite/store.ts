@@ -1,15 +1,5 @@
-import { type ErrorCode } from "../../petstore/errors.ts";
-import { orderNotFound, petNotAvailable, petNotFound } from "../../domain/rejections.ts";
-import { type Rejection } from "../../api/errors.ts";
-import {
-  encodeOrder,
-  encodePet,
-  type NewPet,
-  type Order,
-  type OrderStatus,
-  type OrderUpdate,
-  type Pet,
-} from "../../domain/resources.ts";
+import type { Statement } from "bun:sqlite";
+import type { Rejection } from "../../api/errors.ts";
 import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
   AuditStore,
@@ -21,27 +11,34 @@ import type {
   PageQuery,
   PetQuery,
   SettingsStore,
+  StateChange,
   Store,
   UsageHistoryStore,
   WriteResult,
 } from "../../domain/ports.ts";
+import { orderNotFound, petNotAvailable, petNotFound } from "../../domain/rejections.ts";
+import {
+  encodeOrder,
+  encodePet,
+  type NewPet,
+  type Order,
+  type OrderStatus,
+  type OrderUpdate,
+  type Pet,
+} from "../../domain/resources.ts";
+import type { ErrorCode } from "../../petstore/errors.ts";
 import { GroupCommit } from "../group-commit.ts";
-import { type IdempotentOperation, InProgressRequests } from "../in-progress-requests.ts";
-import type { StateChange } from "../state-change.ts";
+import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
 import { SqliteAuditStore } from "./audit.ts";
-import { ChangeCounters } from "./pet-pages/change-counters.ts";
-import { type Connection, openDatabaseFor } from "./connection.ts";
-import { IdempotencyRecords } from "./idempotency-records.ts";
+import type { Connection } from "./connection.ts";
+import { openDatabaseFor } from "./database.ts";
+import { isBusy, Outage, translateErrors } from "./errors.ts";
+import { IdempotencyRecords } from "./idempotency.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { finishOrder, SqliteOperatorStore } from "./operator-store.ts";
-import { Orders } from "./orders.ts";
-import { Outage } from "./outage.ts";
-import { SqlitePetJson } from "./pet-pages/pet-json.ts";
-import { PetRevision } from "./pet-pages/pet-revision.ts";
-import { Pets } from "./pets.ts";
-import { SqliteSettingsStore } from "./settings.ts";
-import { isBusy } from "./sqlite-errors.ts";
+import { finishOrder, Orders, SqliteOperatorStore } from "./orders.ts";
+import { SqlitePetJson } from "./pet-json.ts";
+import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
 import { SqliteUsageHistoryStore } from "./usage-history.ts";
 
 export interface SqliteStores {
@@ -104,7 +101,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   };
 }
 
-export interface SqliteStoreOptions {
+interface SqliteStoreOptions {
   readonly maxQueuedWrites?: number;
   /** How long a write is tried again while another process has the database locked. */
   readonly maxBusyMs?: number;
@@ -248,5 +245,26 @@ export class SqliteStore implements Store {
       this.#records.purge(this.#lastWriteAt, writes.length);
       return results;
     });
+  }
+}
+
+class SqliteSettingsStore implements SettingsStore {
+  readonly #all: Statement<{ name: string; value: string }, []>;
+  readonly #put: Statement<unknown, [string, string]>;
+
+  constructor(private readonly connection: Connection) {
+    this.#all = connection.prepare("SELECT name, value FROM server_settings");
+    this.#put = connection.prepare("INSERT OR REPLACE INTO server_settings (name, value) VALUES (?, ?)");
+  }
+
+  saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
+    return this.connection.transactionWhenUnlocked(() => {
+      for (const [name, value] of Object.entries(settings)) this.#put.run(name, value);
+    });
+  }
+
+  readSettings(): Readonly<Record<string, string>> {
+    const rows = translateErrors(() => this.#all.all());
+    return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
   }
 }

@@ -1,13 +1,13 @@
-import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
-import { IDEMPOTENCY_CONFLICT } from "../../domain/rejections.ts";
 import type { SQL } from "bun";
+import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
 import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
-import { type IdempotentOperation, requestName } from "../in-progress-requests.ts";
-import type { ConnectionPool } from "./connections/connection-pool.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../domain/rejections.ts";
+import { type IdempotentOperation, requestName } from "../idempotency.ts";
+import type { ConnectionPool } from "./pool.ts";
 
 /** A write; only one with an Idempotency-Key has a request. */
-export interface Write {
+interface Write {
   readonly at: number;
   readonly request: IdempotentRequest | undefined;
 }

@@ -1,5 +1,6 @@
 import { SQLiteError } from "bun:sqlite";
 import { Unavailable } from "../../api/errors.ts";
+import type { StateChange } from "../../domain/ports.ts";
 
 const BUSY = 5;
 
@@ -37,5 +38,35 @@ export function translateErrors<T>(work: () => T): T {
     return work();
   } catch (error) {
     throw toUnavailable(error);
+  }
+}
+
+/** Tells when commits begin to fail, for example because the disk is full, and when they succeed again. */
+export class Outage {
+  #since: number | undefined;
+
+  constructor(private readonly onStateChange: (change: StateChange) => void) {}
+
+  watch<T>(commit: () => T): T {
+    try {
+      const result = commit();
+      if (this.#since !== undefined) this.#end(this.#since);
+      return result;
+    } catch (error) {
+      // Another process that holds the lock is no outage: the commit is repeated.
+      if (error instanceof Unavailable && !isBusy(error)) this.#begin(error);
+      throw error;
+    }
+  }
+
+  #begin(cause: Unavailable): void {
+    if (this.#since !== undefined) return;
+    this.#since = performance.now();
+    this.onStateChange({ state: "down", cause });
+  }
+
+  #end(since: number): void {
+    this.#since = undefined;
+    this.onStateChange({ state: "up", afterMs: Math.round(performance.now() - since) });
   }
 }

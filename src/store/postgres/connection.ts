@@ -1,0 +1,166 @@
+import { SQL } from "bun";
+import { Unavailable } from "../../api/errors.ts";
+
+export interface Timeouts {
+  readonly connectMs: number;
+  /** The server's own limits, so that it ends what this process has given up on. */
+  readonly statementMs: number;
+  readonly lockMs: number;
+  /** A process that is paused in the middle of a transaction must not block the others. */
+  readonly idleInTransactionMs: number;
+}
+
+export interface ConnectOptions extends Timeouts {
+  readonly maxConnections: number;
+  /** The schema of the tables, so that environments can share a database; by default the server's. */
+  readonly schema?: string | undefined;
+  /** Whether a commit waits for the disk; by default as the server is configured. */
+  readonly waitsForDisk?: false;
+}
+
+/** A pool that opens its connections when they are first used. */
+export function connect(url: string, options: ConnectOptions): SQL {
+  return new SQL(url, {
+    // The variable PGDATABASE overrides the database in the URL; an option overrides both.
+    ...databaseOf(url),
+    max: options.maxConnections,
+    connectionTimeout: options.connectMs / 1000,
+    bigint: true,
+    connection: {
+      application_name: applicationName(options.schema),
+      ...(options.schema !== undefined && { search_path: options.schema }),
+      // A statement must see what was committed before it began, whatever the server's default is.
+      default_transaction_isolation: "read committed",
+      // Every statement has an index. A plan made while a table was small is cached and would scan the grown table.
+      enable_seqscan: "off",
+      // A plan for the values at hand trusts statistics, which are out of date after a table has grown fast.
+      plan_cache_mode: "force_generic_plan",
+      // Compilation takes longer than these short statements do.
+      jit: "off",
+      ...(options.waitsForDisk === false && { synchronous_commit: "off" }),
+      statement_timeout: options.statementMs,
+      lock_timeout: options.lockMs,
+      idle_in_transaction_session_timeout: options.idleInTransactionMs,
+    },
+  });
+}
+
+/** The name of a session in pg_stat_activity, such as `petstore production`. */
+export function applicationName(schema: string | undefined): string {
+  return schema === undefined ? "petstore" : `petstore ${schema}`;
+}
+
+function databaseOf(url: string): { database?: string } {
+  const database = decodeURIComponent(new URL(url).pathname.slice(1));
+  return database === "" ? {} : { database };
+}
+
+/** The address of a database without user and password, for messages. */
+export function addressOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return host + pathname;
+}
+
+/**
+ * Advisory locks are numbers whose meaning their users agree on. These are pairs of numbers, so they differ from the
+ * single numbers under which idempotent requests are locked.
+ */
+export const LOCK_SPACE = 0x70657473;
+
+export const MIGRATIONS_LOCK = 1;
+export const COPY_LOCK = 2;
+
+/**
+ * A common table expression that takes the lock for the next identifier of a table, and holds it until the transaction
+ * ends. So identifiers become visible in ascending order, and a reader that continues after the last identifier it saw
+ * misses none.
+ *
+ * The lock is the oid of the table, because another schema can have a table of the same name.
+ */
+export function nextIdLock(table: "pets" | "orders"): string {
+  return `next_id_lock AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock(${LOCK_SPACE}, '${table}'::regclass::oid::int))`;
+}
+
+/** The server has not responded in time. */
+export class QueryTimeoutError extends Error {
+  override readonly name = "QueryTimeoutError";
+}
+
+/** Bounds how long a query or a transaction is waited for. */
+export class QueryTimeout {
+  readonly #timedOut = Promise.withResolvers<never>();
+  #timer: Timer | undefined;
+  #isOver = false;
+
+  constructor(ms: number) {
+    this.#start(ms);
+  }
+
+  race<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([work, this.#timedOut.promise]);
+  }
+
+  /** Starts the time again. Throws after `clear`: the caller has already been told that the work failed. */
+  restart(ms: number): void {
+    if (this.#isOver) throw new QueryTimeoutError("the transaction began after its timeout");
+    clearTimeout(this.#timer);
+    this.#start(ms);
+  }
+
+  clear(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+  }
+
+  #start(ms: number): void {
+    const timeOut = () => this.#timedOut.reject(new QueryTimeoutError(`no response within ${ms} ms`));
+    this.#timer = setTimeout(timeOut, ms);
+  }
+}
+
+/** SQLSTATEs and classes of them that are not about the statement: the same one can succeed later. */
+const TRANSIENT_STATES = [
+  "08", // connection exceptions
+  "25006", // read-only: the server has become a standby
+  "25P03", // idle in a transaction for too long
+  "28", // the login is rejected, for example while the password is changed
+  "3D000", // the database does not exist
+  "40", // rolled back: deadlock
+  "53", // out of connections, memory or disk
+  "55P03", // a lock was not available in time
+  "57", // shutting down, starting up, or cancelled by statement_timeout
+  "58", // a failure of the server's disk
+];
+
+/** Of those, the ones after which every other statement fails as well. */
+const DOWN_STATES = ["25006", "28", "3D000", "57P03"];
+const CANNOT_CONNECT = /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED|TIMEOUT)|TLS_)/;
+
+/** Turns a transient error of PostgreSQL into Unavailable; returns every other error as it is. */
+export function toUnavailable(error: unknown): unknown {
+  if (!(error instanceof Error) || !isTransient(error)) return error;
+  return new Unavailable(`PostgreSQL: ${error.message}`, { cause: error });
+}
+
+function isTransient(error: Error): boolean {
+  if (isServerDown(error)) return true;
+  if (!(error instanceof SQL.PostgresError)) return false;
+  return startsWithAny(error.errno, TRANSIENT_STATES) || error.code.startsWith("ERR_POSTGRES_CONNECTION_");
+}
+
+/** Whether the server as a whole cannot be used, and not only the connection of one statement. */
+export function isServerDown(error: unknown): boolean {
+  if (error instanceof QueryTimeoutError) return true;
+  if (!(error instanceof SQL.PostgresError)) return false;
+  return startsWithAny(error.errno, DOWN_STATES) || CANNOT_CONNECT.test(error.code);
+}
+
+/** Whether the server itself reported the error, which shows that it is reachable. */
+export function isFromServer(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.errno !== undefined;
+}
+
+function startsWithAny(state: string | undefined, prefixes: readonly string[]): boolean {
+  return state !== undefined && prefixes.some((prefix) => state.startsWith(prefix));
+}

@@ -1,0 +1,97 @@
+import { Database } from "bun:sqlite";
+import { Connection, createPrivateFile } from "./connection.ts";
+import { isBusy } from "./errors.ts";
+import { migrate, rejectForeignDatabase, type SqliteMigration } from "./migrations.ts";
+
+/** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
+export const OLDEST_SQLITE = "3.51.3";
+/** How long opening waits for another process that opens, migrates or writes. */
+const OPEN_TIMEOUT_MS = 5_000;
+const OPEN_RETRY_MS = 5;
+const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
+
+interface DatabaseOptions {
+  readonly migrations: readonly SqliteMigration[];
+  /** FULL survives a power failure. With NORMAL a power failure can undo the last commits; a crash cannot. */
+  readonly synchronous: "FULL" | "NORMAL";
+  /** Bounds resident memory, however large the file is: the file is not memory-mapped. */
+  readonly cacheKiB: number;
+  /** How long a statement blocks the event loop while another process writes. */
+  readonly busyTimeoutMs: number;
+  /** How long a transaction that waits for other processes waits in addition, without blocking the event loop. */
+  readonly writeWaitMs?: number;
+}
+
+export function openDatabase(path: string, options: DatabaseOptions): Connection {
+  return openDatabaseFor(path, options, (connection) => connection);
+}
+
+/** Opens a database and creates what uses it. Every error on the way, up to the last statement, names the file. */
+export function openDatabaseFor<T>(
+  path: string,
+  options: DatabaseOptions,
+  create: (connection: Connection) => T,
+): T {
+  try {
+    createPrivateFile(path);
+    const database = new Database(path, { readwrite: true, safeIntegers: true, strict: true });
+    const connection = new Connection(database, options.writeWaitMs);
+    try {
+      configure(connection, options);
+      migrate(connection, options.migrations);
+      connection.run(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
+      return create(connection);
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot open the database ${path}: ${reason}`, { cause: error });
+  }
+}
+
+function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOptions): void {
+  // First, because every statement after it can have to wait: even the next one reads the schema from the file.
+  connection.run(`PRAGMA busy_timeout = ${OPEN_TIMEOUT_MS}`);
+  const version = String(connection.value("SELECT sqlite_version()"));
+  if (!isAtLeast(version, OLDEST_SQLITE)) {
+    throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE} or newer is required`);
+  }
+  rejectForeignDatabase(connection);
+  enableWriteAheadLog(connection);
+  connection.run(`PRAGMA synchronous = ${synchronous}`);
+  connection.run("PRAGMA foreign_keys = ON");
+  connection.run(`PRAGMA cache_size = -${cacheKiB}`);
+  connection.run("PRAGMA mmap_size = 0");
+  connection.run(`PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
+}
+
+/**
+ * Retries, because of processes that open an empty file at the same time a few get "locked" at once, whatever the busy
+ * timeout is: each holds a lock that the other one waits for.
+ */
+function enableWriteAheadLog(connection: Connection): void {
+  const deadline = performance.now() + OPEN_TIMEOUT_MS;
+  for (;;) {
+    try {
+      const mode = connection.value("PRAGMA journal_mode = WAL");
+      if (mode === "wal") return;
+      throw new Error(
+        `its file system does not support a write-ahead log (journal mode ${String(mode)}); choose a local directory`,
+      );
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error;
+      Bun.sleepSync(OPEN_RETRY_MS);
+    }
+  }
+}
+
+export function isAtLeast(version: string, oldest: string): boolean {
+  const given = version.split(".").map(Number);
+  for (const [place, needed] of oldest.split(".").map(Number).entries()) {
+    const part = given[place] ?? 0;
+    if (part !== needed) return part > needed;
+  }
+  return true;
+}

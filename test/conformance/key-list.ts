@@ -1,0 +1,198 @@
+import { expect, test } from "bun:test";
+import type { NewKey } from "../../src/domain/api-keys.ts";
+import type { KeyFilter, KeyListQuery } from "../../src/domain/key-list.ts";
+import type { KeyStore } from "../../src/domain/ports.ts";
+import { BY, hash } from "../key-store-arguments.ts";
+import { AT, DAY_MS, type Stores, type WithStores } from "./store-fixture.ts";
+
+const NOW = AT + DAY_MS;
+const COUNTS = { limited: 0, banned: 0, errors: 0, byOperation: [] };
+
+/** 1 Mobile, 2 tablet, 3 Österreich, 4 100%, 5 gone, 6 old, 7 off. The last use of key 1 was a deprecated one. */
+const KEYS: readonly Partial<NewKey>[] = [
+  { name: "Mobile App", owner: "Ann@example.com", labels: ["internal", "EU"], plan: "pro", access: "read" },
+  { name: "tablet", labels: ['a "b" \\ c', "x,y"], plan: "business" },
+  { name: "Österreich", owner: "Émile", labels: ["Größe"] },
+  { name: "100%_sure [x] *", createdAt: NOW },
+  { name: "gone" },
+  { name: "old", expiresAt: NOW },
+  { name: "off", disabledAt: AT },
+];
+const HINTS = ["pet_live_aB3d…x9Kq", "pet_live_Zz_9…x9KQ"];
+
+async function fill({ keys, usageHistory }: Stores): Promise<void> {
+  for (const [i, key] of KEYS.entries()) {
+    const hint = HINTS[i] ?? `pet_live_000${i}…111${i}`;
+    await keys.createKey({ name: "", plan: "free", createdAt: AT, ...key }, { hash: hash(i), hint }, BY);
+  }
+  await keys.updateKey(5, { revokedAt: AT }, BY);
+  const byOperation = [{ operation: "getPet", admitted: 1, errors: 0 }] as const;
+  const used = [
+    { ...COUNTS, keyId: 1, admitted: 3, lastUsedAt: NOW - 5, byOperation },
+    { ...COUNTS, keyId: 2, admitted: 1, limited: 8, lastUsedAt: NOW - 9 },
+    { ...COUNTS, keyId: 3, admitted: 4, lastUsedAt: NOW - 7 },
+  ];
+  const hour = NOW - (NOW % 3_600_000);
+  await usageHistory.addUsage({ writer: "w", sequence: 1, hour, keys: used });
+  // Of another day, so that it is no use of today.
+  const earlier = [{ ...COUNTS, keyId: 4, admitted: 99, lastUsedAt: NOW - 2 * DAY_MS }];
+  await usageHistory.addUsage({ writer: "w", sequence: 2, hour: hour - 2 * DAY_MS, keys: earlier });
+}
+
+const ALL = [1, 2, 3, 4, 5, 6, 7];
+const FILTERS: readonly [filter: KeyFilter, ids: readonly number[]][] = [
+  [{}, ALL],
+  [{ plan: "pro" }, [1]],
+  [{ access: "read" }, [1]],
+  [{ plan: "pro", access: "write" }, []],
+  [{ owner: "ann@EXAMPLE.com" }, [1]],
+  [{ owner: "ÉMILE" }, [3]],
+  [{ owner: "émile" }, [3]],
+  [{ owner: "mile" }, []],
+  [{ owner: "example.com" }, []],
+  [{ owner: "Ann_example.com" }, []],
+  [{ owner: "" }, []],
+  [{ label: "eu" }, [1]],
+  [{ label: "e" }, []],
+  [{ label: 'A "B" \\ C' }, [2]],
+  [{ label: "grÖSSe" }, []],
+  [{ label: "GRÖßE" }, [3]],
+  [{ state: "active" }, [1, 3, 4]],
+  [{ state: "banned" }, [2]],
+  [{ state: "revoked" }, [5]],
+  [{ state: "expired" }, [6]],
+  [{ state: "disabled" }, [7]],
+  [{ unusedSince: NOW - 8 }, [2, 4, 5, 6, 7]],
+  [{ unusedSince: AT + 1, plan: "free" }, [4, 5, 6, 7]],
+  [{ deprecatedSince: NOW - 5 }, [1]],
+  [{ deprecatedSince: NOW - 4 }, []],
+  [{ search: "mobile" }, [1]],
+  [{ search: " app " }, [1]],
+  [{ search: "EXAMPLE" }, [1]],
+  [{ search: "INTERN" }, [1]],
+  [{ search: "österREICH" }, [3]],
+  [{ search: "ÉM" }, [3]],
+  [{ search: "RÖß" }, [3]],
+  [{ search: "ö[" }, []],
+  [{ search: "%" }, [4]],
+  [{ search: "0%_S" }, [4]],
+  [{ search: "0%_s_" }, []],
+  [{ search: "[X]" }, [4]],
+  [{ search: '"B" \\' }, [2]],
+  [{ search: "," }, [2]],
+  [{ search: '"]' }, []],
+  [{ search: "3" }, [3]],
+  [{ search: "03" }, []],
+  [{ search: "" }, ALL],
+  [{ search: "  " }, ALL],
+  [{ search: "nobody" }, []],
+  [{ search: "ab3d" }, [1]],
+  [{ search: "X9kq" }, [1, 2]],
+  [{ search: "ab3d…x" }, [1]],
+  [{ search: "z_9…" }, [2]],
+  [{ search: "b_d…" }, []],
+  [{ search: "B3d" }, []],
+  [{ search: "x9kq", plan: "business", state: "banned" }, [2]],
+];
+
+const ORDERS: readonly [sort: NonNullable<KeyListQuery["sort"]>, ids: readonly number[]][] = [
+  ["id", ALL],
+  ["name", [4, 5, 1, 7, 6, 2, 3]],
+  ["plan", [2, 3, 4, 5, 6, 7, 1]],
+  ["createdAt", [1, 2, 3, 5, 6, 7, 4]],
+  ["lastUsedAt", [5, 6, 7, 4, 2, 3, 1]],
+  ["usedToday", [4, 5, 6, 7, 1, 3, 2]],
+];
+
+/** Lists of keys: filters, orders, pages and totals. */
+export function keyListConformance(withStores: WithStores): void {
+  const list = async (keys: KeyStore, query: Partial<KeyListQuery>) => {
+    const page = await keys.listKeys({ limit: 100, now: NOW, bannedKeys: [2, 5, 99], ...query });
+    return { ...page, ids: page.items.map(({ id }) => id) };
+  };
+
+  test(
+    "listKeys: an empty store has an empty page",
+    withStores(async ({ keys }) => {
+      expect(await keys.listKeys({ limit: 1, now: NOW })).toEqual({ items: [], total: 0, hasMore: false });
+    }),
+  );
+
+  test(
+    "listKeys: filters and searches, in upper or lower case, of ASCII letters and others",
+    withStores(async (stores) => {
+      await fill(stores);
+      for (const [filter, ids] of FILTERS) {
+        const page = await list(stores.keys, { filter });
+        expect([filter, page.ids]).toEqual([filter, [...ids]]);
+        expect(page.total).toBe(ids.length);
+      }
+    }),
+  );
+
+  test(
+    "listKeys: a hint is found until its secret ends",
+    withStores(async (stores) => {
+      await fill(stores);
+      const { keys } = stores;
+      const secret = { hash: hash(99), hint: "pet_live_new0…new1", overlapEndsAt: NOW };
+      await keys.addSecret(1, secret, BY);
+      const found = async (search: string, now: number) =>
+        (await list(keys, { filter: { search }, now })).ids;
+      expect(await found("x9kq", NOW - 1)).toEqual([1, 2]);
+      expect(await found("x9kq", NOW)).toEqual([2]);
+      expect(await found("new1", NOW)).toEqual([1]);
+    }),
+  );
+
+  test(
+    "listKeys: every order, ascending and descending; pages follow each other without gap or repetition",
+    withStores(async (stores) => {
+      await fill(stores);
+      for (const [sort, ascending] of ORDERS) {
+        for (const isDescending of [false, true]) {
+          const ids: number[] = [];
+          let page = await list(stores.keys, { sort, isDescending, limit: 2 });
+          ids.push(...page.ids);
+          while (page.hasMore) {
+            expect(page).toMatchObject({ total: 7, items: { length: 2 } });
+            page = await list(stores.keys, { sort, isDescending, limit: 2, after: ids.at(-1) });
+            ids.push(...page.ids);
+          }
+          // Keys that compare as equal are in the order of their identifiers, or all of it backwards.
+          expect([sort, ids]).toEqual([sort, isDescending ? ascending.toReversed() : [...ascending]]);
+        }
+      }
+    }),
+  );
+
+  test(
+    "listKeys: a page continues after a key that does not match the filter; after an unknown key it is the first",
+    withStores(async (stores) => {
+      await fill(stores);
+      const filter = { plan: "free" } as const;
+      expect(await list(stores.keys, { filter, after: 2, limit: 2 })).toMatchObject({
+        ids: [3, 4],
+        total: 5,
+        hasMore: true,
+      });
+      expect((await list(stores.keys, { filter, sort: "name", after: 1 })).ids).toEqual([7, 6, 3]);
+      expect((await list(stores.keys, { after: 99, limit: 2 })).ids).toEqual([1, 2]);
+    }),
+  );
+
+  test(
+    "getKeys: those of the keys that exist",
+    withStores(async (stores) => {
+      await fill(stores);
+      const found = await stores.keys.getKeys([3, 1, 99]);
+      expect(found.toSorted((a, b) => a.id - b.id)).toStrictEqual([
+        await stores.keys.getKey(1),
+        await stores.keys.getKey(3),
+      ] as never);
+      expect(await stores.keys.getKeys([])).toEqual([]);
+      const many = Array.from({ length: 1_000 }, (_, i) => i);
+      expect(await stores.keys.getKeys(many)).toHaveLength(7);
+    }),
+  );
+}
