@@ -1,12 +1,12 @@
 /**
- * `npm run generators`: generators, linters and newman from npm against the document and the Postman collection of a
- * server that this command starts. Needs the npm registry.
+ * `npm run generators`: generators and linters from npm against the document of a server that this command
+ * starts. Needs the npm registry.
  */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
-import { createKey, runPetstore, startPetstore } from "../harness/petstore.ts";
+import { createKey, startPetstore } from "../harness/petstore.ts";
 import { type Check, expectEqual, runChecks } from "./checks.ts";
 import { GENERATOR_PACKAGES as PACKAGES } from "./packages.ts";
 import { run, succeed, Tools } from "./tools.ts";
@@ -29,8 +29,6 @@ await runCommand("generators", async (args) => {
   const workspace = join(tools.folder, "workspace");
   await prepare(workspace, url);
   const exitCode = await runChecks([
-    // First: the requests of the collection use pet 1 and order 1.
-    postman(tools, workspace, { url, key }),
     ...linters(tools, workspace),
     ...generators(tools, workspace, { url, key }),
   ]);
@@ -122,27 +120,4 @@ function expectReport(text: string): void {
   expectEqual("the number of pets by identifier", pets.length, 2);
   expectEqual("the order", [completed.petId, completed.status], [pet.id, "completed"]);
   expectEqual("the code of the error", errorCode, "order_not_found");
-}
-
-function postman(tools: Tools, cwd: string, { url, key }: Server): Check {
-  return {
-    name: `newman ${PACKAGES.newman}`,
-    async run() {
-      const { out } = await runPetstore("openapi", "--postman", "--public-url", new URL(url).origin);
-      writeFileSync(join(cwd, "collection.json"), out);
-      const flags = [
-        "--env-var",
-        `apiKey=${key}`,
-        "--reporters",
-        "json",
-        "--reporter-json-export",
-        "newman.json",
-      ];
-      succeed(await tools.run("newman", ["run", "collection.json", ...flags], { cwd }));
-      const { run: result } = await Bun.file(join(cwd, "newman.json")).json();
-      const statuses = result.executions.map(({ response }: { response: { code: number } }) => response.code);
-      expectEqual("the statuses of the collection's requests", statuses, [200, 201, 200, 200, 201, 200, 200]);
-      return "the Postman collection is valid, and its 7 requests succeed";
-    },
-  };
 }

@@ -7,7 +7,6 @@ export const GENERATOR_PACKAGES = {
   "@redocly/cli": "2.73.0",
   "@stoplight/spectral-cli": "6.16.3",
   "@apidevtools/swagger-parser": "13.1.0",
-  newman: "6.2.2",
   typescript: "5.9.3",
   "@types/node": "24.10.1",
 } as const;

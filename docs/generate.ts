@@ -2,6 +2,7 @@
  * Writes the generated blocks of README.md and docs/*.md, each between `<!-- name -->` and `<!-- /name -->`:
  * `bun docs/generate.ts && bun fmt`. The tests fail while a block differs from the code.
  */
+import { duration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/api/protocol-errors.ts";
@@ -12,8 +13,9 @@ import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, KEY_OPTIONS, USAGE_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";
-import { ERROR_ACTIONS } from "../src/docs-site/error-actions.ts";
-import { type DocsSettings, replaceBlocks, settingBlocks } from "../src/docs-site/setting-blocks.ts";
+import { ERROR_ACTIONS } from "../src/docs-site/reference-pages.ts";
+import { type DocsSettings } from "../src/docs-site/layout.ts";
+import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_LIFETIME_MS,
@@ -56,13 +58,13 @@ export const VALUES = {
   nameLength: `1 to ${grouped(NAME_MAX_LENGTH)} characters`,
   pageLimit: `${PAGE_LIMIT.min} to ${PAGE_LIMIT.max}, default ${PAGE_LIMIT.default}`,
   idempotencyKeyLength: `1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`,
-  idempotencyLifetime: hours(IDEMPOTENCY_LIFETIME_MS),
-  requestTimeout: seconds(REQUEST_TIMEOUT_SECONDS * 1000),
-  responseTimeout: seconds(REQUEST_TIMEOUT_MS),
-  idleTimeout: seconds(IDLE_TIMEOUT_SECONDS * 1000),
-  silentTimeout: seconds(SILENT_TIMEOUT_SECONDS * 1000),
-  removalDate: date(OPERATIONS.getPet.deprecated.sunset),
-  rotationOverlap: hours(KEY_OPTIONS.overlap.default),
+  idempotencyLifetime: duration(IDEMPOTENCY_LIFETIME_MS),
+  requestTimeout: plural(REQUEST_TIMEOUT_SECONDS, "second"),
+  responseTimeout: plural(REQUEST_TIMEOUT_MS / 1000, "second"),
+  idleTimeout: plural(IDLE_TIMEOUT_SECONDS, "second"),
+  silentTimeout: plural(SILENT_TIMEOUT_SECONDS, "second"),
+  removalDate: longDate(OPERATIONS.getPet.deprecated.sunset),
+  rotationOverlap: duration(KEY_OPTIONS.overlap.default),
 } as const;
 
 export const DEFAULT_SETTINGS: DocsSettings = {
@@ -247,30 +249,6 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
 
 function code(text: string): string {
   return `\`${text}\``;
-}
-
-function grouped(value: number): string {
-  return value.toLocaleString("en-US");
-}
-
-function kibibytes(bytes: number): string {
-  return `${bytes / 1024} KiB`;
-}
-
-function hours(ms: number): string {
-  return counted(ms / 3_600_000, "hour");
-}
-
-function seconds(ms: number): string {
-  return counted(ms / 1000, "second");
-}
-
-function counted(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
-}
-
-function date(at: Date): string {
-  return at.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 }
 
 /** The text with every block generated anew. */

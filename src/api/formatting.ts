@@ -29,6 +29,18 @@ export function duration(ms: number): string {
   return unit ? plural(ms / unit[1], unit[0]) : plural(ms / 1000, "second");
 }
 
+const SHORT_UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+] as const;
+
+/** `60 s`, `12 min`, `23 h`, `3 d`, for pages: in the largest unit of which there are two, rounded down. */
+export function shortDuration(ms: number): string {
+  const [unit, length] = SHORT_UNITS.find(([, length]) => ms >= 2 * length) ?? (["s", 1_000] as const);
+  return `${Math.floor(Math.max(0, ms) / length)} ${unit}`;
+}
+
 const MONTHS = [
   "January",
   "February",

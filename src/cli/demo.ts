@@ -7,7 +7,7 @@ import { parseOptions, sourceOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Demo } from "../demo/demo.ts";
 import { defineCommand } from "./command.ts";
-import { columns, curlCommand } from "./output.ts";
+import { columns, curlLine } from "./output.ts";
 
 export const demo = defineCommand({
   name: "demo",
@@ -65,7 +65,7 @@ ${columns(rows)}
 Several clients use it. "Price comparison" reaches the limit of its plan now and then and waits.
 "Forgotten script" does not wait, so it is banned within ten seconds. This key is for you:
 
-  ${curlCommand(secret, url)}
+  ${curlLine(secret, url)}
 
 `;
 }

@@ -1,5 +1,6 @@
 import { printable } from "../config/usage-error.ts";
 import { docsUrl } from "../petstore/documented-settings.ts";
+import { curlCommand, shellWord } from "../api/curl.ts";
 import { grouped } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
 import type { Limits } from "../domain/rate-limit.ts";
@@ -52,7 +53,7 @@ export function formatSecret(secret: string, url: string | undefined): string {
   const trial =
     url === undefined
       ? "A server on --port 0 prints its URL when it starts."
-      : waysToTry(url, curlCommand(secret, url));
+      : waysToTry(url, curlLine(secret, url));
   return `
   ${secret}
 
@@ -62,7 +63,7 @@ This is the only time it is shown: Petstore stores only its hash. ${trial}
 
 /** As formatSecret, for a secret in a file. */
 export function formatSecretFile(path: string, url: string): string {
-  const command = `curl -i -H "Authorization: Bearer $(cat ${shellQuoted(path)})" ${shellQuoted(`${url}/pets`)}`;
+  const command = curlLine(`$(cat ${shellWord(path)})`, url);
   return `
   ${path}
 
@@ -74,11 +75,7 @@ function waysToTry(url: string, command: string): string {
   return `Try it in a browser or with curl:\n\n  ${docsUrl(url)}#try-it\n  ${command}`;
 }
 
-export function curlCommand(secret: string, url: string): string {
-  return `curl -i -H 'Authorization: Bearer ${secret}' ${shellQuoted(`${url}/pets`)}`;
-}
-
-/** One word to a shell, whatever the text contains. */
-export function shellQuoted(text: string): string {
-  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+/** Lists pets. `key` is an API key, or what a shell expands to one. */
+export function curlLine(key: string, url: string): string {
+  return curlCommand({ url: `${url}/pets`, key, showsHeaders: true }, " ");
 }

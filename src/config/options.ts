@@ -274,7 +274,7 @@ export const SAVED_OPTIONS = {
 
 /** Further options of `petstore openapi`. */
 export const OPENAPI_OPTIONS = {
-  postman: { type: boolean, default: false, help: "Print a Postman collection instead of the document" },
+  postman: { type: boolean, default: false, help: "Removed: import /openapi.json into Postman" },
 } as const satisfies Options;
 
 /**

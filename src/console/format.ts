@@ -1,4 +1,5 @@
 /** Numbers, times and durations as the pages write them. */
+import { shortDuration } from "../api/formatting.ts";
 
 const GROUPED = new Intl.NumberFormat("en");
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -28,24 +29,10 @@ export function latency(ms: number): string {
   return ms >= 1 || ms === 0 ? `${figure(ms)} ms` : `${figure(ms * 1_000)} µs`;
 }
 
-const UNITS = [
-  ["d", 86_400],
-  ["h", 3_600],
-  ["min", 60],
-  ["s", 1],
-] as const;
-
-/** `2 s`, `4 min`, `3 h`, `12 d`: in the largest unit that fits. */
-export function duration(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1_000));
-  const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["s", 1];
-  return `${Math.floor(seconds / length)} ${unit}`;
-}
-
 /** `in 4 min`, `2 s ago`. */
 export function relative(at: number, now: number): string {
   if (Math.abs(now - at) < 1_000) return "now";
-  return at > now ? `in ${duration(at - now)}` : `${duration(now - at)} ago`;
+  return at > now ? `in ${shortDuration(at - now)}` : `${shortDuration(now - at)} ago`;
 }
 
 const LOCAL = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });

@@ -1,15 +1,13 @@
-import { type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
-import { BundledAssets } from "../browser-bundle/bundled-assets.ts";
+import { type Bundle, BundledAssets, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
 import { EncodedContent } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import type { Response } from "../http1/index.ts";
-import { operationPath, REFERENCE_PATH } from "./guides.ts";
-import type * as Renderer from "./render-site.ts";
-import type { DocsSettings } from "./setting-blocks.ts";
-import { relativeUrl } from "./site-path.ts";
+import type { DocsSettings } from "./layout.ts";
+import { operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";
+import type { RenderedSite } from "./render-site.ts";
 
 export interface DocsSiteOptions {
   readonly settings: DocsSettings;
@@ -21,20 +19,24 @@ type PageRequest = Parameters<DocsPages["respond"]>[0];
 interface Site {
   readonly contents: ReadonlyMap<string, EncodedContent>;
   readonly assets: BundledAssets;
-  /** The page for a path that does not exist. */
-  readonly notFound: (path: string) => Renderer.RenderedPage;
+  readonly notFound: RenderedSite["notFound"];
 }
 
-const bundleDocs = () => loadBundle("docs");
+const ASSETS_PATH = `${DOCS_PATH}/assets/`;
+/** The name of a file changes with its content. */
+const FOREVER_SECONDS = 31_536_000;
 
 /**
  * The documentation site. Everything is rendered on the first request of a page, so that a server starts as fast as
  * without it, and then stays in memory: about 1 MB.
  */
-export function createDocsSite({ settings, build = bundleDocs }: DocsSiteOptions): DocsPages {
-  const site = loadOnce(async () => {
-    const [bundle, renderer] = await Promise.all([build(), import("./render-site.ts")]);
-    return siteOf({ bundle, renderer, settings, content: await renderer.siteContent(settings) });
+export function createDocsSite({ settings, build = () => loadBundle("docs") }: DocsSiteOptions): DocsPages {
+  const site = loadOnce(async (): Promise<Site> => {
+    const [bundle, { renderSite }] = await Promise.all([build(), import("./render-site.ts")]);
+    const assets = new BundledAssets(`${ASSETS_PATH}docs-`, bundle);
+    const { scriptPath, stylePath } = assets;
+    const rendered = await renderSite({ settings, assetsPath: ASSETS_PATH, scriptPath, stylePath });
+    return { contents: contentsOf(rendered), assets, notFound: rendered.notFound };
   });
 
   return {
@@ -42,39 +44,19 @@ export function createDocsSite({ settings, build = bundleDocs }: DocsSiteOptions
   };
 }
 
-const ASSETS_PATH = `${DOCS_PATH}/assets/`;
-const HASH_LENGTH = 16;
-/** The name of a file changes with its content. */
-const FOREVER_SECONDS = 31_536_000;
-
-interface SiteParts {
-  readonly bundle: Bundle;
-  readonly renderer: typeof Renderer;
-  readonly settings: DocsSettings;
-  readonly content: Renderer.SiteContent;
-}
-
-function siteOf({ bundle, renderer, settings, content }: SiteParts): Site {
-  const assets = new BundledAssets(`${ASSETS_PATH}docs-`, bundle);
-  const { scriptPath, stylePath } = assets;
-  const indexHash = Bun.SHA256.hash(content.searchIndex, "hex").slice(0, HASH_LENGTH);
-  const files = { scriptPath, stylePath, searchIndexPath: `${ASSETS_PATH}search-${indexHash}.json` };
-  const pages = [...renderer.renderPages(content, { settings, files })].map(
-    ([path, { html, headerLines }]) => {
-      const vary = path === "/" ? { vary: "Accept" } : {};
-      return [path, new EncodedContent({ text: html, headerLines, ...vary })] as const;
-    },
-  );
+function contentsOf({ pages, searchIndex }: RenderedSite): ReadonlyMap<string, EncodedContent> {
+  const contents = [...pages].map(([path, { html, headerLines }]) => {
+    return [
+      path,
+      new EncodedContent({ text: html, headerLines, ...(path === "/" && { vary: "Accept" }) }),
+    ] as const;
+  });
   const index = new EncodedContent({
-    text: content.searchIndex,
+    text: searchIndex.json,
     headerLines: headerLinesOf({ "Content-Type": "application/json" }),
     maxAgeSeconds: FOREVER_SECONDS,
   });
-  return {
-    contents: new Map([...pages, [files.searchIndexPath, index]]),
-    assets,
-    notFound: (path) => renderer.renderNotFound(path, content, { settings, files }),
-  };
+  return new Map([...contents, [searchIndex.path, index]]);
 }
 
 function respondFrom(site: Site, request: PageRequest, headerLines: string): Awaitable<Response | undefined> {

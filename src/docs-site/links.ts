@@ -1,9 +1,53 @@
-import { ERRORS } from "../petstore/errors.ts";
 import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
+import { DOCS_PATH } from "../domain/constants.ts";
+import { ERRORS } from "../petstore/errors.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
-import { ERROR_CODES_PATH, GUIDES, isGuide, operationPath } from "./guides.ts";
-import type { LinkTarget } from "./markdown/blocks.ts";
-import { relativeUrl } from "./site-path.ts";
+import type { LinkTarget } from "./markdown.ts";
+
+export const PRODUCT = "Petstore API";
+
+/** The guides in the order of the sidebar, each with the file of docs/ that it comes from. */
+export const GUIDES = {
+  quickstart: DOCS_PATH,
+  api: `${DOCS_PATH}/api`,
+  authentication: `${DOCS_PATH}/authentication`,
+  pagination: `${DOCS_PATH}/pagination`,
+  "rate-limits": `${DOCS_PATH}/rate-limits`,
+  idempotency: `${DOCS_PATH}/idempotency`,
+  errors: `${DOCS_PATH}/errors`,
+  integers: `${DOCS_PATH}/integers`,
+  deprecation: `${DOCS_PATH}/deprecation`,
+  "client-library": `${DOCS_PATH}/client-library`,
+  changelog: `${DOCS_PATH}/changelog`,
+} as const;
+
+export type GuideName = keyof typeof GUIDES;
+
+export function isGuide(name: string): name is GuideName {
+  return Object.hasOwn(GUIDES, name);
+}
+
+export const REFERENCE_PATH = `${DOCS_PATH}/reference`;
+export const SCHEMAS_PATH = `${REFERENCE_PATH}/schemas`;
+export const ERROR_CODES_PATH = `${REFERENCE_PATH}/errors`;
+
+export function operationPath(operationId: string): string {
+  return `${REFERENCE_PATH}/${operationId}`;
+}
+
+/**
+ * The URL of a page relative to another, so that the site also works behind a proxy that serves it under a prefix.
+ * Both paths begin with `/`; `to` may have a fragment.
+ */
+export function relativeUrl(from: string, to: string): string {
+  const folders = from.split("/").slice(1, -1);
+  const parts = to.split("/").slice(1);
+  let shared = 0;
+  while (shared < folders.length && shared < parts.length - 1 && folders[shared] === parts[shared]) shared++;
+  const up = "../".repeat(folders.length - shared);
+  const url = up + parts.slice(shared).join("/");
+  return url === "" ? "./" : url;
+}
 
 const FILE = /^(?:\.\/|docs\/)?([\w-]+)\.md(#[\w-]+)?$/;
 

@@ -1,91 +1,109 @@
 import { DOCS_PATH } from "../domain/constants.ts";
-import { OPERATIONS } from "../petstore/operations.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { Turn } from "../event-loop.ts";
-import { errorCodesPage } from "./pages/error-codes-page.ts";
-import { guidePage } from "./pages/guide-page.ts";
-import { GUIDES, type GuideName } from "./guides.ts";
-import { landingPage } from "./pages/landing-page.ts";
-import { htmlOfLandingPage, htmlOfPage, pageHeaderLines, type SiteFiles } from "./pages/layout.ts";
-import { Navigation } from "./pages/navigation.ts";
-import { operationPage } from "./pages/operation-page.ts";
-import type { Page } from "./pages/page.ts";
-import { schemasPage } from "./pages/schemas-page.ts";
-import { searchIndex } from "./search-index.ts";
-import { type DocsSettings, settingBlocks } from "./setting-blocks.ts";
-import { relativeUrl } from "./site-path.ts";
+import { baseUrlOf } from "../petstore/documented-settings.ts";
+import { OPERATIONS } from "../petstore/operations.ts";
+import { exampleContext, examplesOf } from "./examples.ts";
+import { guidePage, settingBlocks } from "./guide-pages.ts";
+import { type DocsSettings, layoutOf, type Page, type RenderedPage } from "./layout.ts";
+import { type GuideName, GUIDES, operationPath, PRODUCT, relativeUrl } from "./links.ts";
+import { ExampleTabs } from "./markdown.ts";
+import type { SearchEntry } from "./page-data.ts";
+import { errorCodesPage, operationPage, schemasPage } from "./reference-pages.ts";
 
-/** Every page without its frame. */
-export interface SiteContent {
-  readonly landing: Page;
-  readonly pages: readonly Page[];
-  readonly navigation: Navigation;
-  /** JSON. */
-  readonly searchIndex: string;
+export interface RenderedSite {
+  /** By their paths. */
+  readonly pages: ReadonlyMap<string, RenderedPage>;
+  readonly searchIndex: { readonly path: string; readonly json: string };
+  /** The page for a path that does not exist. Its links are relative to that path. */
+  readonly notFound: (path: string) => RenderedPage;
 }
 
-/** In turns, so that requests of clients are answered meanwhile. */
-export async function siteContent(settings: DocsSettings): Promise<SiteContent> {
-  const blocks = settingBlocks(settings);
-  const guides = await inTurns(Object.keys(GUIDES) as GuideName[], (name) =>
-    guidePage(name, blocks, settings),
-  );
-  const operations = await inTurns(Object.keys(OPERATIONS) as OperationId[], (id) =>
-    operationPage(id, settings),
-  );
-  const others = await inTurns([schemasPage, () => errorCodesPage(settings)], (render) => render());
-  const pages = [...guides, ...operations, ...others];
+interface SiteOptions {
+  readonly settings: DocsSettings;
+  /** The beginning of the path of each file that pages load. */
+  readonly assetsPath: string;
+  readonly scriptPath: string;
+  readonly stylePath: string;
+}
+
+export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
+  const { settings, assetsPath, scriptPath, stylePath } = options;
+  const { guides, reference } = await contentOf(settings);
+  const json = searchIndex([...guides, ...reference]);
+  const hash = Bun.SHA256.hash(json, "hex").slice(0, 16);
+  const searchIndexPath = `${assetsPath}search-${hash}.json`;
+  const render = layoutOf({ settings, guides, scriptPath, stylePath, searchIndexPath });
+  const pages = [landingPage(settings), ...guides, ...reference];
   return {
-    landing: landingPage(settings),
-    pages,
-    navigation: new Navigation(guides),
-    searchIndex: searchIndex(pages),
+    pages: new Map(pages.map((page) => [page.path, render(page)])),
+    searchIndex: { path: searchIndexPath, json },
+    notFound: (path) => render(notFoundPage(path)),
   };
 }
 
-async function inTurns<T>(items: readonly T[], render: (item: T) => Page): Promise<Page[]> {
+interface Content {
+  readonly guides: readonly Page[];
+  readonly reference: readonly Page[];
+}
+
+/** In time slices, so that requests of clients are answered meanwhile. */
+async function contentOf(settings: DocsSettings): Promise<Content> {
+  const blocks = settingBlocks(settings);
+  const names = Object.keys(GUIDES) as GuideName[];
+  const guides = await inTimeSlices(names.map((name) => () => guidePage(name, blocks, settings)));
+  const ids = Object.keys(OPERATIONS) as OperationId[];
+  const operations = ids.map((id) => () => operationPage(id, settings));
+  const reference = await inTimeSlices([...operations, schemasPage, () => errorCodesPage(settings)]);
+  return { guides, reference };
+}
+
+async function inTimeSlices(renderers: readonly (() => Page)[]): Promise<Page[]> {
   const pages: Page[] = [];
-  const turn = new Turn();
-  for (const item of items) {
-    pages.push(render(item));
-    if (turn.isOver) await turn.next();
+  const slice = new Turn();
+  for (const render of renderers) {
+    pages.push(render());
+    if (slice.isOver) await slice.next();
   }
   return pages;
 }
 
-export interface RenderedPage {
-  readonly html: string;
-  /** `Content-Type` and the policy of the page. */
-  readonly headerLines: string;
+/** Characters of a section that are searched. The index has 13 kB, compressed. */
+const MAX_TEXT = 2000;
+
+/** One entry for each page and each of its sections, as JSON. */
+function searchIndex(pages: readonly Page[]): string {
+  const entries = pages.flatMap(({ path, title, sections }) =>
+    sections.map(({ id, title: heading, text }): SearchEntry => {
+      const url = path.slice(1) + (id === "" ? "" : `#${id}`);
+      return [title, id === "" ? "" : heading, url, text.slice(0, MAX_TEXT)];
+    }),
+  );
+  return JSON.stringify(entries);
 }
 
-interface RenderOptions {
-  readonly settings: DocsSettings;
-  readonly files: SiteFiles;
+const DESCRIPTION = "List pets, add pets, and place, complete or cancel orders, over HTTP with an API key.";
+
+/** What browsers see at `/`. */
+function landingPage(settings: DocsSettings): Page {
+  const path = "/";
+  const to = (target: string) => relativeUrl(path, target);
+  const examples = new ExampleTabs().render(examplesOf("createPet", exampleContext(settings)));
+  const html = `<div class="row"><div class="prose">
+<h1>${PRODUCT}</h1>
+<p class="lead">${DESCRIPTION} Rate limits are exact, integers keep all 64 bits, and a write is on disk before its response is sent.</p>
+<p class="actions"><a class="button primary" href="${to(DOCS_PATH)}">Make your first call</a> <a class="button" href="${to(operationPath("listPets"))}">Reference</a></p>
+<dl class="facts">
+<dt>Base URL</dt><dd><code>${Bun.escapeHTML(baseUrlOf(settings))}</code></dd>
+<dt>Environment</dt><dd>${settings.environment}</dd>
+<dt>Client library</dt><dd><a href="${to(GUIDES["client-library"])}"><code>@petstore/client</code></a></dd>
+<dt>OpenAPI 3.1</dt><dd><a href="${to("/openapi.json")}">JSON</a>, <a href="${to("/openapi.yaml")}">YAML</a></dd>
+</dl>
+</div><div class="aside">${examples}</div></div>`;
+  return { path, title: PRODUCT, description: DESCRIPTION, html, sections: [] };
 }
 
-/** The pages by their paths. */
-export function renderPages(
-  { landing, pages, navigation }: SiteContent,
-  options: RenderOptions,
-): ReadonlyMap<string, RenderedPage> {
-  return new Map([
-    [landing.path, rendered(htmlOfLandingPage(landing, { ...options, navigation }))],
-    ...pages.map((page) => [page.path, rendered(htmlOfPage(page, { ...options, navigation }))] as const),
-  ]);
-}
-
-function rendered(html: string): RenderedPage {
-  return { html, headerLines: pageHeaderLines(html) };
-}
-
-/** The page for a path below /docs that does not exist. Its links are relative to that path. */
-export function renderNotFound(
-  path: string,
-  { navigation }: SiteContent,
-  options: RenderOptions,
-): RenderedPage {
+function notFoundPage(path: string): Page {
   const html = `<div class="prose"><h1>There is no such page</h1><p>Search for it, or start with the <a href="${relativeUrl(path, DOCS_PATH)}">quickstart</a>.</p></div>`;
-  const page = { path, title: "Not found", description: "There is no such page.", html, sections: [] };
-  return rendered(htmlOfPage(page, { ...options, navigation }));
+  return { path, title: "Not found", description: "There is no such page.", html, sections: [] };
 }

@@ -11,7 +11,7 @@ import pagination from "../../docs/pagination.md" with { type: "text" };
 import quickstart from "../../docs/quickstart.md" with { type: "text" };
 import rateLimits from "../../docs/rate-limits.md" with { type: "text" };
 import rateLimitsFigure from "../../docs/rate-limits.svg" with { type: "text" };
-import type { GuideName } from "./guides.ts";
+import type { GuideName } from "./links.ts";
 
 export const GUIDE_SOURCES: Readonly<Record<GuideName, string>> = {
   quickstart,

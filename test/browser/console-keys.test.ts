@@ -23,7 +23,7 @@ test("a key is created, its secret is shown once and selected, and leaving witho
   expect(secret).toMatch(/^pet_live_[0-9A-Za-z]{36}$/);
   await untilTrue(page, `getSelection().toString() === "${secret}"`);
   const curl = await page.getByLabel("curl command", { exact: true }).textContent();
-  expect(curl).toBe(`curl -H "Authorization: Bearer ${secret}" ${server.apiUrl}/pets`);
+  expect(curl).toBe(`curl ${server.apiUrl}/pets -H "Authorization: Bearer ${secret}"`);
   expect((await server.client(secret, "GET", "/pets")).status).toBe(200);
   await page.keyboard.press("Escape");
   await page.getByText("You have not copied the secret").waitFor();

@@ -21,7 +21,7 @@ test("on a terminal the first key is printed, and no file is written", async () 
 This is the only time it is shown: Petstore stores only its hash. Try it in a browser or with curl:
 
   ${origin}/docs#try-it
-  curl -i -H 'Authorization: Bearer ${secret}' ${origin}/v1/pets
+  curl -i ${origin}/v1/pets -H "Authorization: Bearer ${secret}"
 
 `);
   expect(existsSync(join(cli.dataDir, "production-first-key"))).toBeFalse();
@@ -40,7 +40,7 @@ test("elsewhere only a file has the first key, and the printed command reads it"
   expect(statSync(path).mode & 0o777).toBe(0o600);
   const [command = ""] = /^ {2}curl .*$/m.exec(startMessage) ?? [];
   const { stdout } = Bun.spawnSync(["sh", "-c", PROGRAMS + command]);
-  expect(stdout.toString()).toBe(`-i\n-H\nAuthorization: Bearer ${secret}\n${url}/pets\n`);
+  expect(stdout.toString()).toBe(`-i\n${url}/pets\n-H\nAuthorization: Bearer ${secret}\n`);
   await stop();
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "info", event: "key.first-created", file: path });
   expect(startMessage + lines.join()).not.toContain("pet_live_");

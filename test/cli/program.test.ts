@@ -236,12 +236,10 @@ describe("openapi", () => {
     expect(await urls("openapi --port 0")).toEqual(await urls("openapi"));
   });
 
-  test("--postman prints a collection for the URL of the environment", async () => {
-    const { out } = await run("openapi --postman --env staging --free-limits 7/70");
-    const { variable, info } = JSON.parse(out);
-    expect(variable[0]).toEqual({ key: "baseUrl", value: "http://127.0.0.1:8081/v1" });
-    expect(info.description).toContain("| Free | 7 | 70 |");
-    expect(out).toEndWith("}\n");
+  test("--postman says what to import instead", async () => {
+    const { code, err } = await run("openapi --postman");
+    expect(code).toBe(2);
+    expect(err).toContain("import /openapi.json");
   });
 
   test("is indented and ends with a line break", async () => {

@@ -40,7 +40,7 @@ Created the first API key (free plan, 60 requests per minute, 1,000 per day) in 
 Only the owner of this file can read it. Delete it when you have stored the key elsewhere. Try it in a browser or with curl:
 
   ${origin}/docs#try-it
-  curl -i -H "Authorization: Bearer $(cat ${data}/production-first-key)" ${origin}/v1/pets
+  curl -i ${origin}/v1/pets -H "Authorization: Bearer $(cat ${data}/production-first-key)"
 
 `);
     expect(await status(first.url, first.secret)).toBe(200);

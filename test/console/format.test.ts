@@ -1,14 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  count,
-  duration,
-  figure,
-  latency,
-  percent,
-  plural,
-  relative,
-  utcTime,
-} from "../../src/console/format.ts";
+import { count, figure, latency, percent, plural, relative, utcTime } from "../../src/console/format.ts";
 
 test("numbers have separators between thousands, also beyond what a double represents", () => {
   expect(count(1_234_567)).toBe("1,234,567");
@@ -38,17 +29,6 @@ test("a part that is not nothing is never 0 %", () => {
 
 test("response times are in the unit that fits", () => {
   expect([0, 0.34, 2.1, 999, 1_240].map(latency)).toEqual(["0 ms", "340 µs", "2.1 ms", "999 ms", "1.2 s"]);
-});
-
-test("durations are in the largest unit that fits", () => {
-  expect([0, 2_000, 59_400, 60_000, 7_200_000, 86_400_000 * 3].map(duration)).toEqual([
-    "0 s",
-    "2 s",
-    "59 s",
-    "1 min",
-    "2 h",
-    "3 d",
-  ]);
 });
 
 test("times are relative to now, on either side", () => {

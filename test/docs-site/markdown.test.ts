@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { highlight } from "../../src/docs-site/markdown/highlight.ts";
-import { blocksOf, htmlOf, textOf } from "../../src/docs-site/markdown/blocks.ts";
-import { relativeUrl } from "../../src/docs-site/site-path.ts";
-import { framedTable } from "../../src/docs-site/markdown/tables.ts";
+import { highlight } from "../../src/docs-site/highlight.ts";
+import { blocksOf, framedTable, htmlOf, textOf } from "../../src/docs-site/markdown.ts";
+import { relativeUrl } from "../../src/docs-site/links.ts";
 
 const FENCE = "```";
 

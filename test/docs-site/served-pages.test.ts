@@ -18,7 +18,7 @@ function get(path: string, headers: Record<string, string> = {}) {
 const sizeOf = async (response: Response) => (await response.arrayBuffer()).byteLength;
 
 test(
-  "the first view of a page takes at most 120 kB compressed",
+  "the first view of a page takes at most 30 kB compressed",
   async () => {
     for (const path of ["/", "/docs", "/docs/api", "/docs/reference/createPet", "/docs/reference/errors"]) {
       const html = await (await get(path, { ...HTML, "Accept-Encoding": "identity" })).text();
@@ -33,7 +33,7 @@ test(
         bytes += await sizeOf(response);
       }
       expect(bytes).toBeGreaterThan(5_000);
-      expect(bytes).toBeLessThanOrEqual(120_000);
+      expect(bytes).toBeLessThanOrEqual(30_000);
     }
   },
   TIMEOUT_MS,

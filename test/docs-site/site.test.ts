@@ -5,22 +5,24 @@ import { PROTOCOL_ERRORS } from "../../src/api/protocol-errors.ts";
 import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
 import { OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
 import { bestMatches } from "../../src/docs-site/browser/search-matches.ts";
-import { renderNotFound, renderPages, siteContent } from "../../src/docs-site/render-site.ts";
-import type { DocsSettings } from "../../src/docs-site/setting-blocks.ts";
+import { renderSite } from "../../src/docs-site/render-site.ts";
+import type { DocsSettings } from "../../src/docs-site/layout.ts";
 
-const FILES = {
-  scriptPath: "/docs/assets/docs-0.js",
-  stylePath: "/docs/assets/docs-0.css",
-  searchIndexPath: "/docs/assets/search-0.json",
-};
+const siteWith = (settings: DocsSettings) =>
+  renderSite({
+    settings,
+    assetsPath: "/docs/assets/",
+    scriptPath: "/docs/assets/docs-0.js",
+    stylePath: "/docs/assets/docs-0.css",
+  });
 
 async function pagesWith(settings: DocsSettings): Promise<ReadonlyMap<string, string>> {
-  const rendered = renderPages(await siteContent(settings), { settings, files: FILES });
-  return new Map([...rendered].map(([path, { html }]) => [path, html]));
+  const site = await siteWith(settings);
+  return new Map([...site.pages].map(([path, { html }]) => [path, html]));
 }
 
 const pages = await pagesWith(DEFAULT_SETTINGS);
-const content = await siteContent(DEFAULT_SETTINGS);
+const { notFound, searchIndex } = await siteWith(DEFAULT_SETTINGS);
 const pageAt = (path: string) => pages.get(path) ?? "";
 const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id);
 const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
@@ -90,9 +92,9 @@ describe("the reference", () => {
   test("data for try-it cannot end its element", () => {
     const [, json = ""] = /id="try-it-data">(.*?)<\/script>/s.exec(pageAt("/docs/reference/createPet")) ?? [];
     expect(json).not.toContain("<");
-    const { operations, apiPath, errorCodesPath } = JSON.parse(json);
-    expect([operations[0].id, apiPath, errorCodesPath]).toEqual(["createPet", "../../v1", "errors"]);
-    expect(operations[0].fields.map(({ name }: { name: string }) => name)).toEqual([
+    const { operation, apiPath, errorCodesPath } = JSON.parse(json);
+    expect([operation.path, apiPath, errorCodesPath]).toEqual(["/pets", "../../v1", "errors"]);
+    expect(operation.fields.map(({ name }: { name: string }) => name)).toEqual([
       "name",
       "categoryId",
       "status",
@@ -174,13 +176,13 @@ test("the changelog has the changes for clients, not those for operators", () =>
 });
 
 test("a page that does not exist has links that work at any depth", () => {
-  const { html } = renderNotFound("/docs/a/b/c", content, { settings: DEFAULT_SETTINGS, files: FILES });
+  const { html } = notFound("/docs/a/b/c");
   expect(html).toContain('<a href="../../../docs">quickstart</a>');
   expect(html).not.toContain("/a/b");
 });
 
 describe("the search index", () => {
-  const entries: unknown = JSON.parse(content.searchIndex);
+  const entries: unknown = JSON.parse(searchIndex.json);
   const list = Array.isArray(entries) ? entries : [];
 
   test("has each page and section once, with at most 2,000 characters of text each", () => {

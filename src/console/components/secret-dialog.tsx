@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { curlCommand } from "../../api/curl.ts";
 import { LocalTime } from "./time.tsx";
 import { CopyButton } from "./copy.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -25,7 +26,7 @@ export function SecretDialog({ name, secret, publicUrl, overlapEndsAt, onClose }
     input.current?.focus();
     input.current?.select();
   }, []);
-  const curl = `curl -H "Authorization: Bearer ${secret}" ${publicUrl}/pets`;
+  const curl = curlCommand({ url: `${publicUrl}/pets`, key: secret }, " ");
   const leave = () => (isCopied || isAsking ? onClose() : setAsking(true));
   return (
     <Dialog

@@ -1,6 +1,7 @@
+import { shortDuration } from "../../api/formatting.ts";
 import type { Key } from "../admin-api.ts";
 import { useNow } from "../clock.ts";
-import { count, duration } from "../format.ts";
+import { count } from "../format.ts";
 
 type Window = NonNullable<Key["usage"]>["minute"];
 
@@ -20,7 +21,7 @@ export function UsageBar({ window, isWide = false }: UsageBarProps) {
   const hint =
     resetsAt === null || used === 0
       ? "The window opens with the next request"
-      : `Resets in ${duration(Date.parse(resetsAt) - now)}`;
+      : `Resets in ${shortDuration(Date.parse(resetsAt) - now)}`;
   return (
     <span class={isWide ? "usage wide" : "usage"} data-full={isFull ? "" : undefined} title={hint}>
       <span class="bar" aria-hidden="true">

@@ -1,9 +1,6 @@
 /** The script of every page of the documentation. The pages work without it, but for search and try-it. */
-import { addCopyButtons } from "./copy.ts";
-import { keepLanguage } from "./languages.ts";
+import { addCopyButtons, keepLanguage, startSidebar, startThemeSwitch } from "./page-controls.ts";
 import { startSearch } from "./search.ts";
-import { startSidebar } from "./sidebar.ts";
-import { startThemeSwitch } from "./theme-switch.ts";
 import { startTryIt } from "./try-it.tsx";
 
 startThemeSwitch();

@@ -1,4 +1,4 @@
-import type { SearchEntry } from "../search-index.ts";
+import type { SearchEntry } from "../page-data.ts";
 
 const MAX_RESULTS = 10;
 /** A page that somebody pastes is no query: further words are ignored. */

@@ -1,20 +1,20 @@
-import type { SearchEntry } from "../search-index.ts";
+import type { SearchEntry } from "../page-data.ts";
 import { bestMatches } from "./search-matches.ts";
 
 /** Adds the search to the header. `/` focuses it, the arrow keys choose a result, Enter opens it. */
 export function startSearch(): void {
-  const place = document.querySelector<HTMLElement>(".search");
-  const indexUrl = place?.dataset["index"];
-  if (place === null || indexUrl === undefined) return;
+  const container = document.querySelector<HTMLElement>(".search");
+  const indexUrl = container?.dataset["index"];
+  if (container === null || indexUrl === undefined) return;
   const search = new Search(indexUrl);
-  place.append(search.input, search.list);
+  container.append(search.input, search.list);
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     event.preventDefault();
     search.input.focus();
   });
   document.addEventListener("click", ({ target }) => {
-    if (!(target instanceof Node) || !place.contains(target)) search.close();
+    if (!(target instanceof Node) || !container.contains(target)) search.close();
   });
 }
 
@@ -23,8 +23,21 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 class Search {
-  readonly input = document.createElement("input");
-  readonly list = document.createElement("ul");
+  readonly list = element("ul", {
+    id: "search-results",
+    role: "listbox",
+    ariaLabel: "Results",
+    hidden: true,
+  });
+  readonly input = element("input", {
+    type: "search",
+    role: "combobox",
+    placeholder: "Search",
+    autocomplete: "off",
+    ariaLabel: "Search the documentation",
+    ariaExpanded: "false",
+    ariaAutoComplete: "list",
+  });
   readonly #indexUrl: string;
   #entries: Promise<readonly SearchEntry[]> | undefined;
   #chosen = 0;
@@ -32,17 +45,6 @@ class Search {
   constructor(indexUrl: string) {
     this.#indexUrl = indexUrl;
     const { input, list } = this;
-    list.id = "search-results";
-    list.role = "listbox";
-    list.ariaLabel = "Results";
-    list.hidden = true;
-    input.type = "search";
-    input.role = "combobox";
-    input.placeholder = "Search";
-    input.autocomplete = "off";
-    input.ariaLabel = "Search the documentation";
-    input.ariaExpanded = "false";
-    input.ariaAutoComplete = "list";
     input.setAttribute("aria-controls", list.id);
     input.setAttribute("aria-keyshortcuts", "/");
     input.addEventListener("focus", () => void this.#load());
@@ -109,29 +111,23 @@ class Search {
 }
 
 function option([page, section, url, text]: SearchEntry, index: number): HTMLElement {
-  const item = document.createElement("li");
-  item.role = "option";
-  item.id = `search-result-${index}`;
-  const link = document.createElement("a");
-  link.href = (document.documentElement.dataset["root"] ?? "") + url;
-  link.tabIndex = -1;
-  link.append(line("result-title", section === "" ? page : section));
-  link.append(line("result-text", section === "" ? text : `${page}${text === "" ? "" : ` · ${text}`}`));
+  const details = section === "" ? text : `${page}${text === "" ? "" : ` · ${text}`}`;
+  const href = (document.documentElement.dataset["root"] ?? "") + url;
+  const link = element("a", { href, tabIndex: -1 });
+  link.append(element("span", { className: "result-title", textContent: section === "" ? page : section }));
+  link.append(element("span", { className: "result-text", textContent: details }));
+  const item = element("li", { role: "option", id: `search-result-${index}` });
   item.append(link);
   return item;
 }
 
-function line(className: string, text: string): HTMLElement {
-  const element = document.createElement("span");
-  element.className = className;
-  element.textContent = text;
-  return element;
+function nothing(): HTMLElement {
+  return element("li", { role: "option", ariaDisabled: "true", textContent: "Nothing found" });
 }
 
-function nothing(): HTMLElement {
-  const item = document.createElement("li");
-  item.role = "option";
-  item.ariaDisabled = "true";
-  item.textContent = "Nothing found";
-  return item;
+function element<T extends keyof HTMLElementTagNameMap>(
+  tag: T,
+  properties: Partial<HTMLElementTagNameMap[T]>,
+): HTMLElementTagNameMap[T] {
+  return Object.assign(document.createElement(tag), properties);
 }

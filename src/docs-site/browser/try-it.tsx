@@ -1,40 +1,206 @@
 import { render } from "preact";
-import type { TryItData } from "../try-it-data.ts";
-import { type KeyMemory, remember, rememberedKey } from "./try-it/key.ts";
-import { TryItForm } from "./try-it/try-it-form.tsx";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { shortDuration } from "../../api/formatting.ts";
+import type { TryItData } from "../page-data.ts";
+import {
+  type ApiRequest,
+  curlText,
+  httpText,
+  initialValues,
+  isSendable,
+  isSendableKey,
+  requestOf,
+  type Values,
+} from "./request.ts";
+import { readStored, writeStored } from "./page-controls.ts";
+import { CodeBlock, ResponseView, useSecondsUntil } from "./response-view.tsx";
+import { nextCursorOf, type Outcome, retryAtOf, send } from "./response.ts";
+import { KeyField, type KeyMemory, ParameterTables } from "./try-it-fields.tsx";
 
-/** Puts a form into each section that can send requests; see `TryItData`. */
+/** Where this tab keeps the API key, if the person asks to remember it. */
+const KEY = "petstore-docs-key";
+
+/** Puts a form into the section that can send requests; see `TryItData`. */
 export function startTryIt(): void {
+  const section = document.querySelector("[data-try-it]");
   const text = document.querySelector("#try-it-data")?.textContent;
+  if (section === null || text === undefined) return;
+  section.replaceChildren();
   // The server wrote it for this script.
-  if (text) showForms(JSON.parse(text));
-}
-
-/** All forms of a page have the same key. */
-function showForms(data: TryItData): void {
-  const forms = [...document.querySelectorAll<HTMLElement>("[data-try-it]")].flatMap((section) => {
-    const operation = data.operations.find(({ id }) => id === section.dataset["tryIt"]);
-    return operation === undefined ? [] : [{ section, operation }];
-  });
-  for (const { section } of forms) section.replaceChildren();
-  show(rememberedKey());
-  scrollToTarget();
-
-  function show(memory: KeyMemory): void {
-    for (const { section, operation } of forms)
-      render(
-        <TryItForm data={data} operation={operation} memory={memory} onMemoryChange={change} />,
-        section,
-      );
-  }
-
-  function change(memory: KeyMemory): void {
-    show({ ...memory, isRemembered: remember(memory) });
-  }
-}
-
-/** The browser has already scrolled to the row that the address names, which was replaced since. */
-function scrollToTarget(): void {
+  render(<TryItForm data={JSON.parse(text)} />, section);
+  // The browser has already scrolled to the row that the address names, which was replaced since.
   const id = location.hash.slice(1);
   if (id !== "") document.querySelector(`#${CSS.escape(id)}`)?.scrollIntoView();
+}
+
+/** The key is in the memory of the page, and of the tab if the person wants it. */
+function useKey() {
+  const [memory, setMemory] = useState<KeyMemory>(() => {
+    const key = readStored("sessionStorage", KEY);
+    return { key: key ?? "", isRemembered: key !== null };
+  });
+  function change({ key, isRemembered }: KeyMemory) {
+    const isAllowed = writeStored("sessionStorage", KEY, isRemembered ? key : null);
+    setMemory({ key, isRemembered: isRemembered && isAllowed });
+  }
+  return [memory, change] as const;
+}
+
+/** Sends requests of one operation from the page that describes it. */
+function TryItForm({ data }: { readonly data: TryItData }) {
+  const { operation } = data;
+  const [memory, changeMemory] = useKey();
+  const [values, setValues] = useState(() => initialValues(operation.fields));
+  const { outcome, isRunning, retryIn, run, cancel } = useSending(memory.key);
+  const requestWith = (changed: Values) =>
+    requestOf({ operation, values: changed, baseUrl: apiUrl(data), key: memory.key });
+  const canSend =
+    isSendableKey(memory.key) &&
+    operation.fields.every((field) => isSendable(field, values[field.name] ?? ""));
+  const nextCursor = outcome?.kind === "response" ? nextCursorOf(outcome) : undefined;
+
+  function submit(changed: Values) {
+    if (!canSend || isRunning || retryIn > 0) return;
+    setValues(changed);
+    void run(requestWith(changed));
+  }
+
+  return (
+    <form
+      class="try-it"
+      novalidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit(values);
+      }}
+    >
+      <div class="try-parameters">
+        <KeyField data={data} memory={memory} onChange={changeMemory} />
+        <ParameterTables
+          fields={operation.fields}
+          values={values}
+          onChange={(name, text) => setValues({ ...values, [name]: text })}
+        />
+      </div>
+      <div class="try-exchange">
+        <RequestView request={requestWith(values)} />
+        <div class="try-actions">
+          <button type="submit" class="button primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
+            {retryIn > 0 ? `Send again in ${shortDuration(1_000 * retryIn)}` : "Send request"}
+          </button>
+          {isRunning && (
+            <button type="button" class="button" onClick={cancel}>
+              Cancel
+            </button>
+          )}
+          {nextCursor !== undefined && !isRunning && (
+            <button type="button" class="button" onClick={() => submit({ ...values, cursor: nextCursor })}>
+              Next page
+            </button>
+          )}
+          <span class="note">
+            {operation.method === "GET" ? "" : `It changes data of ${data.environment}.`}
+          </span>
+        </div>
+        <Result outcome={outcome} isRunning={isRunning} data={data} />
+      </div>
+    </form>
+  );
+}
+
+function apiUrl({ apiPath }: TryItData): string {
+  return new URL(apiPath, document.baseURI).href.replace(/\/$/, "");
+}
+
+/** One request at a time. After a 429, none with the same key until `Retry-After` is over: that would be a strike. */
+function useSending(key: string) {
+  const [outcome, setOutcome] = useState<Outcome>();
+  const [running, setRunning] = useState<AbortController>();
+  const [wait, setWait] = useState<{ readonly key: string; readonly until: number }>();
+  const retryIn = useSecondsUntil(wait?.key === key ? wait.until : undefined);
+
+  async function run(request: Parameters<typeof send>[0]) {
+    const controller = new AbortController();
+    setRunning(controller);
+    setOutcome(undefined);
+    const result = await send(request, controller.signal);
+    setRunning(undefined);
+    setOutcome(result);
+    const until = result.kind === "response" ? retryAtOf(result) : undefined;
+    if (until !== undefined) setWait({ key, until });
+  }
+
+  return { outcome, isRunning: running !== undefined, retryIn, run, cancel: () => running?.abort() };
+}
+
+interface ResultProps {
+  readonly outcome: Outcome | undefined;
+  readonly isRunning: boolean;
+  readonly data: TryItData;
+}
+
+function Result({ outcome, isRunning, data }: ResultProps) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (outcome !== undefined) element.current?.scrollIntoView({ block: "nearest" });
+  }, [outcome]);
+  return (
+    <div class="try-result" ref={element}>
+      <span class="visually-hidden" role="status">
+        {isRunning ? "Sending" : announcementOf(outcome)}
+      </span>
+      {isRunning && <p class="note">Waiting for the response …</p>}
+      {outcome !== undefined && (
+        <>
+          <h3>Response</h3>
+          <ResponseView outcome={outcome} data={data} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function announcementOf(outcome: Outcome | undefined): string {
+  if (outcome === undefined) return "";
+  return outcome.kind === "response"
+    ? `Response ${outcome.status} ${outcome.statusText}`
+    : `Request ${outcome.kind}`;
+}
+
+const HTTP = {
+  name: "HTTP",
+  textOf: httpText,
+  syntax: "http",
+  hint: "Your browser adds headers of its own. The key is masked here, not in the request.",
+} as const;
+const CURL = {
+  name: "curl",
+  textOf: curlText,
+  syntax: "sh",
+  hint: "Set the variable KEY to your API key first.",
+} as const;
+const FORMS = [HTTP, CURL];
+
+/** The request as text, while it is edited: as it is sent, or for a shell. */
+export function RequestView({ request }: { readonly request: ApiRequest }) {
+  const [form, setForm] = useState<(typeof FORMS)[number]>(HTTP);
+  const name = useId();
+  return (
+    <div class="try-request">
+      <h3>Request as sent</h3>
+      <fieldset class="try-forms">
+        <legend class="visually-hidden">Show the request as</legend>
+        <div class="tabs">
+          {FORMS.map((each) => (
+            <label key={each.name}>
+              <input type="radio" name={name} checked={each === form} onChange={() => setForm(each)} />
+              {each.name}
+            </label>
+          ))}
+        </div>
+        <CodeBlock label="Request as sent" code={form.textOf(request)} syntax={form.syntax} />
+      </fieldset>
+      <p class="note">{form.hint}</p>
+    </div>
+  );
 }

@@ -1,6 +1,4 @@
-import { loadBundle, type Bundle } from "../../browser-bundle/bundle.ts";
-import { BundledAssets } from "../../browser-bundle/bundled-assets.ts";
-import { ICON } from "../../browser-bundle/icon.ts";
+import { type Bundle, BundledAssets, ICON, loadBundle } from "../../browser-bundle/bundle.ts";
 import { loadOnce } from "../../api/awaitable.ts";
 import { etagOf } from "../../api/etag.ts";
 import { matchesEtag } from "../../api/etag.ts";

@@ -2,6 +2,7 @@ import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
 import { baseUrlOf, type DocumentedSettings } from "../documented-settings.ts";
 import { ERRORS } from "../errors.ts";
 import { PROTOCOL_ERRORS } from "../../api/protocol-errors.ts";
+import { curlCommand } from "../../api/curl.ts";
 import { duration, grouped, longDate } from "../../api/formatting.ts";
 import { BASE_PATH, OPERATIONS } from "../operations.ts";
 
@@ -41,13 +42,15 @@ function quickstart(settings: DocumentedSettings): string {
     "```sh",
     `KEY=${KEY_PREFIX[settings.environment]}…`,
     "",
-    `curl -i ${baseUrl}/pets \\`,
-    '  -H "Authorization: Bearer $KEY" \\',
-    '  -H "Content-Type: application/json" \\',
-    `  -d '{"name": "Rex", "categoryId": 7, "status": "available"}'`,
+    curlCommand({
+      url: `${baseUrl}/pets`,
+      key: "$KEY",
+      headers: [["Content-Type", "application/json"]],
+      body: '{"name": "Rex", "categoryId": 7, "status": "available"}',
+      showsHeaders: true,
+    }),
     "",
-    `curl -i "${baseUrl}/pets?status=available" \\`,
-    '  -H "Authorization: Bearer $KEY"',
+    curlCommand({ url: `${baseUrl}/pets?status=available`, key: "$KEY", showsHeaders: true }),
     "```",
     "",
     "`HEAD` works wherever `GET` does and responds with the same headers without the body. `OPTIONS` lists the methods of",

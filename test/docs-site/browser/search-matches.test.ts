@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { bestMatches } from "../../../src/docs-site/browser/search-matches.ts";
-import type { SearchEntry } from "../../../src/docs-site/search-index.ts";
+import type { SearchEntry } from "../../../src/docs-site/page-data.ts";
 
 const ENTRIES: readonly SearchEntry[] = [
   ["Quickstart", "", "docs", "You need a key. A pet is added."],

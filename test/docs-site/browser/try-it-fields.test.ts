@@ -1,8 +1,12 @@
 import { expect, test } from "bun:test";
-import { isSendable, problemOf } from "../../../src/docs-site/browser/try-it/field-problem.ts";
-import { cleanKey, keyProblem } from "../../../src/docs-site/browser/try-it/key.ts";
-import { initialValues } from "../../../src/docs-site/browser/try-it/request.ts";
-import { requestFields } from "../../../src/docs-site/pages/request-fields.ts";
+import {
+  cleanKey,
+  initialValues,
+  isSendable,
+  keyProblem,
+  problemOf,
+} from "../../../src/docs-site/browser/request.ts";
+import { requestFields } from "../../../src/docs-site/fields.ts";
 import { categoryId, idempotencyKey, ids, limit, name, petId, status } from "./try-it-operations.ts";
 
 test("an empty field is a problem only if it is required", () => {
@@ -77,7 +81,7 @@ test("a key may be pasted with spaces around it or with its header", () => {
 });
 
 test("a key of the other environment is recognized before it is sent", () => {
-  const server = { keyPrefix: "pet_live_", environment: "production" };
+  const server = { keyPrefix: "pet_live_", environment: "production" } as const;
   expect(keyProblem("", server)).toBeUndefined();
   expect(keyProblem("pet_live_1", server)).toBeUndefined();
   expect(keyProblem("pet_test_1", server)).toBe("Keys of production begin with pet_live_.");

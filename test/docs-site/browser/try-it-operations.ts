@@ -1,4 +1,4 @@
-import type { TryItField, TryItOperation } from "../../../src/docs-site/try-it-data.ts";
+import type { TryItField, TryItOperation } from "../../../src/docs-site/page-data.ts";
 
 /** A field of a query unless told otherwise. */
 export function field(fields: Partial<TryItField> & Pick<TryItField, "name">): TryItField {
@@ -9,6 +9,7 @@ export function field(fields: Partial<TryItField> & Pick<TryItField, "name">): T
     description: "",
     type: "string",
     constraint: "",
+    bounds: [],
     ...fields,
   };
 }
@@ -17,13 +18,9 @@ const INT64 = { type: "int64", minimum: "-9223372036854775808", maximum: "922337
 
 function operation(fields: Partial<TryItOperation>): TryItOperation {
   return {
-    id: "test",
     method: "GET",
     path: "/pets",
-    summary: "",
     fields: [],
-    successStatus: 200,
-    isDeprecated: false,
     ...fields,
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { curlText, httpText, requestOf } from "../../../src/docs-site/browser/try-it/request.ts";
+import { curlText, httpText, requestOf } from "../../../src/docs-site/browser/request.ts";
 import { createPet, field, getPet, listPets } from "./try-it-operations.ts";
 
 const baseUrl = "http://127.0.0.1:8080/v1";

@@ -1,13 +1,12 @@
 import { expect, test } from "bun:test";
-import { durationText } from "../../../src/docs-site/browser/try-it/countdown.ts";
-import { indentedJson } from "../../../src/docs-site/browser/try-it/json-text.ts";
 import {
   apiErrorOf,
   type ApiResponse,
+  indentedJson,
   nextCursorOf,
   rateLimitOf,
   retryAtOf,
-} from "../../../src/docs-site/browser/try-it/response.ts";
+} from "../../../src/docs-site/browser/response.ts";
 
 function response(status: number, headers: Record<string, string>): ApiResponse {
   return {
@@ -79,16 +78,4 @@ test("the cursor of the next page comes from Link", () => {
   const deprecation = '<http://127.0.0.1:8080/v1/pets?id=1>; rel="successor-version"';
   expect(nextCursorOf(response(200, { link: deprecation }))).toBeUndefined();
   expect(nextCursorOf(response(200, {}))).toBeUndefined();
-});
-
-test("a wait is written in the unit that people count in", () => {
-  expect([1, 60, 119, 120, 3_599, 3_600, 86_399].map(durationText)).toEqual([
-    "1 s",
-    "60 s",
-    "119 s",
-    "2 min",
-    "1 h 0 min",
-    "1 h 0 min",
-    "24 h 0 min",
-  ]);
 });

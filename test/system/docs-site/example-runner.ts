@@ -2,7 +2,14 @@ import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../harness/cleanup.ts";
 import { executable, PYTHON } from "../../../harness/programs.ts";
-import type { Example, ExampleLanguage } from "../../../src/docs-site/examples/example.ts";
+import {
+  type Example,
+  type ExampleContext,
+  type ExampleLanguage,
+  withExampleContext,
+} from "../../../src/docs-site/examples.ts";
+import { blocksOf } from "../../../src/docs-site/markdown.ts";
+import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
 
 const ROOT = join(import.meta.dir, "../../..");
 
@@ -116,6 +123,18 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
     yield* lines;
   }
   return undefined;
+}
+
+/** The examples of the guides by their names. */
+export function guideExamples(context: ExampleContext): ReadonlyMap<string, readonly Example[]> {
+  const markdown = withExampleContext(Object.values(GUIDE_SOURCES).join("\n"), context);
+  const blocks = markdown.matchAll(/<!-- example-([a-z-]+) -->\n([\s\S]*?)<!-- \/example-\1 -->/g);
+  return new Map(
+    [...blocks].map(([, name = "", text = ""]) => [
+      name,
+      blocksOf(text).flatMap((block) => (block.kind === "examples" ? block.examples : [])),
+    ]),
+  );
 }
 
 export function only(language: ExampleLanguage, examples: readonly Example[]): Example {

@@ -6,12 +6,10 @@ import {
   EXAMPLE_LANGUAGES,
   exampleContext,
   type ExampleLanguage,
-  render,
-} from "../../../src/docs-site/examples/example.ts";
-import { examplesOf } from "../../../src/docs-site/examples/examples.ts";
-import { GUIDE_EXAMPLES } from "../../../src/docs-site/examples/guides/guides.ts";
+  examplesOf,
+} from "../../../src/docs-site/examples.ts";
 import { startService } from "../../service.ts";
-import { ExampleRunner, only } from "./example-runner.ts";
+import { ExampleRunner, guideExamples, only } from "./example-runner.ts";
 
 const TIMEOUT_MS = 60_000;
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
@@ -81,7 +79,7 @@ test(
     const context = exampleContext(DEFAULT_SETTINGS);
     const groups = [
       ...Object.keys(OPERATIONS).map((id) => [id, examplesOf(id as OperationId, context)] as const),
-      ...Object.entries(GUIDE_EXAMPLES).map(([name, each]) => [name, render(each, context)] as const),
+      ...guideExamples(context),
     ];
     const programs = groups.map(([name, examples]) => [name, only("typescript", examples).code]);
     expect(await runner.typeErrorsOf(Object.fromEntries(programs))).toBe("");

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type ExampleLanguage, EXAMPLE_LANGUAGES, render } from "../../../src/docs-site/examples/example.ts";
-import { type GuideExample, GUIDE_EXAMPLES } from "../../../src/docs-site/examples/guides/guides.ts";
+import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/examples.ts";
 import { type Service, startService } from "../../service.ts";
-import { ExampleRunner, only } from "./example-runner.ts";
+import { ExampleRunner, guideExamples, only } from "./example-runner.ts";
 
 const TIMEOUT_MS = 60_000;
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
@@ -47,21 +46,21 @@ interface Target {
   readonly key: string;
 }
 
-function outputOf(name: GuideExample, language: ExampleLanguage, target: Target = service): Promise<string> {
+function outputOf(name: string, language: ExampleLanguage, target: Target = service): Promise<string> {
   const context = { baseUrl: target.url, key: target.key };
-  return runner.outputOf(only(language, render(GUIDE_EXAMPLES[name], context)));
+  return runner.outputOf(only(language, guideExamples(context).get(name) ?? []));
 }
 
 /** The output in each language. */
-async function outputs(name: GuideExample, target?: Target): Promise<Record<string, string>> {
+async function outputs(name: string, target?: Target): Promise<Record<string, string>> {
   const runs = LANGUAGES.map(async (language) => [language, await outputOf(name, language, target)]);
   return Object.fromEntries(await Promise.all(runs));
 }
 
-const tested = new Set<GuideExample>();
+const tested = new Set<string>();
 
 /** A test of the example with this name. */
-function example(name: GuideExample, promise: string, check: () => Promise<void>): void {
+function example(name: string, promise: string, check: () => Promise<void>): void {
   tested.add(name);
   test(`${name}: ${promise}`, check, TIMEOUT_MS);
 }
@@ -177,6 +176,8 @@ describe("the examples of the guides, in each language", () => {
   });
 
   test("each of them has a test", () => {
-    expect([...tested].toSorted()).toEqual((Object.keys(GUIDE_EXAMPLES) as GuideExample[]).toSorted());
+    expect([...tested].toSorted()).toEqual(
+      [...guideExamples({ baseUrl: service.url, key: service.key }).keys()].toSorted(),
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { curlText, requestOf } from "../../../src/docs-site/browser/try-it/request.ts";
+import { curlText, requestOf } from "../../../src/docs-site/browser/request.ts";
 import { createPet, listPets } from "../../docs-site/browser/try-it-operations.ts";
 
 const KEY = "pet_live_0123456789";

@@ -1,0 +1,170 @@
+import { curlCommand } from "../../api/curl.ts";
+import { grouped } from "../../api/formatting.ts";
+import type { TryItData, TryItField, TryItOperation } from "../page-data.ts";
+
+/** A request as it is sent. */
+export interface ApiRequest {
+  readonly method: TryItOperation["method"];
+  readonly url: URL;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body?: string;
+}
+
+/** What was typed, by the names of the fields. */
+export type Values = Readonly<Record<string, string>>;
+
+/** Defaults, and for what is required values that work, so that a new form can be sent as it is. */
+export function initialValues(fields: readonly TryItField[]): Values {
+  return Object.fromEntries(fields.map((field) => [field.name, field.default ?? requiredValue(field)]));
+}
+
+function requiredValue({ isRequired, example, values }: TryItField): string {
+  return isRequired ? (example ?? values?.[0] ?? "") : "";
+}
+
+export interface RequestInput {
+  readonly operation: Pick<TryItOperation, "method" | "path" | "fields">;
+  readonly values: Values;
+  /** Of the API, without a trailing slash. */
+  readonly baseUrl: string;
+  /** Empty for none. */
+  readonly key: string;
+}
+
+interface GivenField {
+  readonly field: TryItField;
+  readonly text: string;
+}
+
+/** An empty field is left out. Any other text is sent as it was typed, so that people see what the API responds. */
+export function requestOf({ operation, values, baseUrl, key }: RequestInput): ApiRequest {
+  const { method, path, fields } = operation;
+  const given = (location: TryItField["in"]): GivenField[] =>
+    fields.flatMap((field) => {
+      const text = values[field.name] ?? "";
+      return field.in === location && text !== "" ? [{ field, text }] : [];
+    });
+  const filledPath = path.replace(/\{(\w+)\}/, (_, name: string) => encodeURIComponent(values[name] ?? ""));
+  const query = given("query").map(({ field, text }) => `${field.name}=${queryValue(text)}`);
+  const hasBody = fields.some((field) => field.in === "body");
+  const headers: [string, string][] = [];
+  if (key !== "") headers.push(["Authorization", `Bearer ${key}`]);
+  if (hasBody) headers.push(["Content-Type", "application/json"]);
+  for (const { field, text } of given("header")) headers.push([field.name, text]);
+  return {
+    method,
+    url: new URL(`${baseUrl}${filledPath}${query.length > 0 ? `?${query.join("&")}` : ""}`),
+    headers,
+    ...(hasBody && { body: bodyText(given("body")) }),
+  };
+}
+
+/** The commas between identifiers stay readable. */
+function queryValue(text: string): string {
+  return encodeURIComponent(text).replaceAll("%2C", ",");
+}
+
+function bodyText(fields: readonly GivenField[]): string {
+  const members = fields.map(({ field, text }) => `${JSON.stringify(field.name)}: ${jsonValue(field, text)}`);
+  return `{${members.join(", ")}}`;
+}
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** A number is sent digit for digit: as a JavaScript number, 9007199254740993 would become 9007199254740992. */
+function jsonValue({ type }: TryItField, text: string): string {
+  return type !== "string" && JSON_NUMBER.test(text) ? text : JSON.stringify(text);
+}
+
+/** The request as HTTP/1.1 writes it. The key is masked, because people show this text to each other. */
+export function httpText({ method, url, headers, body }: ApiRequest): string {
+  const lines = [`${method} ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`];
+  for (const [name, value] of headers)
+    lines.push(`${name}: ${name === "Authorization" ? masked(value) : value}`);
+  return [...lines, ...(body === undefined ? [] : ["", body])].join("\n");
+}
+
+const KEY_PREFIX = /^Bearer pet_(?:live|test)_/;
+
+function masked(value: string): string {
+  return `${KEY_PREFIX.exec(value)?.[0] ?? "Bearer "}••••••••`;
+}
+
+/** The same request for a shell. The key is a variable, because a shell keeps a history of its commands. */
+export function curlText({ method, url, headers, body }: ApiRequest): string {
+  return curlCommand({
+    method,
+    url: url.href,
+    ...(headers.some(isAuthorization) && { key: "$KEY" }),
+    headers: headers.filter((header) => !isAuthorization(header)),
+    ...(body !== undefined && { body }),
+    showsHeaders: true,
+  });
+}
+
+function isAuthorization([name]: ApiRequest["headers"][number]): boolean {
+  return name === "Authorization";
+}
+
+const DECIMAL = /^(?:0|-?[1-9]\d*)$/;
+/** A browser sends no other characters in a header. */
+const HEADER_VALUE = /^[ -~]*$/;
+
+/** What the API will reject about a text, as the end of a sentence that begins with the field's name. */
+export function problemOf(field: TryItField, text: string): string | undefined {
+  if (text === "") return field.isRequired ? "is required" : undefined;
+  if (!isSendable(field, text)) return "can have visible ASCII characters only";
+  if (field.values !== undefined && !field.values.includes(text))
+    return `must be one of ${field.values.join(", ")}`;
+  if (field.type === "string") return lengthProblem(field, text);
+  const numbers = field.type === "int64-list" ? text.split(",") : [text];
+  return numbers.map((number) => numberProblem(field, number)).find((problem) => problem !== undefined);
+}
+
+/** Whether a browser can send the text at all. */
+export function isSendable(field: Pick<TryItField, "in">, text: string): boolean {
+  return field.in !== "header" || HEADER_VALUE.test(text);
+}
+
+function lengthProblem(
+  { minLength = 0, maxLength = Infinity }: TryItField,
+  text: string,
+): string | undefined {
+  const { length } = [...text];
+  if (length < minLength) return `must have at least ${minLength} characters`;
+  if (length > maxLength)
+    return `must have at most ${grouped(maxLength)} characters; it has ${grouped(length)}`;
+  return undefined;
+}
+
+function numberProblem({ in: location, minimum, maximum }: TryItField, text: string): string | undefined {
+  if (!DECIMAL.test(text)) {
+    // JSON has more ways to write an integer than a path: 1e3 and 1.0.
+    const isLeftToServer = location === "body" && JSON_NUMBER.test(text);
+    return isLeftToServer ? undefined : "must be an integer in decimal digits";
+  }
+  const value = BigInt(text);
+  if (minimum !== undefined && value < BigInt(minimum)) return `must be at least ${minimum}`;
+  if (maximum !== undefined && value > BigInt(maximum)) return `must be at most ${maximum}`;
+  return undefined;
+}
+
+/** People paste a key with spaces around it, or all of the header. */
+export function cleanKey(text: string): string {
+  return text.trim().replace(/^(?:Authorization:\s*)?Bearer\s+/i, "");
+}
+
+/** Why the key cannot work here, as a sentence; undefined if it may. */
+export function keyProblem(
+  key: string,
+  { environment, keyPrefix }: Pick<TryItData, "environment" | "keyPrefix">,
+): string | undefined {
+  if (!isSendableKey(key)) return "A key has letters, digits and underscores only.";
+  if (key === "" || key.startsWith(keyPrefix)) return undefined;
+  return `Keys of ${environment} begin with ${keyPrefix}.`;
+}
+
+/** A browser sends no other characters in a header. */
+export function isSendableKey(key: string): boolean {
+  return /^[!-~]*$/.test(key);
+}

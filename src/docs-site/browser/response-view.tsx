@@ -1,0 +1,214 @@
+import { grouped, shortDuration } from "../../api/formatting.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { tokensOf } from "../highlight.ts";
+import type { TryItData } from "../page-data.ts";
+import { addCopyButtons } from "./page-controls.ts";
+import {
+  apiErrorOf,
+  type ApiResponse,
+  indentedJson,
+  type Outcome,
+  rateLimitOf,
+  type RateLimitWindow,
+  retryAtOf,
+} from "./response.ts";
+
+interface ResponseViewProps {
+  readonly outcome: Outcome;
+  readonly data: TryItData;
+}
+
+interface ReceivedProps {
+  readonly response: ApiResponse;
+  readonly data: TryItData;
+}
+
+/** What came back: status and time, the rate limit, headers, and the body as it was sent. */
+export function ResponseView({ outcome, data }: ResponseViewProps) {
+  if (outcome.kind === "cancelled")
+    return <p class="try-failure">Cancelled. The server may have executed the request all the same.</p>;
+  if (outcome.kind === "unreachable")
+    return (
+      <p class="try-failure">
+        No response. The server has stopped, or this browser cannot reach it. Start it or check the network,
+        then send the request again.
+      </p>
+    );
+  const window = rateLimitOf(outcome);
+  return (
+    <>
+      <StatusLine response={outcome} />
+      <Explanation response={outcome} data={data} />
+      {window && <RateLimitGauge window={window} isBanned={isBan(outcome)} />}
+      <HeaderList response={outcome} data={data} />
+      <Body response={outcome} />
+    </>
+  );
+}
+
+/** Never colour alone: each meaning has a shape. */
+const SYMBOLS = { ok: "●", limited: "▲", error: "■", none: "○" } as const;
+
+function meaningOf(response: ApiResponse): keyof typeof SYMBOLS {
+  const { status } = response;
+  if (status >= 200 && status < 300) return "ok";
+  if (status < 400) return "none";
+  return status === 429 && !isBan(response) ? "limited" : "error";
+}
+
+function isBan({ status, body }: ApiResponse): boolean {
+  return status === 429 && apiErrorOf(body)?.code === "key_banned";
+}
+
+function StatusLine({ response }: { readonly response: ApiResponse }) {
+  const { status, statusText, durationMs } = response;
+  const meaning = meaningOf(response);
+  return (
+    <p class="try-status">
+      <span class="try-badge" data-meaning={meaning}>
+        <span aria-hidden="true">{SYMBOLS[meaning]}</span> {status} {statusText}
+      </span>{" "}
+      <span class="note">{durationMs < 10 ? durationMs.toFixed(1) : Math.round(durationMs)} ms</span>
+    </p>
+  );
+}
+
+/** What an error means, and when to try again. */
+function Explanation({ response, data: { errorCodesPath } }: ReceivedProps) {
+  const retryIn = useSecondsUntil(retryAtOf(response));
+  const error = response.status >= 400 ? apiErrorOf(response.body) : undefined;
+  if (response.status === 304)
+    return <p class="try-explanation">Not modified: you have this version already, so it has no body.</p>;
+  if (error === undefined) return null;
+  return (
+    <div class="try-explanation">
+      <p>{error.message}</p>
+      <p>
+        {error.code === "missing_api_key" && "Enter your API key above. "}
+        {retryIn > 0 && `You can send again in ${shortDuration(1_000 * retryIn)}. `}
+        <a href={`${errorCodesPath}#${encodeURIComponent(error.code)}`}>What {error.code} means</a>
+      </p>
+    </div>
+  );
+}
+
+interface RateLimitGaugeProps {
+  readonly window: RateLimitWindow;
+  readonly isBanned: boolean;
+}
+
+/** How much of the window is left. Once it has closed, all of the next one is. */
+function RateLimitGauge({ window: { limit, remaining, closesAt }, isBanned }: RateLimitGaugeProps) {
+  const seconds = useSecondsUntil(closesAt);
+  const left = seconds === 0 ? limit : remaining;
+  const end = isBanned ? "the ban ends" : "the window closes";
+  return (
+    <div class="try-gauge" data-empty={left === 0 ? "" : undefined}>
+      <span class="try-gauge-bar" aria-hidden="true">
+        <span style={{ width: `${Math.min(100, (left / limit) * 100)}%` }} />
+      </span>
+      <span>
+        {grouped(left)} of {grouped(limit)} requests left;{" "}
+        {seconds > 0 ? `${end} in ${shortDuration(1_000 * seconds)}` : "the next request opens a new window"}
+      </span>
+    </div>
+  );
+}
+
+function HeaderList({ response: { headers }, data }: ReceivedProps) {
+  const lines = [...headers];
+  // Browsers give names in lower case.
+  const explanations = new Map(Object.entries(data.headers).map((each) => [each[0].toLowerCase(), each]));
+  return (
+    <details class="try-headers">
+      <summary>{lines.length} headers</summary>
+      <dl>
+        {lines.map(([name, value]) => {
+          const [shownName, explanation = ""] = explanations.get(name) ?? [name];
+          return (
+            <div key={name}>
+              <dt>
+                <code class="token-property">{shownName}</code>
+              </dt>
+              <dd>
+                <code>{value}</code>
+                <div class="note">
+                  <CodeSpans text={explanation} />
+                </div>
+              </dd>
+            </div>
+          );
+        })}
+      </dl>
+    </details>
+  );
+}
+
+/** Text only: whatever the server sends, none of it becomes markup. */
+function Body({ response: { body } }: { readonly response: ApiResponse }) {
+  if (body === "") return <p class="note">The response has no body.</p>;
+  const json = indentedJson(body);
+  const { code, syntax, title } =
+    json === undefined
+      ? ({ code: body, syntax: "text", title: "Body" } as const)
+      : ({ code: json, syntax: "json", title: "Body, indented" } as const);
+  return <CodeBlock label="Response body" title={title} code={code} syntax={syntax} />;
+}
+
+/** Plain text with `code` in backticks. */
+export function CodeSpans({ text }: { readonly text: string }) {
+  return (
+    <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>
+  );
+}
+
+interface CodeBlockProps {
+  /** What it shows, for screen readers: "Request as sent". */
+  readonly label: string;
+  /** Shown above it. */
+  readonly title?: string;
+  readonly code: string;
+  readonly syntax: "http" | "json" | "sh" | "text";
+}
+
+/** As the code blocks of the page: it scrolls by itself and has a button that copies it. */
+export function CodeBlock({ label, title, code, syntax }: CodeBlockProps) {
+  const block = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (block.current?.parentElement) addCopyButtons(block.current.parentElement);
+  }, []);
+  return (
+    <div class="code" ref={block}>
+      {title !== undefined && <div class="code-title">{title}</div>}
+      <pre tabIndex={0} role="region" aria-label={label}>
+        <code>
+          {tokensOf(code, syntax).map(({ kind, text }, index) =>
+            kind === undefined ? (
+              text
+            ) : (
+              <span class={`token-${kind}`} key={index}>
+                {text}
+              </span>
+            ),
+          )}
+        </code>
+      </pre>
+    </div>
+  );
+}
+
+/** Whole seconds until a time on the clock of `performance`, rounded up; 0 without one, or once it has passed. */
+export function useSecondsUntil(time: number | undefined): number {
+  const [, setTick] = useState(0);
+  const seconds = time === undefined ? 0 : Math.max(0, Math.ceil((time - performance.now()) / 1_000));
+  useEffect(() => {
+    if (seconds === 0 || time === undefined) return undefined;
+    // At the moment at which the number changes.
+    const timer = setTimeout(
+      () => setTick((tick) => tick + 1),
+      time - performance.now() - (seconds - 1) * 1_000,
+    );
+    return () => clearTimeout(timer);
+  });
+  return seconds;
+}

@@ -1,0 +1,167 @@
+import { encodeCursor } from "../api/cursor.ts";
+import { duration, plural } from "../api/formatting.ts";
+import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
+import { deprecationHeaders } from "../petstore/deprecation-headers.ts";
+import { baseUrlOf, type DocumentedSettings } from "../petstore/documented-settings.ts";
+import { planTable } from "../petstore/openapi/description.ts";
+import { OPERATIONS } from "../petstore/operations.ts";
+import { exampleContext, withExampleContext } from "./examples.ts";
+import { tryItData, tryItSection } from "./fields.ts";
+import { type DocsSettings, type Page, PageContent } from "./layout.ts";
+import { type GuideName, GUIDES, linksOn, withSubjectLinks } from "./links.ts";
+import { type Block, blocksOf, codeBlock, framedTable, htmlOf, textOf } from "./markdown.ts";
+import { FIGURES, GUIDE_SOURCES } from "./sources.ts";
+
+/** A page of docs/ with the blocks of the server. */
+export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): Page {
+  const path = GUIDES[name];
+  const markdown = replaceBlocks(GUIDE_SOURCES[name], settingBlocks);
+  const blocks = blocksOf(withExampleContext(markdown, exampleContext(settings)));
+  const content = new PageContent();
+  for (const [index, block] of blocks.entries()) {
+    // Before the first section, so that it is the first thing that a newcomer finds.
+    if (name === "quickstart" && index === firstSection(blocks)) addTryIt(content);
+    add(block, content, path);
+  }
+  const { html, sections } = content.finish();
+  const page = {
+    path,
+    title: sections[0]?.title ?? name,
+    description: descriptionOf(blocks, path),
+    html,
+    sections,
+  };
+  return name === "quickstart" ? { ...page, tryIt: tryItData("createPet", path, settings) } : page;
+}
+
+function firstSection(blocks: readonly Block[]): number {
+  return blocks.findIndex((block) => block.kind === "heading" && block.level === 2);
+}
+
+function add(block: Block, content: PageContent, path: string): void {
+  const links = linksOn(path);
+  switch (block.kind) {
+    case "heading": {
+      const [, id = "", html = ""] =
+        /^<h\d id="([^"]*)">(.*)<\/h\d>/s.exec(htmlOf(block.markdown, links)) ?? [];
+      return content.heading({ level: block.level, id, html });
+    }
+    case "code":
+      return content.code(codeBlock(block.code, block.syntax));
+    case "examples":
+      return content.examples(block.examples);
+    case "table": {
+      const { html, isWide } = framedTable(withSubjectLinks(htmlOf(block.markdown, links), path));
+      return isWide ? content.wide(html) : content.prose(html);
+    }
+    case "figure":
+      return content.wide(figure(block.file, block.alt));
+    case "prose":
+      return content.prose(withSubjectLinks(htmlOf(block.markdown, links), path));
+  }
+}
+
+function figure(file: string, alt: string): string {
+  const svg = (FIGURES[file] ?? "").replace("<svg ", `<svg role="img" aria-label="${Bun.escapeHTML(alt)}" `);
+  return `<figure tabindex="0">${svg}</figure>`;
+}
+
+function addTryIt(content: PageContent): void {
+  content.heading({ level: 2, id: "try-it", html: "Try it here" });
+  content.wide(
+    `<p>Add a pet from this page, with your own key.</p>${tryItSection("createPet", GUIDES.quickstart)}`,
+  );
+}
+
+function descriptionOf(blocks: readonly Block[], path: string): string {
+  const first = blocks.find((block) => block.kind === "prose");
+  const text = first?.kind === "prose" ? textOf(htmlOf(first.markdown, linksOn(path))) : "";
+  return /^.*?[.:](?=\s|$)/.exec(text)?.[0].replace(/:$/, ".") ?? text;
+}
+
+/** Markdown by the name of the block. */
+export type Blocks = Readonly<Record<string, string>>;
+
+const BLOCK = /<!-- ([a-z-]+) -->\n[\s\S]*?<!-- \/\1 -->/g;
+
+/** Replaces each text between `<!-- name -->` and `<!-- /name -->` with the block of that name, if there is one. */
+export function replaceBlocks(text: string, blocks: Blocks): string {
+  return text.replace(BLOCK, (block, name: string) => {
+    const content = blocks[name];
+    return content === undefined ? block : `<!-- ${name} -->\n\n${content}\n\n<!-- /${name} -->`;
+  });
+}
+
+/** The blocks of the documentation that depend on settings, in Markdown. */
+export function settingBlocks(settings: DocsSettings): Blocks {
+  const { plans, ban, environment } = settings;
+  const url = baseUrlOf(settings);
+  return {
+    "quickstart-variables": fenced(
+      "sh",
+      "# The key is printed once, when it is created.",
+      `API=${url}`,
+      `KEY=${KEY_PREFIX[environment]}…`,
+    ),
+    "created-pet": fenced("http", ...createdPet(url, plans.free.perMinute)),
+    "next-link": fenced("http", nextLink(url)),
+    plans: planTable(plans),
+    "ban-rules": banRules(ban),
+    "deprecation-headers": fenced("http", ...deprecationLines(url)),
+    environments: environmentTable(settings),
+    "connection-limit": connectionLimit(settings.maxConnectionsPerAddress),
+  };
+}
+
+function fenced(language: string, ...lines: readonly string[]): string {
+  return ["```" + language, ...lines, "```"].join("\n");
+}
+
+function createdPet(url: string, limit: number): string[] {
+  return [
+    "HTTP/1.1 201 Created",
+    "Content-Type: application/json",
+    `Location: ${url}/pets/1`,
+    `X-RateLimit-Limit: ${limit}`,
+    "X-RateLimit-Reset: 1794733260",
+    `X-RateLimit-Remaining: ${limit - 1}`,
+    "",
+    '{"id":1,"name":"Rex","categoryId":7,"status":"available"}',
+  ];
+}
+
+function nextLink(url: string): string {
+  const { default: limit } = PAGE_LIMIT;
+  return `Link: <${url}/pets?limit=${limit}&cursor=${encodeCursor("pets", BigInt(limit))}>; rel="next"`;
+}
+
+function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocumentedSettings["ban"]): string {
+  const rules = `- Requests rejected within ${duration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
+- Every later rejected request is a strike. Strikes expire when the exhausted window closes.
+- ${strikes} strikes ban the key for ${duration(lengthMs)}. The last of them already gets \`key_banned\`.`;
+  if (maxLengthMs === lengthMs) return rules;
+  return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${duration(maxLengthMs)}.`;
+}
+
+function deprecationLines(url: string): string[] {
+  const headers = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, url));
+  return headers.map(
+    ([name, value]) => `${name}: ${value.replace("{petId}", "7").replace(", <", ",\n      <")}`,
+  );
+}
+
+function connectionLimit(maximum: number): string {
+  if (maximum === 0) return "The number of connections from one IP address is not limited.";
+  return `An IP address (IPv6: a /64 network) can have ${plural(maximum, "connection")}; the server closes further ones.`;
+}
+
+function environmentTable({ servers, environment, otherUrl }: DocsSettings): string {
+  const urlOf = (name: DocsSettings["environment"]) =>
+    name === environment || otherUrl !== undefined ? `\`${servers[name]}\`` : "ask the operator";
+  return [
+    "| Environment | Base URL | Keys begin with |",
+    "| --- | --- | --- |",
+    `| Production | ${urlOf("production")} | \`${KEY_PREFIX.production}\` |`,
+    `| Staging | ${urlOf("staging")} | \`${KEY_PREFIX.staging}\` |`,
+  ].join("\n");
+}

@@ -1,0 +1,74 @@
+/**
+ * What the pages of the documentation tell their script: `TryItData` for requests, `SearchEntry` for the search.
+ *
+ * A page that can send requests of an operation has a `<section data-try-it="createPet" id="try-it-createPet">`.
+ * Without JavaScript it shows the tables of parameters; the script replaces its content with a form of the same rows,
+ * in the same order, with the same ids. The page has one `<script type="application/json" id="try-it-data">` with
+ * `TryItData` as JSON. It contains no key.
+ */
+export interface TryItData {
+  /**
+   * The URL of the API relative to the page, such as `../../v1`. The policy of the page allows requests to its own
+   * origin alone, so requests go to `new URL(apiPath, document.baseURI)`.
+   */
+  readonly apiPath: string;
+  readonly environment: "production" | "staging";
+  /** The beginning of every API key of this server, such as `pet_live_`. */
+  readonly keyPrefix: string;
+  /** What runs the command line where this server was started: `npx petstore`, or `petstore` for an executable. */
+  readonly command: string;
+  readonly operation: TryItOperation;
+  /** Header fields of responses, by name: one sentence each, in plain text with `code` in backticks. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The page of error codes relative to this page; the id of each code is the code: `errors#rate_limited`. */
+  readonly errorCodesPath: string;
+  /** The guide about authentication relative to this page. */
+  readonly authenticationPath: string;
+}
+
+export interface TryItOperation {
+  readonly method: "GET" | "POST" | "PATCH";
+  /** Relative to the URL of the API, with `{parameter}`: `/pets/{petId}`. */
+  readonly path: string;
+  /** In the order of the tables: path, query, the fields of the JSON body, then header fields. */
+  readonly fields: readonly TryItField[];
+}
+
+export interface TryItField {
+  readonly name: string;
+  readonly in: "path" | "query" | "header" | "body";
+  /** The id of its row: `createPet-name`. */
+  readonly anchor: string;
+  readonly isRequired: boolean;
+  /** Plain text with `code` in backticks. */
+  readonly description: string;
+  /** `int64-list` is identifiers separated by commas. Integers are sent digit for digit. */
+  readonly type: "int64" | "integer" | "string" | "int64-list";
+  /** The constraint as the table states it: `integer (int64)`, `1 to 100`. */
+  readonly constraint: string;
+  /** What the table states below the description, in plain text with `code` in backticks. */
+  readonly bounds: readonly string[];
+  /** The only values that are allowed. */
+  readonly values?: readonly string[];
+  /** Decimal digits. */
+  readonly minimum?: string;
+  readonly maximum?: string;
+  /** In code points. */
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  /** What the server assumes without a value, as text. */
+  readonly default?: string;
+  /** A value that works, as text. */
+  readonly example?: string;
+}
+
+/** The headings of the tables. */
+export const FIELD_GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
+  path: "Path parameters",
+  query: "Query parameters",
+  body: "Body",
+  header: "Header fields",
+};
+
+/** A section in the index: the title of its page, its own, its URL from the root of the site, and its text. */
+export type SearchEntry = readonly [page: string, section: string, url: string, text: string];
