@@ -2,9 +2,8 @@
  * CPU time that `src/http1` takes for one GET, from the received bytes to the response text, without a socket.
  * Shows what it saves to keep the last header fields of a connection: `npx bun bench/http1.ts`.
  */
-import { Connection } from "../src/http1/connection.ts";
-import type { ConnectionContext, Socket } from "../src/http1/connection-context.ts";
-import { Turns } from "../src/http1/turns.ts";
+import { Connection, type ConnectionContext, type Socket } from "../src/http1/connection.ts";
+import { Scheduler } from "../src/http1/scheduler.ts";
 
 const REQUESTS = 200_000;
 const ROUNDS = 6;
@@ -44,7 +43,7 @@ const context: ConnectionContext = {
   uptimeSeconds: 0,
   commonLines: "Date: Sun, 15 Nov 2026 12:00:00 GMT\r\n",
   isShuttingDown: false,
-  turns: new Turns(() => 0),
+  scheduler: new Scheduler(() => 0),
   traffic: { bytesReceived: 0, bytesSent: 0 },
 };
 

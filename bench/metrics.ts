@@ -4,14 +4,14 @@
  */
 import { quantile } from "../harness/statistics.ts";
 import { CacheStatistics } from "../src/bounded-cache.ts";
+import { PETSTORE_API, RESPONSE_STATUSES } from "../src/petstore/operations.ts";
 import type { OperationId } from "../src/domain/usage-history.ts";
-import { RequestRecord } from "../src/petstore/request-record.ts";
+import { RequestRecord } from "../src/observe/request-record.ts";
 import type { Request, Response } from "../src/http1/index.ts";
-import { CommitMonitor, EngineMonitor } from "../src/observe/metrics/engine-monitor.ts";
-import { EventLoopDelay } from "../src/observe/metrics/event-loop-delay.ts";
-import { formatMetrics } from "../src/observe/metrics/exposition.ts";
-import { RequestMetrics } from "../src/observe/metrics/request-metrics.ts";
-import { collectSamples } from "../src/observe/metrics/samples.ts";
+import { CommitMonitor, AdapterMonitor, EventLoopDelay } from "../src/observe/monitors.ts";
+import { formatMetrics } from "../src/observe/exposition.ts";
+import { RequestMetrics } from "../src/observe/request-metrics.ts";
+import { collectSamples } from "../src/observe/metrics.ts";
 
 const REQUESTS = 200_000;
 const ROUNDS = 15;
@@ -82,22 +82,23 @@ if (import.meta.main) {
     body: () => undefined,
   };
   const decision = { outcome: "allowed", limit: 60, remaining: 59, resetAt: 0, retryAfter: 0 } as const;
-  const requests = new RequestMetrics();
+  const requests = new RequestMetrics((path) => PETSTORE_API.has(path));
   const statistics = { connections: 1, accepted: 1, rejected: 0, evicted: 0, queueLength: 0 };
   const sources = {
     version: "1.0.0",
     environment: "production",
     requests,
+    statuses: RESPONSE_STATUSES,
     eventLoopDelay: new EventLoopDelay(),
     server: {
       statistics: { ...statistics, bytesReceived: 1, bytesSent: 1 },
       maxConnections: 20_000,
       isShuttingDown: false,
     },
-    authenticator: { cacheStatistics: new CacheStatistics(), lookUpQueueLength: 0 },
+    authenticator: { cacheStatistics: new CacheStatistics(), lookupQueueLength: 0 },
     adapters: {
-      database: new EngineMonitor("SQLite"),
-      limits: new EngineMonitor("memory"),
+      database: new AdapterMonitor("SQLite"),
+      limits: new AdapterMonitor("memory"),
       commits: new CommitMonitor(),
       petJson: { cacheStatistics: new CacheStatistics() },
     },

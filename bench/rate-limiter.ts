@@ -12,7 +12,7 @@ import type { UsageStore } from "../src/domain/ports.ts";
 import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 
-/** For a request: key look-up and both windows. */
+/** For a request: key lookup and both windows. */
 const MAX_NS = 2_000;
 /** For a subject: its usage and, if it is a key, its entry among the verified keys. */
 const MAX_BYTES = 250;

@@ -11,13 +11,13 @@ import { postgresUrl } from "../harness/postgres.ts";
 import { createClock } from "../src/clock.ts";
 import type { UsageHistoryStore } from "../src/domain/ports.ts";
 import { HOUR_MS, type KeyCounts, startOf, type UsageBatch } from "../src/domain/usage-history.ts";
-import type { RequestRecord } from "../src/petstore/request-record.ts";
+import type { RequestRecord } from "../src/observe/request-record.ts";
 import { openPostgres } from "../src/store/postgres/store.ts";
 import { FILL_SUMS } from "../src/store/postgres/usage-history.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
-import { UsageRecorder } from "../src/observe/usage-recorder.ts";
+import { UsageRecorder } from "../src/observe/usage-history.ts";
 import { fillHistory, OPERATIONS_JSON } from "./usage-data.ts";
 
 const { values } = parseArgs({

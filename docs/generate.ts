@@ -28,13 +28,10 @@ import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { Order, Pet } from "../src/domain/resources.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
-import {
-  IDLE_TIMEOUT_SECONDS,
-  REQUEST_TIMEOUT_SECONDS,
-  SILENT_TIMEOUT_SECONDS,
-} from "../src/http1/timeouts.ts";
+import { IDLE_TIMEOUT_SECONDS, SILENT_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
+import { REQUEST_TIMEOUT_SECONDS } from "../src/http1/index.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
-import { type MetricDefinition, METRICS } from "../src/observe/metrics/definitions.ts";
+import { type MetricDefinition, METRICS } from "../src/observe/metric-definitions.ts";
 import { ADMIN_ERRORS } from "../src/operator/contract/errors.ts";
 import type { AdminOperation } from "../src/operator/contract/operation.ts";
 import { ADMIN_OPERATIONS } from "../src/operator/operations.ts";

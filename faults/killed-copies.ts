@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import type { Usage } from "../src/domain/rate-limit.ts";
-import { UsageCopy } from "../src/rate-limit/valkey/usage-copy.ts";
+import { UsageCopy } from "../src/rate-limit/valkey/maintenance.ts";
 import { type Contents, differencesBetween } from "../src/archive/contents.ts";
 import { postgresEnd } from "../src/archive/copy-ends.ts";
 import type { CopyEnd } from "../src/archive/copy-store.ts";

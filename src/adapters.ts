@@ -16,10 +16,10 @@ import type {
   UsageHistoryStore,
 } from "./domain/ports.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
-import { BanRecorder } from "./observe/ban-recorder.ts";
-import { CachedUsageHistory } from "./observe/cached-usage-history.ts";
+import { BanRecorder } from "./observe/audit-trail.ts";
+import { CachedUsageHistory } from "./observe/usage-history.ts";
 import type { Log } from "./observe/log.ts";
-import { CommitMonitor, EngineMonitor } from "./observe/metrics/engine-monitor.ts";
+import { CommitMonitor, AdapterMonitor } from "./observe/monitors.ts";
 import { petJsonOf, type PetJsonSource } from "./petstore/pet-json.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
@@ -28,8 +28,8 @@ export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
   /** Of the rate limiter. */
   readonly bans: BanRecorder;
-  /** Of the engine that counts for the rate limits. */
-  readonly limits: EngineMonitor;
+  /** Of the adapter that counts for the rate limits. */
+  readonly limits: AdapterMonitor;
 }
 
 export interface Stores {
@@ -40,8 +40,8 @@ export interface Stores {
   readonly settings: SettingsStore;
   readonly usageHistory: UsageHistoryStore;
   readonly petJson: PetJsonSource;
-  /** Of the engine that stores the data. */
-  readonly database: EngineMonitor;
+  /** Of the adapter that stores the data. */
+  readonly database: AdapterMonitor;
   readonly commits: CommitMonitor;
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const bans = new BanRecorder({ audit: stores.audit, log, server: hostname() });
     opened.push(bans);
     const onBan = bans.record;
-    const limits = new EngineMonitor(config.limitsUrls ? "Valkey" : "memory");
+    const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
       ? await valkeyRateLimiter(config, config.limitsUrls, {
           clock,
@@ -110,7 +110,7 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
     return openSqliteStores(pathsOf(storage).store, log);
   }
   const { openPostgres } = await import("./store/postgres/store.ts");
-  const database = new EngineMonitor("PostgreSQL");
+  const database = new AdapterMonitor("PostgreSQL");
   const commits = new CommitMonitor();
   const opened = await openPostgres(storage.databaseUrl, {
     schema: storage.environment,
@@ -136,7 +136,7 @@ export async function openEmptyStores(): Promise<Stores> {
 
 async function openSqliteStores(path: string, log?: Log): Promise<Stores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
-  const database = new EngineMonitor("SQLite");
+  const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor();
   const opened = openSqlite(path, {
     onCommit(writes, ms) {
@@ -149,8 +149,8 @@ async function openSqliteStores(path: string, log?: Log): Promise<Stores> {
   return { ...opened, database, commits };
 }
 
-function reportDatabase(monitor: EngineMonitor, change: StateChange, log: Log | undefined): void {
-  const database = monitor.engine;
+function reportDatabase(monitor: AdapterMonitor, change: StateChange, log: Log | undefined): void {
+  const database = monitor.name;
   monitor.isAvailable = change.state === "up";
   if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
   else log?.event("database.unavailable", { database, cause: messageOf(change.cause) });
@@ -229,7 +229,7 @@ async function valkeyRateLimiter(
     onBan,
     onEarlierBan,
     monitor,
-  }: RateLimiterOptions & { readonly monitor: EngineMonitor; readonly onEarlierBan: OnBan },
+  }: RateLimiterOptions & { readonly monitor: AdapterMonitor; readonly onEarlierBan: OnBan },
 ) {
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
   const onResponse = (ms: number) => monitor.responded(ms);

@@ -1,3 +1,6 @@
+import { PETSTORE_API } from "./petstore/operations.ts";
+import { slowRejectedClients } from "./petstore/app.ts";
+import { RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -8,15 +11,15 @@ import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { TlsCredentials, TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
-import { giveWay } from "./event-loop.ts";
+import { yieldToEventLoop } from "./event-loop.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { AccessLog } from "./observe/access-log.ts";
-import { AuditRetention } from "./observe/audit-retention.ts";
-import { observeFloods } from "./observe/authentication-flood.ts";
-import { logKeyChanges } from "./observe/log-key-changes.ts";
+import { AuditRetention } from "./observe/audit-trail.ts";
+import { observeFloods } from "./observe/event-reports.ts";
+import { logKeyChanges } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
-import { type AppMetrics, startMetrics } from "./observe/metrics/app-metrics.ts";
-import { UsageRecorder } from "./observe/usage-recorder.ts";
+import { type AppMetrics, startMetrics } from "./observe/metrics.ts";
+import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
 import { createHttpApp, startupHandler } from "./petstore/app.ts";
@@ -76,7 +79,7 @@ export async function serveOn(
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
-  const observeFlood = observeFloods({ addresses, log });
+  const observeFlood = observeFloods(log, (request) => String(addresses.subjectOf(request).id));
   const accessLog = await openAccessLog(config, log);
   const { host, port, drainDelayMs } = config;
   const tls = config.tls && (await readCertificate(config.tls));
@@ -90,6 +93,7 @@ export async function serveOn(
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf: (address) => addresses.peerOf(address),
     onLimit: (event) => logConnectionLimit(log, event),
+    createPacer: slowRejectedClients,
     ...(secondMs !== undefined && { secondMs }),
     onError: (error) => log.event("connection.failed", { error }),
   });
@@ -102,6 +106,8 @@ export async function serveOn(
     server,
     authenticator,
     adapters,
+    isApiPath: (path) => PETSTORE_API.has(path),
+    statuses: RESPONSE_STATUSES,
     clock,
   });
   adapters.bans.onRecord = metrics.requests.countBan;
@@ -158,7 +164,7 @@ export async function serveOn(
   };
   // The code of the admin listener and of the output takes 40 ms to load.
   await Bun.sleep(FIRST_RESPONSES_MS);
-  await giveWay();
+  await yieldToEventLoop();
   let admin: AdminListener | undefined;
   try {
     if (config.admin) {
@@ -256,7 +262,7 @@ async function followCertificate(
   const { followTlsFiles } = await import("./config/tls.ts");
   return followTlsFiles(files, {
     onChange(contents) {
-      for (const server of servers) server.setTlsCredentials(contents);
+      for (const server of servers) server.setTlsCertificate(contents);
       log.event("tls.certificate-changed", { file: files.certFile });
     },
     onError: (error) => log.event("tls.certificate-invalid", { error }),

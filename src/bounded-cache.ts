@@ -10,7 +10,7 @@ export class CacheStatistics {
 }
 
 /** The memory of a string: one byte a character, or two if any character is outside ASCII. */
-export function bytesOf(text: string): number {
+export function stringBytes(text: string): number {
   return NON_ASCII.test(text) ? 2 * text.length : text.length;
 }
 
@@ -57,15 +57,23 @@ export class BoundedCache<Key, Value extends Sized> {
 export class AdmissionFilter {
   readonly #recent: Float64Array;
 
-  constructor(places: number) {
-    this.#recent = new Float64Array(places).fill(-1);
+  constructor(slots: number) {
+    this.#recent = new Float64Array(slots).fill(-1);
   }
 
   /** Whether this number was requested before. From now on it was. */
   admits(number: number): boolean {
-    const place = number % this.#recent.length;
-    if (this.#recent[place] === number) return true;
-    this.#recent[place] = number;
+    const slot = number % this.#recent.length;
+    if (this.#recent[slot] === number) return true;
+    this.#recent[slot] = number;
     return false;
   }
+}
+
+/**
+ * A text of its own. A piece of a request's head keeps all of the head in memory for as long as it is kept itself, so
+ * what is remembered beyond its request is copied. Heads are bytes: no character is beyond them.
+ */
+export function copyOf(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
 }

@@ -1,53 +1,52 @@
-/** So long a turn of longer work lasts: requests of clients wait for its end. */
-const TURN_MS = 2;
+/** The length of a time slice: requests of clients wait for its end. */
+const TIME_SLICE_MS = 2;
 const ITEMS_PER_LOOK = 32;
 
-const endOfTurn: (() => void)[] = [];
+const endOfIteration: (() => void)[] = [];
 
-/** Runs the work when all sockets that were ready have been read, and before work that has given way. */
-export function atEndOfTurn(work: () => void): void {
-  if (endOfTurn.push(work) === 1) setImmediate(finishTurn);
+/** Runs the work when all sockets that were ready have been read, and before work that has yielded. */
+export function atEndOfIteration(work: () => void): void {
+  if (endOfIteration.push(work) === 1) setImmediate(finishIteration);
 }
 
-function finishTurn(): void {
-  for (const work of endOfTurn.splice(0)) work();
+function finishIteration(): void {
+  for (const work of endOfIteration.splice(0)) work();
 }
 
 /** Other work of the event loop goes on meanwhile. */
-export function giveWay(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(() => {
-      finishTurn();
+      finishIteration();
       resolve();
     });
   });
 }
 
-/** Work that takes longer than a request may wait is done in turns: `if (turn.isOver) await turn.next()`. */
-export class Turn {
-  #endsAt = performance.now() + TURN_MS;
+/** Work that takes longer than a request may wait is done in time slices: `if (slice.isOver) await slice.next()`. */
+export class TimeSlice {
+  #endsAt = performance.now() + TIME_SLICE_MS;
 
   get isOver(): boolean {
     return performance.now() >= this.#endsAt;
   }
 
-  /** Other work of the event loop goes on meanwhile. */
   async next(): Promise<void> {
-    await giveWay();
-    this.#endsAt = performance.now() + TURN_MS;
+    await yieldToEventLoop();
+    this.#endsAt = performance.now() + TIME_SLICE_MS;
   }
 }
 
-export async function forEachInTurns<T>(
+export async function forEachInTimeSlices<T>(
   items: Iterable<T>,
   work: (item: T) => void,
   itemsPerLook = ITEMS_PER_LOOK,
 ): Promise<void> {
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   let done = 0;
   for (const item of items) {
     work(item);
     // Reading the clock takes as long as looking at a key.
-    if (++done % itemsPerLook === 0 && turn.isOver) await turn.next();
+    if (++done % itemsPerLook === 0 && timeSlice.isOver) await timeSlice.next();
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { AdmissionFilter, BoundedCache, stringBytes } from "../src/bounded-cache.ts";
 import * as fc from "fast-check";
-import { AdmissionFilter, BoundedCache, bytesOf } from "../src/bounded-cache.ts";
 
 describe("BoundedCache", () => {
   test("evicts the oldest entries, and only when it is full", () => {
@@ -48,8 +48,8 @@ describe("AdmissionFilter", () => {
   });
 });
 
-describe("bytesOf", () => {
+describe("stringBytes", () => {
   test("one byte a character in ASCII, two otherwise", () => {
-    expect([bytesOf(""), bytesOf("Rex"), bytesOf("Réx")]).toEqual([0, 3, 6]);
+    expect([stringBytes(""), stringBytes("Rex"), stringBytes("Réx")]).toEqual([0, 3, 6]);
   });
 });

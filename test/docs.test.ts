@@ -6,7 +6,7 @@ import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
 import { PAGE_LIMIT } from "../src/domain/constants.ts";
 import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
-import { IDLE_TIMEOUT_SECONDS } from "../src/http1/timeouts.ts";
+import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");

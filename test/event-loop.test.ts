@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { atEndOfTurn, forEachInTurns, giveWay } from "../src/event-loop.ts";
+import { atEndOfIteration, forEachInTimeSlices, yieldToEventLoop } from "../src/event-loop.ts";
 
 test("other work goes on while all items are looked at", async () => {
   let turns = 0;
   const timer = setInterval(() => turns++, 0);
   const seen: number[] = [];
-  await forEachInTurns(
+  await forEachInTimeSlices(
     Array.from({ length: 96 }, (_, i) => i),
     (item) => {
       seen.push(item);
@@ -18,26 +18,26 @@ test("other work goes on while all items are looked at", async () => {
   expect(turns).toBeGreaterThanOrEqual(2);
 });
 
-test("work for the end of a turn comes before work that gave way earlier, and is done once", async () => {
+test("work for the end of an iteration comes before work that yielded earlier, and is done once", async () => {
   const order: string[] = [];
-  const longWork = giveWay().then(() => order.push("long work"));
-  atEndOfTurn(() => order.push("first response"));
-  atEndOfTurn(() => order.push("second response"));
+  const longWork = yieldToEventLoop().then(() => order.push("long work"));
+  atEndOfIteration(() => order.push("first response"));
+  atEndOfIteration(() => order.push("second response"));
   await longWork;
-  await giveWay();
+  await yieldToEventLoop();
   expect(order).toEqual(["first response", "second response", "long work"]);
 });
 
-test("work for the end of a turn can ask for the end of the next one", async () => {
+test("work for the end of an iteration can ask for the end of the next one", async () => {
   const order: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
-  atEndOfTurn(() => {
-    order.push("first turn");
-    atEndOfTurn(() => {
-      order.push("second turn");
+  atEndOfIteration(() => {
+    order.push("first iteration");
+    atEndOfIteration(() => {
+      order.push("second iteration");
       resolve();
     });
   });
   await promise;
-  expect(order).toEqual(["first turn", "second turn"]);
+  expect(order).toEqual(["first iteration", "second iteration"]);
 });

@@ -80,9 +80,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "data-directory": ["config", "observe"],
   auth: ["domain", "api", "config", "bounded-cache", "hash-index"],
   "rate-limit": ["domain", "api", "hash-index"],
-  store: ["domain", "api", "archive", "petstore", "bounded-cache", "event-loop"],
+  store: ["domain", "api", "bounded-cache", "event-loop"],
   archive: ["store", "rate-limit", "domain", "api", "config", "data-directory", "event-loop", "executable"],
-  observe: ["petstore", "auth", "domain", "api", "http1", "bounded-cache", "event-loop"],
+  observe: ["domain", "api", "http1", "bounded-cache", "event-loop"],
   petstore: ["auth", "observe", "domain", "api", "http1", "bounded-cache"],
   "browser-bundle": ["api", "http1", "executable"],
   operator: [

@@ -1,6 +1,6 @@
 /** What `bench/metrics.ts` measures, counted by prom-client: `npx bun bench/peers/prom-client.ts`. */
 import { collectDefaultMetrics, Counter, Histogram, register } from "prom-client";
-import { DURATION_BOUNDS } from "../../src/observe/metrics/histogram.ts";
+import { DURATION_BOUNDS } from "../../src/observe/monitors.ts";
 import { measureMetrics, OBSERVED_REQUESTS } from "../metrics.ts";
 
 const responses = new Counter({

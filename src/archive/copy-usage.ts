@@ -3,7 +3,7 @@ import { existsSync, rmSync } from "node:fs";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";
 import type { Subject, Usage } from "../domain/rate-limit.ts";
-import { UsageCopy } from "../rate-limit/valkey/usage-copy.ts";
+import { UsageCopy } from "../rate-limit/valkey/maintenance.ts";
 import { openUsageStore } from "../store/sqlite/usage-store.ts";
 import { type TableReader, TABLES } from "../store/tables.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "./durable-files.ts";

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { Turn } from "../event-loop.ts";
+import { TimeSlice } from "../event-loop.ts";
 import type { Encoder } from "./encoders.ts";
 import type { Output } from "./output.ts";
 
@@ -27,9 +27,9 @@ export async function exportRows<Item>(options: ExportOptions<Item>): Promise<nu
   let text = format === "csv" ? encoder.csvHeader : "";
   let rows = 0;
   // SQLite works without turns of the event loop, and without them no signal arrives.
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   for await (const items of pages) {
-    await turn.next();
+    await timeSlice.next();
     if (isStopped()) return undefined;
     for (const item of items) text += encode(item);
     rows += items.length;

@@ -5,7 +5,7 @@ import type {
   ImportProgress,
   RowProblem,
 } from "../domain/data-transfer.ts";
-import { Turn } from "../event-loop.ts";
+import { TimeSlice } from "../event-loop.ts";
 import type { ColumnMapping } from "./columns.ts";
 import type { Input } from "./input.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
@@ -64,7 +64,7 @@ class Importer<Row> {
   /** The batch that is being stored, and how many of its rows are invalid. */
   #storing = Promise.resolve();
   #invalidInStore = 0;
-  readonly #turn = new Turn();
+  readonly #timeSlice = new TimeSlice();
 
   constructor(options: ImporterOptions<Row>) {
     this.#options = options;
@@ -158,7 +158,7 @@ class Importer<Row> {
     this.#storing = this.#storeBatch(batch);
     // Whoever waits for it next gets the error.
     this.#storing.catch(() => {});
-    await this.#turn.next();
+    await this.#timeSlice.next();
   }
 
   async #storeBatch(pending: PendingBatch<Row>): Promise<void> {

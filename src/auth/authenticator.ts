@@ -1,8 +1,8 @@
-import { CacheStatistics } from "../bounded-cache.ts";
+import { CacheStatistics, copyOf } from "../bounded-cache.ts";
 import { Unavailable } from "../api/errors.ts";
-import { copyOf } from "./copy-string.ts";
 import {
-  type Access,
+  type ApiKeyPrincipal,
+  type AuthFailure,
   type Environment,
   hashSecret,
   isWellFormedSecret,
@@ -11,30 +11,11 @@ import {
   WHILE_DISABLED,
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable } from "../api/awaitable.ts";
-import { limitsOf, type PlanName, type Plans } from "../domain/plans.ts";
+import { limitsOf, type Plans } from "../domain/plans.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
-import type { Limits, Subject } from "../domain/rate-limit.ts";
-import type { Addresses } from "./client-address.ts";
+import type { Addresses, Client } from "./client-address.ts";
 import { KeyCache, SECRET_LENGTH, type VerifiedKey } from "./key-cache.ts";
-import { LookUpBudget, LookUpQueue } from "./look-up-queue.ts";
-
-/** The API key that a request is made with. */
-export interface ApiKeyPrincipal {
-  readonly keyId: number;
-  readonly subject: Subject;
-  readonly plan: PlanName;
-  readonly limits: Limits;
-  readonly access: Access;
-}
-
-/** Why a request has no principal. */
-export type AuthFailure = "missing_api_key" | "invalid_api_key" | "disabled_api_key" | Unavailable;
-
-/** The part of a request that tells the address of its client. */
-export interface Client {
-  readonly remoteAddress: string;
-  readonly headers: { get(name: string): string | null };
-}
+import { LookupBudget, LookupQueue } from "./lookup-queue.ts";
 
 export interface AuthenticatorOptions {
   readonly keys: Pick<KeyStore, "findCredential" | "changesSince">;
@@ -48,7 +29,7 @@ export interface AuthenticatorOptions {
   readonly maxVerified?: number;
 }
 
-export interface FollowedChanges extends Pick<KeyChanges, "changed" | "unbanned"> {
+interface FollowedChanges extends Pick<KeyChanges, "changed" | "unbanned"> {
   /** The changes were made after this time of the steady clock. */
   readonly after: number;
 }
@@ -77,11 +58,11 @@ export class Authenticator {
   readonly #usualLength: number;
   /** Headers with a secret that no key has, oldest first. */
   readonly #rejected = new Set<string>();
-  /** By secret. Requests with the same secret wait for one look-up. */
-  readonly #lookUps = new Map<string, Promise<ApiKeyPrincipal | AuthFailure>>();
-  readonly #queue = new LookUpQueue();
+  /** By secret. Requests with the same secret wait for one lookup. */
+  readonly #lookups = new Map<string, Promise<ApiKeyPrincipal | AuthFailure>>();
+  readonly #queue = new LookupQueue();
   readonly cacheStatistics = new CacheStatistics();
-  readonly #budget: LookUpBudget;
+  readonly #budget: LookupBudget;
   #revision: number;
   /** When the key store was last asked for that revision, by the steady clock. */
   #polledAt: number;
@@ -96,7 +77,7 @@ export class Authenticator {
     this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
     this.#revision = revision;
     this.#polledAt = polledAt;
-    this.#budget = new LookUpBudget(options.clock);
+    this.#budget = new LookupBudget(options.clock);
   }
 
   static async open(options: AuthenticatorOptions): Promise<Authenticator> {
@@ -118,11 +99,11 @@ export class Authenticator {
     const key = this.#verified.get(secret);
     if (key) return this.#found(key);
     this.cacheStatistics.misses++;
-    return this.#lookUp({ secret, authorization, client });
+    return this.#lookup({ secret, authorization, client });
   }
 
-  /** Look-ups of unknown keys that wait. */
-  get lookUpQueueLength(): number {
+  /** Lookups of unknown keys that wait. */
+  get lookupQueueLength(): number {
     return this.#queue.length;
   }
 
@@ -133,34 +114,33 @@ export class Authenticator {
 
   #checkValidity(key: VerifiedKey): ApiKeyPrincipal | AuthFailure {
     const { keyId, plan, limits, access, validUntil } = key;
-    // Most keys are valid for ever, and reading the clock takes as long as the look-up.
+    // Most keys are valid for ever, and reading the clock takes as long as the lookup.
     if (validUntil !== Infinity && this.#options.clock.now() >= validUntil)
       return validUntil === WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
     return { keyId, subject: { kind: "key", id: keyId }, plan, limits, access };
   }
 
   /** A secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones. */
-  #lookUp({ secret, authorization, client }: Unverified): Awaitable<ApiKeyPrincipal | AuthFailure> {
-    const pending = this.#lookUps.get(secret);
+  #lookup({ secret, authorization, client }: Unverified): Awaitable<ApiKeyPrincipal | AuthFailure> {
+    const pending = this.#lookups.get(secret);
     if (pending) return pending;
     let isInBudget = false;
     const mayRun = () => isInBudget || !this.#isLimited(client) || (isInBudget = this.#budget.take(secret));
     const verify = () => this.#verify(secret, authorization);
     const result = this.#verified.has(secret) ? verify() : this.#queue.run(secret, verify, mayRun);
     if (!(result instanceof Promise)) return result;
-    this.#lookUps.set(secret, result);
+    this.#lookups.set(secret, result);
     const forget = () => {
-      if (this.#lookUps.get(secret) === result) this.#lookUps.delete(secret);
+      if (this.#lookups.get(secret) === result) this.#lookups.delete(secret);
     };
     result.then(forget, forget);
     return result;
   }
 
-  /** Whether the address of the client is at its limit. Counts nothing: a request counts after its look-up. */
-  #isLimited({ remoteAddress, headers }: Client): boolean {
+  /** Whether the address of the client is at its limit. Counts nothing: a request counts after its lookup. */
+  #isLimited(client: Client): boolean {
     const { addresses, rateLimiter, plans } = this.#options;
-    const address = addresses.subjectOf(remoteAddress, () => headers.get("x-forwarded-for"));
-    return rateLimiter.peek(address, plans.anonymous).outcome !== "allowed";
+    return rateLimiter.peek(addresses.subjectOf(client), plans.anonymous).outcome !== "allowed";
   }
 
   /** Caches nothing when a change came in meanwhile: it may be a change of this key. */
@@ -202,9 +182,9 @@ export class Authenticator {
     const { revision, changed, unbanned } = await keys.changesSince(this.#revision);
     for (const { id } of changed) this.#verified.keyChanged(id, revision);
     if (revision !== this.#revision) {
-      // A rejected secret may be that of a new key, and a look-up in progress may miss the change.
+      // A rejected secret may be that of a new key, and a lookup in progress may miss the change.
       this.#rejected.clear();
-      this.#lookUps.clear();
+      this.#lookups.clear();
     }
     this.#revision = revision;
     this.#polledAt = polledAt;

@@ -1,7 +1,13 @@
 import type { IPv6 } from "ipaddr.js";
 import { contains, formatIpAddress, type IpNetwork, isIpv4, parseIpAddress } from "../config/network.ts";
 import type { Subject } from "../domain/rate-limit.ts";
-import { copyOf } from "./copy-string.ts";
+import { copyOf } from "../bounded-cache.ts";
+
+/** The part of a request that tells the address of its client. */
+export interface Client {
+  readonly remoteAddress: string;
+  readonly headers: { get(name: string): string | null };
+}
 
 interface ClientAddress {
   readonly subject: Subject;
@@ -31,11 +37,11 @@ export class Addresses {
     return this.#cache.size;
   }
 
-  subjectOf(peer: string, forwardedFor: () => string | null): Subject {
-    let client = this.#find(peer);
-    if (client === undefined) return { kind: "address", id: peer };
+  subjectOf({ remoteAddress, headers }: Client): Subject {
+    let client = this.#find(remoteAddress);
+    if (client === undefined) return { kind: "address", id: remoteAddress };
     if (!client.isProxy) return client.subject;
-    const hops = forwardedFor()?.split(",") ?? [];
+    const hops = headers.get("x-forwarded-for")?.split(",") ?? [];
     while (hops.length > 0 && client.isProxy) {
       const next = this.#find((hops.pop() ?? "").trim());
       if (next === undefined) break;

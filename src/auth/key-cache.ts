@@ -46,7 +46,7 @@ const MAX_CHANGED_KEYS = 100_000;
  * Verified keys by their secrets, in memory that the garbage collector does not trace. When the cache is full, the
  * oldest entry makes room. Methods take any text that ends with the secret, such as the Authorization header.
  *
- * The time of a look-up tells nothing about a secret: the hash is seeded, and two secrets with the same hash are
+ * The time of a lookup tells nothing about a secret: the hash is seeded, and two secrets with the same hash are
  * compared to the end.
  */
 export class KeyCache {
@@ -89,7 +89,7 @@ export class KeyCache {
     return this.#index.find(hashOf(text), text) !== NONE;
   }
 
-  /** `revision` is the key store's at the time of the look-up. */
+  /** `revision` is the key store's at the time of the lookup. */
   set(text: string, key: VerifiedKey, revision: number): void {
     const { keyId, plan, limits, access, validUntil } = key;
     const found = this.#index.find(hashOf(text), text);

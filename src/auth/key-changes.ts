@@ -1,16 +1,17 @@
+import { Latch } from "../api/latch.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { Clock, RateLimiter } from "../domain/ports.ts";
 import type { Authenticator } from "./authenticator.ts";
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly authenticator: Pick<Authenticator, "followChanges">;
   readonly rateLimiter: Pick<RateLimiter, "unban">;
   readonly clock: Clock;
   /** Called with the keys that others have created or changed, apart from unbans. */
   onChanges(changed: readonly ApiKey[]): void;
   /** Called when changes cannot be read, and when they can be read again. */
-  onUnreadable(error: unknown): void;
-  onReadable(): void;
+  readonly onUnreadable: (error: unknown) => void;
+  readonly onReadable: () => void;
   /** Called when the rate limiter has applied the unban. */
   onUnban?(keyId: number): void;
   /** Called at the first of the attempts that fail. */
@@ -21,10 +22,11 @@ interface Unban {
   readonly id: number;
   /** Bans that began before this time of the steady clock are to end. */
   readonly before: number;
-  isFailing: boolean;
+  /** Of the attempts to apply it. */
+  readonly attempts: Latch;
 }
 
-export interface KeyChangeFollower {
+interface KeyChangeFollower {
   /** Applies all changes up to now. After one that this process made, it takes effect here at once. */
   applyNow(): Promise<void>;
   stop(): void;
@@ -49,7 +51,7 @@ const POLL_EVERY_MS = 250;
 export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   const { authenticator, rateLimiter, clock } = options;
   const unbans = new Map<number, Unban>();
-  let isFailing = false;
+  const reading = new Latch(options.onUnreadable, options.onReadable);
   let isStopped = false;
   let lastPoll = Promise.resolve();
   let timer = setTimeout(pollAgain, POLL_EVERY_MS);
@@ -67,11 +69,9 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   async function poll(): Promise<void> {
     try {
       await readChanges();
-      if (isFailing) options.onReadable();
-      isFailing = false;
+      reading.worked();
     } catch (error) {
-      if (!isFailing) options.onUnreadable(error);
-      isFailing = true;
+      reading.failed(error);
     }
     for (const unban of unbans.values()) await apply(unban);
   }
@@ -81,20 +81,19 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     options.onChanges(changed.filter(({ id }) => !unbanned.some((key) => key.id === id)));
     for (const { id, unbannedAt = 0 } of unbanned) {
       const unbannedAgoMs = Math.max(0, clock.now() - unbannedAt);
-      unbans.set(id, { id, before: Math.max(after, clock.steadyNow() - unbannedAgoMs), isFailing: false });
+      const before = Math.max(after, clock.steadyNow() - unbannedAgoMs);
+      unbans.set(id, { id, before, attempts: new Latch((error) => options.onUnbanError(id, error)) });
     }
   }
 
   /** An unban that fails is tried again after the next poll, and does not stop the others. */
-  async function apply(unban: Unban): Promise<void> {
-    const { id, before } = unban;
+  async function apply({ id, before, attempts }: Unban): Promise<void> {
     try {
       await rateLimiter.unban({ kind: "key", id }, clock.steadyNow() - before);
       unbans.delete(id);
       options.onUnban?.(id);
     } catch (error) {
-      if (!unban.isFailing) options.onUnbanError(id, error);
-      unban.isFailing = true;
+      attempts.failed(error);
     }
   }
 

@@ -3,11 +3,13 @@ import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { createLog, type LogOptions } from "../observe/log.ts";
-import { standardError, standardOutput } from "../observe/standard-streams.ts";
 import { errorMessage, isBug, systemErrorField } from "./arguments.ts";
 import type { Context, Outcome } from "./command.ts";
 import { runProgram } from "./program.ts";
 import { EXIT_CODE, hangupIsIgnored, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";
+
+// The callback of a write receives an error too. Without a listener it would end the process with a stack.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 /** Resolves when the text has left the process: an earlier exit would truncate a pipe at 64 KiB. */
 function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
@@ -16,7 +18,7 @@ function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<v
   });
 }
 
-const writeError = (line: string) => write(standardError(), `petstore: ${line}\n`).catch(() => {});
+const writeError = (line: string) => write(process.stderr, `petstore: ${line}\n`).catch(() => {});
 
 /** Empty on systems without /proc. */
 function processStatus(): string {
@@ -34,19 +36,19 @@ function createContext(): Context {
   return {
     variables: processVariables(),
     clock: createClock(),
-    print: (text) => write(standardOutput(), text),
+    print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),
     errorStream: {
       get isTerminal() {
-        return standardError().isTTY;
+        return process.stderr.isTTY;
       },
       get columns() {
-        return standardError().columns || 80;
+        return process.stderr.columns || 80;
       },
-      write: (text) => void write(standardError(), text).catch(() => {}),
+      write: (text) => void write(process.stderr, text).catch(() => {}),
     },
     readInput: () => Bun.stdin.stream(),
-    isTerminal: () => standardOutput().isTTY,
+    isTerminal: () => process.stdout.isTTY,
     openLog: (options) => createLog((logOptions = options)),
     user: userName(),
     readSecret: (prompt) => readSecret(process.stdin, prompt),
@@ -83,7 +85,7 @@ async function exitCode(run: () => Promise<Outcome>): Promise<number> {
 /** With its stack and causes. */
 async function logUncaught(error: unknown): Promise<void> {
   let written: Promise<void> | undefined;
-  const log = createLog({ ...logOptions, write: (line) => (written = write(standardError(), line)) });
+  const log = createLog({ ...logOptions, write: (line) => (written = write(process.stderr, line)) });
   log.event("process.uncaught-error", { error });
   await written?.catch(() => {});
 }

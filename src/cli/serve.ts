@@ -15,7 +15,6 @@ import { errorMessage, systemErrorField } from "./arguments.ts";
 import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
 import { createFirstKey } from "./first-key.ts";
 import { columns } from "./output.ts";
-
 import packageJson from "../../package.json" with { type: "json" };
 
 export const serve = defineCommand({

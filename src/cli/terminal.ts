@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { standardError } from "../observe/standard-streams.ts";
 
 /** Longer than any secret with everything that is pasted along with it. */
 const MAX_LENGTH = 4_096;
@@ -20,11 +19,11 @@ export async function readSecret(input: SecretInput, prompt: string): Promise<st
   // Before the prompt: nothing that is typed after it is shown.
   input.setRawMode?.(true);
   try {
-    standardError().write(prompt);
+    process.stderr.write(prompt);
     return await readLine(input);
   } finally {
     input.setRawMode?.(false);
-    standardError().write("\n");
+    process.stderr.write("\n");
   }
 }
 

@@ -1,6 +1,6 @@
 import { DOCS_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
-import { Turn } from "../event-loop.ts";
+import { TimeSlice } from "../event-loop.ts";
 import { baseUrlOf } from "../petstore/documented-settings.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
@@ -60,7 +60,7 @@ async function contentOf(settings: DocsSettings): Promise<Content> {
 
 async function inTimeSlices(renderers: readonly (() => Page)[]): Promise<Page[]> {
   const pages: Page[] = [];
-  const slice = new Turn();
+  const slice = new TimeSlice();
   for (const render of renderers) {
     pages.push(render());
     if (slice.isOver) await slice.next();

@@ -3,7 +3,7 @@ import { grouped } from "../api/formatting.ts";
 import { type Config, describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
 import { readTextFile, UsageError, withoutSecrets } from "../config/usage-error.ts";
 import { maxConnectionsWithin } from "../http1/connection-limits.ts";
-import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/inspect.ts";
+import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { inspectStore, sqliteVersion } from "../store/sqlite/inspect.ts";
 import { inspectDatabase } from "../store/sqlite/transfer/snapshot.ts";

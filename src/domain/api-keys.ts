@@ -1,3 +1,5 @@
+import type { Subject } from "./rate-limit.ts";
+import { Unavailable } from "../api/errors.ts";
 import { KEY_PREFIX } from "./constants.ts";
 import { crc32 } from "../api/hash.ts";
 import { sha256 } from "../api/hash.ts";
@@ -10,6 +12,18 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 /** A key with the access `read` may GET and HEAD, and nothing else. */
 export const ACCESS_LEVELS = ["read", "write"] as const;
 export type Access = (typeof ACCESS_LEVELS)[number];
+
+/** The API key that a request is made with. */
+export interface ApiKeyPrincipal {
+  readonly keyId: number;
+  readonly subject: Subject;
+  readonly plan: PlanName;
+  readonly limits: Limits;
+  readonly access: Access;
+}
+
+/** Why a request has no principal. */
+export type AuthFailure = "missing_api_key" | "invalid_api_key" | "disabled_api_key" | Unavailable;
 
 /** What an operator sees of a key: everything but its secrets. Times are milliseconds since the epoch. */
 export interface ApiKey {
@@ -89,7 +103,7 @@ function checksum(text: string): string {
   return digits;
 }
 
-/** Turns typing errors, and keys of the other environment, away before any look-up. */
+/** Turns typing errors, and keys of the other environment, away before any lookup. */
 export function isWellFormedSecret(text: string, environment: Environment): boolean {
   if (!SECRET.test(text) || !text.startsWith(SECRET_PREFIX[environment])) return false;
   return checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);

@@ -9,7 +9,7 @@ export interface Peer {
   readonly isTrusted: boolean;
 }
 
-export interface ConnectionLimitOptions {
+interface ConnectionLimitOptions {
   readonly maxConnections: number;
   /** 0 means any number. */
   readonly maxConnectionsPerPeer: number;
@@ -43,16 +43,21 @@ const PATIENCE_SECONDS = 2;
 const EVICTED_PART = 1 / 64;
 
 /** At most `wanted`, and always less than the limit of open files: a server without descriptors cannot accept. */
-export function maxConnectionsWithin(wanted = MAX_CONNECTIONS, descriptors = maxDescriptors()): number {
+export function maxConnectionsWithin(
+  wanted = MAX_CONNECTIONS,
+  descriptors = maxDescriptors() ?? TYPICAL_DESCRIPTORS,
+): number {
   return Math.max(1, Math.min(wanted, descriptors - RESERVED_DESCRIPTORS));
 }
 
-function maxDescriptors(): number {
+/** The limit of open files; undefined where the system does not tell. */
+export function maxDescriptors(): number | undefined {
   try {
     const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
-    return limit === "unlimited" ? Infinity : Number(limit ?? TYPICAL_DESCRIPTORS);
+    if (limit === undefined) return undefined;
+    return limit === "unlimited" ? Infinity : Number(limit);
   } catch {
-    return TYPICAL_DESCRIPTORS;
+    return undefined;
   }
 }
 

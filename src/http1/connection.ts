@@ -1,14 +1,59 @@
-import type { ConnectionContext, Socket } from "./connection-context.ts";
-import { LingeringClose } from "./lingering-close.ts";
+import { type RequestHandler, IncomingRequest, type RequestConnection } from "./request.ts";
+import {
+  type Scheduler,
+  type ResponseWriter,
+  MAX_REQUESTS_PER_SLICE,
+  type ScheduledConnection,
+} from "./scheduler.ts";
+import { type Writable, WriteBuffer } from "./write-buffer.ts";
 import { MAX_READ_AHEAD_BYTES, ReadBuffer } from "./read-buffer.ts";
-import { type Awaitable, IncomingRequest, type RequestConnection } from "./request.ts";
 import { type RequestHead, RequestHeadParser } from "./request-head.ts";
-import { RejectionStreak } from "./rejection-streak.ts";
-import type { ResponseWriter } from "./response-batch.ts";
-import { type ProtocolErrorStatus, type Response, writeResponse } from "./response.ts";
-import * as timeouts from "./timeouts.ts";
-import { MAX_REQUESTS_PER_TURN, type TurnTaker } from "./turns.ts";
-import { WriteBuffer } from "./write-buffer.ts";
+import { type ProtocolErrorStatus, type Response, type Status, writeResponse } from "./response.ts";
+
+/** The server's end of a TCP connection. */
+export interface Socket extends Writable {
+  /** Undefined if the client disconnected before the connection was accepted. */
+  readonly remoteAddress: string | undefined;
+  pause(): void;
+  resume(): void;
+  /** Closes the sending side only. */
+  shutdown(): void;
+  end(): void;
+  /** Closes at once, without sending what is pending. */
+  terminate(): void;
+}
+
+/** Bytes of all connections since the start, as HTTP: without those that TLS adds. */
+export interface TrafficCounts {
+  bytesReceived: number;
+  bytesSent: number;
+}
+
+/** What all connections of a server share. */
+export interface ConnectionContext {
+  readonly handler: RequestHandler;
+  readonly uptimeSeconds: number;
+  /** Header lines of every response, such as `Date`. */
+  readonly commonLines: string;
+  /** Whether every connection closes after its next response. */
+  readonly isShuttingDown: boolean;
+  readonly scheduler: Scheduler;
+  readonly traffic: TrafficCounts;
+}
+
+/** Is asked after each response of a connection. A connection that is slowed waits for its next request. */
+export type Pacer = (status: Status) => "go on" | "slow down" | "close";
+
+/** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
+export const IDLE_TIMEOUT_SECONDS = 75;
+/** For the first byte of the first request: a client connects because it has something to send. */
+export const SILENT_TIMEOUT_SECONDS = 10;
+/** After this long without a request, the memory that would make the next one faster is released. */
+const FORGET_SECONDS = 2;
+/** From the first byte of a request to the last. */
+export const REQUEST_TIMEOUT_SECONDS = 30;
+/** For a client that does not read its response; each byte that it reads starts the time again. */
+const WRITE_TIMEOUT_SECONDS = 30;
 
 const CLOSE_LINE = "Connection: close\r\n";
 const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
@@ -17,7 +62,7 @@ const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
  * One client's connection. Pipelined requests are handled one after the other, so responses have the order of the
  * requests. Backpressure: while the socket accepts no more of a response, no further request is parsed or read.
  */
-export class Connection implements RequestConnection, ResponseWriter, TurnTaker {
+export class Connection implements RequestConnection, ResponseWriter, ScheduledConnection {
   readonly readBuffer = new ReadBuffer();
   readonly remoteAddress: string;
   /** Whether the head of at least one request has arrived. */
@@ -32,17 +77,15 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   #hasClientEnded = false;
   /** The client may still be sending bytes that the server will not parse. */
   #hasUnreadInput = false;
-  #isTurnOver = false;
+  #isWaitingForSlice = false;
   #isSlowed = false;
-  readonly #rejections = new RejectionStreak();
   #isPaused = false;
   #lingeringClose: LingeringClose | undefined;
 
   constructor(
     private readonly socket: Socket,
     private readonly context: ConnectionContext,
-    /** A load balancer's connection carries requests of many clients, so none is slowed for the others. */
-    private readonly isTrusted = false,
+    private readonly pace?: Pacer,
   ) {
     this.remoteAddress = socket.remoteAddress ?? "";
     this.#writeBuffer = new WriteBuffer(socket, context.traffic);
@@ -69,7 +112,7 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
     if (this.#state !== "open") return this.#lingeringClose?.onData(bytes);
     const wasIdle = this.isIdle;
     this.readBuffer.append(bytes);
-    if (!this.#isTurnOver && this.context.turns.areTaken) this.#queueNewRequests();
+    if (!this.#isWaitingForSlice && this.context.scheduler.isBusy) this.#queueNewRequests();
     else this.#process();
     if (wasIdle && !this.isIdle) this.waitingSince = this.context.uptimeSeconds;
   }
@@ -90,7 +133,7 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
 
   onClose(): void {
     this.#state = "closed";
-    this.context.turns.forget(this);
+    this.context.scheduler.forget(this);
     this.#request?.abortBody();
   }
 
@@ -98,16 +141,14 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   checkTimeouts(): void {
     const seconds = this.context.uptimeSeconds - this.waitingSince;
     if (this.#writeBuffer.isBlocked) {
-      if (seconds > timeouts.WRITE_TIMEOUT_SECONDS) this.socket.terminate();
+      if (seconds > WRITE_TIMEOUT_SECONDS) this.socket.terminate();
     } else if (this.#state === "closing") {
       this.#lingeringClose?.checkTimeout();
     } else if (this.isIdle) {
-      const timeout = this.hasReceivedRequest
-        ? timeouts.IDLE_TIMEOUT_SECONDS
-        : timeouts.SILENT_TIMEOUT_SECONDS;
+      const timeout = this.hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
       if (seconds > timeout) this.close();
-      else if (seconds > timeouts.FORGET_SECONDS) this.#headParser.forget();
-    } else if (this.#isReading && seconds > timeouts.REQUEST_TIMEOUT_SECONDS) {
+      else if (seconds > FORGET_SECONDS) this.#headParser.forget();
+    } else if (this.#isReading && seconds > REQUEST_TIMEOUT_SECONDS) {
       this.#rejectRequest(408);
     }
   }
@@ -154,14 +195,14 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   }
 
   get #canProcess(): boolean {
-    return this.#state === "open" && !this.#writeBuffer.isBlocked && !this.#isTurnOver;
+    return this.#state === "open" && !this.#writeBuffer.isBlocked && !this.#isWaitingForSlice;
   }
 
   get #isReading(): boolean {
     return this.#canProcess && (this.#request === undefined || this.#request.isWaitingForBody);
   }
 
-  #process(maxRequests = MAX_REQUESTS_PER_TURN): void {
+  #process(maxRequests = MAX_REQUESTS_PER_SLICE): void {
     const { totalBytes } = this.#writeBuffer;
     for (let requests = 0; this.#canProcess; requests++) {
       if (this.#request !== undefined) {
@@ -169,10 +210,10 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
       } else if (
         this.readBuffer.length > 0 &&
         (requests >= maxRequests ||
-          this.context.turns.isLong(requests, this.#writeBuffer.totalBytes - totalBytes))
+          this.context.scheduler.isSliceOver(requests, this.#writeBuffer.totalBytes - totalBytes))
       ) {
-        this.#isTurnOver = true;
-        this.context.turns.queuePipelined(this);
+        this.#isWaitingForSlice = true;
+        this.context.scheduler.queuePipelined(this);
       } else {
         const head = this.#headParser.parse(this.readBuffer);
         if (head === undefined) break;
@@ -181,7 +222,7 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
       }
     }
     if (this.#state !== "open") return;
-    if (this.#writeBuffer.isFilled) this.context.turns.responses.add(this);
+    if (this.#writeBuffer.isFilled) this.context.scheduler.responses.add(this);
     if (this.#hasClientEnded && this.#isReading) this.close();
     else this.#setReading(this.#canReadMore);
   }
@@ -194,7 +235,7 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
 
   get #canReadMore(): boolean {
     const isFull = this.readBuffer.length > MAX_READ_AHEAD_BYTES;
-    return !isFull && !this.#writeBuffer.isBlocked && !this.#isTurnOver;
+    return !isFull && !this.#writeBuffer.isBlocked && !this.#isWaitingForSlice;
   }
 
   #setReading(isReading: boolean): void {
@@ -205,35 +246,34 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   }
 
   #queueNewRequests(): void {
-    this.#isTurnOver = true;
+    this.#isWaitingForSlice = true;
     this.#setReading(false);
-    this.context.turns.queueNewRequests(this);
+    this.context.scheduler.queueNewRequests(this);
   }
 
-  takeTurn(maxRequests: number): void {
-    this.#isTurnOver = false;
+  runTimeSlice(maxRequests: number): void {
+    this.#isWaitingForSlice = false;
     this.#isSlowed = false;
     this.#process(maxRequests);
   }
 
-  /** Waits after a response: a client that goes on without a valid key or quota leaves time to others. */
   #slowDown(): void {
-    this.#isTurnOver = true;
+    this.#isWaitingForSlice = true;
     this.#isSlowed = true;
-    this.context.turns.queueSlowed(this);
+    this.context.scheduler.queueSlowed(this);
   }
 
   #startRequest(head: RequestHead): void {
     const request = new IncomingRequest(head, this);
     this.#request = request;
     this.hasReceivedRequest = true;
-    this.context.turns.countRequest();
+    this.context.scheduler.countRequest();
     const response = this.#handle(request);
     if (response instanceof Promise) this.#respondLater(request, response);
     else this.#respond(request, response);
   }
 
-  #handle(request: IncomingRequest): Awaitable<Response> {
+  #handle(request: IncomingRequest): Response | Promise<Response> {
     try {
       return this.context.handler.handle(request);
     } catch (error) {
@@ -245,8 +285,8 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
     const respond = (settled: Response) => {
       this.#respond(request, settled);
       // Responses that need no database settle one after the other in the same turn of the event loop.
-      this.#process(this.context.turns.isTimeUp ? 0 : MAX_REQUESTS_PER_TURN);
-      this.context.turns.responses.writeAfterMicrotasks();
+      this.#process(this.context.scheduler.isTimeUp ? 0 : MAX_REQUESTS_PER_SLICE);
+      this.context.scheduler.responses.writeAfterMicrotasks();
     };
     response.then(respond, (error: unknown) => respond(this.context.handler.handleError(error)));
   }
@@ -268,12 +308,12 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
     const body = request.receiveBody();
     const { framing } = request.head;
     const isEndUnknown = body === "too large" || body === "malformed" || request.isWaitingForContinue;
-    const streak = this.isTrusted ? "short" : this.#rejections.count(response.status);
-    const close = framing.close || this.context.isShuttingDown || isEndUnknown || streak === "too long";
+    const next = this.pace?.(response.status);
+    const close = framing.close || this.context.isShuttingDown || isEndUnknown || next === "close";
     this.#write(response, close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "");
     if (body === "complete") this.#request = undefined;
     if (close) this.close();
-    else if (streak === "long") this.#slowDown();
+    else if (next === "slow down") this.#slowDown();
   }
 
   #rejectRequest(status: ProtocolErrorStatus): void {
@@ -294,5 +334,48 @@ export class Connection implements RequestConnection, ResponseWriter, TurnTaker 
   #closeSocket(): void {
     if (this.#hasClientEnded || !this.#hasUnreadInput) this.socket.end();
     else this.socket.shutdown();
+  }
+}
+
+/** The client has sent nothing for this long. During a shutdown this is also the longest time in all. */
+const SILENCE_SECONDS = 2;
+const MAX_SECONDS = 30;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Reads and drops what the client still sends after the last response (RFC 9112, 9.6). A reset could destroy that
+ * response before a client that is still uploading reads it.
+ */
+class LingeringClose {
+  readonly #startedAt: number;
+  #lastDataAt: number;
+  #bytes = 0;
+  #isSocketEnded = false;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly context: ConnectionContext,
+  ) {
+    this.#startedAt = this.#lastDataAt = context.uptimeSeconds;
+  }
+
+  onData({ byteLength }: Buffer): void {
+    this.#lastDataAt = this.context.uptimeSeconds;
+    this.#bytes += byteLength;
+    if (this.#bytes > MAX_BYTES) this.socket.end();
+  }
+
+  /** A client that does not close its side in turn is disconnected a second later. */
+  checkTimeout(): void {
+    if (!this.#isOver) return;
+    if (this.#isSocketEnded) this.socket.terminate();
+    else this.socket.end();
+    this.#isSocketEnded = true;
+  }
+
+  get #isOver(): boolean {
+    const { uptimeSeconds, isShuttingDown } = this.context;
+    if (uptimeSeconds - this.#lastDataAt > SILENCE_SECONDS) return true;
+    return uptimeSeconds - this.#startedAt > (isShuttingDown ? SILENCE_SECONDS : MAX_SECONDS);
   }
 }

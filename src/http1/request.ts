@@ -4,9 +4,6 @@ import type { ReadBuffer } from "./read-buffer.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { ProtocolErrorStatus, Response } from "./response.ts";
 
-/** A handler that returns at once costs no promise. */
-export type Awaitable<T> = T | Promise<T>;
-
 /** A request whose head has arrived. */
 export interface Request {
   readonly method: string;
@@ -18,11 +15,12 @@ export interface Request {
   /** Of the other end of the connection; empty if the client disconnected before it could be looked up. */
   readonly remoteAddress: string;
   /** The whole body; undefined when it is larger than `maxBytes`. Rejects with `RequestAborted`. */
-  body(maxBytes: number): Awaitable<Uint8Array | undefined>;
+  body(maxBytes: number): Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
 
 export interface RequestHandler {
-  handle(request: Request): Awaitable<Response>;
+  /** Returning a response at once costs no promise. */
+  handle(request: Request): Response | Promise<Response>;
   /** The response when `handle` throws or rejects. */
   handleError(error: unknown): Response;
   /** The response to a request that `handle` does not get, or whose body is at fault. The connection closes. */
@@ -103,7 +101,7 @@ export class IncomingRequest implements Request {
     );
   }
 
-  body(maxBytes: number): Awaitable<Uint8Array | undefined> {
+  body(maxBytes: number): Uint8Array | undefined | Promise<Uint8Array | undefined> {
     const bodyReader = this.#bodyReader;
     if (bodyReader === undefined) return new Uint8Array();
     if (this.#isAborted) return Promise.reject(bodyAborted());

@@ -57,7 +57,7 @@ export function headerLine(name: string, value: string): string {
   return `${name}: ${value}\r\n`;
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   /** Header lines of the connection. */
   readonly connectionLines: string;
   /** The response to HEAD has the `Content-Length` of the body, but no body (RFC 9110, 9.3.2). */

@@ -1,11 +1,9 @@
 import type { Socket, SocketHandler, TCPSocketListener } from "bun";
-import { Connection } from "./connection.ts";
-import type { ConnectionContext, Traffic } from "./connection-context.ts";
+import { Connection, type ConnectionContext, type Pacer, type TrafficCounts } from "./connection.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
-import { tuneListenSocket } from "./listen-socket.ts";
-import { type TlsCredentials, TlsUpgrade } from "./tls-upgrade.ts";
-import { Turns } from "./turns.ts";
+import { Scheduler } from "./scheduler.ts";
 import type { RequestHandler } from "./request.ts";
+import { dlopen } from "bun:ffi";
 
 export interface HttpServerOptions {
   readonly host: string;
@@ -15,7 +13,7 @@ export interface HttpServerOptions {
   /** Header lines of every response. */
   readonly headerLines?: string;
   /** Undefined means plain HTTP. */
-  readonly tls?: TlsCredentials | undefined;
+  readonly tls?: TlsCertificate | undefined;
   /** Gets the error that ended a connection. */
   readonly onError: (error: unknown) => void;
   /** The default and the largest value follow from the limit of open files. */
@@ -24,6 +22,8 @@ export interface HttpServerOptions {
   readonly maxConnectionsPerPeer?: number;
   readonly peerOf?: (remoteAddress: string) => Peer;
   readonly onLimit?: (event: LimitEvent) => void;
+  /** For each connection, unless its peer is trusted; by default none is slowed. */
+  readonly createPacer?: () => Pacer;
   /** How long `close` may take in all: connections that are still open then are terminated. */
   readonly closeTimeoutMs?: number;
   /** Shorter in tests: timeouts are counted in seconds of this length. */
@@ -31,14 +31,14 @@ export interface HttpServerOptions {
 }
 
 /** Counts since the start, and what is open now. */
-export interface ServerStatistics extends Readonly<Traffic> {
+export interface ServerStatistics extends Readonly<TrafficCounts> {
   readonly connections: number;
   readonly accepted: number;
   /** Closed as soon as they were opened, because a maximum was reached. */
   readonly rejected: number;
   /** Closed so that newer ones had a place. */
   readonly evicted: number;
-  /** Connections with requests that wait for a turn. */
+  /** Connections with requests that wait for a time slice. */
   readonly queueLength: number;
 }
 
@@ -55,13 +55,14 @@ export class HttpServer implements ConnectionContext {
   isShuttingDown = false;
   #commonLines = "";
   #commonLinesSecond = 0;
-  readonly turns = new Turns();
-  readonly traffic: Traffic = { bytesReceived: 0, bytesSent: 0 };
+  readonly scheduler = new Scheduler();
+  readonly traffic: TrafficCounts = { bytesReceived: 0, bytesSent: 0 };
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;
   readonly #peerOf: (remoteAddress: string) => Peer;
   readonly #listener: TCPSocketListener<Connection | undefined>;
   readonly #handlers: SocketHandler<Connection | undefined>;
+  readonly #createPacer: (() => Pacer) | undefined;
   readonly #tls: TlsUpgrade | undefined;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
@@ -84,6 +85,7 @@ export class HttpServer implements ConnectionContext {
       onLimit,
     });
     this.#peerOf = peerOf;
+    this.#createPacer = options.createPacer;
     this.#tls = options.tls && new TlsUpgrade(options.tls);
     this.#handlers = {
       data: ({ data }, bytes) => data?.onData(bytes),
@@ -112,7 +114,7 @@ export class HttpServer implements ConnectionContext {
 
   get statistics(): ServerStatistics {
     const { size: connections, rejected, evicted } = this.#connections;
-    const { queueLength } = this.turns;
+    const { queueLength } = this.scheduler;
     return { connections, accepted: this.#accepted, rejected, evicted, queueLength, ...this.traffic };
   }
 
@@ -128,8 +130,8 @@ export class HttpServer implements ConnectionContext {
   }
 
   /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
-  setTlsCredentials(credentials: TlsCredentials): void {
-    this.#tls?.setCredentials(credentials);
+  setTlsCertificate(credentials: TlsCertificate): void {
+    this.#tls?.setCertificate(credentials);
   }
 
   /**
@@ -162,7 +164,9 @@ export class HttpServer implements ConnectionContext {
       return;
     }
     const clientSocket = this.#tls?.upgrade(socket, this.#handlers) ?? socket;
-    const connection = new Connection(clientSocket, this, peer.isTrusted);
+    // A load balancer's connection carries requests of many clients: none is slowed for the others.
+    const pace = peer.isTrusted ? undefined : this.#createPacer?.();
+    const connection = new Connection(clientSocket, this, pace);
     clientSocket.data = connection;
     this.#connections.add(connection, peer);
     this.#accepted++;
@@ -186,4 +190,80 @@ export class HttpServer implements ConnectionContext {
 
 function eachAddress(remoteAddress: string): Peer {
   return { id: remoteAddress, isTrusted: false };
+}
+
+/** PEM. The certificate comes first, then its chain. */
+export interface TlsCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A list of one protocol: the length of its name, then the name (RFC 7301, 3.1). */
+const ALPN_PROTOCOLS = "\x08http/1.1";
+
+/**
+ * Starts TLS on accepted connections. `Bun.listen` cannot change its certificate; a connection that is upgraded after
+ * it was accepted gets the current one, and costs the same.
+ */
+class TlsUpgrade {
+  #secureContext: object;
+
+  /** Throws if the certificate or the key is malformed. */
+  constructor(credentials: TlsCertificate) {
+    this.#secureContext = secureContextOf(credentials);
+  }
+
+  /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
+  setCertificate(credentials: TlsCertificate): void {
+    this.#secureContext = secureContextOf(credentials);
+  }
+
+  upgrade<Data>(socket: Socket<Data>, handlers: SocketHandler<Data>): Socket<Data> {
+    const tls = { ALPNProtocols: ALPN_PROTOCOLS, secureContext: this.#secureContext };
+    const options = { tls, isServer: true, data: socket.data, socket: handlers };
+    const [, secureSocket] = socket.upgradeTLS<Data>(options);
+    return secureSocket;
+  }
+}
+
+/** `node:tls` is loaded when it is used: that takes 10 ms, which a server without TLS does not wait for. */
+function secureContextOf(credentials: TlsCertificate): object {
+  const { createSecureContext } = process.getBuiltinModule("node:tls");
+  return createSecureContext({ ...credentials }).context;
+}
+
+const SOL_SOCKET = 1;
+const SO_RCVBUF = 8;
+/** The kernel takes the lower of this and its own maximum, net.core.somaxconn. */
+const MAX_BACKLOG = 65_535;
+/** The kernel doubles it. A request is at most 32 KiB, so a larger buffer only holds more unread requests. */
+const RECEIVE_BUFFER_BYTES = 32 * 1024;
+
+/**
+ * Sets what `Bun.listen` has no option for; on other systems than Linux the runtime's defaults stay.
+ * - The backlog: the runtime's is 512. `listen` on a listening socket changes it.
+ * - The receive buffer of accepted connections: the runtime reads up to 512 KiB at once, so 200 clients that pipeline
+ *   without reading could make it copy 100 MB in one turn of the event loop.
+ */
+function tuneListenSocket(listener: object): void {
+  const fd = "fd" in listener ? listener.fd : undefined;
+  if (process.platform !== "linux" || typeof fd !== "number") return;
+  const libc = openLibc();
+  if (libc === undefined) return;
+  libc.symbols.listen(fd, MAX_BACKLOG);
+  libc.symbols.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, new Int32Array([RECEIVE_BUFFER_BYTES]), 4);
+}
+
+function openLibc() {
+  for (const name of ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`]) {
+    try {
+      return dlopen(name, {
+        listen: { args: ["i32", "i32"], returns: "i32" },
+        setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
+      });
+    } catch {
+      // The next name, or the runtime's defaults.
+    }
+  }
+  return undefined;
 }

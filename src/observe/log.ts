@@ -8,7 +8,6 @@ import {
   type LogFormat,
   type LogLevel,
 } from "./log-events.ts";
-import { standardError } from "./standard-streams.ts";
 
 /** One line per event on standard error. */
 export interface Log {
@@ -50,11 +49,11 @@ export function createLog({ format, level = "info", write = writeToStandardError
 export const silentLog: Log = { event() {} };
 
 function writeToStandardError(line: string): void {
-  standardError().write(line);
+  process.stderr.write(line);
 }
 
 function defaultFormat(): LogFormat {
-  return standardError().isTTY ? "text" : "json";
+  return process.stderr.isTTY ? "text" : "json";
 }
 
 function jsonLine(name: LogEventName, { level, message }: LogEvent, details: Details): string {

@@ -8,9 +8,9 @@ import {
   Unavailable,
 } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
-import { giveWay } from "../event-loop.ts";
+import { yieldToEventLoop } from "../event-loop.ts";
 import type { Request, Response } from "../http1/index.ts";
-import type { ErrorLog } from "../observe/error-log.ts";
+import type { ErrorLog } from "../observe/event-reports.ts";
 import type { AdminAuthentication } from "./authentication.ts";
 import { MAX_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "./contract/errors.ts";
 import type { AdminOperation } from "./contract/operation.ts";
@@ -86,7 +86,7 @@ export class AdminApi {
 
 async function succeed(result: unknown, { operation: { success } }: AdminCall): Promise<Response> {
   // A long response takes milliseconds to write.
-  await giveWay();
+  await yieldToEventLoop();
   const { body, headers } = result instanceof WithHeaders ? result : new WithHeaders(result, {});
   return success.body === undefined
     ? adminEmptyResponse(headers)

@@ -1,6 +1,6 @@
-import { INTERNAL_ERROR, methodNotAllowed } from "../api/errors.ts";
+import { INTERNAL_ERROR, methodNotAllowed, isRejection } from "../api/errors.ts";
 import { andThen, type Awaitable } from "../api/awaitable.ts";
-import type { ErrorLog } from "../observe/error-log.ts";
+import type { ErrorLog } from "../observe/event-reports.ts";
 import { newRequestId, requestIdOf } from "../api/request-id.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
 import { withRequestId } from "../api/responses.ts";
@@ -8,7 +8,6 @@ import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { AdminApi } from "./admin-api.ts";
 import { ADMIN_API } from "./operations.ts";
 import type { AdminAuthentication } from "./authentication.ts";
-import { isRejection } from "../api/errors.ts";
 import { type ReadinessChecks, readyResponse, sharedChecks } from "./health.ts";
 import { isFromOtherOrigin, isOwnHost } from "./request-origin.ts";
 import { ADMIN_PATH_NOT_FOUND, FORBIDDEN_HOST, FORBIDDEN_ORIGIN } from "./rejections.ts";

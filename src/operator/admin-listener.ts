@@ -1,5 +1,6 @@
 import type { AdminConfig } from "../config/config.ts";
 import { HttpServer, type HttpServerOptions } from "../http1/index.ts";
+import { slowRejectedClients } from "../petstore/app.ts";
 import { AdminListenError } from "./listen-error.ts";
 
 /** Operators and their programs need few. */
@@ -21,6 +22,7 @@ export function listenForOperators(
         ...options,
         host,
         port: candidate,
+        createPacer: slowRejectedClients,
         maxConnections: MAX_CONNECTIONS,
         closeTimeoutMs: CLOSE_TIMEOUT_MS,
       });

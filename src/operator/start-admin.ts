@@ -1,3 +1,4 @@
+import type { TlsCertificate } from "../http1/server.ts";
 import { type AdminConfig, type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
@@ -10,11 +11,11 @@ import type {
   Store,
   UsageHistoryStore,
 } from "../domain/ports.ts";
-import { headerLine, type HttpServer, type HttpServerOptions, type TlsCredentials } from "../http1/index.ts";
-import { ErrorLog } from "../observe/error-log.ts";
+import { headerLine, type HttpServer, type HttpServerOptions } from "../http1/index.ts";
+import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
-import type { AppMetrics } from "../observe/metrics/app-metrics.ts";
-import type { EngineMonitor } from "../observe/metrics/engine-monitor.ts";
+import type { AppMetrics } from "../observe/metrics.ts";
+import type { AdapterMonitor } from "../observe/monitors.ts";
 import { startupHandler } from "../petstore/app.ts";
 import { AdminApi } from "./admin-api.ts";
 import { type AdminPages, createAdminApp } from "./admin-app.ts";
@@ -48,9 +49,9 @@ export interface AdminAdapters {
   readonly usageHistory: UsageHistoryStore;
   readonly rateLimiter: RateLimiter;
   /** Of the engine that stores the data. */
-  readonly database: EngineMonitor;
+  readonly database: AdapterMonitor;
   /** Of the engine that counts for the rate limits. */
-  readonly limits: EngineMonitor;
+  readonly limits: AdapterMonitor;
 }
 
 export interface StartAdminOptions {
@@ -64,7 +65,7 @@ export interface StartAdminOptions {
   readonly isDraining: () => boolean;
   /** Applies the changes of keys on this server, which would see them within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
-  readonly tls: TlsCredentials | undefined;
+  readonly tls: TlsCertificate | undefined;
   /** Which connections count together. */
   readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
   readonly pages?: AdminPages | undefined;

@@ -1,4 +1,5 @@
-import type { ApiKeyPrincipal, Authenticator, AuthFailure } from "../auth/authenticator.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 import type { Addresses } from "../auth/client-address.ts";
 import { NOT_FOUND, READ_ONLY_KEY } from "./errors.ts";
 import type { Route } from "../api/api.ts";
@@ -9,6 +10,7 @@ import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
 import {
   headerLine,
+  type Pacer,
   type ProtocolErrorStatus,
   type Request,
   type RequestHandler,
@@ -17,10 +19,10 @@ import {
 import type { Log } from "../observe/log.ts";
 import { Cors } from "./cors.ts";
 import { createDispatch, createEndpoints } from "./dispatch.ts";
-import { ErrorLog } from "../observe/error-log.ts";
+import { ErrorLog } from "../observe/event-reports.ts";
 import type { HandlerOptions } from "./handlers.ts";
 import { newRequestId, requestIdOf } from "../api/request-id.ts";
-import { type RequestObserver, RequestRecord } from "./request-record.ts";
+import { type RequestObserver, RequestRecord } from "../observe/request-record.ts";
 import {
   authFailureResponse,
   errorResponse,
@@ -133,8 +135,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   /** A request without a valid key counts against the limits of its IP address. */
   function addressOf(request: Request): Counted {
-    const subject = addresses.subjectOf(request.remoteAddress, () => request.headers.get("x-forwarded-for"));
-    return { subject, limits: plans.anonymous };
+    return { subject: addresses.subjectOf(request), limits: plans.anonymous };
   }
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
@@ -205,3 +206,18 @@ export const startupHandler: RequestHandler = {
   handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
   protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
 };
+
+/** From the next one on, the connection is slowed. A client that waits as `Retry-After` says gets nowhere near. */
+const MAX_UNSLOWED_REJECTIONS = 20;
+/** With this one, the connection closes. */
+const MAX_REJECTIONS = 1_000;
+
+/** A client that goes on without a valid key or quota leaves time to others: counts the 401 and 429 in a row. */
+export function slowRejectedClients(): Pacer {
+  let rejections = 0;
+  return (status) => {
+    rejections = status === 401 || status === 429 ? rejections + 1 : 0;
+    if (rejections <= MAX_UNSLOWED_REJECTIONS) return "go on";
+    return rejections < MAX_REJECTIONS ? "slow down" : "close";
+  };
+}

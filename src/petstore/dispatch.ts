@@ -3,14 +3,14 @@ import type { Awaitable } from "../api/awaitable.ts";
 import { isRejection, type Rejection, Unavailable } from "../api/errors.ts";
 import { etagOf } from "../api/etag.ts";
 import { parseFields } from "../api/json-fields.ts";
-import { headerLinesOf, type Headers } from "../api/responses.ts";
-import type { ApiKeyPrincipal } from "../auth/authenticator.ts";
+import { headerLinesOf, type Headers, ABORTED_RESPONSE, jsonResponse } from "../api/responses.ts";
+import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/constants.ts";
 import type { Clock, IdempotentRequest } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { headerLine, RequestAborted, type Response } from "../http1/index.ts";
-import type { ErrorLog } from "../observe/error-log.ts";
+import type { ErrorLog } from "../observe/event-reports.ts";
 import { sha256 } from "../api/hash.ts";
 import { conditionalResponse } from "./conditional-requests.ts";
 import { deprecationLines } from "./deprecation-headers.ts";
@@ -19,7 +19,6 @@ import { createHandlers, type HandlerOptions } from "./handlers.ts";
 import { OPERATIONS, type PetstoreOperation } from "./operations.ts";
 import type { IdRange } from "./pet-json.ts";
 import { ResponseCache } from "./response-cache.ts";
-import { ABORTED_RESPONSE, jsonResponse } from "../api/responses.ts";
 import { errorResponse, internalErrorResponse, rateLimitLines, unavailableResponse } from "./responses.ts";
 
 /** An operation and everything that serves it. */

@@ -1,4 +1,4 @@
-import type { ApiKeyPrincipal } from "../auth/authenticator.ts";
+import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import type { CacheStatistics } from "../bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/constants.ts";
 import { encodeCursor, type ListName } from "../api/cursor.ts";

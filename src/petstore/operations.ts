@@ -181,6 +181,14 @@ export const OPERATIONS = {
 /** The public API. */
 export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, operations: OPERATIONS });
 
+/** The statuses of each operation's responses. */
+export const RESPONSE_STATUSES: ReadonlyMap<OperationId, readonly number[]> = new Map(
+  (Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][]).map(([id, { success, errors }]) => {
+    const notModified = success.headers.includes("ETag") ? [304] : [];
+    return [id, [success.status, ...notModified, ...errors.map((code) => ERRORS[code].status), 500, 503]];
+  }),
+);
+
 type Table = typeof OPERATIONS;
 export type Input<Id extends OperationId> = InputOf<Table[Id]>;
 

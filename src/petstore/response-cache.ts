@@ -1,5 +1,11 @@
-import { AdmissionFilter, BoundedCache, bytesOf, CacheStatistics, type Sized } from "../bounded-cache.ts";
-import { copyOf } from "../auth/copy-string.ts";
+import {
+  AdmissionFilter,
+  BoundedCache,
+  stringBytes,
+  CacheStatistics,
+  type Sized,
+  copyOf,
+} from "../bounded-cache.ts";
 import type { Representation } from "./conditional-requests.ts";
 import type { ChangeTracker, IdRange } from "./pet-json.ts";
 
@@ -46,7 +52,7 @@ export class ResponseCache {
   /** The representation stays in the cache until a pet in the range changes. */
   add(key: string, representation: Representation, dependsOn: IdRange): void {
     if (key.length > MAX_KEY_LENGTH || !this.#admissionFilter.admits(Bun.hash.xxHash32(key))) return;
-    const bytes = ENTRY_BYTES + bytesOf(representation.body);
+    const bytes = ENTRY_BYTES + stringBytes(representation.body);
     this.#entries.set(copyOf(key), { representation, isCurrent: this.changes.watch(dependsOn), bytes });
   }
 }

@@ -1,7 +1,7 @@
 import { INTERNAL_ERROR, type Rejection, serviceUnavailable, Unavailable } from "../api/errors.ts";
 import { plural } from "../api/formatting.ts";
 import { errorBody, errorResponse as respond, jsonResponse } from "../api/responses.ts";
-import type { AuthFailure } from "../auth/authenticator.ts";
+import type { AuthFailure } from "../domain/api-keys.ts";
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import { headerLine, type Response } from "../http1/index.ts";

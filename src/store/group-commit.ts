@@ -1,6 +1,6 @@
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import type { Awaitable } from "../api/awaitable.ts";
-import { giveWay } from "../event-loop.ts";
+import { yieldToEventLoop } from "../event-loop.ts";
 
 interface GroupCommitOptions<Write, Result> {
   /** Commits the writes in one transaction, all or none. The results are in the order of the writes. */
@@ -36,8 +36,8 @@ const RETRY_WITHIN_MS = 4;
  *
  * A batch starts after a turn of the event loop that has brought no further write: clients that got their responses
  * together send their next requests one shortly after the other. With 4 to 16 connections that write (`wrk -t1`), that
- * takes a tenth less CPU time. A commit on SQLite blocks the event loop: `giveWay` writes the responses that are ready
- * before each attempt.
+ * takes a tenth less CPU time. A commit on SQLite blocks the event loop: `yieldToEventLoop` writes the
+ * responses that are ready before each attempt.
  */
 export class GroupCommit<Write, Result> {
   readonly #options: GroupCommitOptions<Write, Result>;
@@ -86,7 +86,7 @@ export class GroupCommit<Write, Result> {
     while (this.#queue.length > collected && performance.now() - startedAt < MAX_COLLECT_MS) {
       collected = this.#queue.length;
       // Microtasks and `nextTick` run after each single request.
-      await giveWay();
+      await yieldToEventLoop();
     }
   }
 
@@ -115,7 +115,7 @@ export class GroupCommit<Write, Result> {
         if (retry?.isBusy(error) !== true) return this.#splitFailed(batch, error);
         if (performance.now() - startedAt >= retry.maxMs) return this.#rejectAll(batch, error);
         await Bun.sleep(RETRY_WITHIN_MS * Math.random());
-        await giveWay();
+        await yieldToEventLoop();
       }
     }
   }

@@ -12,12 +12,12 @@ async function setUp({ maxVerified = 1_000 } = {}) {
   const authenticator = await openAuthenticator({ keys, clock, maxVerified });
   const authenticate = (secret: string) => authenticator.authenticate(`Bearer ${secret}`, CLIENT);
   /** How often the work asks the store. */
-  const lookUpsOf = async (work: () => unknown) => {
-    const before = keys.lookUps;
+  const lookupsOf = async (work: () => unknown) => {
+    const before = keys.lookups;
     await work();
-    return keys.lookUps - before;
+    return keys.lookups - before;
   };
-  return { keys, clock, authenticator, authenticate, lookUpsOf };
+  return { keys, clock, authenticator, authenticate, lookupsOf };
 }
 
 /** Delays the responses of the store until `release` is called. */
@@ -54,15 +54,15 @@ describe("a valid key", () => {
   });
 
   test("is looked up once, however the scheme is spelled", async () => {
-    const { keys, authenticator, lookUpsOf } = await setUp();
+    const { keys, authenticator, lookupsOf } = await setUp();
     const { id, secret } = keys.create({ id: 2 ** 40 });
     const subject = { kind: "key", id };
-    const lookUps = await lookUpsOf(() => {
+    const lookups = await lookupsOf(() => {
       for (const start of ["Bearer ", "bearer ", "BEARER  ", `Bearer${" ".repeat(50)}`, "Bearer "]) {
         expect(authenticator.authenticate(start + secret, CLIENT)).toMatchObject({ keyId: id, subject });
       }
     });
-    expect(lookUps).toBe(1);
+    expect(lookups).toBe(1);
   });
 
   test.each<["missing_api_key" | "invalid_api_key", (secret: string) => string | null]>([
@@ -93,10 +93,10 @@ describe("a valid key", () => {
     expect(authenticator.authenticate(headerOf(secret), CLIENT)).toBe(failure);
   });
 
-  test("of the other environment is invalid without a look-up", async () => {
-    const { keys, authenticate, lookUpsOf } = await setUp();
+  test("of the other environment is invalid without a lookup", async () => {
+    const { keys, authenticate, lookupsOf } = await setUp();
     const { secret } = keys.create({ environment: "staging" });
-    expect(await lookUpsOf(() => expect(authenticate(secret)).toBe("invalid_api_key"))).toBe(0);
+    expect(await lookupsOf(() => expect(authenticate(secret)).toBe("invalid_api_key"))).toBe(0);
   });
 
   test("is invalid from the instant it expires, before and after it was seen", async () => {
@@ -124,16 +124,16 @@ describe("a valid key", () => {
   });
 
   test("is looked up again after its change; other keys are not", async () => {
-    const { keys, authenticator, authenticate, lookUpsOf } = await setUp();
+    const { keys, authenticator, authenticate, lookupsOf } = await setUp();
     const [changed, other] = [keys.create(), keys.create()];
     await authenticator.followChanges();
     authenticate(changed.secret);
     authenticate(other.secret);
     keys.update(changed.id, { plan: "pro" });
     await authenticator.followChanges();
-    expect(await lookUpsOf(() => authenticate(other.secret))).toBe(0);
-    expect(await lookUpsOf(() => authenticate(changed.secret))).toBe(1);
-    expect(await lookUpsOf(() => authenticate(changed.secret))).toBe(0);
+    expect(await lookupsOf(() => authenticate(other.secret))).toBe(0);
+    expect(await lookupsOf(() => authenticate(changed.secret))).toBe(1);
+    expect(await lookupsOf(() => authenticate(changed.secret))).toBe(0);
   });
 
   test("works with both secrets during the overlap of a rotation, then with the new one", async () => {
@@ -150,46 +150,46 @@ describe("a valid key", () => {
   });
 
   test("is looked up again when more keys are in use than the cache holds", async () => {
-    const { keys, authenticate, lookUpsOf } = await setUp({ maxVerified: 3 });
+    const { keys, authenticate, lookupsOf } = await setUp({ maxVerified: 3 });
     const secrets = Array.from({ length: 4 }, () => keys.create().secret);
-    expect(await lookUpsOf(() => secrets.forEach(authenticate))).toBe(4);
-    expect(await lookUpsOf(() => secrets.slice(1).forEach(authenticate))).toBe(0);
-    expect(await lookUpsOf(() => secrets.slice(0, 1).forEach(authenticate))).toBe(1);
+    expect(await lookupsOf(() => secrets.forEach(authenticate))).toBe(4);
+    expect(await lookupsOf(() => secrets.slice(1).forEach(authenticate))).toBe(0);
+    expect(await lookupsOf(() => secrets.slice(0, 1).forEach(authenticate))).toBe(1);
   });
 });
 
 describe("a rejected key", () => {
   test("is looked up once, and again when any key has changed", async () => {
-    const { keys, authenticator, authenticate, lookUpsOf } = await setUp();
+    const { keys, authenticator, authenticate, lookupsOf } = await setUp();
     const secret = generateSecret("production");
-    expect(await lookUpsOf(() => [authenticate(secret), authenticate(secret)])).toBe(1);
+    expect(await lookupsOf(() => [authenticate(secret), authenticate(secret)])).toBe(1);
     keys.create();
     await authenticator.followChanges();
-    expect(await lookUpsOf(() => [authenticate(secret), authenticate(secret)])).toBe(1);
+    expect(await lookupsOf(() => [authenticate(secret), authenticate(secret)])).toBe(1);
     expect(authenticate(secret)).toBe("invalid_api_key");
   });
 
   test("is cached in a header of up to 60 characters", async () => {
-    const { authenticator, lookUpsOf } = await setUp();
+    const { authenticator, lookupsOf } = await setUp();
     const secret = generateSecret("production");
     const authenticate = (blanks: number) =>
       authenticator.authenticate(`Bearer${" ".repeat(blanks)}${secret}`, CLIENT);
-    expect(await lookUpsOf(() => [authenticate(9), authenticate(9)])).toBe(1);
-    expect(await lookUpsOf(() => [authenticate(10), authenticate(10)])).toBe(2);
+    expect(await lookupsOf(() => [authenticate(9), authenticate(9)])).toBe(1);
+    expect(await lookupsOf(() => [authenticate(10), authenticate(10)])).toBe(2);
   });
 
   test("is cached until 10,000 others were rejected after it", async () => {
-    const { authenticate, lookUpsOf } = await setUp();
+    const { authenticate, lookupsOf } = await setUp();
     const secrets = Array.from({ length: 10_007 }, () => generateSecret("production"));
-    expect(await lookUpsOf(() => secrets.forEach(authenticate))).toBe(10_007);
-    expect(await lookUpsOf(() => secrets.slice(7).forEach(authenticate))).toBe(0);
-    expect(await lookUpsOf(() => secrets.slice(0, 7).forEach(authenticate))).toBe(7);
+    expect(await lookupsOf(() => secrets.forEach(authenticate))).toBe(10_007);
+    expect(await lookupsOf(() => secrets.slice(7).forEach(authenticate))).toBe(0);
+    expect(await lookupsOf(() => secrets.slice(0, 7).forEach(authenticate))).toBe(7);
   });
 });
 
 describe("a late response of the store", () => {
   test("is used and not cached when the key changed meanwhile", async () => {
-    const { keys, authenticator, authenticate, lookUpsOf } = await setUp();
+    const { keys, authenticator, authenticate, lookupsOf } = await setUp();
     const { id, secret } = keys.create();
     const delayed = delay(keys);
     const result = authenticate(secret);
@@ -199,7 +199,7 @@ describe("a late response of the store", () => {
     expect(await result).toMatchObject({ limits: DEFAULT_PLANS.free });
 
     keys.respond = (found) => found;
-    expect(await lookUpsOf(() => authenticate(secret))).toBe(1);
+    expect(await lookupsOf(() => authenticate(secret))).toBe(1);
     expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.pro });
   });
 
@@ -219,22 +219,22 @@ describe("a late response of the store", () => {
   });
 
   test("is cached once when several requests wait for it", async () => {
-    const { keys, authenticate, lookUpsOf } = await setUp({ maxVerified: 2 });
+    const { keys, authenticate, lookupsOf } = await setUp({ maxVerified: 2 });
     const [one, other] = [keys.create(), keys.create()];
     authenticate(other.secret);
     const delayed = delay(keys);
     const results: unknown[] = [];
-    const lookUps = await lookUpsOf(() => {
+    const lookups = await lookupsOf(() => {
       for (let i = 0; i < 3; i++) results.push(authenticate(one.secret));
     });
-    expect(lookUps).toBe(1);
+    expect(lookups).toBe(1);
     delayed.release();
     for (const result of results) expect(await result).toMatchObject({ keyId: one.id });
-    expect(await lookUpsOf(() => [authenticate(one.secret), authenticate(other.secret)])).toBe(0);
+    expect(await lookupsOf(() => [authenticate(one.secret), authenticate(other.secret)])).toBe(0);
   });
 
   test("is not used for a request that came after the key's change was followed", async () => {
-    const { keys, clock, authenticator, authenticate, lookUpsOf } = await setUp();
+    const { keys, clock, authenticator, authenticate, lookupsOf } = await setUp();
     const { id, secret } = keys.create();
     const delayed = delay(keys);
     const early = authenticate(secret);
@@ -244,7 +244,7 @@ describe("a late response of the store", () => {
     delayed.release();
     expect(await early).toMatchObject({ keyId: id });
     expect(await late).toBe("invalid_api_key");
-    expect(await lookUpsOf(() => expect(authenticate(secret)).toBe("invalid_api_key"))).toBe(0);
+    expect(await lookupsOf(() => expect(authenticate(secret)).toBe("invalid_api_key"))).toBe(0);
   });
 });
 

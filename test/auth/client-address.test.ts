@@ -4,6 +4,11 @@ import { parseIpNetwork } from "../../src/config/network.ts";
 
 const trusting = (...cidrs: string[]) => new Addresses(cidrs.flatMap((cidr) => parseIpNetwork(cidr) ?? []));
 
+const clientAt = (remoteAddress: string, forwardedFor: () => string | null = () => null) => ({
+  remoteAddress,
+  headers: { get: forwardedFor },
+});
+
 describe("client address", () => {
   const addresses = trusting("10.0.0.0/8", "192.0.2.1", "2001:db8::/32");
 
@@ -26,7 +31,7 @@ describe("client address", () => {
     ["a peer without an IP address", "unix", null, "unix"],
   ] as const) {
     test(name, () =>
-      expect(addresses.subjectOf(peer, () => forwarded)).toEqual({ kind: "address", id: client }),
+      expect(addresses.subjectOf(clientAt(peer, () => forwarded))).toEqual({ kind: "address", id: client }),
     );
   }
 });
@@ -35,7 +40,7 @@ test("the header of a peer that is not a proxy is not read", () => {
   const read = () => {
     throw new Error("the header was read");
   };
-  expect(trusting("10.0.0.0/8").subjectOf("203.0.113.9", read)).toEqual({
+  expect(trusting("10.0.0.0/8").subjectOf(clientAt("203.0.113.9", read))).toEqual({
     kind: "address",
     id: "203.0.113.9",
   });
@@ -49,12 +54,12 @@ describe("rate-limit subject", () => {
     ["1::2:3:4:5:6:7", "1:0:2:3::/64"],
   ] as const) {
     test(`${address} counts as ${id}`, () =>
-      expect(trusting().subjectOf(address, () => null)).toEqual({ kind: "address", id }));
+      expect(trusting().subjectOf(clientAt(address))).toEqual({ kind: "address", id }));
   }
 });
 
 describe("cache of parsed addresses", () => {
-  const find = (addresses: Addresses, peer: string) => addresses.subjectOf(peer, () => null);
+  const find = (addresses: Addresses, peer: string) => addresses.subjectOf(clientAt(peer));
 
   test("a repeated address is parsed once", () => {
     const addresses = trusting();

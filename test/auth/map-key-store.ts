@@ -9,9 +9,9 @@ import {
 import type { Awaitable } from "../../src/api/awaitable.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 
-/** The part of a key store that an Authenticator uses, in Maps. It counts look-ups, and can be slow or fail. */
+/** The part of a key store that an Authenticator uses, in Maps. It counts lookups, and can be slow or fail. */
 export class MapKeyStore {
-  lookUps = 0;
+  lookups = 0;
   /** Turns the credential that was found into the response. */
   respond: (credential: Credential | undefined) => Awaitable<Credential | undefined> = (found) => found;
   readonly #keys = new Map<number, ApiKey & { revision: number; unbanRevision?: number }>();
@@ -19,7 +19,7 @@ export class MapKeyStore {
   #revision = 0;
 
   findCredential(secretHash: string): Awaitable<Credential | undefined> {
-    this.lookUps++;
+    this.lookups++;
     return this.respond(this.peek(secretHash));
   }
 
@@ -29,7 +29,7 @@ export class MapKeyStore {
     return { revision: this.#revision, changed, unbanned };
   }
 
-  /** As findCredential, and counts no look-up. */
+  /** As findCredential, and counts no lookup. */
   peek(secretHash: string): Credential | undefined {
     const found = this.#secrets.get(secretHash);
     const key = found && this.#keys.get(found.keyId);

@@ -1,14 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import type { RequestHandler, Response } from "../../src/http1/index.ts";
-import { Turns } from "../../src/http1/turns.ts";
+import { slowRejectedClients } from "../../src/petstore/app.ts";
+import { Scheduler } from "../../src/http1/scheduler.ts";
 import { get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 /** Connections of one server. `log` has their requests and their writes in order. */
 function connections(names: readonly string[], handle: RequestHandler["handle"] = () => respond("")) {
-  const turns = new Turns(() => 0);
+  const scheduler = new Scheduler(() => 0);
   const log: string[] = [];
   const clients = names.map((name) => {
-    const client = new TestConnection((request) => (log.push(`${name} request`), handle(request)), { turns });
+    const client = new TestConnection((request) => (log.push(`${name} request`), handle(request)), {
+      scheduler,
+      pace: slowRejectedClients(),
+    });
     const { write } = client;
     client.write = (data) => (log.push(`${name} write`), write.call(client, data));
     return client;
@@ -20,7 +24,7 @@ function connections(names: readonly string[], handle: RequestHandler["handle"] 
 }
 
 describe("responses of several connections", () => {
-  test("are written at the end of the turn that brought their requests", async () => {
+  test("are written at the end of the iteration that brought their requests", async () => {
     const { log, receive } = connections(["a", "b"]);
     receive(get("/"));
     expect(log).toEqual(["a request", "b request"]);

@@ -7,6 +7,7 @@ import {
   type RequestHandler,
   type Response,
 } from "../../src/http1/index.ts";
+import { slowRejectedClients } from "../../src/petstore/app.ts";
 import { nextTurn, respond } from "./test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -264,7 +265,7 @@ describe("a graceful shutdown", () => {
 
   test("closes a connection that is slowed after 401 or 429, without the rest of its responses", async () => {
     jest.useFakeTimers();
-    const server = listen(() => respond("", 401), { closes: true });
+    const server = listen(() => respond("", 401), { closes: true, createPacer: slowRejectedClients });
     const { socket, until, received } = connectTo(server);
     socket.write(GET.repeat(30));
     await until((text) => countResponses(text, 401) === 21);
@@ -287,4 +288,13 @@ describe("a graceful shutdown", () => {
     await received;
     await closed;
   });
+});
+
+test("a load balancer's connection is not slowed, and no connection is unless the server is told to", async () => {
+  const peerOf = (id: string) => ({ id, isTrusted: true });
+  for (const options of [{ createPacer: slowRejectedClients, peerOf }, {}]) {
+    const { socket, until } = connectTo(listen(() => respond("", 401), options));
+    socket.write(GET.repeat(1_100));
+    expect(await until((text) => countResponses(text, 401) === 1_100)).not.toContain("Connection: close");
+  }
 });

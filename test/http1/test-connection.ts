@@ -1,7 +1,6 @@
-import { Connection } from "../../src/http1/connection.ts";
-import type { ConnectionContext, Socket } from "../../src/http1/connection-context.ts";
-import { Turns } from "../../src/http1/turns.ts";
-import type { Request, RequestHandler, Response } from "../../src/http1/index.ts";
+import { Connection, type ConnectionContext, type Socket } from "../../src/http1/connection.ts";
+import { Scheduler } from "../../src/http1/scheduler.ts";
+import type { Pacer, Request, RequestHandler, Response } from "../../src/http1/index.ts";
 
 type Handle = RequestHandler["handle"];
 
@@ -11,8 +10,8 @@ interface TestConnectionOptions {
   /** Null if the client disconnected before the connection was accepted. */
   readonly remoteAddress?: string | null;
   /** By default, no turn ever takes too long. */
-  readonly turns?: Turns;
-  readonly isTrusted?: boolean;
+  readonly scheduler?: Scheduler;
+  readonly pace?: Pacer;
   /** Of the server, when the client connects. */
   readonly uptimeSeconds?: number;
 }
@@ -31,12 +30,12 @@ export class TestConnection implements Socket, ConnectionContext {
   writableBytes = Infinity;
   uptimeSeconds: number;
   isShuttingDown = false;
-  readonly turns: Turns;
+  readonly scheduler: Scheduler;
   readonly traffic = { bytesReceived: 0, bytesSent: 0 };
 
   constructor(handle: Handle, options: TestConnectionOptions = {}) {
-    const { remoteAddress = "203.0.113.9", turns = new Turns(() => 0), isTrusted = false } = options;
-    this.turns = turns;
+    const { remoteAddress = "203.0.113.9", scheduler = new Scheduler(() => 0), pace } = options;
+    this.scheduler = scheduler;
     this.uptimeSeconds = options.uptimeSeconds ?? 0;
     this.handler = {
       handle,
@@ -44,7 +43,7 @@ export class TestConnection implements Socket, ConnectionContext {
       protocolError: (status) => respond(`protocol error ${status}`, status),
     };
     this.remoteAddress = remoteAddress ?? undefined;
-    this.connection = new Connection(this, this, isTrusted);
+    this.connection = new Connection(this, this, pace);
   }
 
   write(data: string | Uint8Array): number {
@@ -65,7 +64,7 @@ export class TestConnection implements Socket, ConnectionContext {
   receive(...texts: string[]): this {
     for (const text of texts) {
       this.connection.onData(Buffer.from(text, "latin1"));
-      this.turns.responses.write();
+      this.scheduler.responses.write();
     }
     return this;
   }
@@ -74,7 +73,7 @@ export class TestConnection implements Socket, ConnectionContext {
   drain(writableBytes = Infinity): this {
     this.writableBytes = writableBytes;
     this.connection.onDrain();
-    this.turns.responses.write();
+    this.scheduler.responses.write();
     return this;
   }
 

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Connection } from "../../src/rate-limit/valkey/connection.ts";
-import { Reconnector } from "../../src/rate-limit/valkey/reconnector.ts";
+import { type ValkeyConnection, Reconnector } from "../../src/rate-limit/valkey/connection.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { key } from "../subjects.ts";
 
@@ -9,19 +8,19 @@ useFakeTimers();
 /** A server that a test makes available, and the connections to it. */
 function setUp() {
   const server = { isAvailable: true, attempts: 0, lastSubject: key(-1) };
-  const connections: Connection[] = [];
-  const closed = new Set<Connection>();
+  const connections: ValkeyConnection[] = [];
+  const closed = new Set<ValkeyConnection>();
   const changes: string[] = [];
   const reconnector = new Reconnector({
     async connect(subject) {
       server.attempts++;
       server.lastSubject = subject;
       if (!server.isAvailable) throw new Error("away");
-      const connection: Pick<Connection, "close" | "onEnd"> = {
-        close: () => void closed.add(connection as Connection),
+      const connection: Pick<ValkeyConnection, "close" | "onEnd"> = {
+        close: () => void closed.add(connection as ValkeyConnection),
         onEnd() {},
       };
-      return connection as Connection;
+      return connection as ValkeyConnection;
     },
     onConnection: (connection) => void (connection && connections.push(connection)),
     onStateChange: (state, cause) =>

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Decision } from "../../src/domain/rate-limit.ts";
-import { RejectionCache } from "../../src/rate-limit/valkey/rejection-cache.ts";
+import { RejectionCache } from "../../src/rate-limit/valkey/valkey-rate-limiter.ts";
 import { key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import * as fc from "fast-check";
 import { newUsage, type Subject } from "../../src/domain/rate-limit.ts";
 import { IS_KEY, NONE, QUEUED, SAVED, UsageTable } from "../../src/rate-limit/memory/usage-table.ts";
 import { address, key, textOf } from "../subjects.ts";
+import * as fc from "fast-check";
 
 /** A key below this id has the slot with its number; every other subject is found by hash. */
 const KEY_SLOTS = 1_048_576;

@@ -55,7 +55,7 @@ describe("write-behind", () => {
     await rateLimiter.close();
   });
 
-  test("a pass writes batches of 256 rows, each in a turn of the event loop of its own", async () => {
+  test("a pass writes batches of 256 rows, each in a time slice of its own", async () => {
     const { rateLimiter, usageStore } = setUp();
     decideAll(rateLimiter, keys(1_000));
     let turns = 0;
@@ -68,7 +68,7 @@ describe("write-behind", () => {
     await rateLimiter.close();
   });
 
-  test("a pass takes at most 64 turns: with more rows to write, the batches grow", async () => {
+  test("a pass takes at most 64 time slices: with more rows to write, the batches grow", async () => {
     const { rateLimiter, usageStore } = setUp();
     decideAll(rateLimiter, keys(32_000));
     await usageStore.until(() => usageStore.size === 32_000);

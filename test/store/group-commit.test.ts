@@ -1,5 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { atEndOfTurn } from "../../src/event-loop.ts";
+import { atEndOfIteration } from "../../src/event-loop.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
 import type { Connection } from "../../src/store/sqlite/connection.ts";
 import { isBusy } from "../../src/store/sqlite/errors.ts";
@@ -38,7 +38,7 @@ test("responses that are ready are written before a transaction blocks the event
   const order: string[] = [];
   const store = new SqliteStore(db.connection, { onCommit: () => order.push("committed") });
   const created = store.createPet(rex, AT);
-  atEndOfTurn(() => order.push("written"));
+  atEndOfIteration(() => order.push("written"));
   await created;
   expect(order).toEqual(["written", "committed"]);
 });
@@ -50,7 +50,7 @@ test("responses that are ready are written before a transaction is tried again",
     commit(batch) {
       order.push("tried");
       if (order.length > 1) return batch;
-      setTimeout(() => atEndOfTurn(() => order.push("written")), 4);
+      setTimeout(() => atEndOfIteration(() => order.push("written")), 4);
       throw new Error("busy");
     },
     maxBatch: 1,

@@ -10,7 +10,7 @@ import {
 import type { Plans } from "../../domain/plans.ts";
 import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
 import { type BanRules, NEVER, type Usage } from "../../domain/rate-limit.ts";
-import { giveWay, Turn } from "../../event-loop.ts";
+import { yieldToEventLoop, TimeSlice } from "../../event-loop.ts";
 
 interface KeyDirectoryOptions {
   readonly keys: KeyStore;
@@ -56,17 +56,17 @@ export class KeyDirectory {
   async views(keys: readonly ApiKey[]): Promise<readonly KeyView[]> {
     const { plans, ban, clock } = this.#options;
     const ids = keys.map(({ id }) => id);
-    await giveWay();
-    // One after the other: together they would be one long turn.
-    const turn = new Turn();
+    await yieldToEventLoop();
+    // One after the other: together they would be one long time slice.
+    const timeSlice = new TimeSlice();
     const usage = await this.#usageOf(ids);
-    if (turn.isOver) await turn.next();
+    if (timeSlice.isOver) await timeSlice.next();
     const secrets = await this.#options.keys.listSecrets(ids);
-    if (turn.isOver) await turn.next();
+    if (timeSlice.isOver) await timeSlice.next();
     const lastUsed = await this.#options.usageHistory.lastUsed(ids);
     const views: KeyView[] = [];
     for (const key of keys) {
-      if (turn.isOver) await turn.next();
+      if (timeSlice.isOver) await timeSlice.next();
       views.push(keyView(key, { plans, ban, now: clock.now(), usage, secrets, lastUsed }));
     }
     return views;
@@ -99,9 +99,9 @@ export class KeyDirectory {
   async #usageOf(ids: readonly number[]): Promise<KeyUsage | UsageUnavailable> {
     const usages = new Map<number, Usage>();
     const { rateLimiter, canReadUsage } = this.#options;
-    const turn = new Turn();
+    const timeSlice = new TimeSlice();
     for (let start = 0; start < ids.length; start += READS_AT_A_TIME) {
-      if (turn.isOver) await turn.next();
+      if (timeSlice.isOver) await timeSlice.next();
       if (!canReadUsage()) return UNAVAILABLE;
       const some = ids.slice(start, start + READS_AT_A_TIME);
       const read = await Promise.all(some.map((id) => rateLimiter.usage({ kind: "key", id })));
@@ -116,7 +116,7 @@ export class KeyDirectory {
   /** When the bans end that have not ended, by key. */
   async #bannedUntil(): Promise<ReadonlyMap<number, number>> {
     const { rateLimiter, clock } = this.#options;
-    await giveWay();
+    await yieldToEventLoop();
     const usage = await this.#usageOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
     const ends = new Map<number, number>();
     if ("reason" in usage) return ends;

@@ -3,9 +3,9 @@ import type { Environment } from "../../domain/api-keys.ts";
 import type { Clock, KeyStore, Store, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
-import { giveWay } from "../../event-loop.ts";
-import type { EngineMonitor } from "../../observe/metrics/engine-monitor.ts";
-import type { LiveSeries } from "../../observe/metrics/live-series.ts";
+import { yieldToEventLoop } from "../../event-loop.ts";
+import type { AdapterMonitor } from "../../observe/monitors.ts";
+import type { LiveSeries } from "../../observe/live-series.ts";
 import type { HandlersOf } from "../handler.ts";
 import type { Setting } from "../operations.ts";
 import type { KeyDirectory } from "./key-directory.ts";
@@ -28,8 +28,8 @@ export interface ServerHandlerOptions {
   readonly keys: Pick<KeyStore, "getKeys">;
   readonly usageHistory: Pick<UsageHistoryStore, "usageByKey" | "countDeprecatedUse">;
   readonly directory: KeyDirectory;
-  readonly database: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
-  readonly limits: Pick<EngineMonitor, "engine" | "isAvailable" | "latencyMs">;
+  readonly database: Pick<AdapterMonitor, "name" | "isAvailable" | "latencyMs">;
+  readonly limits: Pick<AdapterMonitor, "name" | "isAvailable" | "latencyMs">;
   readonly live: Pick<LiveSeries, "read">;
   readonly isDraining: () => boolean;
   readonly clock: Pick<Clock, "now">;
@@ -52,8 +52,8 @@ export function serverHandlers(
         startedAt: formatTime(startedAt),
         publicUrl,
         instance: { address, pid: process.pid },
-        database: { kind: database.engine === "SQLite" ? "SQLite" : "PostgreSQL", ...stateOf(database) },
-        rateLimiter: { kind: limits.engine === "Valkey" ? "Valkey" : "memory", ...stateOf(limits) },
+        database: { kind: database.name === "SQLite" ? "SQLite" : "PostgreSQL", ...stateOf(database) },
+        rateLimiter: { kind: limits.name === "Valkey" ? "Valkey" : "memory", ...stateOf(limits) },
         draining: options.isDraining(),
       };
     },
@@ -64,7 +64,7 @@ export function serverHandlers(
       const topKeys = await readTopKeys();
       const banned = await directory.banned(1);
       const deprecatedKeys = await usageHistory.countDeprecatedUse(deprecatedSince);
-      await giveWay();
+      await yieldToEventLoop();
       return {
         range,
         ...live.read(range),
@@ -95,7 +95,7 @@ export function serverHandlers(
   }
 }
 
-function stateOf({ isAvailable, latencyMs }: Pick<EngineMonitor, "isAvailable" | "latencyMs">) {
+function stateOf({ isAvailable, latencyMs }: Pick<AdapterMonitor, "isAvailable" | "latencyMs">) {
   const state = isAvailable ? ("available" as const) : ("unavailable" as const);
   return { state, latencyMs: isAvailable ? (latencyMs ?? null) : null };
 }

@@ -20,7 +20,7 @@ import { Eviction } from "./eviction.ts";
 import { DAY_EXHAUSTED, MINUTE_EXHAUSTED, NONE, SAVED, UsageTable } from "./usage-table.ts";
 import { WriteBehind } from "./write-behind.ts";
 
-export interface MemoryRateLimiterOptions {
+interface MemoryRateLimiterOptions {
   readonly clock: Clock;
   readonly ban: BanRules;
   /** Where counts and bans survive a restart; the rate limiter closes it. */

@@ -1,18 +1,19 @@
+import { Latch } from "../../api/latch.ts";
 import type { UsageStore } from "../../domain/ports.ts";
 import { newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
 import { QUEUED, SAVED, type UsageTable } from "./usage-table.ts";
 
 type Row = readonly [Subject, Usage | undefined];
 
-/** Rows written in one turn of the event loop, so that requests wait for a short time only. */
+/** Rows written in one time slice, so that requests wait for a short time only. */
 const BATCH_ROWS = 256;
 /**
- * A pass takes at most this many turns; with more rows to write, the batches grow. So a count is in the store within a
- * second, half of which it waits for the pass, as long as a turn takes 7 ms on average.
+ * A pass takes at most this many time slices; with more rows to write, the batches grow. So a count is in the store
+ * within a second, half of which it waits for the pass, as long as a time slice takes 7 ms on average.
  */
-const TURNS_PER_PASS = 64;
+const SLICES_PER_PASS = 64;
 
-export interface WriteBehindOptions {
+interface WriteBehindOptions {
   readonly table: UsageTable;
   readonly store: UsageStore;
   /** Called once each time that the store begins to fail. */
@@ -29,18 +30,19 @@ export class WriteBehind {
   #changed: number[] = [];
   #pass: number[] = [];
   #position = 0;
-  #turnsLeft = 0;
+  #slicesLeft = 0;
   #batchRows = BATCH_ROWS;
   #urgent: number[] = [];
-  /** Subjects without a slot whose rows are still in the store. */
-  readonly #deleted = new SubjectSet();
-  #isFailing = false;
+  /** Subjects without a slot whose rows are still in the store: the number of a key, or an address. */
+  readonly #deleted = new Set<Subject["id"]>();
+  readonly #latch: Latch;
   #isClosed = false;
   #lastError: unknown;
 
   constructor(options: WriteBehindOptions) {
     this.#options = options;
     this.#table = options.table;
+    this.#latch = new Latch((error) => options.onError?.(error), options.onRecovery);
   }
 
   changed(slot: number): void {
@@ -50,7 +52,7 @@ export class WriteBehind {
     this.#changed.push(slot);
   }
 
-  /** Writes the slot in the next turn of the event loop, before everything that waits for a pass. */
+  /** Writes the slot in the next time slice, before everything that waits for a pass. */
   changedUrgently(slot: number): void {
     this.changed(slot);
     if (this.#urgent.push(slot) === 1) setImmediate(this.#writeUrgent);
@@ -58,7 +60,7 @@ export class WriteBehind {
 
   /** Must be called for each new subject: the store may still have its row. */
   added(slot: number): void {
-    if (this.#deleted.size === 0 || !this.#deleted.delete(this.#table.subjectAt(slot))) return;
+    if (this.#deleted.size === 0 || !this.#deleted.delete(this.#table.subjectAt(slot).id)) return;
     this.#table.setFlags(slot, this.#table.flags(slot) | SAVED);
   }
 
@@ -68,17 +70,17 @@ export class WriteBehind {
   }
 
   deleteRow(subject: Subject): void {
-    this.#deleted.add(subject);
+    this.#deleted.add(subject.id);
   }
 
   /** Starts a pass, unless one is running. */
   startPass(): void {
-    if (this.#turnsLeft > 0) return;
+    if (this.#slicesLeft > 0) return;
     this.#takeChanged();
     if (!this.#hasMore()) return;
-    this.#turnsLeft = TURNS_PER_PASS;
-    this.#batchRows = Math.max(BATCH_ROWS, Math.ceil(this.#pass.length / TURNS_PER_PASS));
-    this.#runTurn();
+    this.#slicesLeft = SLICES_PER_PASS;
+    this.#batchRows = Math.max(BATCH_ROWS, Math.ceil(this.#pass.length / SLICES_PER_PASS));
+    this.#runSlice();
   }
 
   /** Writes everything, closes the store, and throws when the store did not take all of it. */
@@ -98,10 +100,10 @@ export class WriteBehind {
     this.#changed = [];
   }
 
-  readonly #runTurn = (): void => {
+  readonly #runSlice = (): void => {
     const isSaved = this.#writeBatch();
-    this.#turnsLeft = isSaved && this.#hasMore() ? this.#turnsLeft - 1 : 0;
-    if (this.#turnsLeft > 0) setImmediate(this.#runTurn);
+    this.#slicesLeft = isSaved && this.#hasMore() ? this.#slicesLeft - 1 : 0;
+    if (this.#slicesLeft > 0) setImmediate(this.#runSlice);
   };
 
   #hasMore(): boolean {
@@ -109,12 +111,12 @@ export class WriteBehind {
   }
 
   #writeBatch(): boolean {
-    const deleted = this.#deleted.first(BATCH_ROWS);
+    const deleted = [...this.#deleted.values().take(BATCH_ROWS)];
     const slots = this.#pass.slice(this.#position, this.#position + this.#batchRows);
     if (!this.#write(slots, deleted)) return false;
     this.#position += slots.length;
     for (const slot of slots) this.#table.setFlags(slot, this.#table.flags(slot) & ~QUEUED);
-    for (const subject of deleted) this.#deleted.delete(subject);
+    for (const id of deleted) this.#deleted.delete(id);
     return true;
   }
 
@@ -125,10 +127,10 @@ export class WriteBehind {
     else this.#urgent = [];
   };
 
-  #write(slots: readonly number[], deleted: readonly Subject[]): boolean {
+  #write(slots: readonly number[], deleted: readonly Subject["id"][]): boolean {
     const live = slots.filter((slot) => this.#table.isLive(slot));
     const rows = [
-      ...deleted.map((subject): Row => [subject, undefined]),
+      ...deleted.map((id): Row => [subjectOf(id), undefined]),
       ...live.map((slot): Row => [this.#table.subjectAt(slot), this.#copyOf(slot)]),
     ];
     if (rows.length > 0 && !this.#save(rows)) return false;
@@ -140,13 +142,11 @@ export class WriteBehind {
     if (this.#isClosed) return false;
     try {
       this.#options.store.save(rows);
-      if (this.#isFailing) this.#options.onRecovery?.();
-      this.#isFailing = false;
+      this.#latch.worked();
       return true;
     } catch (error) {
       this.#lastError = error;
-      if (!this.#isFailing) this.#options.onError?.(error);
-      this.#isFailing = true;
+      this.#latch.failed(error);
       return false;
     }
   }
@@ -158,26 +158,6 @@ export class WriteBehind {
   }
 }
 
-class SubjectSet {
-  readonly #keys = new Set<number>();
-  readonly #addresses = new Set<string>();
-
-  get size(): number {
-    return this.#keys.size + this.#addresses.size;
-  }
-
-  add(subject: Subject): void {
-    if (subject.kind === "key") this.#keys.add(subject.id);
-    else this.#addresses.add(subject.id);
-  }
-
-  delete(subject: Subject): boolean {
-    return subject.kind === "key" ? this.#keys.delete(subject.id) : this.#addresses.delete(subject.id);
-  }
-
-  first(count: number): Subject[] {
-    const keys = this.#keys.values().map((id): Subject => ({ kind: "key", id }));
-    const addresses = this.#addresses.values().map((id): Subject => ({ kind: "address", id }));
-    return [...keys.take(count), ...addresses.take(count)].slice(0, count);
-  }
+function subjectOf(id: Subject["id"]): Subject {
+  return typeof id === "number" ? { kind: "key", id } : { kind: "address", id };
 }

@@ -30,7 +30,7 @@ export interface Servers {
   readonly isCluster: boolean;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly servers: Servers;
   readonly prefix: string;
   readonly ban: BanRules;
@@ -43,7 +43,7 @@ export interface ConnectionOptions {
 const BACKGROUND_TIMEOUT_MS = 500;
 
 /** A connection on which the decide script has been seen to work. */
-export class Connection {
+export class ValkeyConnection {
   readonly #client: Redis | Cluster;
   readonly #options: ConnectionOptions;
   /** As JSON. */
@@ -61,8 +61,8 @@ export class Connection {
    * Connects, and runs the decide script on a temporary key. In a cluster, that key lies in the same slot as the
    * subject's: the node that failed must work again, and not any other.
    */
-  static async open(options: ConnectionOptions, subject: Subject): Promise<Connection> {
-    const connection = new Connection(options);
+  static async open(options: ConnectionOptions, subject: Subject): Promise<ValkeyConnection> {
+    const connection = new ValkeyConnection(options);
     try {
       await withTimeout(connection.#timeoutMs, connection.#check(subject));
       return connection;
@@ -225,7 +225,7 @@ function parseAddress(text: string, tls: { ca?: string }): ServerAddress {
 }
 
 /** An error that may be logged. The client's own errors carry the failed command, and so the password of an AUTH. */
-export function withoutSecrets(cause: unknown): Error {
+export function loggableError(cause: unknown): Error {
   // When no host of a cluster works, the error of the last one says why.
   const nodeError: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
   const error = nodeError instanceof Error ? nodeError : cause;
@@ -239,5 +239,91 @@ async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
     return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+export type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
+
+interface ReconnectorOptions {
+  /** Opens a connection on which requests of this subject work. */
+  connect(subject: Subject): Promise<ValkeyConnection>;
+  /** Called before `onStateChange`. */
+  onConnection(connection: ValkeyConnection | undefined): void;
+  readonly onStateChange: OnStateChange | undefined;
+}
+
+/** A server that works again is used again within a second. */
+const RETRY_EVERY_MS = 250;
+/** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
+const STABLE_AFTER_MS = 1_000;
+const ANY_SUBJECT: Subject = { kind: "key", id: 0 };
+
+/**
+ * Owns the one connection, or retries until it has one. A connection that failed is never used again: on it, every
+ * command would wait behind those without a reply.
+ */
+export class Reconnector {
+  readonly #options: ReconnectorOptions;
+  #connection: ValkeyConnection | undefined;
+  #connectedAt = 0;
+  #timer: Timer | undefined;
+  #isClosed = false;
+
+  constructor(options: ReconnectorOptions) {
+    this.#options = options;
+  }
+
+  /** A server that is unavailable at the start delays the start a little and does not prevent it. */
+  async start(): Promise<void> {
+    try {
+      this.#use(await this.#options.connect(ANY_SUBJECT));
+    } catch (cause) {
+      this.#retryIn(RETRY_EVERY_MS, ANY_SUBJECT);
+      this.#report("unavailable", cause);
+    }
+  }
+
+  /** Closes a connection that failed; `subject` is the one whose request failed. */
+  connectionFailed(connection: ValkeyConnection, cause: unknown, subject = ANY_SUBJECT): void {
+    if (connection !== this.#connection) return;
+    this.#connection = undefined;
+    connection.close();
+    this.#options.onConnection(undefined);
+    const wasStable = performance.now() - this.#connectedAt >= STABLE_AFTER_MS;
+    this.#retryIn(wasStable ? 0 : RETRY_EVERY_MS, subject);
+    this.#report("unavailable", cause);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#connection?.close();
+    this.#connection = undefined;
+  }
+
+  #use(connection: ValkeyConnection): void {
+    if (this.#isClosed) return connection.close();
+    this.#connection = connection;
+    this.#connectedAt = performance.now();
+    connection.onEnd(() => this.connectionFailed(connection, new Error("the connection was closed")));
+    this.#options.onConnection(connection);
+  }
+
+  #retryIn(ms: number, subject: Subject): void {
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.#retry(subject), ms);
+    this.#timer.unref();
+  }
+
+  async #retry(subject: Subject): Promise<void> {
+    const connection = await this.#options.connect(subject).catch(() => undefined);
+    if (connection === undefined) return this.#retryIn(RETRY_EVERY_MS, subject);
+    this.#use(connection);
+    this.#report("available");
+  }
+
+  #report(state: "available" | "unavailable", cause?: unknown): void {
+    if (this.#isClosed) return;
+    this.#options.onStateChange?.(state, cause === undefined ? undefined : loggableError(cause));
   }
 }

@@ -31,7 +31,7 @@ function script(body: string): Script {
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
-export interface ScriptInput {
+interface ScriptInput {
   readonly keys: readonly string[];
   readonly args: readonly string[];
 }

@@ -10,9 +10,13 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import { Batcher, type DecisionRequest } from "./batcher.ts";
-import { Connection, parseServers, type Servers } from "./connection.ts";
-import { type OnStateChange, Reconnector } from "./reconnector.ts";
-import { RejectionCache } from "./rejection-cache.ts";
+import {
+  ValkeyConnection,
+  parseServers,
+  type Servers,
+  type OnStateChange,
+  Reconnector,
+} from "./connection.ts";
 import { type Decisions, formatSubject, type ScriptBan } from "./scripts.ts";
 
 export interface ValkeyRateLimiterOptions {
@@ -78,7 +82,7 @@ class ValkeyRateLimiter implements RateLimiter {
   readonly #pendingUnbans = new Map<string, { readonly subject: Subject; readonly before: number }>();
   /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
   readonly #reportedBans = new Map<number, number>();
-  #connection: Connection | undefined;
+  #connection: ValkeyConnection | undefined;
   #batcher: Batcher | undefined;
 
   constructor(servers: Servers, options: ValkeyRateLimiterOptions) {
@@ -89,7 +93,7 @@ class ValkeyRateLimiter implements RateLimiter {
     this.#reconnector = new Reconnector({
       connect: async (subject) => {
         const settings = { servers, prefix, ban, testClock, backgroundTimeoutMs };
-        const connection = await Connection.open(settings, subject);
+        const connection = await ValkeyConnection.open(settings, subject);
         await this.#sendPendingUnbans(connection);
         return connection;
       },
@@ -158,13 +162,13 @@ class ValkeyRateLimiter implements RateLimiter {
     return this.#rejections.find(request) ?? this.#options.local.decide(request.subject, request.limits);
   }
 
-  #use(connection: Connection | undefined): void {
+  #use(connection: ValkeyConnection | undefined): void {
     this.#batcher?.close();
     this.#connection = connection;
     this.#batcher = connection && this.#batcherOn(connection);
   }
 
-  #batcherOn(connection: Connection): Batcher {
+  #batcherOn(connection: ValkeyConnection): Batcher {
     return new Batcher({
       ...(this.#servers.isCluster ? CLUSTER : SINGLE_SERVER),
       timeoutMs: this.#options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS,
@@ -200,7 +204,7 @@ class ValkeyRateLimiter implements RateLimiter {
   }
 
   /** Runs before requests use the connection: no key that was unbanned meanwhile is banned again. */
-  async #sendPendingUnbans(connection: Connection): Promise<void> {
+  async #sendPendingUnbans(connection: ValkeyConnection): Promise<void> {
     try {
       for (const [name, { subject, before }] of this.#pendingUnbans) {
         await connection.unban(subject, this.#options.clock.steadyNow() - before);
@@ -214,3 +218,64 @@ class ValkeyRateLimiter implements RateLimiter {
 }
 
 export type { ValkeyRateLimiter };
+
+interface Rejection {
+  readonly limits: Limits;
+  readonly decision: Decision;
+  readonly until: number;
+  /** The earliest time at which the ban may have begun; undefined if it is none. */
+  readonly bannedAt: number | undefined;
+}
+
+const MAX_REJECTIONS = 10_000;
+/** More than a decision takes to arrive. */
+const MAX_DELAY_MS = 1_000;
+
+/** The server's last rejections: a key that it banned or limited stays so while the server is unavailable. */
+export class RejectionCache {
+  readonly #clock: Clock;
+  /** In the order of the first rejection; the oldest is dropped when there are too many. */
+  readonly #rejections = new Map<string, Rejection>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add({ subject, limits }: DecisionRequest, decision: Decision, ban?: Pick<ScriptBan, "agoMs">): void {
+    // `retryAfter` and `agoMs` are lengths of time, so the server's clock and ours need not agree.
+    const now = this.#clock.steadyNow();
+    const until = now + decision.retryAfter * 1000;
+    const bannedAt = ban && now - ban.agoMs - MAX_DELAY_MS;
+    this.#rejections.set(formatSubject(subject), { limits, decision, until, bannedAt });
+    if (this.#rejections.size <= MAX_REJECTIONS) return;
+    for (const oldest of this.#rejections.keys()) {
+      this.#rejections.delete(oldest);
+      return;
+    }
+  }
+
+  /** The rejection that still holds, or undefined. */
+  find({ subject, limits }: DecisionRequest): Decision | undefined {
+    const name = formatSubject(subject);
+    const rejection = this.#rejections.get(name);
+    if (rejection === undefined) return undefined;
+    const { decision, until } = rejection;
+    const waitMs = until - this.#clock.steadyNow();
+    if (waitMs <= 0 || (decision.outcome === "limited" && haveChanged(rejection.limits, limits))) {
+      this.#rejections.delete(name);
+      return undefined;
+    }
+    return { ...decision, retryAfter: Math.ceil(waitMs / 1000) };
+  }
+
+  /** Drops a ban that may have begun at least `agoMs` ago. */
+  unban(subject: Subject, agoMs: number): void {
+    const bannedAt = this.#rejections.get(formatSubject(subject))?.bannedAt;
+    if (bannedAt === undefined || bannedAt > this.#clock.steadyNow() - agoMs) return;
+    this.#rejections.delete(formatSubject(subject));
+  }
+}
+
+function haveChanged(before: Limits, now: Limits): boolean {
+  return before.perMinute !== now.perMinute || before.perDay !== now.perDay;
+}

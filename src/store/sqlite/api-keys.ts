@@ -4,7 +4,7 @@ import type { Attribution } from "../../domain/audit.ts";
 import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
 import type { KeyListQuery, KeyPage } from "../../domain/key-list.ts";
-import { giveWay, Turn } from "../../event-loop.ts";
+import { yieldToEventLoop, TimeSlice } from "../../event-loop.ts";
 import { SQLITE_DIALECT } from "../dialect.ts";
 import { keyCount, keyPage, sortValue } from "../key-list.ts";
 import {
@@ -104,7 +104,7 @@ export class SqliteKeyStore implements KeyStore {
     const rows = this.connection.query<KeyRow>(keyPage(query, SQLITE_DIALECT, lastValue));
     const page = pageOf(rows, query.limit, keyOf);
     if (query.after === undefined && !page.hasMore) return { ...page, total: page.items.length };
-    await giveWay();
+    await yieldToEventLoop();
     const [count] = this.connection.query<{ total: bigint }>(keyCount(query, SQLITE_DIALECT));
     return { ...page, total: Number(count?.total ?? 0) };
   }
@@ -116,7 +116,7 @@ export class SqliteKeyStore implements KeyStore {
 
   async getKeys(ids: readonly number[]): Promise<readonly ApiKey[]> {
     const keys: ApiKey[] = [];
-    const turn = new Turn();
+    const turn = new TimeSlice();
     for (let start = 0; start < ids.length; start += IDS_PER_READ) {
       if (turn.isOver) await turn.next();
       const some = JSON.stringify(ids.slice(start, start + IDS_PER_READ));

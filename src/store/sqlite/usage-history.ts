@@ -20,7 +20,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../../domain/usage-history.ts";
-import { forEachInTurns, Turn } from "../../event-loop.ts";
+import { forEachInTimeSlices, TimeSlice } from "../../event-loop.ts";
 import { addOperations, deprecatedIn, encodeOperations, type StoredCounts, usageRowsOf } from "../rows.ts";
 import type { Connection } from "./connection.ts";
 import { translateErrors } from "./errors.ts";
@@ -171,7 +171,7 @@ class UsageTable {
       const stored = translateErrors(() => this.#select.get(start, query.keyId));
       if (stored !== null) rows.push(...usageRowsOf(query.keyId, stored));
     };
-    await forEachInTurns(startsOf(query, this.bounds()), addRowsOf, STARTS_PER_LOOK);
+    await forEachInTimeSlices(startsOf(query, this.bounds()), addRowsOf, STARTS_PER_LOOK);
     return rows;
   }
 
@@ -250,13 +250,13 @@ class UsageTotals {
   ): Promise<readonly KeyTotals[]> {
     const { intervals, sums } = partsOf(period, bounds);
     const totals = new BlockTotals();
-    const turn = new Turn();
+    const turn = new TimeSlice();
     for (const start of intervals) await this.#read({ length: LENGTH_MS[period.by], start }, totals, turn);
     for (const start of sums) await this.#read(sumOf(period.by, start), totals, turn);
     return totals.list(turn);
   }
 
-  async #read({ length, start }: StoredSum, totals: BlockTotals, turn: Turn): Promise<void> {
+  async #read({ length, start }: StoredSum, totals: BlockTotals, turn: TimeSlice): Promise<void> {
     let last = -1;
     for (;;) {
       const rows = translateErrors(() => this.#selectAfter.all(length, start, last, ROWS_PER_READ));
@@ -335,7 +335,7 @@ class BlockTotals {
     }
   }
 
-  async list(turn: Turn): Promise<readonly KeyTotals[]> {
+  async list(turn: TimeSlice): Promise<readonly KeyTotals[]> {
     const totals: KeyTotals[] = [];
     for (const sums of this.#blocks.values()) {
       if (turn.isOver) await turn.next();

@@ -3,7 +3,7 @@ import { startPostgres } from "../../../harness/postgres.ts";
 import type { Server } from "../../../harness/server.ts";
 import { startValkey } from "../../../harness/valkey.ts";
 import { type Service, startService } from "../../service.ts";
-import { metricsOf } from "../../metrics/parse-metrics.ts";
+import { metricsOf } from "../../observe/parse-metrics.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const POSTGRESQL = 'engine="PostgreSQL",role="database"';

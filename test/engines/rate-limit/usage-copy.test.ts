@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { valkeyUrl } from "../../../harness/valkey.ts";
 import { DAY_MS, newUsage, type Usage } from "../../../src/domain/rate-limit.ts";
-import { UsageCopy } from "../../../src/rate-limit/valkey/usage-copy.ts";
+import { UsageCopy } from "../../../src/rate-limit/valkey/maintenance.ts";
 import { openWithoutFallback } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { startPostgres } from "../../../harness/postgres.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
-import { recordEveryKey } from "../../usage-history/record-every-key.ts";
+import { recordEveryKey } from "../../observe/record-every-key.ts";
 
 const ROUNDS = 4;
 

@@ -1,3 +1,4 @@
+import type { TlsCertificate } from "../../../src/http1/server.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
@@ -6,13 +7,13 @@ import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { selfSigned } from "../../../harness/certificates.ts";
 import { readTlsFiles } from "../../../src/config/tls.ts";
-import { HttpServer, type HttpServerOptions, type TlsCredentials } from "../../../src/http1/index.ts";
+import { HttpServer, type HttpServerOptions } from "../../../src/http1/index.ts";
 import { nextTurn, respond } from "../../http1/test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 const directory = mkdtempSync(join(tmpdir(), "petstore-tls-"));
-let [first, second]: TlsCredentials[] = [];
+let [first, second]: TlsCertificate[] = [];
 beforeAll(() => {
   [first, second] = ["first", "second"].map((name) => readTlsFiles(selfSigned(directory, name)));
 });
@@ -105,7 +106,7 @@ describe("a server with TLS", () => {
   test("gives new connections the certificate that was set, and leaves open ones alone", async () => {
     const server = listen(() => respond("ok"));
     const before = await connectTo(server);
-    if (second) server.setTlsCredentials(second);
+    if (second) server.setTlsCertificate(second);
     const after = await connectTo(server);
     expect([commonName(before), commonName(after)]).toEqual(["first", "second"]);
     before.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
@@ -114,7 +115,7 @@ describe("a server with TLS", () => {
 
   test("keeps its certificate if the next one is malformed", async () => {
     const server = listen(() => respond("ok"));
-    expect(() => server.setTlsCredentials({ cert: "none", key: "none" })).toThrow();
+    expect(() => server.setTlsCertificate({ cert: "none", key: "none" })).toThrow();
     expect(commonName(await connectTo(server))).toBe("first");
   });
 

@@ -189,7 +189,7 @@ class SqliteImportStore implements ImportStore {
 
   async #import(batch: ImportBatch<unknown>, work: () => BatchResult): Promise<BatchResult> {
     const { commit } = batch;
-    await this.#giveWay();
+    await this.#yieldToEventLoop();
     try {
       return await this.connection.transactionWhenUnlocked(() => {
         const result = work();
@@ -206,7 +206,7 @@ class SqliteImportStore implements ImportStore {
   }
 
   /** A server tries its writes again every few milliseconds, and needs a moment without the lock. */
-  async #giveWay(): Promise<void> {
+  async #yieldToEventLoop(): Promise<void> {
     const version = this.#selectDataVersion.get()?.data_version;
     if (version !== this.#dataVersion) this.#othersWroteAt = performance.now();
     this.#dataVersion = version;

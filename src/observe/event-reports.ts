@@ -1,0 +1,131 @@
+import { Overloaded, Unavailable } from "../api/errors.ts";
+import { type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
+import type { Log } from "./log.ts";
+import { Budget } from "../api/budget.ts";
+import type { RequestObserver } from "./request-record.ts";
+import { stateOf } from "../domain/key-view.ts";
+import type { ApiKey } from "../domain/api-keys.ts";
+
+/** Of each kind. */
+const EVENTS = { max: 100, perSecond: 10 };
+
+/**
+ * One event for each 5xx, with the id of the request. A database that is unavailable fails every request, so there is a
+ * bound: the event after it has the number of those that are missing.
+ */
+export class ErrorLog {
+  readonly #failed = new Budget(EVENTS);
+  readonly #unavailable = new Budget(EVENTS);
+  readonly #overloaded = new Budget(EVENTS);
+  readonly #unsupported = new Budget(EVENTS);
+
+  constructor(private readonly log: Log) {}
+
+  report(where: string, error: unknown, requestId: string): void {
+    const { log } = this;
+    if (error instanceof RequestAborted) return;
+    if (error instanceof Overloaded) {
+      this.#overloaded.spend((suppressed) =>
+        log.event("server.overloaded", { requestId, where, reason: reasonOf(error), suppressed }),
+      );
+    } else if (error instanceof Unavailable) {
+      this.#unavailable.spend((suppressed) =>
+        log.event("request.unavailable", { requestId, where, reason: reasonOf(error), suppressed }),
+      );
+    } else {
+      this.#failed.spend((suppressed) =>
+        log.event("request.failed", { requestId, where, error, suppressed }),
+      );
+    }
+  }
+
+  /** 501 and 505: what the client sent is at fault. */
+  reportUnsupported(status: ProtocolErrorStatus, requestId: string): void {
+    if (status < 500) return;
+    this.#unsupported.spend((suppressed) =>
+      this.log.event("request.unsupported", { requestId, status, suppressed }),
+    );
+  }
+}
+
+const MAX_CAUSES = 4;
+
+/** The messages of the error and its causes. The stacks are all the same while a database is unavailable. */
+function reasonOf(error: Error): string {
+  const messages: string[] = [];
+  let current: unknown = error;
+  while (current !== undefined && messages.length < MAX_CAUSES) {
+    const message = current instanceof Error ? current.message : String(current);
+    if (!messages.some((earlier) => earlier.includes(message))) messages.push(message);
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return messages.join(": ");
+}
+
+/** Requests without a valid key within a minute. */
+const MANY = 100;
+const MINUTE_MS = 60_000;
+/** Requests of further addresses are counted in all, but not by address. */
+const MAX_ADDRESSES = 1_000;
+
+/**
+ * Logs when many requests have no valid API key: once at the hundredth within a minute, and then once a minute while
+ * each minute has a hundred or more. An event has the number of requests since the last one.
+ */
+export function observeFloods(log: Log, addressOf: (request: Request) => string): RequestObserver {
+  const byAddress = new Map<string, number>();
+  let requests = 0;
+  let countingSince = 0;
+  let isReported = false;
+
+  function restart(): void {
+    requests = 0;
+    countingSince = performance.now();
+    byAddress.clear();
+  }
+
+  function report(): void {
+    const [address, requestsOfAddress] = most(byAddress);
+    log.event("authentication.flood", { requests, address, requestsOfAddress });
+    isReported = true;
+    restart();
+    setTimeout(endMinute, MINUTE_MS).unref();
+  }
+
+  function endMinute(): void {
+    if (requests >= MANY) return report();
+    isReported = false;
+    restart();
+  }
+
+  return ({ principal, request }) => {
+    if (typeof principal !== "string") return;
+    if (!isReported && performance.now() - countingSince >= MINUTE_MS) restart();
+    requests++;
+    const address = addressOf(request);
+    const count = byAddress.get(address);
+    if (count !== undefined || byAddress.size < MAX_ADDRESSES) byAddress.set(address, (count ?? 0) + 1);
+    if (requests === MANY && !isReported) report();
+  };
+}
+
+function most(counts: ReadonlyMap<string, number>): [address: string, count: number] {
+  let found: [string, number] = ["", 0];
+  for (const entry of counts) if (entry[1] > found[1]) found = entry;
+  return found;
+}
+
+/** Of the changes that a server reads at once. A command may create thousands of keys. */
+const MAX_EVENTS = 100;
+
+export function logKeyChanges(log: Log, changed: readonly ApiKey[], now: number): void {
+  for (const key of changed.slice(0, MAX_EVENTS)) {
+    const { id: keyId, plan, expiresAt } = key;
+    log.event("key.changed", { keyId, plan, state: stateOf(key, false, now), expiresAt: timeOf(expiresAt) });
+  }
+  if (changed.length > MAX_EVENTS) log.event("key.many-changed", { others: changed.length - MAX_EVENTS });
+}
+
+function timeOf(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
+}

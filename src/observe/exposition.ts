@@ -1,0 +1,114 @@
+import { METRICS, type MetricDefinition, type MetricName } from "./metric-definitions.ts";
+import { Histogram } from "./monitors.ts";
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Sample {
+  readonly labels?: Labels;
+  readonly value: number | Histogram;
+}
+
+/** Of every metric. */
+export type Samples = Readonly<Record<MetricName, readonly Sample[]>>;
+
+/** https://prometheus.io/docs/instrumenting/exposition_formats and the specification of OpenMetrics 1.0. */
+type Format = "text" | "openmetrics";
+
+export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
+  text: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/** The format for an `Accept` header: OpenMetrics if the client prefers it. */
+export function formatFor(accept: string | null): Format {
+  let openMetrics = 0;
+  let text = 0;
+  for (const range of (accept ?? "").split(",")) {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const quality = qualityOf(parameters);
+    if (type === "application/openmetrics-text" && acceptsVersion(parameters)) {
+      openMetrics = Math.max(openMetrics, quality);
+    } else if (["text/plain", "text/*", "*/*"].includes(type)) {
+      text = Math.max(text, quality);
+    }
+  }
+  return openMetrics > 0 && openMetrics >= text ? "openmetrics" : "text";
+}
+
+function qualityOf(parameters: readonly string[]): number {
+  const quality = Number(parameterOf(parameters, "q") ?? 1);
+  return quality >= 0 && quality <= 1 ? quality : 0;
+}
+
+function acceptsVersion(parameters: readonly string[]): boolean {
+  return ["1.0.0", "0.0.1", undefined].includes(parameterOf(parameters, "version"));
+}
+
+function parameterOf(parameters: readonly string[], name: string): string | undefined {
+  const start = `${name}=`;
+  return parameters.find((parameter) => parameter.startsWith(start))?.slice(start.length);
+}
+
+export function formatMetrics(samples: Samples, format: Format): string {
+  const families = (Object.entries(METRICS) as [MetricName, MetricDefinition][])
+    .filter(([name]) => samples[name].length > 0)
+    .map(([name, definition]) => headOf(name, definition, format) + bodyOf(name, samples[name]));
+  return families.join("") + (format === "openmetrics" ? "# EOF\n" : "");
+}
+
+/** OpenMetrics names a counter without `_total`, and states units. */
+function headOf(name: MetricName, { type, help }: MetricDefinition, format: Format): string {
+  const family = format === "openmetrics" ? name.replace(/_total$/, "") : name;
+  const unit = format === "openmetrics" ? /_(seconds|bytes)$/.exec(family)?.[1] : undefined;
+  const unitLine = unit === undefined ? "" : `# UNIT ${family} ${unit}\n`;
+  return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n${unitLine}`;
+}
+
+function bodyOf(name: MetricName, samples: readonly Sample[]): string {
+  return samples
+    .map(({ labels = {}, value }) =>
+      value instanceof Histogram
+        ? histogramLines(name, pairsOf(labels), value)
+        : line(name, pairsOf(labels), value),
+    )
+    .join("");
+}
+
+/** Most lines are of buckets, which share the text of their labels. */
+function histogramLines(name: string, pairs: string, histogram: Histogram): string {
+  const { bounds, shownBounds, counts, sum } = histogram;
+  const start = `${name}_bucket{${pairs}${pairs === "" ? "" : ","}le="`;
+  let count = 0;
+  let lines = "";
+  for (let i = 0; i < counts.length; i++) {
+    count += counts[i] ?? 0;
+    const bound = bounds[i] ?? Infinity;
+    if (bound === Infinity || shownBounds.includes(bound))
+      lines += `${start}${boundText(bound)}"} ${count}\n`;
+  }
+  return lines + line(`${name}_sum`, pairs, sum) + line(`${name}_count`, pairs, count);
+}
+
+/** The same in both formats, so that a series stays the same when the format changes. */
+function boundText(bound: number): string {
+  return Number.isInteger(bound) ? `${bound}.0` : valueText(bound);
+}
+
+/** `operation="getPet",status="200"`. */
+function pairsOf(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([label, text]) => `${label}="${escaped(text)}"`)
+    .join(",");
+}
+
+function line(name: string, pairs: string, value: number): string {
+  return `${name}${pairs === "" ? "" : `{${pairs}}`} ${valueText(value)}\n`;
+}
+
+function valueText(value: number): string {
+  return value === Infinity ? "+Inf" : String(value);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n");
+}

@@ -1,0 +1,149 @@
+/** Counts values by their size. Quantiles of several servers can be computed from the sums of their counts. */
+export class Histogram {
+  /** In ascending order. */
+  readonly bounds: Float64Array;
+  /** The first counts the values up to the first bound, the last those above every bound. */
+  readonly counts: Float64Array;
+  sum = 0;
+
+  /** `shownBounds` are the bounds that metrics show, some or all of them. */
+  constructor(
+    bounds: readonly number[],
+    readonly shownBounds = bounds,
+  ) {
+    this.bounds = Float64Array.from(bounds);
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    const { bounds, counts } = this;
+    let bucket = 0;
+    let end = bounds.length;
+    while (bucket < end) {
+      const middle = (bucket + end) >>> 1;
+      if (value > (bounds[middle] ?? 0)) bucket = middle + 1;
+      else end = middle;
+    }
+    counts[bucket] = (counts[bucket] ?? 0) + 1;
+    this.sum += value;
+  }
+}
+
+/** In seconds, for requests and for what they wait for: a page from memory takes microseconds. */
+export const DURATION_BOUNDS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+] as const;
+
+/** The preferred numbers R20 (ISO 3): each is about an eighth more than the one before. */
+const STEPS = [
+  1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3.15, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9,
+] as const;
+
+/** From a microsecond to ten seconds, so that a quantile is exact to 7 %, which those of `DURATION_BOUNDS` are not. */
+const LATENCY_BOUNDS = [
+  ...[-6, -5, -4, -3, -2, -1, 0].flatMap((exponent) => STEPS.map((step) => Number(`${step}e${exponent}`))),
+  10,
+];
+export const LATENCY_BUCKETS = LATENCY_BOUNDS.length + 1;
+
+/** Of durations in seconds. Metrics show few of its bounds. */
+export function latencyHistogram(): Histogram {
+  return new Histogram(LATENCY_BOUNDS, DURATION_BOUNDS);
+}
+
+/** Of the counts of such histograms, in milliseconds; undefined if nothing was counted. */
+export function latencyQuantile(counts: Float64Array | Uint32Array, quantile: number): number | undefined {
+  let total = 0;
+  for (const count of counts) total += count;
+  if (total === 0) return undefined;
+  const rank = Math.max(1, Math.ceil(total * quantile));
+  let bucket = 0;
+  for (let seen = counts[0] ?? 0; seen < rank; seen += counts[bucket] ?? 0) bucket++;
+  const from = LATENCY_BOUNDS[bucket - 1] ?? 0;
+  const to = LATENCY_BOUNDS[bucket] ?? from;
+  return ((from + to) / 2) * 1_000;
+}
+
+type AdapterName = "SQLite" | "PostgreSQL" | "memory" | "Valkey";
+
+/** What operators see of the adapter that stores the data, or of the one that counts for the rate limits. */
+export class AdapterMonitor {
+  isAvailable = true;
+  /** Of the last request that it responded to; undefined before the first. */
+  latencyMs: number | undefined;
+  readonly durations = new Histogram(DURATION_BOUNDS);
+  /** Requests that wait for it. */
+  queueLength: () => number = () => 0;
+
+  constructor(readonly name: AdapterName) {}
+
+  responded(ms: number): void {
+    this.latencyMs = ms;
+    this.durations.observe(ms / 1000);
+  }
+}
+
+const BATCH_SIZE_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/** Transactions of several writes. */
+export class CommitMonitor {
+  readonly sizes = new Histogram(BATCH_SIZE_BOUNDS);
+  readonly durations = new Histogram(DURATION_BOUNDS);
+  /** Writes that wait for the next transaction. */
+  queueLength: () => number = () => 0;
+
+  committed(writes: number, ms: number): void {
+    this.sizes.observe(writes);
+    this.durations.observe(ms / 1000);
+  }
+}
+
+/** In seconds. */
+const DELAY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const SAMPLE_EVERY_MS = 20;
+/** The longest delay is that of the current half minute and the one before it. */
+const PERIOD_MS = 30_000;
+
+/** How much later than asked a timer fires: as long as a new request waits before it is looked at. */
+export class EventLoopDelay {
+  readonly seconds = new Histogram(DELAY_BOUNDS);
+  #lastAt: number;
+  #periodEndsAt: number;
+  #longest = 0;
+  #longestBefore = 0;
+  #timer: Timer | undefined;
+
+  /** `now` in milliseconds. */
+  constructor(private readonly now = () => performance.now()) {
+    this.#lastAt = now();
+    this.#periodEndsAt = this.#lastAt + PERIOD_MS;
+  }
+
+  start(): void {
+    this.#lastAt = this.now();
+    this.#timer = setInterval(() => this.sample(), SAMPLE_EVERY_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The timer calls it. */
+  sample(): void {
+    const now = this.now();
+    const delay = Math.max(0, now - this.#lastAt - SAMPLE_EVERY_MS) / 1000;
+    this.#lastAt = now;
+    this.seconds.observe(delay);
+    if (now >= this.#periodEndsAt) {
+      this.#longestBefore = this.#longest;
+      this.#longest = 0;
+      this.#periodEndsAt = now + PERIOD_MS;
+    }
+    this.#longest = Math.max(this.#longest, delay);
+  }
+
+  /** In the last half minute to minute. */
+  get longestSeconds(): number {
+    return Math.max(this.#longest, this.#longestBefore);
+  }
+}

@@ -1,0 +1,120 @@
+import { expect, test } from "bun:test";
+import { BanRecorder } from "../../src/observe/audit-trail.ts";
+import type { NewAuditEntry } from "../../src/domain/audit.ts";
+import { advance, settle, useFakeTimers } from "../fake-timers.ts";
+
+useFakeTimers();
+
+const AT = Date.UTC(2026, 10, 15, 12);
+const BAN = { bannedAt: AT, bannedUntil: AT + 300_000 };
+
+function setUp() {
+  const entries: NewAuditEntry[] = [];
+  const events: [string, unknown][] = [];
+  const database = { isAvailable: true };
+  const recorder = new BanRecorder({
+    audit: {
+      async recordAudit(entry) {
+        if (!database.isAvailable) throw new Error("away");
+        entries.push(entry);
+      },
+      async listAudit({ action, target, since = 0, until = Infinity }) {
+        if (!database.isAvailable) throw new Error("away");
+        const items = entries
+          .filter((entry) => entry.action === action && entry.target?.id === target?.id)
+          .filter(({ at }) => at >= since && at < until)
+          .map((entry, i) => Object.assign({ id: BigInt(i) }, entry));
+        return { items, hasMore: false };
+      },
+    },
+    log: { event: (name: string, details?: unknown) => void events.push([name, details]) },
+    server: "one",
+  });
+  return { recorder, entries, events, database, keyIds: () => entries.map(({ target }) => target?.id) };
+}
+
+test("a ban is logged, and written to the audit trail", async () => {
+  const { recorder, entries, events } = setUp();
+  recorder.record(7, BAN);
+  await recorder.close();
+  expect(entries).toEqual([
+    {
+      at: AT,
+      actor: { kind: "server", name: "one" },
+      action: "key.banned",
+      target: { kind: "key", id: 7n },
+      after: { bannedUntil: "2026-11-15T12:05:00.000Z" },
+    },
+  ]);
+  const details = { keyId: 7, bannedAt: "2026-11-15T12:00:00.000Z", bannedUntil: "2026-11-15T12:05:00.000Z" };
+  expect(events).toEqual([["key.banned", details]]);
+});
+
+test("bans during an outage of the database are written after it, in order and once", async () => {
+  const { recorder, events, database, keyIds } = setUp();
+  database.isAvailable = false;
+  for (const keyId of [1, 2, 3]) recorder.record(keyId, BAN);
+  await settle();
+  await advance(3_000);
+  expect(keyIds()).toEqual([]);
+  database.isAvailable = true;
+  await advance(1_000);
+  expect(keyIds()).toEqual([1n, 2n, 3n]);
+  recorder.record(4, BAN);
+  await recorder.close();
+  expect(keyIds()).toEqual([1n, 2n, 3n, 4n]);
+  expect(events.map(([name]) => name).filter((name) => name !== "key.banned")).toEqual([
+    "audit.write-failed",
+  ]);
+});
+
+test("a ban of another server is recorded if its entry is missing after some seconds, and only then", async () => {
+  const { recorder, entries, events, keyIds } = setUp();
+  recorder.record(1, BAN);
+  for (const keyId of [1, 2]) recorder.recordIfMissing(keyId, BAN);
+  await advance(1_999);
+  expect(keyIds()).toEqual([1n]);
+  await advance(2_001);
+  expect(keyIds()).toEqual([1n, 2n]);
+  expect(entries[1]).toMatchObject({ at: AT, action: "key.banned", actor: { kind: "server" } });
+  expect(events.map(([name]) => name)).toEqual(["key.banned", "key.banned"]);
+  // An entry of an earlier ban is another one.
+  recorder.recordIfMissing(2, { bannedAt: AT + 600_000, bannedUntil: AT + 1_200_000 });
+  await advance(4_000);
+  expect(keyIds()).toEqual([1n, 2n, 2n]);
+  recorder.recordIfMissing(3, BAN);
+  await recorder.close();
+  expect(keyIds()).toEqual([1n, 2n, 2n]);
+});
+
+test("whether an entry is missing is found out after an outage of the database", async () => {
+  const { recorder, events, database, keyIds } = setUp();
+  database.isAvailable = false;
+  recorder.recordIfMissing(5, BAN);
+  await advance(4_000);
+  expect(events.map(([name]) => name)).toEqual(["audit.write-failed"]);
+  database.isAvailable = true;
+  await advance(1_000);
+  expect(keyIds()).toEqual([5n]);
+  await recorder.close();
+});
+
+test("a stop tries once more, and logs how many bans are missing in the audit trail", async () => {
+  const { recorder, events, database } = setUp();
+  database.isAvailable = false;
+  recorder.record(1, BAN);
+  await settle();
+  await recorder.close();
+  expect(events.at(-1)).toEqual(["audit.bans-lost", { bans: 1 }]);
+});
+
+test("10,000 bans wait for the database, and no more", async () => {
+  const { recorder, events, database, keyIds } = setUp();
+  database.isAvailable = false;
+  for (let keyId = 1; keyId <= 10_002; keyId++) recorder.record(keyId, BAN);
+  await settle();
+  database.isAvailable = true;
+  await recorder.close();
+  expect(keyIds()).toHaveLength(10_000);
+  expect(events.at(-1)).toEqual(["audit.bans-lost", { bans: 2 }]);
+});

@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { Addresses } from "../../src/auth/client-address.ts";
+import { Unavailable } from "../../src/api/errors.ts";
+import { observeFloods, logKeyChanges } from "../../src/observe/event-reports.ts";
+import { RequestRecord } from "../../src/observe/request-record.ts";
+import type { Request, Response } from "../../src/http1/index.ts";
+import { createLog } from "../../src/observe/log.ts";
+import type { ApiKey } from "../../src/domain/api-keys.ts";
+
+const response: Response = { status: 401, headerLines: "", body: "" };
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+function setUp() {
+  const events: Record<string, unknown>[] = [];
+  const log = createLog({
+    format: "json",
+    write(line) {
+      const { requests, address, requestsOfAddress } = JSON.parse(line);
+      events.push({ requests, address, requestsOfAddress });
+    },
+  });
+  const observe = observeFloods(log, (request) => String(new Addresses([]).subjectOf(request).id));
+  const send = (
+    count: number,
+    principal: RequestRecord["principal"] = "invalid_api_key",
+    from = "192.0.2.1",
+  ) => {
+    for (let i = 0; i < count; i++) {
+      const request = { remoteAddress: from, headers: { get: () => null } } as unknown as Request;
+      observe(Object.assign(new RequestRecord(request, "id", 0), { principal }), response);
+    }
+  };
+  return { events, send };
+}
+
+test("the hundredth request without a valid key is one event, with the address that sent most", () => {
+  const { events, send } = setUp();
+  send(20, "missing_api_key", "192.0.2.9");
+  send(79);
+  expect(events).toEqual([]);
+  send(1_000);
+  expect(events).toEqual([{ requests: 100, address: "192.0.2.1", requestsOfAddress: 80 }]);
+});
+
+test("requests with a valid key, or whose key cannot be looked up, are none of them", () => {
+  const { events, send } = setUp();
+  send(1_000, new Unavailable("x"));
+  send(1_000, {
+    keyId: 1,
+    subject: { kind: "key", id: 1 },
+    plan: "free",
+    access: "write",
+    limits: { perMinute: 1, perDay: 1 },
+  });
+  expect(events).toEqual([]);
+});
+
+test("the next event is a minute later, with the number since the last, and only if there are a hundred", () => {
+  const { events, send } = setUp();
+  send(350);
+  jest.advanceTimersByTime(59_999);
+  expect(events).toHaveLength(1);
+  jest.advanceTimersByTime(1);
+  expect(events).toEqual([
+    { requests: 100, address: "192.0.2.1", requestsOfAddress: 100 },
+    { requests: 250, address: "192.0.2.1", requestsOfAddress: 250 },
+  ]);
+  send(99);
+  jest.advanceTimersByTime(60_000);
+  send(99);
+  jest.advanceTimersByTime(60_000);
+  send(99);
+  expect(events).toHaveLength(2);
+  send(1);
+  expect(events).toHaveLength(3);
+});
+
+test("a thousand addresses are told apart, and all requests are counted", () => {
+  const { events, send } = setUp();
+  for (let i = 0; i < 99; i++) send(1, "invalid_api_key", `10.0.${i}.1`);
+  send(1, "invalid_api_key", "10.0.7.1");
+  expect(events).toEqual([{ requests: 100, address: "10.0.7.1", requestsOfAddress: 2 }]);
+});
+
+const NOW = Date.parse("2026-11-15T12:00:00Z");
+
+const keyWith = (changed: Partial<ApiKey>): ApiKey => ({
+  id: 7,
+  name: "Ada's app",
+  plan: "pro",
+  labels: [],
+  access: "write",
+  createdAt: 0,
+  ...changed,
+});
+
+function logged(changed: readonly ApiKey[]): unknown[] {
+  const lines: string[] = [];
+  const log = createLog({ format: "json", write: (line) => lines.push(line) });
+  logKeyChanges(log, changed, NOW);
+  expect(lines.join()).not.toContain("Ada");
+  return lines.map((line) => JSON.parse(line));
+}
+
+test("each changed key is an event with its plan and its state", () => {
+  const expiresAt = NOW + 1_000;
+  const changes = [{}, { id: 8, revokedAt: NOW }, { id: 9, expiresAt: NOW }, { id: 10, expiresAt }];
+  expect(logged(changes.map(keyWith))).toMatchObject([
+    { event: "key.changed", keyId: 7, plan: "pro", state: "active", expiresAt: null },
+    { event: "key.changed", keyId: 8, plan: "pro", state: "revoked", expiresAt: null },
+    { event: "key.changed", keyId: 9, plan: "pro", state: "expired", expiresAt: "2026-11-15T12:00:00.000Z" },
+    { event: "key.changed", keyId: 10, plan: "pro", state: "active", expiresAt: "2026-11-15T12:00:01.000Z" },
+  ]);
+});
+
+test("of thousands of changes at once, 100 have an event of their own", () => {
+  const events = logged(Array.from({ length: 2_500 }, (_, id) => keyWith({ id })));
+  expect(events).toHaveLength(101);
+  expect(events.at(-1)).toMatchObject({ event: "key.many-changed", others: 2_400 });
+});

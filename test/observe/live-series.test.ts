@@ -1,0 +1,180 @@
+import { describe, expect, test } from "bun:test";
+import { latencyHistogram, latencyQuantile } from "../../src/observe/monitors.ts";
+import { LiveSeries } from "../../src/observe/live-series.ts";
+import type { OutcomeTotals } from "../../src/observe/request-metrics.ts";
+import * as fc from "fast-check";
+
+const START = Date.UTC(2026, 10, 15, 12);
+const SECOND = 1_000;
+const MINUTE = 60_000;
+
+/** A server whose requests the test makes up. */
+function fakeServer() {
+  let now = START;
+  let connections = 0;
+  const latencies = latencyHistogram();
+  const totals = { success: 0, clientError: 0, limited: 0, banned: 0, serverError: 0 };
+  const live = new LiveSeries({
+    requests: { totals: () => ({ ...totals }), latencies: () => latencies.counts.slice() },
+    connections: () => connections,
+    now: () => now,
+  });
+  return {
+    live,
+    request(outcome: keyof OutcomeTotals, ms?: number) {
+      totals[outcome]++;
+      if (ms !== undefined) latencies.observe(ms / 1_000);
+    },
+    set connections(count: number) {
+      connections = count;
+    },
+    pass(ms: number, { recording = true } = {}) {
+      for (const end = now + ms; now < end;) {
+        now += Math.min(5 * SECOND, end - now);
+        if (recording) live.record();
+      }
+    },
+    setClock(at: number) {
+      now = at;
+    },
+  };
+}
+
+const last = <T>(values: readonly T[]) => values.at(-1);
+
+describe("live series", () => {
+  test.each([
+    ["15m", 5, 180],
+    ["1h", 5, 720],
+    ["6h", 60, 360],
+    ["24h", 60, 1_440],
+  ] as const)("%s has steps of %d s, and %d of them, empty at the start", (range, step, count) => {
+    const view = fakeServer().live.read(range);
+    expect(view.step).toBe(step);
+    expect(view.times).toHaveLength(count);
+    expect(view.times.slice(-2)).toEqual([START / 1000 - step, START / 1000]);
+    for (const values of [...Object.values(view.requests), view.p50, view.p99, view.connections]) {
+      expect(values).toEqual(Array.from({ length: count }, () => null));
+    }
+    expect(view.totals).toEqual({
+      requests: 0,
+      success: 0,
+      clientError: 0,
+      limited: 0,
+      banned: 0,
+      serverError: 0,
+      p50: null,
+      p99: null,
+    });
+  });
+
+  test("a step has its own requests, its own quantiles, and the connections at its end", () => {
+    const server = fakeServer();
+    for (let i = 0; i < 99; i++) server.request("success", 2);
+    server.request("serverError", 400);
+    server.request("limited");
+    server.connections = 7;
+    server.pass(5 * SECOND);
+    server.request("banned");
+    server.connections = 8;
+    server.pass(5 * SECOND);
+    const view = server.live.read("15m");
+    expect(view.times.slice(-2)).toEqual([START / 1000 + 5, START / 1000 + 10]);
+    expect(view.requests.success.slice(-3)).toEqual([null, 99, 0]);
+    expect(view.requests.serverError.slice(-2)).toEqual([1, 0]);
+    expect(view.requests.limited.slice(-2)).toEqual([1, 0]);
+    expect(view.requests.banned.slice(-2)).toEqual([0, 1]);
+    expect(view.connections.slice(-2)).toEqual([7, 8]);
+    expect(view.p50.at(-2)).toBeCloseTo(2, 0);
+    expect(last(view.p50)).toBeNull();
+    expect(view.totals).toMatchObject({ requests: 102, success: 99, serverError: 1, limited: 1, banned: 1 });
+    expect(view.totals.p99).toBeCloseTo(2, 0);
+  });
+
+  test("a minute has the requests of all its seconds", () => {
+    const server = fakeServer();
+    for (let i = 0; i < 24; i++) {
+      server.request("success", i < 12 ? 1 : 100);
+      server.pass(5 * SECOND);
+    }
+    const { requests, p50, totals } = server.live.read("24h");
+    expect(requests.success.slice(-3)).toEqual([null, 12, 12]);
+    expect(p50.at(-2)).toBeCloseTo(1, 0);
+    expect(Math.abs((last(p50) ?? 0) - 100)).toBeLessThan(6.25);
+    expect(totals.success).toBe(24);
+  });
+
+  test("what is older than an hour is not in the last hour, and what is older than a day is gone", () => {
+    const server = fakeServer();
+    server.request("success", 1);
+    server.pass(61 * MINUTE);
+    expect(server.live.read("1h").totals.requests).toBe(0);
+    expect(server.live.read("24h").totals.requests).toBe(1);
+    server.pass(24 * 60 * MINUTE);
+    expect(server.live.read("24h").totals.requests).toBe(0);
+    expect(server.live.read("24h").connections).not.toContain(null);
+  });
+
+  test("a time in which the process was stopped is a gap", () => {
+    const server = fakeServer();
+    server.pass(10 * SECOND);
+    server.pass(30 * SECOND, { recording: false });
+    server.pass(5 * SECOND);
+    expect(server.live.read("15m").connections.slice(-9)).toEqual([
+      0,
+      0,
+      null,
+      null,
+      null,
+      null,
+      null,
+      null,
+      0,
+    ]);
+  });
+
+  test("after the clock was set back, the series go on", () => {
+    const server = fakeServer();
+    server.pass(60 * SECOND);
+    server.setClock(START - 60 * MINUTE);
+    server.pass(5 * SECOND);
+    server.request("success");
+    server.pass(5 * SECOND);
+    expect(last(server.live.read("15m").requests.success)).toBe(1);
+  });
+
+  test("a timer that fires a little early ends the same step", () => {
+    const server = fakeServer();
+    server.request("success");
+    server.setClock(START + 5 * SECOND - 3);
+    server.live.record();
+    server.setClock(START + 5 * SECOND);
+    server.live.record();
+    expect(server.live.read("15m").requests.success.slice(-2)).toEqual([null, 1]);
+  });
+});
+
+describe("latency quantiles", () => {
+  const quantileOf = (ms: number) => {
+    const histogram = latencyHistogram();
+    histogram.observe(ms / 1_000);
+    return latencyQuantile(histogram.counts, 0.5) ?? 0;
+  };
+
+  test("are within 7.2 % and a microsecond of the duration, up to ten seconds", () => {
+    const durationMs = fc.double({ min: 0.001, max: 10_000, noNaN: true });
+    fc.assert(
+      fc.property(durationMs, (ms) => {
+        expect(Math.abs(quantileOf(ms) - ms)).toBeLessThanOrEqual(ms * 0.072 + 0.001);
+      }),
+    );
+    expect([0, -1, 1e12].map(quantileOf)).toEqual([0.0005, 0.0005, 10_000]);
+  });
+
+  test("metrics show bounds that are among those that are counted", () => {
+    const { bounds, shownBounds } = latencyHistogram();
+    expect(bounds).toEqual(bounds.toSorted());
+    expect(shownBounds.filter((bound) => !bounds.includes(bound))).toEqual([]);
+    expect(shownBounds).toHaveLength(16);
+  });
+});

@@ -1,0 +1,240 @@
+import { describe, expect, jest, spyOn, test } from "bun:test";
+import { Unavailable } from "../../src/api/errors.ts";
+import type { OperationId, KeyCounts, UsageBatch } from "../../src/domain/usage-history.ts";
+import type { Outcome } from "../../src/domain/rate-limit.ts";
+import type { RequestRecord } from "../../src/observe/request-record.ts";
+import { UsageRecorder } from "../../src/observe/usage-history.ts";
+import { TestClock } from "../test-clock.ts";
+
+const NOON = Date.parse("2026-11-15T12:00:00Z");
+const HOUR_MS = 3_600_000;
+
+/** Keeps the batches, and fails when it is told to: before a batch is added, or after it. */
+class BatchStore {
+  readonly batches: UsageBatch[] = [];
+  readonly attempts: UsageBatch[] = [];
+  readonly deletions: number[] = [];
+  fails: false | "before" | "after" = false;
+
+  async addUsage(batch: UsageBatch): Promise<void> {
+    this.attempts.push(batch);
+    if (this.fails === "before") throw new Unavailable("down");
+    const isNew = this.batches.every(
+      ({ writer, sequence }) => writer !== batch.writer || sequence < batch.sequence,
+    );
+    if (isNew) this.batches.push(batch);
+    if (this.fails === "after") throw new Unavailable("no response to COMMIT");
+  }
+
+  async deleteOldUsage(now: number): Promise<boolean> {
+    this.deletions.push(now);
+    return false;
+  }
+
+  /** Requests by key. */
+  get requests(): Record<number, number> {
+    const sums: Record<number, number> = {};
+    for (const { keyId, admitted, limited, banned } of this.batches.flatMap(({ keys }) => keys)) {
+      sums[keyId] = (sums[keyId] ?? 0) + admitted + limited + banned;
+    }
+    return sums;
+  }
+}
+
+function setUp({ maxCounters = 100 } = {}) {
+  const clock = new TestClock(NOON);
+  const store = new BatchStore();
+  const failures: unknown[] = [];
+  const recoveries: number[] = [];
+  const recorder = new UsageRecorder({
+    store,
+    clock,
+    maxCounters,
+    onFailure: (error) => void failures.push(error),
+    onRecovery: (lost) => void recoveries.push(lost),
+  });
+  const request = (keyId: number, outcome: Outcome = "allowed", operation?: OperationId, status = 200) =>
+    recorder.observe(recordOf({ keyId }, { outcome }, operation), { status } as never);
+  return { clock, store, recorder, failures, recoveries, request };
+}
+
+const recordOf = (principal: unknown, decision: unknown, operation?: OperationId) =>
+  ({ principal, decision, operation }) as RequestRecord;
+
+describe("counting", () => {
+  test("requests are counted by key, outcome, operation and status", async () => {
+    const { store, recorder, request, clock } = setUp();
+    request(1, "allowed", "listPets");
+    request(1, "allowed", "listPets", 304);
+    request(1, "allowed", "getPet", 404);
+    request(1, "allowed", undefined, 404);
+    request(2, "limited", undefined, 429);
+    clock.advance(5);
+    request(1, "banned", undefined, 429);
+    request(2, "allowed", "createPet", 503);
+    await recorder.close();
+    expect(store.batches.map(({ hour, keys }) => ({ hour, keys }))).toStrictEqual([
+      {
+        hour: NOON,
+        keys: [
+          {
+            keyId: 1,
+            admitted: 4,
+            limited: 0,
+            banned: 1,
+            errors: 2,
+            lastUsedAt: NOON + 5,
+            byOperation: [
+              { operation: "listPets", admitted: 2, errors: 0 },
+              { operation: "getPet", admitted: 1, errors: 1 },
+            ],
+          },
+          {
+            keyId: 2,
+            admitted: 1,
+            limited: 1,
+            banned: 0,
+            errors: 1,
+            lastUsedAt: NOON + 5,
+            byOperation: [{ operation: "createPet", admitted: 1, errors: 1 }],
+          },
+        ] satisfies KeyCounts[],
+      },
+    ]);
+  });
+
+  test("pages, requests without a valid key and requests without a decision are not counted", async () => {
+    const { store, recorder } = setUp();
+    const response = { status: 200 } as never;
+    recorder.observe(recordOf(undefined, { outcome: "allowed" }), response);
+    recorder.observe(recordOf("invalid_api_key", { outcome: "allowed" }), response);
+    recorder.observe(recordOf(new Unavailable("down"), { outcome: "allowed" }), response);
+    recorder.observe(recordOf({ keyId: 1 }, undefined), response);
+    await recorder.close();
+    expect(store.attempts).toEqual([]);
+  });
+
+  test("each hour has a batch of its own, also when the clock is set back", async () => {
+    const { store, recorder, request, clock } = setUp();
+    clock.advance(HOUR_MS - 1);
+    request(1);
+    clock.advance(1);
+    request(1);
+    request(1);
+    clock.step(-HOUR_MS);
+    request(1);
+    await recorder.close();
+    expect(store.batches.map(({ hour, keys }) => [hour - NOON, keys[0]?.admitted])).toEqual([
+      [0, 1],
+      [HOUR_MS, 2],
+      [0, 1],
+    ]);
+  });
+});
+
+describe("saving", () => {
+  test("a batch has at most 50 keys, in their order", async () => {
+    const { store, recorder, request } = setUp({ maxCounters: 1_000 });
+    for (let keyId = 125; keyId >= 1; keyId--) request(keyId);
+    await recorder.save();
+    expect(store.batches.map(({ keys, sequence }) => [keys.length, sequence])).toEqual([
+      [50, 1],
+      [50, 2],
+      [25, 3],
+    ]);
+    const ids = store.batches.flatMap(({ keys }) => keys.map(({ keyId }) => keyId));
+    expect(ids).toEqual(Array.from({ length: 125 }, (_, i) => i + 1));
+    await recorder.close();
+    expect(store.batches).toHaveLength(3);
+  });
+
+  test("counts are saved by themselves every two seconds, and old ones are deleted", async () => {
+    jest.useFakeTimers();
+    try {
+      const { store, recorder, request } = setUp();
+      request(1);
+      jest.advanceTimersByTime(1_999);
+      expect(store.attempts).toEqual([]);
+      jest.advanceTimersByTime(1);
+      jest.useRealTimers();
+      while (store.deletions.length === 0) await Bun.sleep(1);
+      expect(store.requests).toEqual({ 1: 1 });
+      expect(store.deletions).toEqual([NOON]);
+      await recorder.close();
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  test("while the store fails, counts are kept, and are saved once it works again", async () => {
+    const { store, recorder, request, failures, recoveries } = setUp();
+    request(1);
+    store.fails = "before";
+    expect(await recorder.save()).toBe(false);
+    request(1);
+    request(2);
+    expect(await recorder.save()).toBe(false);
+    expect(failures).toHaveLength(1);
+    store.fails = false;
+    expect(await recorder.save()).toBe(true);
+    expect(store.requests).toEqual({ 1: 2, 2: 1 });
+    expect(recoveries).toEqual([0]);
+    await recorder.close();
+  });
+
+  test("a batch that may have been added is repeated as it is, so that it counts once", async () => {
+    const { store, recorder, request } = setUp();
+    request(1);
+    store.fails = "after";
+    await recorder.save();
+    request(1);
+    store.fails = false;
+    await recorder.close();
+    expect(store.attempts[1]).toBe(store.attempts[0] as never);
+    expect(store.requests).toEqual({ 1: 2 });
+  });
+
+  test("the memory for counts is bounded: what does not fit is lost and reported", async () => {
+    const { store, recorder, request, recoveries, clock } = setUp({ maxCounters: 3 });
+    store.fails = "before";
+    request(1);
+    await recorder.save();
+    clock.advance(HOUR_MS);
+    for (const keyId of [1, 2, 3, 4, 1, 2, 3]) request(keyId);
+    await recorder.save();
+    store.fails = false;
+    await recorder.close();
+    expect(store.requests).toEqual({ 1: 3, 2: 2 });
+    expect(recoveries).toEqual([3]);
+  });
+
+  test("requests that arrive while a save runs are in the next one", async () => {
+    const { store, recorder, request } = setUp();
+    request(1);
+    const saved = recorder.save();
+    request(1);
+    request(2);
+    await saved;
+    await recorder.close();
+    expect(store.requests).toEqual({ 1: 2, 2: 1 });
+  });
+
+  test("close: fails after three seconds with the number of requests that are missing", async () => {
+    const { store, recorder, request } = setUp();
+    request(1);
+    request(2, "limited");
+    store.fails = "before";
+    let now = 0;
+    const clock = spyOn(performance, "now").mockImplementation(() => now);
+    const closing = recorder.close().catch((error: unknown) => error);
+    const attemptsAt = async (ms: number) => {
+      now = ms;
+      const { length } = store.attempts;
+      while (store.attempts.length < length + 2) await Bun.sleep(1);
+    };
+    await attemptsAt(2_999);
+    now = 3_000;
+    expect(await closing).toMatchObject({ message: "2 requests are missing in the usage history" });
+    clock.mockRestore();
+  });
+});
