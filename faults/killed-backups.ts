@@ -3,7 +3,7 @@ import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { runPetstore } from "../harness/petstore.ts";
-import { readBackup } from "../src/archive/backup-folder.ts";
+import { readBackup } from "../src/archive/backup.ts";
 import type { KilledCommand } from "./killed-commands.ts";
 import { auditEntriesIn, type Fixture, MORE_PETS, petsIn } from "./killed-fixture.ts";
 

@@ -6,14 +6,14 @@ import { temporaryFolder } from "../harness/cleanup.ts";
 import type { Usage } from "../src/domain/rate-limit.ts";
 import { UsageCopy } from "../src/rate-limit/valkey/maintenance.ts";
 import { type Contents, differencesBetween } from "../src/archive/contents.ts";
-import { postgresEnd } from "../src/archive/copy-ends.ts";
-import type { CopyEnd } from "../src/archive/copy-store.ts";
+import { postgresTables } from "../src/store/postgres/tables.ts";
+import type { TableStore } from "../src/store/tables.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
 import type { Attempt, KilledCommand } from "./killed-commands.ts";
 import { contentsIn, type Fixture, sqliteIn, succeed, USED } from "./killed-fixture.ts";
 
 /** Problems of a copy: what is visible must be all of it. */
-async function checkCopy(end: CopyEnd, contents: Contents): Promise<string[]> {
+async function checkCopy(end: TableStore, contents: Contents): Promise<string[]> {
   if (!(await end.exists())) return [];
   const different = differencesBetween(contents, await contentsIn(end, contents.counters));
   const entries = (await contentsIn(end)).tables["audit"]?.rows;
@@ -30,7 +30,7 @@ function usageProblems(usage: Usage | undefined): string[] {
 /** `usage` reads that of key 1 from the target. */
 function attemptOf(
   argv: readonly string[],
-  { to, contents, usage }: { to: CopyEnd; contents: Contents; usage: () => Promise<Usage | undefined> },
+  { to, contents, usage }: { to: TableStore; contents: Contents; usage: () => Promise<Usage | undefined> },
 ): Omit<Attempt, "remove"> {
   return {
     argv,
@@ -57,7 +57,7 @@ export function copyToCommand({ data, contents }: Fixture, { postgres, valkey }:
       const name = `killed_${++databases}`;
       await administer(postgres, `CREATE DATABASE ${name}`);
       const [url, limits] = [withPath(postgres, name), withPath(valkey, databases)];
-      const to = postgresEnd({ url, schema: "production" });
+      const to = postgresTables({ url, schema: "production" });
       const usage = () => usageInValkey(limits);
       const argv = ["copy", "--to", url, "--limits-url", limits, "--data", data];
       return {
@@ -88,7 +88,7 @@ export async function copyFromCommand({ data }: Fixture, engines: Engines): Prom
   await administer(engines.postgres, "CREATE DATABASE source");
   const [url, limits] = [withPath(engines.postgres, "source"), withPath(engines.valkey, 0)];
   await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
-  const source = await contentsIn(postgresEnd({ url, schema: "production" }));
+  const source = await contentsIn(postgresTables({ url, schema: "production" }));
   return {
     name: "copy-from",
     async prepare() {

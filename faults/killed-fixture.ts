@@ -5,11 +5,10 @@ import { temporaryFolder } from "../harness/cleanup.ts";
 import { runPetstore } from "../harness/petstore.ts";
 import { newUsage } from "../src/domain/rate-limit.ts";
 import { type Contents, contentsOf } from "../src/archive/contents.ts";
-import { sqliteEnd } from "../src/archive/copy-ends.ts";
-import type { CopyEnd } from "../src/archive/copy-store.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
-import { inspectDatabase } from "../src/store/sqlite/transfer/snapshot.ts";
-import type { Counters } from "../src/store/tables.ts";
+import { inspectDatabase } from "../src/store/sqlite/snapshot.ts";
+import { sqliteTables } from "../src/store/sqlite/tables.ts";
+import type { Counters, TableStore } from "../src/store/tables.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
 
 /** In the database that a restore replaces, so that it can be told from the backup. */
@@ -24,7 +23,7 @@ export interface Fixture {
   readonly laterData: string;
 }
 
-export const sqliteIn = (dataDir: string) => sqliteEnd({ environment: "production", dataDir });
+export const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
 export const petsIn = (path: string) => inspectDatabase(path).rows["pets"] ?? 0;
 export const auditEntriesIn = (path: string) => inspectDatabase(path).rows["audit"] ?? 0;
 
@@ -76,7 +75,7 @@ function saveUsage(data: string): void {
 }
 
 /** Without the audit entry of the copy if the counters of its source are given. */
-export async function contentsIn(end: CopyEnd, sourceCounters?: Counters): Promise<Contents> {
+export async function contentsIn(end: TableStore, sourceCounters?: Counters): Promise<Contents> {
   const reader = await end.read();
   try {
     return await contentsOf(reader, sourceCounters && { sourceCounters });

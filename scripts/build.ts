@@ -22,7 +22,7 @@ export async function buildExecutable({ outfile, commit }: BuildOptions): Promis
   const [console, docs] = await Promise.all([bundleOf("console"), bundleOf("docs")]);
   const contents: ExecutableContents = { commit, bundles: { console, docs } };
   const { success, logs } = await Bun.build({
-    entrypoints: ["cli/main.ts", "backup/database-worker.ts"].map((path) => join(ROOT, "src", path)),
+    entrypoints: ["cli/main.ts", "archive/database-thread.ts"].map((path) => join(ROOT, "src", path)),
     root: join(ROOT, "src"),
     target: "bun",
     format: "esm",

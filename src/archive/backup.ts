@@ -1,23 +1,24 @@
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { formatTime } from "../api/formatting.ts";
-import { renameDurably, syncToDisk } from "./durable-files.ts";
-import { acquireLock } from "../store/sqlite/process-lock.ts";
-import type { DatabaseFacts } from "../store/sqlite/transfer/snapshot.ts";
-import { Steps, type WorkProgress } from "./steps.ts";
+/** A backup is a directory: copies of the databases, a description, and the checksums of all of them. */
+import { createHash } from "node:crypto";
 import {
-  backupName,
-  CHECKSUMS_FILE,
-  checksumOf,
-  DESCRIPTION_FILE,
-  formatChecksums,
-  listBackups,
-  partialPath,
-  removeBackup,
-  removePartialBackups,
-} from "./backup-folder.ts";
-import { COSTS } from "./costs.ts";
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { formatTime } from "../api/formatting.ts";
+import { pathsOf, type StorageConfig } from "../config/config.ts";
+import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
+import { renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
+import { acquireLock } from "../store/sqlite/process-lock.ts";
+import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
+import type { OnProgress } from "./contents.ts";
 import { DatabaseThread } from "./database-thread.ts";
 
 export interface BackupOptions {
@@ -29,7 +30,7 @@ export interface BackupOptions {
   readonly at: number;
   readonly version: string;
   /** In bytes. */
-  readonly onProgress: (progress: WorkProgress) => void;
+  readonly onProgress: OnProgress;
 }
 
 export interface Backup {
@@ -72,15 +73,15 @@ export async function makeBackup(options: BackupOptions): Promise<Backup> {
 async function writeBackup(path: string, options: BackupOptions): Promise<BackedUpFile[]> {
   const partial = partialPath(path);
   mkdirSync(partial, { mode: 0o700 });
-  const databases = databasesOf(options.storage);
-  const bytes = databases.reduce((sum, database) => sum + statSync(database).size, 0);
-  const steps = new Steps(bytes * (COSTS.snapshot + COSTS.check + COSTS.checksum), options.onProgress);
+  const { storage, at, version, onProgress } = options;
   const thread = new DatabaseThread();
   try {
     const files: BackedUpFile[] = [];
-    for (const from of databases) files.push(await copyDatabase({ from, directory: partial, steps, thread }));
-    writeDescription(partial, files, options);
-    await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE], steps);
+    for (const from of databasesOf(storage))
+      files.push(await copyDatabase({ from, directory: partial, onProgress, thread }));
+    const description = { environment: storage.environment, createdAt: formatTime(at), version, files };
+    writeDurably(join(partial, DESCRIPTION_FILE), `${JSON.stringify(description, null, 2)}\n`);
+    await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE], onProgress);
     syncToDisk(partial);
     renameDurably(partial, path);
     return files;
@@ -104,23 +105,21 @@ function databasesOf(storage: StorageConfig): string[] {
 interface DatabaseCopy {
   readonly from: string;
   readonly directory: string;
-  readonly steps: Steps;
+  readonly onProgress: OnProgress;
   readonly thread: DatabaseThread;
 }
 
 /** Reads all of the copy, because a database that is damaged makes a damaged copy. */
-async function copyDatabase({ from, directory, steps, thread }: DatabaseCopy): Promise<BackedUpFile> {
+async function copyDatabase(copy: DatabaseCopy): Promise<BackedUpFile> {
+  const { from, directory, onProgress, thread } = copy;
   const name = basename(from);
   const to = join(directory, name);
   const expectedBytes = Math.max(1, statSync(from).size);
-  await steps.run({ name: "copying", cost: expectedBytes * COSTS.snapshot }, (report) =>
-    thread.copy(from, to, () => {
-      const copied = statSync(to, { throwIfNoEntry: false })?.size ?? 0;
-      report(copied / expectedBytes, copied);
-    }),
-  );
-  const check = { name: "checking", cost: expectedBytes * COSTS.check };
-  const { problems, ...facts } = await steps.run(check, (report) => thread.inspect(to, () => report(0)));
+  await thread.copy(from, to, () => {
+    const done = bytesOf(to);
+    onProgress({ step: "copying", done, share: done / expectedBytes });
+  });
+  const { problems, ...facts } = await thread.inspect(to, () => onProgress({ step: "checking" }));
   if (problems.length > 0) {
     throw new Error(
       `the copy of ${from} is damaged (${problems[0]}); check the original with petstore doctor`,
@@ -130,31 +129,155 @@ async function copyDatabase({ from, directory, steps, thread }: DatabaseCopy): P
   return { name, bytes: statSync(to).size, ...facts };
 }
 
-function writeDescription(
+async function writeChecksums(
   directory: string,
-  files: readonly BackedUpFile[],
-  { storage, at, version }: BackupOptions,
-): void {
-  const description = { environment: storage.environment, createdAt: formatTime(at), version, files };
-  writeDurably(join(directory, DESCRIPTION_FILE), `${JSON.stringify(description, null, 2)}\n`);
+  names: readonly string[],
+  onProgress: OnProgress,
+): Promise<void> {
+  const size = names.reduce((sum, name) => sum + bytesOf(join(directory, name)), 0);
+  const lines: string[] = [];
+  let bytesBefore = 0;
+  for (const name of names) {
+    const path = join(directory, name);
+    const checksum = await checksumOf(path, (bytes) => {
+      const done = bytesBefore + bytes;
+      onProgress({ step: "computing checksums", done, share: done / size });
+    });
+    lines.push(`${checksum}  ${name}\n`);
+    bytesBefore += bytesOf(path);
+  }
+  writeDurably(join(directory, CHECKSUMS_FILE), lines.join(""));
 }
 
-async function writeChecksums(directory: string, names: readonly string[], steps: Steps): Promise<void> {
-  const checksums = new Map<string, string>();
-  const paths = names.map((name) => join(directory, name));
-  const size = paths.reduce((sum, path) => sum + statSync(path).size, 0);
-  await steps.run({ name: "computing checksums", cost: size * COSTS.checksum }, async (report) => {
-    let bytesBefore = 0;
-    for (const path of paths) {
-      const onBytes = (bytes: number) => report((bytesBefore + bytes) / size, bytesBefore + bytes);
-      checksums.set(basename(path), await checksumOf(path, onBytes));
-      bytesBefore += statSync(path).size;
-    }
-  });
-  writeDurably(join(directory, CHECKSUMS_FILE), formatChecksums(checksums));
+/** 0 if there is no such file. */
+export function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function writeDurably(path: string, text: string): void {
+/** A new file that is on the disk, for its owner only. */
+export function writeDurably(path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600, flag: "wx" });
   syncToDisk(path);
+}
+
+export const DESCRIPTION_FILE = "backup.json";
+/** In the format of sha256sum: `sha256sum --check SHA256SUMS` verifies a backup without Petstore. */
+const CHECKSUMS_FILE = "SHA256SUMS";
+
+export interface BackupDescription {
+  readonly environment: Environment;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  /** The release that made the backup. */
+  readonly version: string;
+}
+
+/** Names in the order of time, such as production-2026-11-15T120000.000Z. */
+export function backupName(environment: Environment, at: number): string {
+  return `${environment}-${formatTime(at).replaceAll(":", "")}`;
+}
+
+/** The complete backups of an environment in a directory, oldest first. */
+export function listBackups(directory: string, environment: Environment): string[] {
+  const pattern = new RegExp(`^${environment}-\\d{4}-\\d{2}-\\d{2}T[\\d.]+Z$`);
+  return namesIn(directory)
+    .filter((name) => pattern.test(name) && isBackup(join(directory, name)))
+    .toSorted()
+    .map((name) => join(directory, name));
+}
+
+export function isBackup(path: string): boolean {
+  return existsSync(join(path, CHECKSUMS_FILE));
+}
+
+function namesIn(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : [];
+}
+
+const PARTIAL = ".partial";
+
+/** Where a backup is until it is complete. */
+function partialPath(path: string): string {
+  return join(path, "..", `.${basename(path)}${PARTIAL}`);
+}
+
+/** Removes what an interrupted run has left behind. */
+function removePartialBackups(directory: string, environment: Environment): void {
+  for (const name of namesIn(directory)) {
+    if (!name.startsWith(`.${environment}-`) || !name.endsWith(PARTIAL)) continue;
+    rmSync(join(directory, name), { recursive: true, force: true });
+  }
+}
+
+/** In one step as far as `listBackups` is concerned: half of a backup is never in the list. */
+function removeBackup(path: string): void {
+  renameSync(path, partialPath(path));
+  rmSync(partialPath(path), { recursive: true, force: true });
+}
+
+/** Throws if the backup cannot be read or is not what it was when it was made. */
+export async function readBackup(
+  path: string,
+  onBytes?: (bytes: number) => void,
+): Promise<BackupDescription> {
+  const checksums = parseChecksums(readFileSync(join(path, CHECKSUMS_FILE), "utf8"));
+  const names = [DESCRIPTION_FILE, ...readdirSync(path).filter((name) => name.endsWith(".db"))];
+  const unlisted = names.find((name) => !checksums.has(name));
+  if (unlisted !== undefined) {
+    throw new Error(
+      `the backup ${path} is damaged: ${CHECKSUMS_FILE} has no checksum of ${unlisted}; use another backup`,
+    );
+  }
+  let bytesBefore = 0;
+  for (const [name, checksum] of checksums) {
+    const file = join(path, name);
+    if (!existsSync(file)) throw new Error(`the backup ${path} is incomplete: ${name} is missing`);
+    if ((await checksumOf(file, (bytes) => onBytes?.(bytesBefore + bytes))) !== checksum) {
+      throw new Error(`the backup ${path} is damaged: the checksum of ${name} is wrong; use another backup`);
+    }
+    bytesBefore += statSync(file).size;
+  }
+  return readDescription(path);
+}
+
+export function readDescription(path: string): BackupDescription {
+  const description = parseDescription(readFileSync(join(path, DESCRIPTION_FILE), "utf8"));
+  if (description === undefined)
+    throw new Error(`${join(path, DESCRIPTION_FILE)} does not describe a backup`);
+  return description;
+}
+
+function parseDescription(text: string): BackupDescription | undefined {
+  const value = parseJson(text);
+  if (typeof value !== "object" || value === null) return undefined;
+  const { environment, createdAt, version }: Partial<Record<string, unknown>> = { ...value };
+  const known = ENVIRONMENTS.find((name) => name === environment);
+  if (known === undefined || typeof createdAt !== "string" || typeof version !== "string") return undefined;
+  return { environment: known, createdAt, version };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseChecksums(text: string): Map<string, string> {
+  const lines = [...text.matchAll(/^([\da-f]{64}) {2}([\w.-]+)$/gm)];
+  return new Map(lines.map(([, checksum = "", name = ""]) => [name, checksum]));
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+/** SHA-256, in hexadecimal digits. */
+async function checksumOf(path: string, onBytes: (bytes: number) => void): Promise<string> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+    hash.update(chunk);
+    onBytes((bytes += chunk.length));
+  }
+  return hash.digest("hex");
 }

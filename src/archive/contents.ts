@@ -1,5 +1,39 @@
+/** The databases of an environment, and what they contain. */
+import { pathsOf, type StorageConfig } from "../config/config.ts";
+import { prepareDataDirectory } from "../data-directory.ts";
 import type { AuditAction } from "../domain/audit.ts";
-import { type Counters, type Row, type Table, type TableReader, TABLES } from "../store/tables.ts";
+import {
+  type Counters,
+  type Row,
+  type Table,
+  type TableReader,
+  TABLES,
+  type TableStore,
+} from "../store/tables.ts";
+
+/** The database with the pets, orders and keys. Servers may be running on it. */
+export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
+  const { databaseUrl: url, environment: schema } = storage;
+  if (url === undefined) {
+    prepareDataDirectory(storage);
+    const { sqliteTables } = await import("../store/sqlite/tables.ts");
+    return sqliteTables(pathsOf(storage).store);
+  }
+  const { postgresTables } = await import("../store/postgres/tables.ts");
+  return postgresTables({ url, schema });
+}
+
+/** How far long work is. */
+export interface WorkProgress {
+  /** What is being done, such as `copying`. */
+  readonly step?: string;
+  /** Rows or bytes of this step; undefined if they cannot be counted. */
+  readonly done?: number;
+  /** Of this step, from 0 to 1; undefined if the end is not known. */
+  readonly share?: number;
+}
+
+export type OnProgress = (progress: WorkProgress) => void;
 
 export interface TableSum {
   readonly rows: number;
@@ -87,6 +121,8 @@ export function differencesBetween(a: Contents, b: Contents): string[] {
 /** Identifies the contents, so that an interrupted copy continues only with the same. */
 export function fingerprintOf({ tables, counters }: Contents): string {
   return JSON.stringify({
+    // Of the order of the rows in a table.
+    version: 2,
     tables,
     counters: Object.entries(counters).map(([name, value]) => [name, String(value)]),
   });

@@ -1,19 +1,19 @@
 import { once } from "node:events";
-import { Worker } from "node:worker_threads";
+import { parentPort, Worker } from "node:worker_threads";
 import { EXECUTABLE } from "../executable.ts";
-import type { DatabaseFacts } from "../store/sqlite/transfer/snapshot.ts";
+import { copySnapshot, type DatabaseFacts, inspectDatabase } from "../store/sqlite/snapshot.ts";
 
-export type Task =
+type Task =
   | { readonly kind: "copy"; readonly from: string; readonly to: string }
   | { readonly kind: "inspect"; readonly path: string };
 
-export interface Reply {
+interface Reply {
   readonly error?: string;
   readonly facts?: DatabaseFacts;
 }
 
-/** In an executable, paths begin at the folder of all modules. */
-const WORKER = EXECUTABLE === undefined ? "./database-worker.ts" : "./backup/database-worker.ts";
+/** This file. In an executable, paths begin at the directory of all modules. */
+const WORKER = EXECUTABLE === undefined ? "./database-thread.ts" : "./archive/database-thread.ts";
 
 const POLL_MS = 100;
 
@@ -38,6 +38,7 @@ export class DatabaseThread {
   }
 
   async #run(task: Task, onPoll: () => void): Promise<Reply> {
+    onPoll();
     const timer = setInterval(onPoll, POLL_MS);
     try {
       const replied = once(this.#worker, "message");
@@ -48,5 +49,18 @@ export class DatabaseThread {
     } finally {
       clearInterval(timer);
     }
+  }
+}
+
+/** In the other thread; the first one has no such port. */
+parentPort?.on("message", (task: Task) => parentPort?.postMessage(replyTo(task), []));
+
+function replyTo(task: Task): Reply {
+  try {
+    if (task.kind === "inspect") return { facts: inspectDatabase(task.path) };
+    copySnapshot(task.from, task.to);
+    return {};
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
   }
 }

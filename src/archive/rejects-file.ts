@@ -1,8 +1,6 @@
 import { closeSync, ftruncateSync, openSync, statSync, writeSync } from "node:fs";
-import type { RowProblem } from "../domain/data-transfer.ts";
-import { csvRow } from "./csv-encoding.ts";
-import type { InputFormat } from "./row-reader.ts";
-import type { SourceRow } from "./source-row.ts";
+import type { RowProblem } from "./import-store.ts";
+import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
 
 export interface RejectedRow {
   readonly row: SourceRow;

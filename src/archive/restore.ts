@@ -1,24 +1,174 @@
-import { constants, existsSync, mkdirSync, rmSync } from "node:fs";
+import { constants, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { chmod, copyFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
+import type { Environment } from "../domain/api-keys.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
-import { giveToDirectoryOwner, renameDurably, syncToDisk } from "./durable-files.ts";
-import { addAuditEntry, skipAssignedIds } from "../store/sqlite/transfer/earlier-copy.ts";
+import { latestVersion } from "../store/migrations.ts";
+import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
+import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { acquireLock, isOpenElsewhere } from "../store/sqlite/process-lock.ts";
-import { withDatabase } from "../store/sqlite/transfer/snapshot.ts";
-import { Steps } from "./steps.ts";
-import { COSTS } from "./costs.ts";
-import { DatabaseThread } from "./database-thread.ts";
 import {
+  addAuditEntry,
+  type DatabaseFacts,
+  type KeyDifferences,
+  keyDifferences,
+  skipAssignedIds,
+  withDatabase,
+} from "../store/sqlite/snapshot.ts";
+import {
+  type BackupDescription,
+  backupName,
   bytesOf,
-  databaseFiles,
-  planRestore,
-  type RestorePlan,
-  RestoreRejection,
-  type RestoreRequest,
-} from "./restore-plan.ts";
-import { stageRestore } from "./staged-restore.ts";
+  DESCRIPTION_FILE,
+  isBackup,
+  listBackups,
+  readBackup,
+  readDescription,
+  writeDurably,
+} from "./backup.ts";
+import type { OnProgress } from "./contents.ts";
+import { DatabaseThread } from "./database-thread.ts";
+
+/** Why a backup cannot be restored, for the operator. */
+export class RestoreRejection {
+  constructor(readonly message: string) {}
+}
+
+export interface RestorePlan {
+  readonly storage: StorageConfig;
+  /** The directory of the backup. */
+  readonly path: string;
+  readonly description: BackupDescription;
+  /** Of the copy of the database with the keys. */
+  readonly facts: DatabaseFacts;
+  /** The names of the copies, without the directory. */
+  readonly files: readonly string[];
+  /** Whether a server will migrate the database when it starts. */
+  readonly needsMigration: boolean;
+  /** The directory to which the present databases move; undefined if there are none. */
+  readonly replaced: string | undefined;
+  /** Whether the backup has an audit trail; early releases had none. */
+  readonly hasAuditTrail: boolean;
+  /** Whether this finishes a restore that was interrupted. */
+  readonly isContinued: boolean;
+  /** A later state of the same data; undefined if there is none. */
+  readonly later: string | undefined;
+  /** Undefined if nothing is known of what came after the backup. */
+  readonly keys: KeyDifferences | undefined;
+}
+
+export interface RestoreRequest {
+  readonly storage: StorageConfig;
+  /** A backup, or a directory of backups, of which the newest is meant. */
+  readonly from: string;
+  /** Whether the present databases may be moved away. */
+  readonly replace: boolean;
+  readonly by: Attribution;
+  /** In bytes. */
+  readonly onProgress: OnProgress;
+}
+
+/** Reads and verifies the backup, and decides what a restore would do. Changes nothing. */
+async function planRestore(
+  request: RestoreRequest,
+  thread: DatabaseThread,
+): Promise<RestorePlan | RestoreRejection> {
+  const { storage, by } = request;
+  const { environment } = storage;
+  const backup = await findBackup(request, thread);
+  if (backup instanceof RestoreRejection) return backup;
+  const { path, description, facts } = backup;
+  const staged = readStagedRestore(storage);
+  const present = databaseFiles(storage).filter(existsSync);
+  if (staged && staged.description.createdAt !== description.createdAt) {
+    return new RestoreRejection(
+      `a restore of the backup of ${staged.description.createdAt} was interrupted; finish it first, with petstore restore and that backup`,
+    );
+  }
+  if (!staged && !request.replace && present.length > 0) {
+    return new RestoreRejection(
+      `${present[0]} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
+    );
+  }
+  const { store, usageStore } = pathsOf(storage);
+  const copies = [usageStore, store].map((file) => basename(file));
+  const moved = join(
+    dirname(store),
+    backupName(environment, by.at).replace(environment, `${environment}-replaced`),
+  );
+  const replaced = staged ? staged.replaced : present.length > 0 ? moved : undefined;
+  const later = laterDatabase(staged?.replacedStore ?? store, path, environment);
+  return {
+    storage,
+    path,
+    description,
+    facts,
+    files: copies.filter((name) => existsSync(join(path, name))),
+    needsMigration: facts.schemaVersion < latestVersion(MIGRATIONS),
+    replaced,
+    hasAuditTrail: facts.rows["audit"] !== undefined,
+    isContinued: staged !== undefined,
+    later,
+    keys: later === undefined ? undefined : differencesOf(join(path, basename(store)), later),
+  };
+}
+
+type FoundBackup = Pick<RestorePlan, "path" | "description" | "facts">;
+
+/** Verifies all of it. */
+async function findBackup(
+  { storage, from, onProgress }: RestoreRequest,
+  thread: DatabaseThread,
+): Promise<FoundBackup | RestoreRejection> {
+  const { environment } = storage;
+  const path = isBackup(from) ? from : listBackups(from, environment).at(-1);
+  if (path === undefined) return new RestoreRejection(`there is no backup of ${environment} in ${from}`);
+  const store = join(path, basename(pathsOf(storage).store));
+  const bytes = databaseFiles(storage).reduce((sum, file) => sum + bytesOf(join(path, basename(file))), 0);
+  const description = await readBackup(path, (done) =>
+    onProgress({ step: "comparing checksums", done, share: done / Math.max(1, bytes) }),
+  );
+  const { environment: actual } = description;
+  if (actual !== environment) {
+    return new RestoreRejection(
+      `the backup ${path} is of ${actual}, not of ${environment}; use --env ${actual}`,
+    );
+  }
+  const facts = await thread.inspect(store, () => onProgress({ step: "checking the backup" }));
+  const [problem] = facts.problems;
+  if (problem !== undefined) return new RestoreRejection(`the backup ${path} is damaged: ${problem}`);
+  const supported = latestVersion(MIGRATIONS);
+  if (facts.schemaVersion > supported) {
+    return new RestoreRejection(
+      `the backup has schema version ${facts.schemaVersion}, and this petstore supports versions up to ${supported}; upgrade petstore`,
+    );
+  }
+  return { path, description, facts };
+}
+
+/** The databases with the files that SQLite keeps beside them. */
+function databaseFiles(storage: StorageConfig): string[] {
+  const { store, usageStore } = pathsOf(storage);
+  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
+}
+
+/** The present database, or else the newest backup beside the given one if it is a later one. */
+function laterDatabase(present: string, path: string, environment: Environment): string | undefined {
+  if (existsSync(present)) return present;
+  const newest = listBackups(dirname(path), environment).at(-1);
+  if (newest === undefined || basename(newest) <= basename(path)) return undefined;
+  return join(newest, basename(present));
+}
+
+/** Undefined if the later database is damaged, which may be why a backup is restored. */
+function differencesOf(earlier: string, later: string): KeyDifferences | undefined {
+  try {
+    return keyDifferences(earlier, later);
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * Plans a restore, shows the plan, and carries it out. Holds the lock of the data directory, so that no server runs.
@@ -68,36 +218,82 @@ export async function rehearseRestore(request: RestoreRequest): Promise<RestoreP
   return planRestore(request, thread).finally(() => thread.close());
 }
 
-/** Copies the databases and checks the copies: they may be on another disk than the backup. */
-async function stage(
-  plan: RestorePlan,
-  { by, onProgress }: RestoreRequest,
-  thread: DatabaseThread,
-): Promise<void> {
-  const { storage, path, files, replaced, later, keys } = plan;
-  const { store } = pathsOf(storage);
+const REPLACED_FILE = "replaced-directory";
+
+/**
+ * The copies that a restore has verified, in a directory beside the databases that they will replace. While the
+ * directory exists, no server starts: the databases may be partly replaced. An interrupted restore continues from it.
+ */
+interface StagedRestore {
+  readonly description: BackupDescription;
+  /** Where the databases before the restore are or go; undefined if there were none. */
+  readonly replaced: string | undefined;
+  /** Where the store before the restore is, if it has been moved away. */
+  readonly replacedStore: string | undefined;
+}
+
+/** Undefined if no restore was interrupted after it had begun to replace databases. */
+function readStagedRestore(storage: StorageConfig): StagedRestore | undefined {
+  const { restore, store } = pathsOf(storage);
+  if (!existsSync(restore)) return undefined;
+  const name = readFileSync(join(restore, REPLACED_FILE), "utf8").trim();
+  const replaced = name === "" ? undefined : join(storage.dataDir, name);
+  const isStoreReplaced = !existsSync(store) || !existsSync(join(restore, basename(store)));
+  return {
+    description: readDescription(restore),
+    replaced,
+    replacedStore: isStoreReplaced && replaced !== undefined ? join(replaced, basename(store)) : undefined,
+  };
+}
+
+/** Makes the staged restore, all at once. The copies are checked: they may be on another disk than the backup. */
+async function stage(plan: RestorePlan, request: RestoreRequest, thread: DatabaseThread): Promise<void> {
+  const { storage, path, replaced } = plan;
+  const { restore, store } = pathsOf(storage);
   // Closing the last connection moves what is in the write-ahead log into the file.
   if (replaced !== undefined) closeCleanly(store);
-  const sizes = new Map(files.map((name) => [name, bytesOf(join(path, name))] as const));
-  const bytes = sizes.values().reduce((sum, size) => sum + size, 0);
-  const steps = new Steps(bytes * (COSTS.copy + COSTS.check), onProgress);
-  await stageRestore(storage, { backup: path, replaced }, async (directory) => {
-    for (const [name, size] of sizes) {
-      await steps.run({ name: "copying", cost: size * COSTS.copy }, (report) =>
-        copyPrivately(join(path, name), join(directory, name), (copied) => report(copied / size, copied)),
-      );
-    }
-    // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
-    if (later !== undefined && keys !== undefined) skipAssignedIds(join(directory, basename(store)), later);
-    if (plan.hasAuditTrail) addAuditEntry(join(directory, basename(store)), entryOf(plan, by));
-    for (const [name, size] of sizes) {
-      const copy = join(directory, name);
-      const check = { name: "checking the copy", cost: size * COSTS.check };
-      const [problem] = (await steps.run(check, (report) => thread.inspect(copy, () => report(0)))).problems;
-      if (problem !== undefined) throw new Error(`the copy ${copy} is damaged: ${problem}`);
-      syncToDisk(copy);
-    }
-  });
+  const partial = `${restore}.partial`;
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(partial, { recursive: true, mode: 0o700 });
+  try {
+    await copyDatabases(plan, partial, request);
+    for (const name of plan.files) await checkCopy(join(partial, name), request, thread);
+    writeDurably(join(partial, DESCRIPTION_FILE), readFileSync(join(path, DESCRIPTION_FILE), "utf8"));
+    writeDurably(join(partial, REPLACED_FILE), replaced === undefined ? "\n" : `${basename(replaced)}\n`);
+    syncToDisk(partial);
+    renameDurably(partial, restore);
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function copyDatabases(
+  plan: RestorePlan,
+  directory: string,
+  { by, onProgress }: RestoreRequest,
+): Promise<void> {
+  const { path, later, keys } = plan;
+  for (const name of plan.files) {
+    const size = Math.max(1, bytesOf(join(path, name)));
+    await copyPrivately(join(path, name), join(directory, name), (done) =>
+      onProgress({ step: "copying", done, share: done / size }),
+    );
+  }
+  const store = join(directory, basename(pathsOf(plan.storage).store));
+  // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
+  if (later !== undefined && keys !== undefined) skipAssignedIds(store, later);
+  if (plan.hasAuditTrail) addAuditEntry(store, entryOf(plan, by));
+}
+
+async function checkCopy(
+  path: string,
+  { onProgress }: RestoreRequest,
+  thread: DatabaseThread,
+): Promise<void> {
+  const { problems } = await thread.inspect(path, () => onProgress({ step: "checking the copy" }));
+  if (problems.length > 0) throw new Error(`the copy ${path} is damaged: ${problems[0]}`);
+  syncToDisk(path);
 }
 
 /** In the staged copy: a restore that is interrupted before has no effect, and one that is interrupted later has it. */
@@ -111,6 +307,7 @@ function entryOf({ path, description, replaced }: RestorePlan, by: Attribution):
 }
 
 async function copyPrivately(from: string, to: string, onBytes: (bytes: number) => void): Promise<void> {
+  onBytes(0);
   const timer = setInterval(() => onBytes(bytesOf(to)), 100);
   try {
     await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
@@ -146,14 +343,10 @@ function moveIntoPlace({ storage, files }: RestorePlan): void {
   for (const name of files) {
     const copy = join(restore, name);
     if (!existsSync(copy)) continue;
-    const place = join(dirname(store), name);
-    renameDurably(copy, place);
-    giveToDirectoryOwner(place);
+    const location = join(dirname(store), name);
+    renameDurably(copy, location);
+    giveToDirectoryOwner(location);
   }
-  removeStaged(storage, restore);
-}
-
-function removeStaged(storage: StorageConfig, restore: string): void {
   // The description goes with the directory: a directory without one could not be continued.
   const done = `${restore}.partial`;
   rmSync(done, { recursive: true, force: true });

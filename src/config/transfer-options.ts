@@ -1,12 +1,20 @@
-import { CONFLICT_RULES } from "../domain/data-transfer.ts";
 import { USAGE_INTERVALS } from "../domain/usage-history.ts";
 import type { Options } from "./parse-options.ts";
 import { boolean, choice, file, integer, list, type ValueType } from "./value-types.ts";
 
+/** What an import does with a row whose identifier exists already. */
+const CONFLICT_RULES = ["reject", "skip", "replace"] as const;
+export type ConflictRule = (typeof CONFLICT_RULES)[number];
+
 const MAPPING = /^(?<field>\w+)=(?<column>.+)$/s;
 
-/** A field of a pet or an order, and the column that has its value. */
-const mapping: ValueType<{ readonly field: string; readonly column: string }> = {
+/** A field of a pet or an order, and the column or the JSON field that has its value. */
+export interface ColumnMapping {
+  readonly field: string;
+  readonly column: string;
+}
+
+const mapping: ValueType<ColumnMapping> = {
   placeholder: "FIELD=COLUMN",
   expected: "a field and the name or number of its column, such as name=Title or name=2",
   parse: (text) => {
@@ -65,7 +73,11 @@ export const IMPORT_OPTIONS = {
   again: { type: boolean, default: false, help: "Import a file from its beginning that was imported before" },
 } as const satisfies Options;
 
-export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
+/** What can be exported. */
+export const EXPORT_KINDS = ["pets", "orders", "keys", "usage"] as const;
+export type ExportKind = (typeof EXPORT_KINDS)[number];
+
+const EXPORT_FORMATS = ["ndjson", "csv"] as const;
 
 /** Options of `petstore export`. */
 export const EXPORT_OPTIONS = {

@@ -6,7 +6,7 @@ import { maxConnectionsWithin } from "../http1/connection-limits.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { inspectStore, sqliteVersion } from "../store/sqlite/inspect.ts";
-import { inspectDatabase } from "../store/sqlite/transfer/snapshot.ts";
+import { inspectDatabase } from "../store/sqlite/snapshot.ts";
 
 /** An error keeps the service from working, a warning may do so later. */
 export type Level = "ok" | "warning" | "error";

@@ -1,5 +1,5 @@
 import type { Subject } from "./rate-limit.ts";
-import { Unavailable } from "../api/errors.ts";
+import type { Unavailable } from "../api/errors.ts";
 import { KEY_PREFIX } from "./constants.ts";
 import { crc32 } from "../api/hash.ts";
 import { sha256 } from "../api/hash.ts";

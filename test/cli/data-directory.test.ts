@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { giveToDirectoryOwner } from "../../src/archive/durable-files.ts";
+import { giveToDirectoryOwner } from "../../src/store/sqlite/durable-files.ts";
 import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 import { createKey } from "./keys.ts";
 

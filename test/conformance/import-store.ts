@@ -10,7 +10,7 @@ import {
   type ImportProgress,
   type ImportStore,
   NO_PROGRESS,
-} from "../../src/domain/data-transfer.ts";
+} from "../../src/archive/import-store.ts";
 import type { AuditStore, KeyStore, OperatorStore, Store } from "../../src/domain/ports.ts";
 import { addPet, AT, resultOf, type With, withOpened } from "./store-fixture.ts";
 

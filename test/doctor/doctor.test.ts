@@ -1,11 +1,11 @@
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { Database } from "bun:sqlite";
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkClock, checkOpenFiles } from "../../src/doctor/databases.ts";
 import { latestVersion } from "../../src/store/migrations.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { fillData } from "../backup/sample-data.ts";
+import { fillData } from "../archive/sample-data.ts";
 import { cleanUp, InProcessCli } from "../cli/cli.ts";
 import { diagnose } from "./diagnose.ts";
 

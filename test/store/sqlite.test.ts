@@ -1,10 +1,10 @@
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
-import { openExportStore } from "../../src/store/sqlite/transfer/export-store.ts";
-import { openImportStore } from "../../src/store/sqlite/transfer/import-store.ts";
+import { ImportStore } from "../../src/archive/import-store.ts";
+import { sqliteTables } from "../../src/store/sqlite/tables.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
-import { exportStoreConformance } from "../conformance/export-store.ts";
 import { importStoreConformance } from "../conformance/import-store.ts";
 import { storeConformance } from "../conformance/store.ts";
+import { tableStoreConformance } from "../conformance/table-store.ts";
 import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -37,15 +37,14 @@ async function openStores() {
 
 async function openTransferStores() {
   const stores = await openStores();
-  const imports = openImportStore(stores.path);
-  const exports = openExportStore(stores.path);
+  const tables = sqliteTables(stores.path);
+  const imports = new ImportStore(await tables.share());
   return {
     ...stores,
+    tables,
     imports,
-    exports,
     async close() {
       await imports.close();
-      await exports.close();
       await stores.close();
     },
   };
@@ -53,7 +52,7 @@ async function openTransferStores() {
 
 storeConformance("SQLite", openStores);
 importStoreConformance("SQLite", openTransferStores);
-exportStoreConformance("SQLite", openTransferStores);
+tableStoreConformance("SQLite", openTransferStores);
 
 usageStoreConformance("SQLite", () => {
   const folder = temporaryFolder();

@@ -1,17 +1,18 @@
+import { attributionOf } from "../command.ts";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { grouped, plural } from "../../api/formatting.ts";
 import type { Contents } from "../../archive/contents.ts";
-import type { Direction } from "../../archive/copy-environment.ts";
-import { giveToDirectoryOwner } from "../../archive/durable-files.ts";
+import type { Direction } from "../../archive/copy.ts";
+import { giveToDirectoryOwner } from "../../store/sqlite/durable-files.ts";
 import { COPY_OPTIONS } from "../../config/backup-options.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { prepareDataDirectory } from "../../data-directory.ts";
+import { type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { errorMessage, isBug } from "../arguments.ts";
-import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";
 
@@ -69,7 +70,7 @@ async function copyLocked(
   direction: Direction,
   { isJson, ...context }: Context & { readonly isJson: boolean },
 ): Promise<Outcome> {
-  const { copyEnvironment } = await import("../../archive/copy-environment.ts");
+  const { copyEnvironment } = await import("../../archive/copy.ts");
   const names = namesOf(storage, direction);
   const { environment } = storage;
   const progress = new Progress({ stream: context.errorStream, isJson });

@@ -1,37 +1,29 @@
 import { basename } from "node:path";
 import { openStores } from "../../adapters.ts";
-import { openExportStore } from "../../archive/transfer-stores.ts";
+import { tableStoreOf } from "../../archive/contents.ts";
 import { describeStorage, storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
-import type { ValuesOf } from "../../config/parse-options.ts";
-import { EXPORT_OPTIONS } from "../../config/transfer-options.ts";
+import { EXPORT_KINDS, EXPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import { choice, file, optional } from "../../config/value-types.ts";
 import { grouped } from "../../api/formatting.ts";
-import { keyEncoder, ORDER_ENCODER, PET_ENCODER, USAGE_ENCODER } from "../../archive/encoders.ts";
-import { type ExportOptions, exportRows } from "../../archive/exporter.ts";
-import { fileOutput, type Output } from "../../archive/output.ts";
-import type { ExportStore } from "../../domain/data-transfer.ts";
+import { exportRows } from "../../archive/export.ts";
+import { fileOutput, type Output } from "../../archive/files.ts";
 import { type Context, defineCommand, Failure } from "../command.ts";
 import { databaseExists } from "../operator.ts";
 import { json } from "../output.ts";
 import { attributionOf } from "../command.ts";
 import { Progress } from "./progress.ts";
 
-const KINDS = ["pets", "orders", "keys", "usage"] as const;
-type Kind = (typeof KINDS)[number];
-
 const destination = { ...file, expected: "the path of a file, or - for standard output" };
-
-type ExportValues = ValuesOf<typeof EXPORT_OPTIONS>;
 
 export const exportCommand = defineCommand({
   name: "export",
   summary: "Export pets, orders, keys or usage",
   description:
     "Writes all pets, orders, API keys or usage of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets; --hashes adds the hashes, and the audit trail records it.",
-  positionals: { KIND: choice("KIND", KINDS), FILE: optional(destination) },
+  positionals: { KIND: choice("KIND", EXPORT_KINDS), FILE: optional(destination) },
   options: { ...EXPORT_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
   examples: [
     "petstore export pets pets.ndjson.gz",
@@ -62,11 +54,14 @@ export const exportCommand = defineCommand({
       () => {},
     );
     const startedAt = performance.now();
-    const store = await openExportStore(storage);
+    const reader = await (await tableStoreOf(storage)).read();
     const output = isFile ? fileOutput(path) : standardOutput(context);
     try {
-      const rows = await exportKind(kind, store, {
-        values,
+      const rows = await exportRows({
+        reader,
+        kind,
+        by: values.by,
+        withHashes: values.hashes,
         format: values.format ?? (/\.csv\b/.test(basename(path ?? "")) ? "csv" : "ndjson"),
         isGzip: values.gzip || path?.endsWith(".gz") === true,
         output,
@@ -88,26 +83,10 @@ export const exportCommand = defineCommand({
       return undefined;
     } finally {
       output.close();
-      await store.close();
+      await reader.close();
     }
   },
 });
-
-type Shared = Omit<ExportOptions<unknown>, "pages" | "encoder"> & { readonly values: ExportValues };
-
-function exportKind(kind: Kind, store: ExportStore, shared: Shared): Promise<number | undefined> {
-  const { values, ...options } = shared;
-  if (kind === "pets") return exportRows({ ...options, pages: store.pets(), encoder: PET_ENCODER });
-  if (kind === "orders") return exportRows({ ...options, pages: store.orders(), encoder: ORDER_ENCODER });
-  if (kind === "usage") {
-    return exportRows({ ...options, pages: store.usage(values.by), encoder: USAGE_ENCODER });
-  }
-  return exportRows({
-    ...options,
-    pages: store.keys(),
-    encoder: keyEncoder({ withHashes: values.hashes }),
-  });
-}
 
 function standardOutput({ print }: Pick<Context, "print">): Output {
   return { write: print, finish: () => {}, close: () => {} };

@@ -1,12 +1,14 @@
+import { describeStorage } from "../../config/config.ts";
+import { printable } from "../../config/usage-error.ts";
+import type { StorageConfig } from "../../config/config.ts";
+import { quotedPath } from "../../config/usage-error.ts";
+import { errorMessage } from "../arguments.ts";
 /** What `petstore import` tells its user. */
 import { statSync } from "node:fs";
 import { formatTime, grouped } from "../../api/formatting.ts";
-import type { ImportEnd } from "../../archive/importer.ts";
-import { InputError } from "../../archive/input-error.ts";
-import { describeStorage, type StorageConfig } from "../../config/config.ts";
-import { printable, quotedPath } from "../../config/usage-error.ts";
-import type { ImportProgress, ImportRecord } from "../../domain/data-transfer.ts";
-import { errorMessage } from "../arguments.ts";
+import type { ImportEnd } from "../../archive/import.ts";
+import { InputError } from "../../archive/row-formats.ts";
+import type { ImportProgress, ImportRecord } from "../../archive/import-store.ts";
 import { Failure, type Outcome } from "../command.ts";
 import { columns, json } from "../output.ts";
 

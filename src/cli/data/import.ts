@@ -1,29 +1,30 @@
+import { attributionOf } from "../command.ts";
+import { databaseExists } from "../operator.ts";
 import { resolve } from "node:path";
-import { grouped } from "../../api/formatting.ts";
-import { type ImporterOptions, importRows } from "../../archive/importer.ts";
-import { InputError } from "../../archive/input-error.ts";
-import { type Input, openInput } from "../../archive/input.ts";
-import { describeRejected } from "../../archive/rejects-file.ts";
-import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../../archive/row-types.ts";
-import { openImportStore } from "../../archive/transfer-stores.ts";
-import { type StorageConfig, storageOf } from "../../config/config.ts";
+import { tableStoreOf } from "../../archive/contents.ts";
+import { storageOf, type StorageConfig } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import type { ValuesOf } from "../../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { joined, printable, UsageError } from "../../config/usage-error.ts";
 import { file } from "../../config/value-types.ts";
+import { grouped } from "../../api/formatting.ts";
+import { type ImporterOptions, importRows } from "../../archive/import.ts";
+import { type Input, openInput } from "../../archive/files.ts";
+import { describeRejected } from "../../archive/rejects-file.ts";
+import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../../archive/row-parser.ts";
+import { InputError } from "../../archive/row-formats.ts";
 import {
   ConcurrentImport,
   type ImportedOrder,
   type ImportedPet,
   type ImportProgress,
-  type ImportStore,
+  ImportStore,
   NO_PROGRESS,
-} from "../../domain/data-transfer.ts";
+} from "../../archive/import-store.ts";
+import { type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { isBug } from "../arguments.ts";
-import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
-import { databaseExists } from "../operator.ts";
 import {
   failureAfter,
   fileChanged,
@@ -125,7 +126,8 @@ class ImportRun {
   async run(): Promise<Outcome> {
     const { values, storage } = this.#options;
     if (values["dry-run"] && !databaseExists(storage)) return this.#import(undefined, NO_PROGRESS);
-    const store = await openImportStore(storage);
+    const tables = await (await tableStoreOf(storage)).share();
+    const store = new ImportStore(tables);
     try {
       if (values["dry-run"]) return await this.#import(store, NO_PROGRESS);
       const from = await this.#begin(store);

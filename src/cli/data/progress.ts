@@ -1,5 +1,5 @@
 import { grouped } from "../../api/formatting.ts";
-import type { WorkProgress } from "../../archive/steps.ts";
+import type { WorkProgress } from "../../archive/contents.ts";
 import type { ErrorStream } from "../command.ts";
 
 /** Of a bar that has room beside the text. */
@@ -22,7 +22,6 @@ export interface ProgressOptions {
 /** The progress of a long command: a bar on a terminal, and otherwise a line every few seconds. */
 export class Progress {
   readonly #options: Required<ProgressOptions>;
-  readonly #startedAt: number;
   #step = "";
   #stepStartedAt: number;
   /** Rows or bytes at the start of the step. */
@@ -32,9 +31,8 @@ export class Progress {
 
   constructor(options: ProgressOptions) {
     this.#options = { unit: "rows", rows: 0, elapsed: () => performance.now(), ...options };
-    this.#startedAt = this.#options.elapsed();
-    this.#stepStartedAt = this.#startedAt;
-    this.#shownAt = this.#startedAt;
+    this.#stepStartedAt = this.#options.elapsed();
+    this.#shownAt = this.#stepStartedAt;
     this.#from = this.#options.rows;
   }
 
@@ -66,13 +64,13 @@ export class Progress {
   /** `copying: 250,000 rows, 120,000 rows/s, 38 % done, 0:07 left`. */
   #describe(now: number, done: number | undefined, share: number | undefined): string {
     const parts: string[] = [];
+    const stepMs = now - this.#stepStartedAt;
     if (done !== undefined) {
-      const stepMs = now - this.#stepStartedAt;
       parts.push(this.#amount(done));
       if (stepMs >= REDRAW_MS) parts.push(`${this.#amount((done - this.#from) / (stepMs / 1_000))}/s`);
     }
     if (share !== undefined && share > 0) {
-      const left = Math.round(((now - this.#startedAt) / 1_000 / share) * (1 - share));
+      const left = Math.round((stepMs / 1_000 / share) * (1 - share));
       parts.push(`${Math.floor(share * 100)} % done`);
       parts.push(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`);
     }

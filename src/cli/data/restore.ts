@@ -1,9 +1,9 @@
-import type { RestorePlan } from "../../archive/restore-plan.ts";
+import type { WorkProgress } from "../../archive/contents.ts";
+import type { RestorePlan } from "../../archive/restore.ts";
 import { backupPath, RESTORE_OPTIONS } from "../../config/backup-options.ts";
 import { storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
-import type { WorkProgress } from "../../archive/steps.ts";
 import { describeRows, notSqlite } from "./backup.ts";
 import { defineCommand, Failure } from "../command.ts";
 import { columns, json } from "../output.ts";
@@ -43,8 +43,7 @@ export const restore = defineCommand({
       for (const line of warningsOf(plan)) warn(line);
       progress = newProgress();
     };
-    const { RestoreRejection } = await import("../../archive/restore-plan.ts");
-    const { rehearseRestore, restoreBackup } = await import("../../archive/restore.ts");
+    const { rehearseRestore, restoreBackup, RestoreRejection } = await import("../../archive/restore.ts");
     if (isDryRun) {
       const plan = await rehearseRestore(request).finally(() => progress.end());
       if (plan instanceof RestoreRejection) return new Failure(plan.message);

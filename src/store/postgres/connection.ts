@@ -77,7 +77,7 @@ export const COPY_LOCK = 2;
  *
  * The lock is the oid of the table, because another schema can have a table of the same name.
  */
-export function nextIdLock(table: "pets" | "orders"): string {
+export function nextIdLock(table: string): string {
   return `next_id_lock AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(${LOCK_SPACE}, '${table}'::regclass::oid::int))`;
 }

@@ -1,6 +1,6 @@
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
-import { giveToDirectoryOwner } from "../../archive/durable-files.ts";
+import { giveToDirectoryOwner } from "./durable-files.ts";
 import type { SqlQuery } from "../dialect.ts";
 import { isBusy, toUnavailable, translateErrors } from "./errors.ts";
 

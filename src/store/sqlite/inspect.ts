@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { latestVersion } from "../migrations.ts";
 import { isAtLeast, OLDEST_SQLITE } from "./database.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { inspectDatabase, withDatabase } from "./transfer/snapshot.ts";
+import { inspectDatabase, withDatabase } from "./snapshot.ts";
 
 interface SqliteState {
   /** Undefined if there is no database. */

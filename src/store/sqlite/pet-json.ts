@@ -2,7 +2,7 @@ import type { Statement } from "bun:sqlite";
 import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../api/etag.ts";
 import type { Identifier } from "../../api/json.ts";
 import { AdmissionFilter, BoundedCache, CacheStatistics, type Sized } from "../../bounded-cache.ts";
-import { bytesOf } from "../../archive/restore-plan.ts";
+import { bytesOf } from "../../archive/backup.ts";
 import type { PageQuery, PetQuery } from "../../domain/ports.ts";
 import type { PetStatus } from "../../domain/resources.ts";
 import { idsAfter } from "../rows.ts";

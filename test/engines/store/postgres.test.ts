@@ -1,9 +1,9 @@
 import { petJsonOf } from "../../../src/petstore/pet-json.ts";
-import { openExportStore } from "../../../src/store/postgres/transfer/export-store.ts";
-import { openImportStore } from "../../../src/store/postgres/transfer/import-store.ts";
-import { exportStoreConformance } from "../../conformance/export-store.ts";
+import { ImportStore } from "../../../src/archive/import-store.ts";
+import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { importStoreConformance } from "../../conformance/import-store.ts";
 import { storeConformance } from "../../conformance/store.ts";
+import { tableStoreConformance } from "../../conformance/table-store.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
 async function openStores() {
@@ -24,15 +24,14 @@ async function openStores() {
 
 async function openTransferStores() {
   const stores = await openStores();
-  const imports = openImportStore(stores.url, undefined);
-  const exports = openExportStore(stores.url, undefined);
+  const tables = postgresTables({ url: stores.url, schema: "public" });
+  const imports = new ImportStore(await tables.share());
   return {
     ...stores,
+    tables,
     imports,
-    exports,
     async close() {
       await imports.close();
-      await exports.close();
       await stores.close();
     },
   };
@@ -40,4 +39,4 @@ async function openTransferStores() {
 
 storeConformance("PostgreSQL", openStores);
 importStoreConformance("PostgreSQL", openTransferStores);
-exportStoreConformance("PostgreSQL", openTransferStores);
+tableStoreConformance("PostgreSQL", openTransferStores);

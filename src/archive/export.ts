@@ -1,0 +1,229 @@
+/** Writes the rows of a database to a file, as NDJSON or CSV. */
+import { gzipSync } from "node:zlib";
+import { formatOptionalTime, formatTime } from "../api/formatting.ts";
+import type { ExportKind } from "../config/transfer-options.ts";
+import type { UsageInterval } from "../domain/usage-history.ts";
+import { TimeSlice } from "../event-loop.ts";
+import {
+  API_KEYS,
+  fieldsOf,
+  KEY_SECRETS,
+  ORDERS,
+  PETS,
+  type Row,
+  type Table,
+  type TableReader,
+  USAGE,
+} from "../store/tables.ts";
+import { usageRowsOf } from "../store/rows.ts";
+import type { Output } from "./files.ts";
+import { csvCell } from "./row-formats.ts";
+
+/** How a value is written. A missing text has no field in JSON; a nullable one is null. */
+type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
+
+interface Exported {
+  /** In the order of the output. */
+  readonly fields: Readonly<Record<string, FieldType>>;
+  /** Rows with the values of the fields. */
+  rows(reader: TableReader): AsyncIterable<readonly Row[]>;
+}
+
+const PET_ROWS: Exported = {
+  fields: { id: "integer", name: "text", categoryId: "integer", status: "text" },
+  rows: (reader) => reader.rows(PETS),
+};
+
+const ORDER_ROWS: Exported = {
+  fields: { id: "integer", petId: "integer", status: "text", createdAt: "time", keyId: "integer" },
+  rows: (reader) => reader.rows(ORDERS),
+};
+
+const KEY_FIELDS = {
+  id: "integer",
+  name: "text",
+  owner: "nullable text",
+  notes: "nullable text",
+  labels: "json",
+  plan: "text",
+  perMinute: "integer",
+  perDay: "integer",
+  access: "text",
+  createdAt: "time",
+  expiresAt: "time",
+  revokedAt: "time",
+} as const;
+
+function keyRow(row: Row): Row {
+  const key = fieldsOf(API_KEYS, row);
+  const { id, name, owner, notes, labels, plan, per_minute: perMinute, per_day: perDay, access } = key;
+  const times = [key.created_at, key.expires_at, key.revoked_at];
+  return [id, name, owner, notes, labels, plan, perMinute, perDay, access, ...times];
+}
+
+const KEY_ROWS: Exported = {
+  fields: KEY_FIELDS,
+  async *rows(reader) {
+    for await (const rows of reader.rows(API_KEYS)) yield rows.map(keyRow);
+  },
+};
+
+const KEY_ROWS_WITH_HASHES: Exported = {
+  fields: { ...KEY_FIELDS, secrets: "json" },
+  /** Both tables are in the order of the keys. */
+  async *rows(reader) {
+    const secrets = each(reader, KEY_SECRETS);
+    let next = await secrets.next();
+    for await (const keys of reader.rows(API_KEYS)) {
+      const rows: Row[] = [];
+      for (const key of keys) {
+        const own: object[] = [];
+        while (next.done !== true && Number(next.value.key_id) <= Number(key[0])) {
+          const { hash, hint, issued_at: createdAt, valid_until: validUntil } = next.value;
+          own.push({ hash, hint, createdAt: timeOf(createdAt), validUntil: timeOf(validUntil) });
+          next = await secrets.next();
+        }
+        rows.push([...keyRow(key), JSON.stringify(own)]);
+      }
+      yield rows;
+    }
+  },
+};
+
+async function* each<Column extends string>(reader: TableReader, table: Table<Column>) {
+  for await (const rows of reader.rows(table)) for (const row of rows) yield fieldsOf(table, row);
+}
+
+function timeOf(text: string | null): string | null {
+  return formatOptionalTime(text === null ? undefined : Number(text));
+}
+
+function usageRows(by: UsageInterval): Exported {
+  return {
+    fields: {
+      keyId: "integer",
+      start: "time",
+      operation: "text",
+      admitted: "integer",
+      limited: "integer",
+      banned: "integer",
+      errors: "integer",
+    },
+    async *rows(reader) {
+      for await (const rows of reader.rows(USAGE[by])) yield rows.flatMap(usageByOperation);
+    },
+  };
+}
+
+/** A row for each operation. */
+function usageByOperation(row: Row): Row[] {
+  const { key_id: keyId, start, operations, ...counts } = fieldsOf(USAGE.day, row);
+  const stored = {
+    start: Number(start),
+    admitted: Number(counts.admitted),
+    limited: Number(counts.limited),
+    banned: Number(counts.banned),
+    errors: Number(counts.errors),
+    operations: operations ?? "{}",
+  };
+  return usageRowsOf(Number(keyId), stored).map(({ operation, admitted, limited, banned, errors }) => [
+    keyId,
+    start,
+    operation,
+    String(admitted),
+    String(limited),
+    String(banned),
+    String(errors),
+  ]);
+}
+
+export interface ExportOptions {
+  readonly reader: TableReader;
+  readonly kind: ExportKind;
+  /** Of usage. */
+  readonly by: UsageInterval;
+  /** Of keys. */
+  readonly withHashes: boolean;
+  readonly format: "ndjson" | "csv";
+  readonly isGzip: boolean;
+  readonly output: Output;
+  readonly onProgress: (rows: number) => void;
+  /** Whether the export is to end without its output. */
+  readonly isStopped: () => boolean;
+}
+
+/** Bounds the memory. */
+const PIECE_LENGTH = 64 * 1024;
+/** A piece of gzip is compressed by itself, and this long it is compressed as well as a whole. */
+const GZIP_PIECE_LENGTH = 1024 * 1024;
+
+/** Returns the number of rows, or undefined if it was stopped. */
+export async function exportRows(options: ExportOptions): Promise<number | undefined> {
+  const { format, isGzip, output, onProgress, isStopped } = options;
+  const exported = exportedOf(options);
+  const encode = format === "csv" ? csvEncoder(exported) : jsonEncoder(exported);
+  const write = (text: string) => output.write(isGzip ? gzipSync(text) : text);
+  let text = format === "csv" ? `${Object.keys(exported.fields).join(",")}\n` : "";
+  let count = 0;
+  // SQLite works without turns of the event loop, and without them no signal arrives.
+  const turn = new TimeSlice();
+  for await (const rows of exported.rows(options.reader)) {
+    await turn.next();
+    if (isStopped()) return undefined;
+    for (const row of rows) text += encode(row);
+    count += rows.length;
+    if (text.length < (isGzip ? GZIP_PIECE_LENGTH : PIECE_LENGTH)) continue;
+    await write(text);
+    text = "";
+    onProgress(count);
+  }
+  // An empty file is not gzip.
+  if (text !== "" || (count === 0 && isGzip)) await write(text);
+  output.finish();
+  return count;
+}
+
+function exportedOf({ kind, by, withHashes }: ExportOptions): Exported {
+  if (kind === "pets") return PET_ROWS;
+  if (kind === "orders") return ORDER_ROWS;
+  if (kind === "usage") return usageRows(by);
+  return withHashes ? KEY_ROWS_WITH_HASHES : KEY_ROWS;
+}
+
+type Encode = (row: Row) => string;
+
+/** A line, with its end. */
+function csvEncoder({ fields }: Exported): Encode {
+  const types = Object.values(fields);
+  return (row) => {
+    let line = "";
+    for (const [i, type] of types.entries()) line += (i === 0 ? "" : ",") + csvValue(row[i] ?? null, type);
+    return `${line}\n`;
+  };
+}
+
+function csvValue(value: string | null, type: FieldType): string {
+  if (value === null) return "";
+  if (type === "integer") return value;
+  return type === "time" ? formatTime(Number(value)) : csvCell(value);
+}
+
+/** A line, with its end. */
+function jsonEncoder({ fields }: Exported): Encode {
+  const entries = Object.entries(fields).map(([name, type]) => ({ prefix: `"${name}":`, type }));
+  return (row) => {
+    let line = "";
+    for (const [i, { prefix, type }] of entries.entries()) {
+      const value = row[i] ?? null;
+      if (value === null && type === "text") continue;
+      line += (line === "" ? "{" : ",") + prefix + jsonValue(value, type);
+    }
+    return `${line}}\n`;
+  };
+}
+
+function jsonValue(value: string | null, type: FieldType): string {
+  if (value === null) return "null";
+  if (type === "integer" || type === "json") return value;
+  return type === "time" ? `"${formatTime(Number(value))}"` : JSON.stringify(value);
+}

@@ -1,0 +1,200 @@
+/** The files that an import reads and an export writes. */
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { InputError } from "./row-formats.ts";
+
+/** A file, or standard input, which is copied to a file first: it is read twice. */
+export interface Input {
+  /** Bytes of the file, compressed or not. */
+  readonly size: number;
+  /** SHA-256 of the file. */
+  readonly fingerprint: string;
+  /** The text in pieces, from the beginning. `onRead` gets the bytes of the file that were read so far. */
+  texts(onRead: (bytes: number) => void): AsyncGenerator<string>;
+  close(): void;
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** `standardInput` is read if the path is -. */
+export async function openInput(
+  path: string,
+  standardInput: () => AsyncIterable<Uint8Array>,
+): Promise<Input> {
+  const descriptor = path === "-" ? await copyOf(standardInput()) : openFile(path);
+  try {
+    const { size } = fstatSync(descriptor);
+    const fingerprint = fingerprintOf(descriptor);
+    return {
+      size,
+      fingerprint,
+      texts: (onRead) => texts(descriptor, fingerprint, onRead),
+      close: () => closeSync(descriptor),
+    };
+  } catch (error) {
+    closeSync(descriptor);
+    throw error;
+  }
+}
+
+/** A pipe is not opened: without a writer, that would take forever. */
+function openFile(path: string): number {
+  const stats: Stats | undefined = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) throw new InputError("there is no such file");
+  if (stats.isDirectory()) throw new InputError("it is a directory");
+  if (!stats.isFile()) throw new InputError("it is not a regular file; pipe it into petstore import -");
+  return openSync(path, "r");
+}
+
+/** The file has no name, so that nothing is left of it when the process ends, in whatever way. */
+async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  const path = join(tmpdir(), `petstore-import-${randomUUID()}`);
+  const descriptor = openSync(path, "wx+", 0o600);
+  rmSync(path);
+  for await (const piece of bytes) writeAll(descriptor, piece);
+  return descriptor;
+}
+
+function writeAll(descriptor: number, bytes: Uint8Array): void {
+  try {
+    for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
+  } catch (error) {
+    throw new Error(
+      `cannot copy standard input to ${tmpdir()}; TMPDIR can name a directory with more space`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+function fingerprintOf(descriptor: number): string {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for (const piece of pieces(descriptor)) hasher.update(piece);
+  return hasher.digest("hex");
+}
+
+/** The same buffer each time. */
+function* pieces(descriptor: number): Generator<Buffer> {
+  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  let position = 0;
+  for (;;) {
+    const length = readSync(descriptor, buffer, 0, PIECE_BYTES, position);
+    if (length === 0) return;
+    position += length;
+    yield buffer.subarray(0, length);
+  }
+}
+
+async function* texts(
+  descriptor: number,
+  fingerprint: string,
+  onRead: (bytes: number) => void,
+): AsyncGenerator<string> {
+  // Removes a byte order mark.
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const decode = (piece?: Uint8Array) => {
+    try {
+      return piece ? decoder.decode(piece, { stream: true }) : decoder.decode();
+    } catch {
+      throw new InputError("it is not UTF-8; convert it first, for example with iconv");
+    }
+  };
+  let read = 0;
+  const hasher = new Bun.CryptoHasher("sha256");
+  const counted = function* () {
+    for (const piece of pieces(descriptor)) {
+      onRead((read += piece.length));
+      hasher.update(piece);
+      yield piece;
+    }
+  };
+  for await (const piece of isGzip(descriptor) ? gunzip(counted()) : counted()) yield decode(piece);
+  // Its rows are not those that the fingerprint stands for, so the import must not count as complete.
+  if (hasher.digest("hex") !== fingerprint) throw new InputError("it changed while it was read");
+  yield decode();
+}
+
+function isGzip(descriptor: number): boolean {
+  const magic = Buffer.alloc(2);
+  return readSync(descriptor, magic, 0, 2, 0) === 2 && magic.readUInt16BE() === 0x1f8b;
+}
+
+async function* gunzip(compressed: Iterable<Buffer>): AsyncGenerator<Uint8Array> {
+  // A stream may keep a piece while the next one is read.
+  const copies = function* () {
+    for (const piece of compressed) yield Buffer.from(piece);
+  };
+  const stream = Readable.from(copies()).pipe(createGunzip({ chunkSize: PIECE_BYTES }));
+  try {
+    yield* stream;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InputError(`its gzip data is incomplete or damaged (${reason})`, { cause: error });
+  }
+}
+
+/** Where an export goes. */
+export interface Output {
+  write(data: string | Uint8Array): Promise<void>;
+  /** Everything is written. */
+  finish(): void;
+  /** After `finish`, or after a failure. */
+  close(): void;
+}
+
+/**
+ * A file that appears, or replaces an earlier one, when it is complete. Until then the data is in a file beside it.
+ * What a killed export leaves there is overwritten by the next one. Its owner alone can read it. A device or a pipe
+ * would be replaced, too, and is refused.
+ */
+export function fileOutput(path: string): Output {
+  const earlier = statSync(path, { throwIfNoEntry: false });
+  if (earlier?.isDirectory()) throw new Error(`${path} is a directory; name a file in it`);
+  if (earlier && !earlier.isFile()) {
+    throw new Error(`${path} is not a regular file; leave FILE out and redirect standard output to it`);
+  }
+  const partial = `${path}.partial`;
+  rmSync(partial, { force: true });
+  const descriptor = openSync(partial, "wx", 0o600);
+  const own = fstatSync(descriptor).ino;
+  // A later export to the same file has replaced it.
+  const isReplaced = () => statSync(partial, { throwIfNoEntry: false })?.ino !== own;
+  let isDone = false;
+  return {
+    async write(data) {
+      const bytes = typeof data === "string" ? Buffer.from(data) : data;
+      try {
+        for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
+      } catch (error) {
+        throw new Error(`cannot write ${partial}`, { cause: error });
+      }
+    },
+    finish() {
+      fsyncSync(descriptor);
+      if (isReplaced())
+        throw new Error(`another export to ${path} has begun meanwhile; ${path} will be its result`);
+      renameSync(partial, path);
+      isDone = true;
+    },
+    close() {
+      if (!isDone && !isReplaced()) rmSync(partial, { force: true });
+      closeSync(descriptor);
+    },
+  };
+}

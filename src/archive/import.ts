@@ -1,0 +1,209 @@
+import type { ColumnMapping, ConflictRule } from "../config/transfer-options.ts";
+import { TimeSlice } from "../event-loop.ts";
+import type { Input } from "./files.ts";
+import type { BatchResult, ImportBatch, ImportProgress, RowProblem } from "./import-store.ts";
+import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
+import { CsvRowParser, JsonRowParser, type RowType } from "./row-parser.ts";
+import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
+
+export interface ImporterOptions<Row> {
+  readonly input: Input;
+  readonly type: RowType<Row>;
+  readonly map: readonly ColumnMapping[];
+  readonly delimiter: string | undefined;
+  readonly onConflict: ConflictRule;
+  /** The import stops at the next rejected row. */
+  readonly maxErrors: number;
+  readonly rowsPerBatch: number;
+  /** Stores a batch. Undefined without a database: rows are only validated. */
+  readonly store: ((batch: ImportBatch<Row>) => Promise<BatchResult>) | undefined;
+  /** Undefined for a trial. */
+  readonly commit: { readonly fingerprint: string; readonly rejectsPath: string } | undefined;
+  readonly from: ImportProgress;
+  readonly onRejected: (rejected: RejectedRow) => void;
+  readonly onProgress: (progress: ImportProgress, bytesRead: number) => void;
+  /** Whether the import is to stop after the current batch. */
+  readonly isStopped: () => boolean;
+}
+
+export type ImportEnd = "complete" | "too many errors" | "stopped";
+
+/** Reads, validates and stores the rows of a file, from the row on that `from` names. */
+export async function importRows<Row>(
+  options: ImporterOptions<Row>,
+): Promise<{ end: ImportEnd; progress: ImportProgress }> {
+  const importer = new Importer(options);
+  try {
+    return { end: await importer.run(), progress: importer.progress };
+  } finally {
+    importer.close();
+  }
+}
+
+interface RowParser<Row> {
+  parse(row: SourceRow): Row | RowProblem;
+}
+
+class Importer<Row> {
+  progress: ImportProgress;
+  readonly #options: ImporterOptions<Row>;
+  #parser: RowParser<Row> | undefined;
+  #rejects: RejectsFile | undefined;
+  #bytesRead = 0;
+  /** Of the batch. */
+  #rows: Row[] = [];
+  #sources: SourceRow[] = [];
+  #invalid: RejectedRow[] = [];
+  /** The batch that is being stored, and how many of its rows are invalid. */
+  #storing = Promise.resolve();
+  #invalidInStore = 0;
+  readonly #timeSlice = new TimeSlice();
+
+  constructor(options: ImporterOptions<Row>) {
+    this.#options = options;
+    this.progress = options.from;
+  }
+
+  async run(): Promise<ImportEnd> {
+    let rowsToSkip = this.progress.rows;
+    if (this.#hasTooManyErrors) return "too many errors";
+    for await (const rows of this.#read()) {
+      for (const row of rowsToSkip === 0 ? rows : rows.slice(rowsToSkip)) {
+        this.#add(row);
+        if (this.#rows.length + this.#invalid.length >= this.#options.rowsPerBatch)
+          await this.#beginToStore();
+        if (!this.#hasTooManyErrors) continue;
+        await this.#store();
+        return "too many errors";
+      }
+      rowsToSkip = Math.max(0, rowsToSkip - rows.length);
+      if (this.#options.isStopped()) {
+        await this.#store();
+        return "stopped";
+      }
+    }
+    await this.#store();
+    return this.#hasTooManyErrors ? "too many errors" : "complete";
+  }
+
+  close(): void {
+    this.#rejects?.close();
+  }
+
+  get #hasTooManyErrors(): boolean {
+    return this.progress.rejected + this.#invalidInStore + this.#invalid.length > this.#options.maxErrors;
+  }
+
+  /** The rows of the file, a piece of it at a time, without the header. */
+  async *#read(): AsyncGenerator<readonly SourceRow[]> {
+    const texts = this.#options.input.texts((bytes) => (this.#bytesRead = bytes));
+    const { value: first } = await texts.next();
+    const beginning = first ?? "";
+    const format = formatOf(beginning);
+    const delimiter = this.#options.delimiter ?? delimiterOf(beginning);
+    const reader = createRowReader(format, delimiter);
+    if (format !== "csv")
+      this.#prepare(new JsonRowParser(this.#options.type, this.#options.map), { format, delimiter });
+    const withoutHeader = (rows: SourceRow[]) => {
+      const [firstRow] = rows;
+      if (this.#parser !== undefined || firstRow === undefined) return rows;
+      const parser = new CsvRowParser(this.#options.type, firstRow.cells ?? [], this.#options.map);
+      this.#prepare(parser, { format, delimiter, header: parser.columns.header });
+      return parser.columns.hasHeader ? rows.slice(1) : rows;
+    };
+    yield withoutHeader(reader.push(beginning));
+    for await (const text of texts) yield withoutHeader(reader.push(text));
+    yield withoutHeader(reader.end());
+  }
+
+  #prepare(parser: RowParser<Row>, format: RejectsFormat): void {
+    this.#parser = parser;
+    const path = this.#options.commit?.rejectsPath;
+    if (path !== undefined) this.#rejects = new RejectsFile(path, format);
+  }
+
+  #add(source: SourceRow): void {
+    const row = this.#parser?.parse(source);
+    if (typeof row === "string") this.#invalid.push({ row: source, problem: row });
+    else if (row !== undefined) {
+      this.#rows.push(row);
+      this.#sources.push(source);
+    }
+  }
+
+  /** Stores everything that was read. */
+  async #store(): Promise<void> {
+    await this.#beginToStore();
+    await this.#storing;
+  }
+
+  /**
+   * Begins to store the batch when the one before is stored; the next one is read meanwhile. The turn of the event loop
+   * sends the batch to the database, and lets signals in.
+   */
+  async #beginToStore(): Promise<void> {
+    await this.#storing;
+    const batch = { rows: this.#rows, sources: this.#sources, invalid: this.#invalid };
+    this.#rows = [];
+    this.#sources = [];
+    this.#invalid = [];
+    this.#invalidInStore = batch.invalid.length;
+    this.#storing = this.#storeBatch(batch);
+    // Whoever waits for it next gets the error.
+    this.#storing.catch(() => {});
+    await this.#timeSlice.next();
+  }
+
+  async #storeBatch(pending: PendingBatch<Row>): Promise<void> {
+    const { rows, invalid } = pending;
+    if (rows.length + invalid.length === 0) return;
+    const { commit, store, onConflict, onProgress, onRejected } = this.#options;
+    const before = this.progress;
+    let after = before;
+    let rejected: readonly RejectedRow[] = [];
+    const progressAfter = (result: BatchResult) => {
+      rejected = rejectedOf(pending, result);
+      after = {
+        rows: before.rows + rows.length + invalid.length,
+        added: before.added + result.added,
+        replaced: before.replaced + result.replaced,
+        skipped: before.skipped + result.skipped,
+        rejected: before.rejected + rejected.length,
+        rejectsBytes: this.#rejects?.write(before.rejectsBytes, rejected) ?? 0,
+      };
+      return after;
+    };
+    const batch = { rows, onConflict };
+    if (store === undefined)
+      progressAfter({ added: rows.length, replaced: 0, skipped: 0, rejected: new Map() });
+    else if (commit === undefined) progressAfter(await store(batch));
+    else {
+      const { fingerprint } = commit;
+      await store({ ...batch, commit: { fingerprint, rowsBefore: before.rows, progressAfter } });
+    }
+    this.progress = after;
+    this.#invalidInStore = 0;
+    for (const each of rejected) onRejected(each);
+    onProgress(after, this.#bytesRead);
+  }
+}
+
+interface PendingBatch<Row> {
+  readonly rows: readonly Row[];
+  /** Where each of the rows is from. */
+  readonly sources: readonly SourceRow[];
+  readonly invalid: readonly RejectedRow[];
+}
+
+/** In the order of the file. */
+function rejectedOf(
+  { sources, invalid }: PendingBatch<unknown>,
+  { rejected }: BatchResult,
+): readonly RejectedRow[] {
+  if (rejected.size === 0) return invalid;
+  const byStore = Array.from(rejected).flatMap(([index, problem]) => {
+    const row = sources[index];
+    return row ? [{ row, problem }] : [];
+  });
+  return [...invalid, ...byStore].toSorted((a, b) => a.row.line - b.row.line);
+}

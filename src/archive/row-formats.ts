@@ -1,0 +1,287 @@
+/** Splits the text of a file into rows: CSV, JSON lines or a JSON array. Writes rows of CSV. */
+/** The input as a whole cannot be read: the import ends. The message names the line where that is known. */
+export class InputError extends Error {}
+
+/** One row of a file, before its validation. */
+export interface SourceRow {
+  /** Where it begins; the first line is 1. */
+  readonly line: number;
+  /** As it is in the file, without the end of the line. */
+  readonly text: string;
+  /** Of CSV. */
+  readonly cells?: readonly string[];
+  /** Why the text is not a row. */
+  readonly problem?: string;
+}
+
+/** Splits a text that arrives in pieces into rows. */
+export interface RowReader {
+  /** The rows that are complete. */
+  push(text: string): SourceRow[];
+  /** The rest, after the last piece. */
+  end(): SourceRow[];
+}
+
+/** A name of 1,024 escaped surrogate pairs takes 12 KiB. */
+const MAX_ROW_LENGTH = 64 * 1024;
+
+/** Bounds the memory. A missing quote or bracket would otherwise make one row of the rest of the file. */
+export function checkRowLength(length: number, line: number): void {
+  if (length > MAX_ROW_LENGTH) {
+    throw new InputError(`line ${line} begins a row of more than 64 KiB; is a quote or a bracket missing?`);
+  }
+}
+
+export type InputFormat = "ndjson" | "json" | "csv";
+
+/** By the first character: an array, an object on each line, or otherwise CSV. */
+export function formatOf(text: string): InputFormat {
+  const first = text.trimStart()[0];
+  if (first === "[") return "json";
+  return first === "{" ? "ndjson" : "csv";
+}
+
+export function createRowReader(format: InputFormat, delimiter: string): RowReader {
+  if (format === "json") return new JsonArrayReader();
+  return format === "ndjson" ? new JsonLinesReader() : new CsvReader(delimiter);
+}
+
+const DELIMITERS = [",", ";", "\t", "|"];
+
+/** The one that the first line has most often, quoted cells aside. */
+export function delimiterOf(text: string): string {
+  const [line = ""] = text.trimStart().split(/\r?\n/, 1);
+  const unquoted = line.replace(/"[^"]*"/g, "");
+  const counts = DELIMITERS.map((delimiter) => unquoted.split(delimiter).length);
+  return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ",";
+}
+
+/** A row, and where the next one begins. */
+interface Parsed {
+  readonly cells: readonly string[];
+  readonly end: number;
+  readonly problem?: string;
+}
+
+/**
+ * CSV as RFC 4180 has it, with any delimiter. Lines end with LF or CRLF. A quote within a cell that does not begin with
+ * one stands for itself. Blank lines are skipped.
+ */
+class CsvReader implements RowReader {
+  #rest = "";
+  #line = 1;
+
+  constructor(private readonly delimiter: string) {}
+
+  push(piece: string): SourceRow[] {
+    return this.#read(this.#rest + piece, false);
+  }
+
+  end(): SourceRow[] {
+    const rest = this.#rest;
+    return rest === "" ? [] : this.#read(rest.endsWith("\n") ? rest : `${rest}\n`, true);
+  }
+
+  #read(text: string, isEnd: boolean): SourceRow[] {
+    const rows: SourceRow[] = [];
+    let start = 0;
+    let quote = text.indexOf('"');
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+      if (quote !== -1 && quote < start) quote = text.indexOf('"', start);
+      if (quote === -1 || quote > end) {
+        this.#addPlain(rows, text.slice(start, end));
+        start = end + 1;
+        continue;
+      }
+      const parsed = this.#parseQuoted(text, start) ?? (isEnd ? openQuote(text, start) : undefined);
+      if (parsed === undefined) break;
+      this.#addQuoted(rows, text.slice(start, parsed.end), parsed);
+      start = parsed.end;
+    }
+    this.#rest = text.slice(start);
+    checkRowLength(this.#rest.length, this.#line);
+    return rows;
+  }
+
+  #addPlain(rows: SourceRow[], withEnd: string): void {
+    const line = this.#line++;
+    const text = withEnd.endsWith("\r") ? withEnd.slice(0, -1) : withEnd;
+    if (text === "") return;
+    checkRowLength(text.length, line);
+    rows.push({ line, text, cells: text.split(this.delimiter) });
+  }
+
+  #addQuoted(rows: SourceRow[], withEnd: string, { cells, problem }: Parsed): void {
+    const line = this.#line;
+    this.#line += linesIn(withEnd);
+    checkRowLength(withEnd.length, line);
+    const text = withEnd.replace(/\r?\n$/, "");
+    rows.push({ line, text, cells, ...(problem !== undefined && { problem }) });
+  }
+
+  /** Undefined if the row is not complete. */
+  #parseQuoted(text: string, start: number): Parsed | undefined {
+    const cells: string[] = [];
+    let at = start;
+    for (;;) {
+      if (text[at] !== '"') {
+        const lineEnd = text.indexOf("\n", at);
+        if (lineEnd === -1) return undefined;
+        const next = text.indexOf(this.delimiter, at);
+        const isLast = next === -1 || next > lineEnd;
+        const cell = text.slice(at, isLast ? lineEnd : next);
+        cells.push(isLast && cell.endsWith("\r") ? cell.slice(0, -1) : cell);
+        if (isLast) return { cells, end: lineEnd + 1 };
+        at = next + 1;
+        continue;
+      }
+      const close = closingQuote(text, at + 1);
+      if (close === -1) return undefined;
+      cells.push(text.slice(at + 1, close).replaceAll('""', '"'));
+      const next = text.startsWith("\r\n", close + 1) ? close + 2 : close + 1;
+      if (text[next] === "\n") return { cells, end: next + 1 };
+      if (text[next] !== this.delimiter) return misplacedQuote(text, start, next);
+      at = next + 1;
+    }
+  }
+}
+
+/** The quote that ends a cell: two in a row stand for one. */
+function closingQuote(text: string, start: number): number {
+  let at = text.indexOf('"', start);
+  while (at !== -1 && text[at + 1] === '"') at = text.indexOf('"', at + 2);
+  // The next piece may begin with the second of two.
+  return at === text.length - 1 ? -1 : at;
+}
+
+/** The next row begins on the next line. */
+function misplacedQuote(text: string, start: number, at: number): Parsed | undefined {
+  const lineEnd = text.indexOf("\n", at);
+  if (lineEnd === -1) return undefined;
+  return { cells: [text.slice(start, lineEnd)], end: lineEnd + 1, problem: "has text after a closing quote" };
+}
+
+function openQuote(text: string, start: number): Parsed {
+  return { cells: [text.slice(start)], end: text.length, problem: "has a quote that is not closed" };
+}
+
+const BLANK = /^[ \t\r]*$/;
+
+/** NDJSON: one JSON object on each line. Blank lines are skipped. */
+class JsonLinesReader implements RowReader {
+  #rest = "";
+  #line = 0;
+
+  push(piece: string): SourceRow[] {
+    const text = this.#rest + piece;
+    const rows: SourceRow[] = [];
+    let start = 0;
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+      this.#add(rows, text.slice(start, end));
+      start = end + 1;
+    }
+    this.#rest = text.slice(start);
+    checkRowLength(this.#rest.length, this.#line + 1);
+    return rows;
+  }
+
+  end(): SourceRow[] {
+    const rows: SourceRow[] = [];
+    this.#add(rows, this.#rest);
+    return rows;
+  }
+
+  #add(rows: SourceRow[], text: string): void {
+    const line = ++this.#line;
+    if (text.charCodeAt(0) !== BRACE && BLANK.test(text)) return;
+    checkRowLength(text.length, line);
+    rows.push({ line, text: text.endsWith("\r") ? text.slice(0, -1) : text });
+  }
+}
+
+const BRACE = 0x7b;
+
+/**
+ * Objects without others in them, strings, and what separates and encloses elements. A quote alone begins a string
+ * whose end has not arrived.
+ */
+const JSON_TOKEN =
+  /\{[^"{}[\]]*(?:"[^"\\]*(?:\\[^][^"\\]*)*"[^"{}[\]]*)*\}|"[^"\\]*(?:\\[^][^"\\]*)*"|["[\]{},]/g;
+
+/**
+ * A JSON array, element by element. It looks for the ends of the elements only; each element is parsed and validated
+ * later, by itself.
+ */
+class JsonArrayReader implements RowReader {
+  /** The beginning of an element. */
+  #rest = "";
+  /** Of its first character. */
+  #line = 1;
+  #state: "before" | "within" | "after" = "before";
+  #elements = 0;
+
+  push(piece: string): SourceRow[] {
+    const rows: SourceRow[] = [];
+    const text = this.#rest + piece;
+    let start = 0;
+    let depth = 0;
+    for (const { 0: token, index } of text.matchAll(JSON_TOKEN)) {
+      if (token === '"') break;
+      if (this.#state === "before" && token === "[") {
+        this.#state = "within";
+        start = index + 1;
+      } else if (this.#state !== "within") break;
+      else if (depth === 0 && (token === "," || token === "]")) {
+        this.#add(rows, text.slice(start, index), token);
+        start = index + 1;
+      } else if (token === "[" || token === "{") depth++;
+      else if (token === "]" || token === "}") depth--;
+    }
+    this.#rest = this.#skipBlanks(text.slice(start));
+    if (this.#state !== "within" && this.#rest !== "")
+      throw new InputError(`line ${this.#line} has text after the end of the array`);
+    checkRowLength(this.#rest.length, this.#line);
+    return rows;
+  }
+
+  end(): SourceRow[] {
+    if (this.#state === "after") return [];
+    throw new InputError(`the file ends within the array (line ${this.#line}); is it complete?`);
+  }
+
+  #skipBlanks(text: string): string {
+    const rest = text.trimStart();
+    this.#line += linesIn(text.slice(0, text.length - rest.length));
+    return rest;
+  }
+
+  #add(rows: SourceRow[], element: string, delimiter: "," | "]"): void {
+    const text = this.#skipBlanks(element);
+    // The array may be empty.
+    if (text !== "" || delimiter === "," || this.#elements > 0) {
+      const trimmed = text.trimEnd();
+      checkRowLength(trimmed.length, this.#line);
+      rows.push({ line: this.#line, text: trimmed });
+    }
+    this.#line += linesIn(text);
+    this.#elements++;
+    if (delimiter === "]") this.#state = "after";
+  }
+}
+
+function linesIn(text: string): number {
+  return text.split("\n").length - 1;
+}
+
+/** A row of CSV (RFC 4180) without the end of the line. */
+export function csvRow(cells: readonly string[], delimiter = ","): string {
+  return cells.map((cell) => csvCell(cell, delimiter)).join(delimiter);
+}
+
+const SPECIAL = /[",\r\n]/;
+
+/** A cell as it is: unlike a report for a spreadsheet, an export is read back to the same text. */
+export function csvCell(cell: string, delimiter = ","): string {
+  const needsQuotes = SPECIAL.test(cell) || (delimiter !== "," && cell.includes(delimiter));
+  return needsQuotes ? `"${cell.replaceAll('"', '""')}"` : cell;
+}

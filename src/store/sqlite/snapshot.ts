@@ -1,0 +1,150 @@
+/** Copies of whole databases: making them, checking them, and comparing them with a later state. */
+import { Database } from "bun:sqlite";
+import type { NewAuditEntry } from "../../domain/audit.ts";
+import { AuditEntries } from "./audit.ts";
+import { Connection, createPrivateFile } from "./connection.ts";
+import { rejectForeignDatabase } from "./migrations.ts";
+
+const BUSY_TIMEOUT_MS = 5_000;
+const CACHE_KIB = 16 * 1024;
+
+export interface DatabaseFacts {
+  readonly schemaVersion: number;
+  /** The number of rows by table. */
+  readonly rows: Readonly<Record<string, number>>;
+  /** What is damaged; empty for a sound database. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Copies a database as it is at one moment, while servers write to it. Migrates nothing: the copy has the schema of the
+ * original. The caller waits until the copy is on the disk.
+ */
+export function copySnapshot(from: string, to: string): void {
+  createPrivateFile(to);
+  withDatabase(from, (connection) => connection.value("VACUUM INTO ?", to), "copy");
+}
+
+/** Reads a whole database and checks it. Servers may be running on it. */
+export function inspectDatabase(path: string): DatabaseFacts {
+  return withDatabase(path, (connection) => {
+    const problems = [...integrityProblems(connection), ...brokenReferences(connection)];
+    const schemaVersion = schemaVersionOf(connection);
+    return { schemaVersion, rows: problems.length > 0 ? {} : rowsByTable(connection), problems };
+  });
+}
+
+/** 0 for an empty database. */
+function schemaVersionOf(connection: Connection): number {
+  const table = connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'");
+  return table === undefined
+    ? 0
+    : Number(connection.value("SELECT max(version) FROM schema_migrations") ?? 0);
+}
+
+/** Runs `work` on a database that exists, without changing its schema or its journal. Errors name the file. */
+export function withDatabase<T>(
+  path: string,
+  work: (connection: Connection) => T,
+  task: "read" | "copy" = "read",
+): T {
+  try {
+    const connection = new Connection(
+      new Database(path, { readwrite: true, safeIntegers: true, strict: true }),
+    );
+    try {
+      connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      connection.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+      rejectForeignDatabase(connection);
+      return work(connection);
+    } finally {
+      connection.close();
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot ${task} the database ${path}: ${reason}`, { cause: error });
+  }
+}
+
+const MAX_PROBLEMS = 10;
+
+function integrityProblems(connection: Connection): string[] {
+  using statement = connection.prepare<{ integrity_check: string }, []>(
+    `PRAGMA integrity_check(${MAX_PROBLEMS})`,
+  );
+  const lines = statement.all().map(({ integrity_check }) => integrity_check);
+  return lines[0] === "ok" ? [] : lines;
+}
+
+function brokenReferences(connection: Connection): string[] {
+  using statement = connection.prepare<{ table: string; parent: string; count: bigint }, []>(
+    `SELECT "table", parent, count(*) AS count FROM pragma_foreign_key_check GROUP BY 1, 2`,
+  );
+  return statement
+    .all()
+    .map(
+      ({ table, parent, count }) => `${count} rows of ${table} refer to rows of ${parent} that are missing`,
+    );
+}
+
+function rowsByTable(connection: Connection): Record<string, number> {
+  using statement = connection.prepare<{ name: string }, []>(
+    `SELECT name FROM sqlite_schema
+     WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'schema_migrations' ORDER BY name`,
+  );
+  const count = (table: string) => Number(connection.value(`SELECT count(*) FROM "${table}"`));
+  return Object.fromEntries(statement.all().map(({ name }) => [name, count(name)]));
+}
+
+/** Keys that the earlier copy of a database and the later database disagree on, by their identifiers. */
+export interface KeyDifferences {
+  /** Revoked later, so that they are valid in the copy. */
+  readonly revoked: readonly number[];
+  /** Their secrets were replaced later; the copy accepts the earlier ones. */
+  readonly rolled: readonly number[];
+  /** Created later, so that the copy does not have them. */
+  readonly created: readonly number[];
+}
+
+export function keyDifferences(earlier: string, later: string): KeyDifferences {
+  return withDatabase(later, (connection) => {
+    connection.value("ATTACH ? AS earlier", earlier);
+    return {
+      revoked: idsOf(
+        connection,
+        `SELECT id FROM main.api_keys AS later JOIN earlier.api_keys USING (id)
+         WHERE later.revoked_at IS NOT NULL AND earlier.api_keys.revoked_at IS NULL`,
+      ),
+      rolled: idsOf(
+        connection,
+        `SELECT DISTINCT later.key_id AS id
+         FROM main.key_secrets AS later JOIN earlier.key_secrets AS earlier USING (hash)
+         WHERE later.valid_until < coalesce(earlier.valid_until, 9223372036854775807)`,
+      ),
+      created: idsOf(
+        connection,
+        "SELECT id FROM main.api_keys WHERE id NOT IN (SELECT id FROM earlier.api_keys)",
+      ),
+    };
+  });
+}
+
+function idsOf(connection: Connection, sql: string): number[] {
+  using statement = connection.prepare<{ id: bigint }, []>(`${sql} ORDER BY 1`);
+  return statement.all().map(({ id }) => Number(id));
+}
+
+/** Makes the earlier copy continue after the identifiers that the later database has assigned. */
+export function skipAssignedIds(earlier: string, later: string): void {
+  withDatabase(earlier, (connection) => {
+    connection.value("ATTACH ? AS later", later);
+    connection.run(`INSERT INTO main.sqlite_sequence (name, seq)
+      SELECT name, 0 FROM later.sqlite_sequence WHERE name NOT IN (SELECT name FROM main.sqlite_sequence)`);
+    connection.run(`UPDATE main.sqlite_sequence SET seq = max(seq,
+      coalesce((SELECT assigned.seq FROM later.sqlite_sequence AS assigned WHERE assigned.name = sqlite_sequence.name), 0))`);
+  });
+}
+
+export function addAuditEntry(path: string, entry: NewAuditEntry): void {
+  withDatabase(path, (connection) => new AuditEntries(connection).insert(entry));
+}

@@ -1,0 +1,345 @@
+import type { SQLQueryBindings, Statement } from "bun:sqlite";
+import { existsSync, rmSync } from "node:fs";
+import type { NewAuditEntry } from "../../domain/audit.ts";
+import {
+  canonicalJson,
+  type Counters,
+  CREATE_COPY_PROGRESS,
+  jsonColumns,
+  KEY_REVISION,
+  type NewRow,
+  type NewTables,
+  PETS,
+  type Row,
+  type RowQuery,
+  type SharedTables,
+  type Table,
+  type TableReader,
+  TABLES_WITH_IDS,
+  type TableStore,
+  type TableTransaction,
+  type TableWriter,
+} from "../tables.ts";
+import { AuditEntries } from "./audit.ts";
+import { type Connection } from "./connection.ts";
+import { openDatabase } from "./database.ts";
+import { giveToDirectoryOwner, renameDurably, syncToDisk } from "./durable-files.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { isBusy } from "./errors.ts";
+import { toUnavailable } from "./errors.ts";
+import { packUsage } from "./usage-history.ts";
+
+const OPTIONS = {
+  migrations: MIGRATIONS,
+  synchronous: "NORMAL",
+  cacheKiB: 16 * 1024,
+  busyTimeoutMs: 5_000,
+} as const;
+
+/** The tables of the database in a file. */
+export function sqliteTables(path: string): TableStore {
+  return {
+    exists: async () => existsSync(path),
+    read: async () => openReader(path),
+    share: async () => new SqliteSharedTables(openDatabase(path, { ...OPTIONS, busyTimeoutMs: 0 })),
+    create: async (source) => createTables(path, source),
+  };
+}
+
+/** Takes a few milliseconds and less than a megabyte. */
+const ROWS_PER_BATCH = 2_000;
+
+function openReader(path: string): TableReader {
+  const connection = openDatabase(path, OPTIONS);
+  const observer = openDatabase(path, OPTIONS);
+  const version = dataVersion(observer);
+  connection.run("BEGIN");
+  return new SqliteTableReader(connection, observer, version);
+}
+
+/** Changes when another connection commits. */
+function dataVersion(connection: Connection): unknown {
+  return connection.value("PRAGMA data_version");
+}
+
+/** A read transaction sees the database as it was at its first read. */
+class SqliteTableReader implements TableReader {
+  constructor(
+    private readonly connection: Connection,
+    /** Outside of the transaction. */
+    private readonly observer: Connection,
+    private readonly version: unknown,
+  ) {}
+
+  hasChanged(): boolean {
+    return dataVersion(this.observer) !== this.version;
+  }
+
+  async count({ name }: Table): Promise<number> {
+    return Number(this.connection.value(`SELECT count(*) FROM ${name}`));
+  }
+
+  async *rows(table: Table): AsyncGenerator<readonly Row[]> {
+    using statement = this.connection.prepare<Record<string, string | null>, []>(
+      `SELECT ${selected(table)} FROM ${table.name} ORDER BY ${table.order.sqlite}`,
+    );
+    const json = jsonColumns(table);
+    let batch: Row[] = [];
+    try {
+      for (const values of statement.iterate()) {
+        const row = Object.values(values);
+        for (const position of json) row[position] = canonicalJson(row[position] ?? "null");
+        if (batch.push(row) < ROWS_PER_BATCH) continue;
+        yield batch;
+        batch = [];
+      }
+    } catch (error) {
+      throw toUnavailable(error);
+    }
+    if (batch.length > 0) yield batch;
+  }
+
+  async counters(): Promise<Counters> {
+    const lastId = (table: string) =>
+      this.connection.value("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?", table);
+    const ids = TABLES_WITH_IDS.map((table) => [table, integer(lastId(table))] as const);
+    const revision = integer(this.connection.value("SELECT revision FROM key_revision"));
+    return Object.fromEntries([...ids, [KEY_REVISION, revision]]);
+  }
+
+  async close(): Promise<void> {
+    this.observer.close();
+    this.connection.close();
+  }
+}
+
+/** Every column as text. */
+function selected({ columns }: Table): string {
+  const texts = Object.entries(columns).map(([column, type]) =>
+    type === "integer" ? `CAST(${column} AS TEXT)` : column,
+  );
+  return texts.join(", ");
+}
+
+function integer(value: unknown): bigint {
+  return typeof value === "bigint" ? value : 0n;
+}
+
+type Parameters = SQLQueryBindings[];
+
+class SqliteTransaction implements TableTransaction {
+  readonly #statements = new Map<string, Statement<unknown, Parameters>>();
+  readonly #audit: AuditEntries;
+
+  constructor(private readonly connection: Connection) {
+    this.#audit = new AuditEntries(connection);
+  }
+
+  async find(table: Table, { by, values, where }: RowQuery): Promise<readonly Row[]> {
+    const statement = this.#prepared(`SELECT ${selected(table)} FROM ${table.name}
+      WHERE ${by} IN (SELECT value FROM json_each(?))${where === undefined ? "" : ` AND ${where}`}`);
+    const texts = values.map((value) => (typeof value === "string" ? JSON.stringify(value) : value));
+    // All columns are selected as text.
+    return statement.values(`[${texts.join(",")}]`) as Row[];
+  }
+
+  async insert(table: Table, rows: readonly NewRow[]): Promise<void> {
+    this.#write(table, insertInto(table, Object.keys(table.columns)), rows);
+  }
+
+  async append(table: Table, rows: readonly NewRow[]): Promise<void> {
+    this.#write(table, insertInto(table, Object.keys(table.columns).slice(1)), rows);
+  }
+
+  async put(table: Table, rows: readonly NewRow[]): Promise<void> {
+    const [key, ...others] = Object.keys(table.columns);
+    const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
+    const sql = insertInto(table, Object.keys(table.columns));
+    this.#write(table, `${sql} ON CONFLICT (${key}) DO UPDATE SET ${set}`, rows);
+  }
+
+  /** The transaction has the lock of the database. */
+  async lockIds(): Promise<void> {}
+
+  async addAudit(entry: NewAuditEntry): Promise<void> {
+    this.#audit.insert(entry);
+  }
+
+  #write(table: Table, sql: string, rows: readonly NewRow[]): void {
+    if (rows.length === 0) return;
+    const statement = this.#prepared(sql);
+    const types = Object.values(table.columns).slice(-(rows[0]?.length ?? 0));
+    for (const row of rows) {
+      statement.run(
+        ...row.map((value, i) =>
+          typeof value === "string" && types[i] === "integer" ? BigInt(value) : value,
+        ),
+      );
+    }
+    // Servers of the same file notice it.
+    if (table === PETS) this.#prepared("UPDATE pet_revision SET revision = revision + 1").run();
+  }
+
+  #prepared(sql: string): Statement<unknown, Parameters> {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    const statement = this.connection.prepare<unknown, Parameters>(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+function insertInto({ name }: Table, columns: readonly string[]): string {
+  return `INSERT INTO ${name} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+}
+
+/** A transaction waits this long for a server that writes. */
+const WRITE_WAIT_MS = 60_000;
+
+class SqliteTableWriter implements TableWriter {
+  readonly #transaction: SqliteTransaction;
+
+  constructor(protected readonly connection: Connection) {
+    this.#transaction = new SqliteTransaction(connection);
+  }
+
+  async transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T> {
+    await this.#begin();
+    try {
+      const result = await work(this.#transaction);
+      this.connection.run("COMMIT");
+      return result;
+    } catch (error) {
+      this.#rollBack();
+      throw toUnavailable(error);
+    }
+  }
+
+  /** Tries again in short random intervals, as Connection.transactionWhenUnlocked does. */
+  async #begin(): Promise<void> {
+    const deadline = performance.now() + WRITE_WAIT_MS;
+    for (;;) {
+      try {
+        return this.connection.run("BEGIN IMMEDIATE");
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= deadline) throw toUnavailable(error);
+        await Bun.sleep(2 * Math.random());
+      }
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.connection.run("ROLLBACK");
+    } catch {
+      // A full disk has ended the transaction.
+    }
+  }
+
+  async close(): Promise<void> {
+    this.connection.close();
+  }
+}
+
+/** While others write, the lock is free for so long before each transaction, which holds it for 2 or 3 ms. */
+const PAUSE_MS = 2;
+/** A server that gets requests writes every two seconds at least. */
+const OTHERS_WRITE_MS = 5_000;
+/** When the log is copied to the database, in pages of 4 KiB. Each copy waits for the disk. */
+const CHECKPOINT_PAGES = 8_000;
+/** A server copies the log at 1,000 pages, so while others write, this process does it before. */
+const CHECKPOINT_PAGES_BESIDE_OTHERS = 400;
+
+class SqliteSharedTables extends SqliteTableWriter implements SharedTables {
+  readonly rowsPerTransaction = 500;
+  #dataVersion = dataVersion(this.connection);
+  #othersWroteAt = -Infinity;
+  #checkpointPages = 0;
+
+  override async transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T> {
+    await this.#pauseBesideOthers();
+    return super.transaction(work);
+  }
+
+  async makeDurable(): Promise<void> {
+    this.connection.run("PRAGMA synchronous = FULL");
+  }
+
+  /** A server tries its writes again every few milliseconds, and needs a moment without the lock. */
+  async #pauseBesideOthers(): Promise<void> {
+    const version = dataVersion(this.connection);
+    if (version !== this.#dataVersion) this.#othersWroteAt = performance.now();
+    this.#dataVersion = version;
+    const othersWrite = performance.now() - this.#othersWroteAt < OTHERS_WRITE_MS;
+    this.#checkpointAt(othersWrite ? CHECKPOINT_PAGES_BESIDE_OTHERS : CHECKPOINT_PAGES);
+    if (othersWrite) await Bun.sleep(PAUSE_MS);
+  }
+
+  #checkpointAt(pages: number): void {
+    if (pages === this.#checkpointPages) return;
+    this.#checkpointPages = pages;
+    this.connection.run(`PRAGMA wal_autocheckpoint = ${pages}`);
+  }
+}
+
+/** Beside `path`, which must not exist; it gets that name when it is published. */
+function createTables(path: string, source: string): NewTables {
+  const unpublished = `${path}.copy`;
+  const found = existsSync(unpublished) ? openDatabase(unpublished, OPTIONS) : undefined;
+  if (found) {
+    for (const statement of CREATE_COPY_PROGRESS) found.run(statement);
+    if (found.value("SELECT source FROM copy_source") === source)
+      return new SqliteNewTables(found, unpublished, path);
+    found.close();
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(unpublished + suffix, { force: true });
+  }
+  const connection = openDatabase(unpublished, OPTIONS);
+  for (const statement of CREATE_COPY_PROGRESS) connection.run(statement);
+  connection.value("INSERT INTO copy_source (source) VALUES (?)", source);
+  return new SqliteNewTables(connection, unpublished, path);
+}
+
+class SqliteNewTables extends SqliteTableWriter implements NewTables {
+  constructor(
+    connection: Connection,
+    private readonly unpublished: string,
+    private readonly path: string,
+  ) {
+    super(connection);
+  }
+
+  async setCounters(counters: Counters): Promise<void> {
+    this.connection.transaction(() => {
+      for (const table of TABLES_WITH_IDS) {
+        this.connection.value("DELETE FROM sqlite_sequence WHERE name = ?", table);
+        const lastId = counters[table] ?? 0n;
+        this.connection.value("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, lastId);
+      }
+      this.connection.value("UPDATE key_revision SET revision = ?", counters[KEY_REVISION] ?? 0n);
+    });
+  }
+
+  async addSums(): Promise<void> {
+    this.connection.transaction(() => {
+      this.connection.run("DELETE FROM usage_totals");
+      packUsage(this.connection);
+    });
+  }
+
+  async read(): Promise<TableReader> {
+    return openReader(this.unpublished);
+  }
+
+  /** If it is interrupted before the file has its name, the next copy starts over: this one has no source any more. */
+  async publish(entry: NewAuditEntry): Promise<void> {
+    this.connection.transaction(() => {
+      new AuditEntries(this.connection).insert(entry);
+      this.connection.run("DROP TABLE copy_progress; DROP TABLE copy_source");
+    });
+    this.connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
+    await this.close();
+    syncToDisk(this.unpublished);
+    renameDurably(this.unpublished, this.path);
+    giveToDirectoryOwner(this.path);
+  }
+}

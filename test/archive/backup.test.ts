@@ -1,0 +1,156 @@
+import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createPet } from "../../harness/api-client.ts";
+import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
+import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
+import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { fillData } from "./sample-data.ts";
+
+// A busy machine takes long.
+setDefaultTimeout(60_000);
+
+afterAll(cleanUp);
+
+let cli: InProcessCli;
+let backups: string;
+beforeEach(() => {
+  cli = new InProcessCli();
+  backups = join(temporaryDirectory(), "backups");
+});
+
+const fill = () => fillData({ environment: "production", dataDir: cli.dataDir });
+const names = () =>
+  readdirSync(backups)
+    .filter((name) => !name.startsWith("."))
+    .toSorted();
+
+describe("petstore backup", () => {
+  test("copies both databases with a description and checksums, for their owner only", async () => {
+    await fill();
+    const { code, out } = await cli.run(["backup", backups]);
+    const path = join(backups, "production-2026-11-15T120000.000Z");
+    expect(code).toBe(0);
+    expect(out).toStartWith(`Backed up 49 pets, 1 order and 2 keys to ${path} (0.`);
+    expect(out).toEndWith(" MB) and verified the copy.\n");
+    expect(readdirSync(path).toSorted()).toEqual([
+      "SHA256SUMS",
+      "backup.json",
+      "production-limits.db",
+      "production.db",
+    ]);
+    for (const name of ["", ...readdirSync(path)]) expect(statSync(join(path, name)).mode & 0o077).toBe(0);
+    expect(JSON.parse(readFileSync(join(path, "backup.json"), "utf8"))).toMatchObject({
+      environment: "production",
+      createdAt: "2026-11-15T12:00:00.000Z",
+      files: [
+        { name: "production-limits.db", rows: { standings: 3 } },
+        { name: "production.db", rows: { pets: 49, orders: 1, api_keys: 2, key_secrets: 3, attempts: 51 } },
+      ],
+    });
+    // As sha256sum --check reads them.
+    const checksum = (name: string) =>
+      new Bun.CryptoHasher("sha256").update(readFileSync(join(path, name))).digest("hex");
+    expect(readFileSync(join(path, "SHA256SUMS"), "utf8")).toBe(
+      ["production-limits.db", "production.db", "backup.json"]
+        .map((name) => `${checksum(name)}  ${name}\n`)
+        .join(""),
+    );
+  });
+
+  test("shows its progress on standard error, and with --json only the result", async () => {
+    await fill();
+    const { code, progress } = await cli.runSlowly("backup", backups);
+    expect(code).toBe(0);
+    const steps = [...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step);
+    expect([...new Set(steps)]).toEqual(["copying", "checking", "computing checksums"]);
+    expect(progress).toMatch(
+      /^petstore: computing checksums: 0\.\d MB, [\d.]+ MB\/s, \d+ % done, \d+:\d\d left$/m,
+    );
+    cli.clock.advance(1_000);
+    const made = await cli.runSlowly("backup", backups, "--json");
+    expect(made).toMatchObject({ code: 0, progress: "" });
+    expect(JSON.parse(made.out)).toMatchObject({
+      path: join(backups, names()[1] ?? ""),
+      removed: [],
+      bytes: expect.any(Number),
+    });
+  });
+
+  test("--keep 2 removes the oldest backups of this environment, and no others", async () => {
+    await fill();
+    mkdirSync(join(backups, "staging-2020-01-01T000000.000Z"), { recursive: true });
+    mkdirSync(join(backups, "production-notes"));
+    for (let day = 1; day <= 3; day++) {
+      cli.clock.advance(86_400_000);
+      expect((await cli.run(["backup", backups, "--keep", "2"])).code).toBe(0);
+    }
+    expect(names()).toEqual([
+      "production-2026-11-17T120000.000Z",
+      "production-2026-11-18T120000.000Z",
+      "production-notes",
+      "staging-2020-01-01T000000.000Z",
+    ]);
+  });
+
+  test("of two runs at the same time one fails, and what an interrupted one left is removed", async () => {
+    await fill();
+    mkdirSync(join(backups, ".production-2026-11-14T120000.000Z.partial"), { recursive: true });
+    const lock = acquireLock(join(backups, ".production.lock"));
+    await expect(cli.run(["backup", backups])).rejects.toThrow(
+      `another backup of production to ${backups} is running`,
+    );
+    lock?.release();
+    expect((await cli.run(["backup", backups])).code).toBe(0);
+    expect(readdirSync(backups).toSorted()).toEqual([
+      ".production.lock",
+      "production-2026-11-15T120000.000Z",
+    ]);
+  });
+
+  test("a database that is damaged is a failure, and no backup appears", async () => {
+    await fill();
+    const database = join(cli.dataDir, "production.db");
+    const bytes = readFileSync(database);
+    bytes.fill(0xff, 8 * 4_096, 12 * 4_096);
+    writeFileSync(database, bytes);
+    await expect(cli.run(["backup", backups])).rejects.toThrow(/damaged|malformed/);
+    expect(names()).toEqual([]);
+  });
+
+  test("no database and PostgreSQL are failures that say what to do", async () => {
+    expect(await cli.run(["backup", backups])).toEqual({
+      code: 1,
+      out: "",
+      err: `${join(cli.dataDir, "production.db")} does not exist; see --data and --env`,
+    });
+    expect((await cli.run(["backup", backups, "--database-url", "postgres://u:s3cret@db/pets"])).err).toBe(
+      "the data is in PostgreSQL at db/pets, and this command is for SQLite; use deploy/postgres/backup and pg_restore, see docs/backup.md",
+    );
+    expect(existsSync(backups)).toBeFalse();
+  });
+
+  test("while a server writes: the copy is sound and has every pet that was acknowledged before", async () => {
+    const { url, secret = "", stop } = await cli.serve(["--free-limits", "100000/100000"]);
+    const { promise: written, resolve } = Promise.withResolvers<void>();
+    const stopped = new AbortController();
+    let created = 0;
+    const writing = (async () => {
+      while (!stopped.signal.aborted) {
+        await createPet(url, secret);
+        if (++created === 20) resolve();
+      }
+    })();
+    await written;
+    const before = created;
+    const { code, err } = await cli.run(["backup", backups]);
+    const after = created;
+    stopped.abort();
+    await writing;
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    await stop();
+    const { rows, problems } = inspectDatabase(join(backups, names()[0] ?? "", "production.db"));
+    expect(problems).toEqual([]);
+    expect(rows["pets"]).toBeWithin(before, after + 2);
+  });
+});

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { createKey } from "../cli/keys.ts";
+
+afterAll(cleanUp);
+
+const cli = new InProcessCli();
+beforeAll(async () => {
+  cli.input = "name,categoryId\nRex,7\nMia,8\n";
+  await cli.run(["import", "-"]);
+});
+
+const NDJSON = '{"id":1,"name":"Rex","categoryId":7}\n{"id":2,"name":"Mia","categoryId":8}\n';
+
+describe("files", () => {
+  test("a file replaces an earlier one when it is complete, and is private", async () => {
+    const path = join(temporaryDirectory(), "pets.ndjson");
+    writeFileSync(path, "old", { mode: 0o644 });
+    writeFileSync(`${path}.partial`, "left behind");
+    const { code, out } = await cli.run(["export", "pets", path]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^Exported 2 pets to ".*pets\.ndjson" in \d+\.\d s\.\n$/);
+    expect(readFileSync(path, "utf8")).toBe(NDJSON);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(existsSync(`${path}.partial`)).toBeFalse();
+  });
+
+  test("the name of the file tells the format", async () => {
+    const path = join(temporaryDirectory(), "pets.csv.gz");
+    expect(await cli.json("export", "pets", path)).toMatchObject({ kind: "pets", file: path, rows: 2 });
+    expect(gunzipSync(readFileSync(path)).toString()).toBe("id,name,categoryId,status\n1,Rex,7,\n2,Mia,8,\n");
+  });
+
+  test("a device is not replaced by a file, and neither is a directory", async () => {
+    const folder = temporaryDirectory();
+    const link = join(temporaryDirectory(), "device");
+    symlinkSync("/dev/null", link);
+    await expect(cli.run(["export", "pets", link])).rejects.toThrow(
+      `${link} is not a regular file; leave FILE out and redirect standard output to it`,
+    );
+    expect(lstatSync(link).isSymbolicLink()).toBeTrue();
+    await expect(cli.run(["export", "pets", folder])).rejects.toThrow(
+      `${folder} is a directory; name a file in it`,
+    );
+  });
+
+  test("the name of a folder does not tell the format", async () => {
+    const folder = join(temporaryDirectory(), "old.csv");
+    mkdirSync(folder);
+    await cli.run(["export", "pets", join(folder, "pets")]);
+    expect(readFileSync(join(folder, "pets"), "utf8")).toBe(NDJSON);
+  });
+
+  test("standard output has the export and nothing else", async () => {
+    expect(await cli.run(["export", "pets"])).toEqual({ code: 0, out: NDJSON, err: "" });
+    expect(await cli.run(["export", "pets", "-"])).toEqual({ code: 0, out: NDJSON, err: "" });
+    const { out } = await cli.run(["export", "orders", "--gzip"]);
+    expect(gunzipSync(Buffer.from(out, "latin1")).toString()).toBe("");
+  });
+});
+
+describe("keys and usage", () => {
+  test("keys have hashes only if they are asked for, and the audit trail tells", async () => {
+    const { key } = await createKey(cli, "--name", "a,b", "--plan", "free", "--label", "x,y");
+    const plain = (await cli.run(["export", "keys"])).out;
+    expect(JSON.parse(plain)).toEqual({
+      id: 1,
+      name: "a,b",
+      owner: null,
+      notes: null,
+      labels: ["x", "y"],
+      plan: "free",
+      perMinute: null,
+      perDay: null,
+      access: "write",
+      createdAt: "2026-11-15T12:00:00.000Z",
+      expiresAt: null,
+      revokedAt: null,
+    });
+    expect((await cli.run(["export", "keys", "--format", "csv"])).out).toBe(
+      'id,name,owner,notes,labels,plan,perMinute,perDay,access,createdAt,expiresAt,revokedAt\n1,"a,b",,,"[""x"",""y""]",free,,,write,2026-11-15T12:00:00.000Z,,\n',
+    );
+    const { out } = await cli.run(["export", "keys", "--hashes"]);
+    expect(JSON.parse(out).secrets).toMatchObject([{ hash: expect.stringMatching(/^[\da-f]{64}$/) }]);
+    expect(out).not.toContain(key);
+    const actions = await cli.json<{ action: string }[]>("audit");
+    expect(actions.map(({ action }) => action)).toEqual(["data.exported", "key.created", "data.imported"]);
+  });
+
+  test("usage without requests is a header", async () => {
+    expect((await cli.run(["export", "usage", "--format", "csv"])).out).toBe(
+      "keyId,start,operation,admitted,limited,banned,errors\n",
+    );
+  });
+});
+
+test.each([
+  ["export", 2, "export needs KIND: pets, orders, keys or usage"],
+  ["export cats", 2, 'KIND is "cats"; it must be pets, orders, keys or usage'],
+  ["export pets --hashes", 2, "--hashes is only for keys"],
+  ["export pets --by hour", 2, "--by is only for usage"],
+  ["export pets --json", 2, "--json needs FILE: standard output has the export itself"],
+])("%s", async (line, code, err) => {
+  expect(await cli.run(line.split(" "))).toEqual({ code, out: "", err });
+});
+
+test("without a database there is nothing to export, and none is created", async () => {
+  const empty = new InProcessCli();
+  expect(await empty.run(["export", "pets"])).toEqual({
+    code: 1,
+    out: "",
+    err: `there is no database in production (data: ${empty.dataDir})`,
+  });
+  expect(existsSync(empty.dataDir)).toBeFalse();
+});

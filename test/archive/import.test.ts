@@ -1,0 +1,277 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { createKey } from "../cli/keys.ts";
+
+afterAll(cleanUp);
+
+const HEADER = "name,categoryId,status\n";
+
+/** Writes a file to a folder of its own. */
+function file(name: string, content: string | Uint8Array): string {
+  const path = join(temporaryDirectory(), name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const importFile = (cli: InProcessCli, path: string, ...flags: string[]) =>
+  cli.run(["import", path, ...flags]);
+
+const summaryOf = (cli: InProcessCli, path: string, ...flags: string[]) => cli.json("import", path, ...flags);
+
+async function petsOf(cli: InProcessCli): Promise<string[]> {
+  const { out } = await cli.run(["export", "pets", "--format", "csv"]);
+  return out.split("\n").slice(1, -1);
+}
+
+describe("formats", () => {
+  test.each<[string, string | Uint8Array]>([
+    ["pets.csv", `${HEADER}Rex,9007199254740993,sold\n"Mia ""M""",-1,\n`],
+    ["pets.txt", '\ufeffstatus;name;category_id\nsold;Rex;9007199254740993\n;"Mia ""M""";-1\n'],
+    [
+      "pets.ndjson",
+      '{"name":"Rex","categoryId":9007199254740993,"status":"sold"}\n{"name":"Mia \\"M\\"","categoryId":-1}\n',
+    ],
+    [
+      "pets.json",
+      '[{"name":"Rex","categoryId":9007199254740993,"status":"sold"},\n {"categoryId":-1,"name":"Mia \\"M\\""}]',
+    ],
+    ["pets.csv.gz", gzipSync(`${HEADER}Rex,9007199254740993,sold\n"Mia ""M""",-1,\n`)],
+    // Two members, as `cat a.gz b.gz` makes them.
+    [
+      "two.gz",
+      Buffer.concat([gzipSync(`${HEADER}Rex,9007199254740993,sold\n`), gzipSync('"Mia ""M""",-1,\n')]),
+    ],
+  ])("%s", async (name, content) => {
+    const cli = new InProcessCli();
+    const { code, out } = await importFile(cli, file(name, content));
+    expect(code).toBe(0);
+    expect(out).toMatch(/^Imported pets of .* into production \(data: .*\)\.\n\n {2}Rows +2\n {2}Added +2\n/);
+    expect(await petsOf(cli)).toEqual(["1,Rex,9007199254740993,sold", '2,"Mia ""M""",-1,']);
+  });
+
+  test("standard input", async () => {
+    const cli = new InProcessCli();
+    cli.input = `${HEADER}Rex,7,\n`;
+    expect((await importFile(cli, "-")).out).toStartWith("Imported pets of standard input into production ");
+    expect(await petsOf(cli)).toEqual(["1,Rex,7,"]);
+  });
+
+  test.each<[string, string | Uint8Array, string]>([
+    [
+      "latin1.csv",
+      Uint8Array.of(0x6e, 0xe4, 0x0a),
+      "it is not UTF-8; convert it first, for example with iconv",
+    ],
+    ["pets.gz", gzipSync("x".repeat(500)).subarray(0, 20), "its gzip data is incomplete or damaged"],
+    ["pets.csv", "name,status\nRex,sold\n", "line 1 has no column categoryId; add --map categoryId=COLUMN"],
+  ])("%s that cannot be read", async (name, content, reason) => {
+    const { code, err } = await importFile(new InProcessCli(), file(name, content));
+    expect(code).toBe(1);
+    expect(err).toStartWith("cannot import ");
+    expect(err).toContain(reason);
+    expect(err).not.toContain("bug");
+  });
+
+  test("columns with other names", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", "Title|Kind\nRex|7\n");
+    expect((await importFile(cli, path, "--map", "name=Title,categoryId=Kind")).code).toBe(0);
+    expect(await petsOf(cli)).toEqual(["1,Rex,7,"]);
+  });
+
+  test("an empty file has no rows", async () => {
+    expect(await summaryOf(new InProcessCli(), file("pets.csv", ""))).toMatchObject({ rows: 0, added: 0 });
+  });
+});
+
+describe("usage", () => {
+  test.each([
+    [
+      ["--on-conflict", "skip"],
+      "--on-conflict skip needs --keep-ids: identifiers that are assigned never exist",
+    ],
+    [["--map", "colour=1"], '--map names the field "colour"; the fields are id, name, categoryId or status'],
+    [["--map", "name"], '--map is "name"; it must be a field and the name or number of its column'],
+    [["--delimiter", "ab"], '--delimiter is "ab"; it must be one character other than a quote, or tab'],
+    [["--map", "name=1,name=2"], '--map names the field "name" twice; leave one of them out'],
+    [["--max-errors", "-1"], "--max-errors"],
+  ])("%j", async (flags, message) => {
+    const { code, err } = await importFile(new InProcessCli(), file("pets.csv", ""), ...flags);
+    expect(code).toBe(2);
+    expect(err).toContain(message);
+  });
+
+  test("a file that does not exist, and a directory", async () => {
+    const path = join(temporaryDirectory(), "none.csv");
+    expect((await importFile(new InProcessCli(), path)).err).toBe(
+      `cannot import ${path}: there is no such file`,
+    );
+    expect((await importFile(new InProcessCli(), temporaryDirectory())).err).toEndWith(": it is a directory");
+  });
+});
+
+describe("rejected rows", () => {
+  const rows = (count: number) => Array.from({ length: count }, (_, i) => `pet ${i},x,\n`).join("");
+
+  test("they go to a file with their errors; corrected, it can be imported", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", `${HEADER}Rex,7,\nMia,x,sold\n ,8,gone\n`);
+    const { code, out, err } = await importFile(cli, path);
+    expect(code).toBe(1);
+    expect(err).toBe(`2 rows were rejected; "${path}.rejects" has them with their errors`);
+    expect(out).toContain("warning: line 3: categoryId must be an integer from -2^63 to 2^63 - 1\n");
+    const rejects = readFileSync(`${path}.rejects`, "utf8");
+    expect(rejects).toMatch(
+      /^name,categoryId,status,error\nMia,x,sold,line 3: categoryId .*\n ,8,gone,"line 4: name .*; status .*"\n$/,
+    );
+    expect(statSync(`${path}.rejects`).mode & 0o777).toBe(0o600);
+    expect(await importFile(cli, path)).toMatchObject({ code: 1, err });
+
+    const corrected = file("corrected.csv", rejects.replace("Mia,x", "Mia,9").replace(" ,8,gone", "Luna,8,"));
+    expect((await importFile(cli, corrected)).code).toBe(0);
+    expect(await petsOf(cli)).toEqual(["1,Rex,7,", "2,Mia,9,sold", "3,Luna,8,"]);
+  });
+
+  test("--max-errors stops the import, and a higher one continues it", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", `${HEADER}Rex,7,\n${rows(4)}Mia,7,\n`);
+    const first = await importFile(cli, path, "--max-errors", "2");
+    expect(first.code).toBe(1);
+    expect(first.err).toBe(
+      `stopped after 4 rows of ${path}: 3 rows were rejected, and --max-errors is 2; "${path}.rejects" has them with their errors; a higher --max-errors continues the import`,
+    );
+    expect((await importFile(cli, path, "--max-errors", "2")).err).toBe(first.err);
+    const second = await importFile(cli, path, "--max-errors", "4");
+    expect(second.out).toContain(`continuing the import of ${path} after 4 rows`);
+    expect(await petsOf(cli)).toEqual(["1,Rex,7,", "2,Mia,7,"]);
+    expect(readFileSync(`${path}.rejects`, "utf8").match(/line \d/g)).toEqual([
+      "line 3",
+      "line 4",
+      "line 5",
+      "line 6",
+    ]);
+  });
+
+  test("a file of rejected rows is not overwritten", async () => {
+    const path = file("pets.csv", `${HEADER}Rex,x,\n`);
+    writeFileSync(`${path}.rejects`, "mine");
+    expect((await importFile(new InProcessCli(), path)).err).toBe(
+      `"${path}.rejects" has the rejected rows of another import; move it away or choose another file with --rejects`,
+    );
+    const other = `${path}.other`;
+    expect(await importFile(new InProcessCli(), path, "--rejects", other)).toMatchObject({ code: 1 });
+    expect(existsSync(other)).toBeTrue();
+    expect(readFileSync(`${path}.rejects`, "utf8")).toBe("mine");
+  });
+});
+
+describe("--dry-run", () => {
+  test("checks the rows and stores nothing, also without a database", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", `${HEADER}Rex,7,\nMia,x,\n`);
+    const { code, out, err } = await importFile(cli, path, "--dry-run");
+    expect([code, err]).toEqual([1, "1 row was rejected"]);
+    expect(out).toContain(
+      `Checked pets of ${path} for production (data: ${cli.dataDir}). Nothing was stored.\n`,
+    );
+    expect(existsSync(cli.dataDir)).toBeFalse();
+    expect(existsSync(`${path}.rejects`)).toBeFalse();
+  });
+
+  test("finds conflicts with stored pets", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", "id,name,categoryId\n1,Rex,7\n");
+    expect((await importFile(cli, path, "--keep-ids")).code).toBe(0);
+    const again = file("more.csv", "id,name,categoryId\n1,Rex,7\n2,Mia,7\n");
+    const { out } = await importFile(cli, again, "--keep-ids", "--dry-run");
+    expect(out).toContain("warning: line 2: id is 1, which exists already\n");
+    expect(await petsOf(cli)).toEqual(["1,Rex,7,"]);
+  });
+});
+
+describe("importing a file again", () => {
+  test("a complete import is not repeated, unless --again asks for it", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", `${HEADER}Rex,7,\n`);
+    expect(await summaryOf(cli, path)).toMatchObject({ isComplete: true, importedBefore: false, added: 1 });
+    const copy = file("copy.csv", `${HEADER}Rex,7,\n`);
+    const { code, out } = await importFile(cli, copy);
+    expect(code).toBe(0);
+    expect(out).toContain(
+      "before, at 2026-11-15T12:00:00.000Z. Nothing was done; --again imports it again.\n\n  Rows   1\n  Added  1\n",
+    );
+    expect(await summaryOf(cli, path)).toMatchObject({ importedBefore: true });
+    expect(await summaryOf(cli, path, "--again")).toMatchObject({ importedBefore: false, added: 1 });
+    expect(await petsOf(cli)).toHaveLength(2);
+  });
+
+  test("an import goes on with the options that it began with", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", "id,name,categoryId\n5,Rex,7\n6,Mia,x\n");
+    await importFile(cli, path, "--keep-ids", "--max-errors", "0");
+    expect((await importFile(cli, path)).err).toBe(
+      `2 rows of ${path} were imported with other options (--keep-ids); continue with those, or add --again to import it from its beginning`,
+    );
+  });
+
+  test("a file that has changed since a part of it was imported is refused", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", `${HEADER}Rex,7,\nMia,x,\n`);
+    await importFile(cli, path, "--max-errors", "0");
+    writeFileSync(path, `${HEADER}Rex,7,\nMia,8,\n`);
+    expect((await importFile(cli, path)).err).toStartWith(
+      `${path} has changed since 2 rows of it were imported; `,
+    );
+    expect(await petsOf(cli)).toHaveLength(1);
+  });
+});
+
+describe("identifiers and orders", () => {
+  test("an export is imported to the same bytes", async () => {
+    const cli = new InProcessCli();
+    await createKey(cli);
+    const pets = file(
+      "pets.csv",
+      'id,name,categoryId,status\n2,Rex,9223372036854775807,pending\n3," =1+1, ""x""\r\n",-5,\n4611686018427387904,日本 🐕,0,sold\n',
+    );
+    expect((await importFile(cli, pets, "--keep-ids")).code).toBe(0);
+    const orders = file(
+      "orders.ndjson",
+      '{"id":1,"petId":2,"status":"placed","createdAt":"2026-11-15T09:30:00.123Z","keyId":1}\n{"id":9,"petId":3,"status":"cancelled","createdAt":"2020-01-01T00:00:00.000Z","keyId":null}\n',
+    );
+    expect((await importFile(cli, orders, "--orders", "--keep-ids")).code).toBe(0);
+
+    const other = new InProcessCli();
+    await createKey(other);
+    for (const kind of ["pets", "orders"]) {
+      for (const format of ["csv", "ndjson"]) {
+        const exported = join(temporaryDirectory(), `${kind}.${format}.gz`);
+        expect((await cli.run(["export", kind, exported])).code).toBe(0);
+        const flags = kind === "orders" ? ["--orders"] : [];
+        const rule = format === "csv" ? [] : ["--on-conflict", "replace"];
+        expect(await importFile(other, exported, "--keep-ids", ...flags, ...rule)).toMatchObject({ code: 0 });
+        const before = await cli.run(["export", kind, "--format", format]);
+        expect(await other.run(["export", kind, "--format", format])).toEqual(before);
+      }
+    }
+    expect((await cli.run(["export", "pets", "--format", "csv"])).out).toBe(readFileSync(pets, "utf8"));
+    expect((await cli.run(["export", "orders"])).out).toBe(readFileSync(orders, "utf8"));
+  });
+
+  test("the audit trail names the file and the counts", async () => {
+    const cli = new InProcessCli();
+    const path = file("pets.csv", `${HEADER}Rex,7,\n`);
+    await importFile(cli, path);
+    expect(await cli.json("audit")).toMatchObject([
+      {
+        actor: { kind: "command line", name: "ann" },
+        action: "data.imported",
+        target: null,
+        after: { kind: "pets", source: path, added: 1, replaced: 0, skipped: 0, rejected: 0 },
+      },
+    ]);
+  });
+});

@@ -1,0 +1,342 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
+import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
+import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { fillData, NOW } from "./sample-data.ts";
+
+// A busy machine takes long.
+setDefaultTimeout(60_000);
+
+afterAll(cleanUp);
+
+let cli: InProcessCli;
+let backups: string;
+let backup: string;
+const run = (...argv: string[]) => cli.run(argv);
+const inData = (name: string) => join(cli.dataDir, name);
+
+/** Has data and a backup of it, which each test gets a copy of. */
+const original = temporaryDirectory();
+
+beforeAll(async () => {
+  cli = new InProcessCli();
+  await fillData({ environment: "production", dataDir: cli.dataDir });
+  await run("backup", join(original, "backups"));
+  renameSync(cli.dataDir, join(original, "data"));
+});
+
+beforeEach(() => {
+  cli = new InProcessCli();
+  cpSync(original, dirname(cli.dataDir), { recursive: true });
+  backups = join(dirname(cli.dataDir), "backups");
+  backup = join(backups, "production-2026-11-15T120000.000Z");
+});
+
+/** Time passes: key 1 is revoked, key 2 is rolled, key 3 and more pets are created. */
+async function changeData(): Promise<void> {
+  cli.clock.advance(3_600_000);
+  await run("keys", "revoke", "1");
+  await run("keys", "roll", "2", "--overlap", "0");
+  await run("keys", "create", "--name", "third", "--plan", "free");
+  const { store, close } = openSqlite(inData("production.db"));
+  for (let i = 0; i < 10; i++) await store.createPet({ name: "later", categoryId: 1n }, NOW);
+  await close();
+}
+
+function removeData(): void {
+  rmSync(cli.dataDir, { recursive: true });
+}
+
+async function nextPetId(): Promise<bigint | undefined> {
+  const { store, close } = openSqlite(inData("production.db"));
+  const created = await store.createPet({ name: "next", categoryId: 1n }, NOW);
+  await close();
+  return "id" in created ? created.id : undefined;
+}
+
+describe("petstore restore", () => {
+  test("puts the databases into an empty data directory", async () => {
+    const { rows } = inspectDatabase(inData("production.db"));
+    removeData();
+    const { code, out } = await run("restore", backup);
+    expect(code).toBe(0);
+    expect(out).toContain("Contents           49 pets, 1 order and 2 keys\n");
+    expect(out).toContain("Present databases  none\n");
+    expect(out).toContain(
+      "warning: which keys were revoked or rolled after 2026-11-15T12:00:00.000Z is not known here",
+    );
+    expect(out).toEndWith("Restored. Start the server with petstore serve.\n");
+    expect(inspectDatabase(inData("production.db"))).toMatchObject({
+      rows: { ...rows, audit: Number(rows["audit"]) + 1 },
+      problems: [],
+    });
+    expect(inspectDatabase(inData("production-limits.db")).rows).toEqual({ standings: 3 });
+    expect(readdirSync(cli.dataDir).toSorted()).toEqual([
+      "production-limits.db",
+      "production.db",
+      "production.lock",
+    ]);
+  });
+
+  test("shows its progress on standard error, and with --json only the result", async () => {
+    const stepsOf = (progress: string) => [
+      ...new Set([...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step)),
+    ];
+    const { progress } = await cli.runSlowly("restore", backup, "--replace");
+    expect(stepsOf(progress)).toEqual([
+      "comparing checksums",
+      "checking the backup",
+      "copying",
+      "checking the copy",
+    ]);
+    const rehearsal = await cli.runSlowly("restore", backup, "--replace", "--dry-run");
+    expect(stepsOf(rehearsal.progress)).toEqual(["comparing checksums", "checking the backup"]);
+    cli.clock.advance(1_000);
+    expect(await cli.runSlowly("restore", backup, "--replace", "--json")).toMatchObject({
+      code: 0,
+      progress: "",
+    });
+  });
+
+  test("has one entry in the audit trail of the restored database, with the backup and what was replaced", async () => {
+    await changeData();
+    expect((await run("restore", backups, "--replace")).code).toBe(0);
+    const [latest, ...earlier] = await cli.json<{ action: string; id: number }[]>("audit");
+    expect(latest).toMatchObject({
+      at: "2026-11-15T13:00:00.000Z",
+      actor: { kind: "command line", name: "ann" },
+      action: "data.restored",
+      target: null,
+      before: null,
+      after: {
+        backup: "production-2026-11-15T120000.000Z",
+        backupCreatedAt: "2026-11-15T12:00:00.000Z",
+        replaced: "production-replaced-2026-11-15T130000.000Z",
+      },
+    });
+    // Identifiers of entries that are lost are not assigned again: four before the backup, three after it.
+    expect(latest?.id).toBe(8);
+    expect(earlier.map(({ action }) => action)).toEqual([
+      "pet.deleted",
+      "key.rolled",
+      "key.created",
+      "key.created",
+    ]);
+
+    cli.clock.advance(1_000);
+    expect((await run("restore", backup)).code).toBe(1);
+    expect((await run("restore", backup, "--replace")).code).toBe(0);
+    // The database comes from the backup again, so it has the entry of this restore alone.
+    expect(await cli.json("audit", "--action", "data.restored")).toMatchObject([
+      { at: "2026-11-15T13:00:01.000Z" },
+    ]);
+  });
+
+  test("a backup without an audit trail gets no entry, and a warning says so", async () => {
+    removeData();
+    mkdirSync(cli.dataDir, { mode: 0o700 });
+    using database = new Database(inData("production.db"));
+    database.run("CREATE TABLE pets (id INTEGER PRIMARY KEY)");
+    database.run("CREATE TABLE schema_migrations (version INTEGER, name TEXT, applied_at TEXT)");
+    database.close();
+    cli.clock.advance(1_000);
+    expect((await run("backup", backups)).code).toBe(0);
+    const { code, out } = await run("restore", backups, "--replace");
+    expect(code).toBe(0);
+    expect(out).toContain(
+      "warning: the backup is of a release without an audit trail, so this restore has no entry there\n",
+    );
+  });
+
+  test("files belong to the owner of the data directory, also if root restores them", async () => {
+    removeData();
+    mkdirSync(cli.dataDir, { mode: 0o700 });
+    const nobody = 65_534;
+    const owner = process.getuid?.() === 0 ? nobody : (process.getuid?.() ?? nobody);
+    chownSync(cli.dataDir, owner, process.getgid?.() ?? nobody);
+    expect((await run("restore", backup)).code).toBe(0);
+    for (const name of readdirSync(cli.dataDir)) expect(statSync(inData(name)).uid).toBe(owner);
+  });
+
+  test("overwrites nothing: --replace moves the present databases away, and warns of the keys that changed since", async () => {
+    await changeData();
+    expect(await run("restore", backup)).toEqual({
+      code: 1,
+      out: "",
+      err: `${inData("production.db")} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
+    });
+    expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(59);
+    const { code, out } = await run("restore", backups, "--replace");
+    expect(code).toBe(0);
+    const replaced = inData("production-replaced-2026-11-15T130000.000Z");
+    expect(out).toContain(`move to ${replaced}`);
+    expect(out).toContain(
+      "warning: keys revoked since the backup are valid again: run petstore keys revoke 1\n",
+    );
+    expect(out).toContain(
+      "warning: secrets replaced since are valid again, and the new ones are not: run petstore keys roll 2 --overlap 0\n",
+    );
+    expect(out).toContain("warning: keys created since are lost: 3\n");
+    expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(49);
+    expect(inspectDatabase(join(replaced, "production.db")).rows["pets"]).toBe(59);
+    // 50 pets before the backup, 10 after it: none of their identifiers is assigned again.
+    expect(await nextPetId()).toBe(61n);
+  });
+
+  test("without present databases, a later backup beside it tells which keys changed since", async () => {
+    await changeData();
+    await run("backup", backups);
+    removeData();
+    const { out } = await run("restore", backup);
+    expect(out).toContain("keys revoked since the backup are valid again: run petstore keys revoke 1");
+    expect(await nextPetId()).toBe(61n);
+  });
+
+  test("a backup without the checksum of one of its files, or with a broken description, is damaged", async () => {
+    const checksums = join(backup, "SHA256SUMS");
+    const text = readFileSync(checksums, "utf8");
+    writeFileSync(checksums, "");
+    await expect(run("restore", backup, "--replace")).rejects.toThrow(
+      `the backup ${backup} is damaged: SHA256SUMS has no checksum of backup.json; use another backup`,
+    );
+    writeFileSync(checksums, text.replace(/.* production\.db\n/, ""));
+    await expect(run("restore", backup, "--replace")).rejects.toThrow("has no checksum of production.db");
+    writeFileSync(join(backup, "backup.json"), "{");
+    const checksum = new Bun.CryptoHasher("sha256").update("{").digest("hex");
+    writeFileSync(checksums, text.replace(/\w+(?= {2}backup\.json)/, checksum));
+    await expect(run("restore", backup, "--replace")).rejects.toThrow(
+      "backup.json does not describe a backup",
+    );
+  });
+
+  test("while a command such as an import uses the databases, it fails and changes nothing", async () => {
+    const { store, close } = openSqlite(inData("production.db"));
+    await store.getPet(1n);
+    // As a server leaves it.
+    acquireLock(inData("production.lock"))?.release();
+    const { code, err } = await cli.runSlowly("restore", backup, "--replace");
+    await close();
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: `another command uses the databases in ${cli.dataDir} (production); run this one again when it is done`,
+    });
+    expect((await run("restore", backup, "--replace")).code).toBe(0);
+  });
+
+  test("is done although nobody reads its output", async () => {
+    removeData();
+    const line = '{ "$0" restore "$1" --data "$2"; echo "status $?" >&2; } | true';
+    const child = Bun.spawn(["sh", "-c", line, EXECUTABLE, backup, cli.dataDir], { stderr: "pipe" });
+    expect(await child.stderr.text()).toEndWith("status 0\n");
+    expect(existsSync(inData("production.db"))).toBeTrue();
+  });
+
+  test("--dry-run shows the same and changes nothing; --json prints it for programs", async () => {
+    await changeData();
+    const before = readdirSync(cli.dataDir).toSorted();
+    const { out } = await run("restore", backups, "--replace", "--dry-run", "--json");
+    expect(JSON.parse(out.slice(0, out.lastIndexOf("}") + 1))).toMatchObject({
+      backup,
+      createdAt: "2026-11-15T12:00:00.000Z",
+      keysRevokedSince: [1],
+      keysRolledSince: [2],
+      keysCreatedSince: [3],
+      isDryRun: true,
+    });
+    expect(readdirSync(cli.dataDir).toSorted()).toEqual(before);
+  });
+
+  test("a running server, another environment, no backup and a damaged backup are failures", async () => {
+    const lock = acquireLock(inData("production.lock"));
+    expect((await run("restore", backup, "--replace")).err).toBe(
+      `a server is running on ${cli.dataDir} (production); stop it first`,
+    );
+    lock?.release();
+    expect((await run("restore", backup, "--env", "staging")).err).toBe(
+      `the backup ${backup} is of production, not of staging; use --env production`,
+    );
+    const empty = temporaryDirectory();
+    expect((await run("restore", empty)).err).toBe(`there is no backup of production in ${empty}`);
+    writeFileSync(join(backup, "production.db"), "not a database");
+    await expect(run("restore", backup, "--replace")).rejects.toThrow(
+      `the backup ${backup} is damaged: the checksum of production.db is wrong; use another backup`,
+    );
+    expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(49);
+  });
+});
+
+describe("a restore that was interrupted", () => {
+  /** As after a kill: everything is staged, and the present databases are partly moved away. */
+  async function interrupt(): Promise<string> {
+    await changeData();
+    const replaced = "production-replaced-2026-11-15T130000.000Z";
+    mkdirSync(inData("production-restore"));
+    for (const name of ["production.db", "production-limits.db", "backup.json"]) {
+      await Bun.write(inData(`production-restore/${name}`), Bun.file(join(backup, name)));
+    }
+    writeFileSync(inData("production-restore/replaced-directory"), `${replaced}\n`);
+    mkdirSync(inData(replaced));
+    renameSync(inData("production.db"), inData(`${replaced}/production.db`));
+    return replaced;
+  }
+
+  test("keeps every command from using the databases until it is finished", async () => {
+    await interrupt();
+    for (const line of ["keys create --name x --plan free", "keys list", "pets list", "usage", "audit"]) {
+      await expect(run(...line.split(" "))).rejects.toThrow(
+        `a restore to ${cli.dataDir} (production) was interrupted; run the same petstore restore command again`,
+      );
+    }
+    expect(existsSync(inData("production.db"))).toBeFalse();
+  });
+
+  test("is finished by the same command, without --replace too", async () => {
+    const replaced = await interrupt();
+    const { code, out } = await run("restore", backup);
+    expect(code).toBe(0);
+    expect(out).toStartWith("Continues the restore that was interrupted:\n");
+    expect(out).toContain("run petstore keys revoke 1");
+    expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(49);
+    expect(inspectDatabase(inData(`${replaced}/production.db`)).rows["pets"]).toBe(59);
+    expect(existsSync(inData(`${replaced}/production-limits.db`))).toBeTrue();
+    expect(existsSync(inData("production-restore"))).toBeFalse();
+    expect((await run("keys", "list")).code).toBe(0);
+  });
+
+  test("after its copies were staged has one audit entry when it is finished", async () => {
+    await changeData();
+    const obstacle = inData("production-replaced-2026-11-15T130000.000Z/production.db");
+    mkdirSync(join(obstacle, "not empty"), { recursive: true });
+    await expect(run("restore", backup, "--replace")).rejects.toThrow();
+    rmSync(obstacle, { recursive: true });
+    cli.clock.advance(60_000);
+    expect((await run("restore", backup)).out).toStartWith("Continues the restore that was interrupted:\n");
+    expect(await cli.json("audit", "--action", "data.restored")).toMatchObject([
+      { at: "2026-11-15T13:00:00.000Z" },
+    ]);
+  });
+
+  test("is not mixed with a restore of another backup", async () => {
+    cli.clock.advance(60_000);
+    await run("backup", backups);
+    await interrupt();
+    expect((await run("restore", backups)).err).toBe(
+      "a restore of the backup of 2026-11-15T12:00:00.000Z was interrupted; finish it first, with petstore restore and that backup",
+    );
+  });
+});

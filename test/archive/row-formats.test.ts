@@ -1,0 +1,160 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import {
+  createRowReader,
+  csvRow,
+  delimiterOf,
+  formatOf,
+  type InputFormat,
+} from "../../src/archive/row-formats.ts";
+
+/** Reads a text in pieces of the given lengths, again and again. */
+function read(text: string, { format = formatOf(text), lengths = [text.length], delimiter = "," } = {}) {
+  const reader = createRowReader(format, delimiter);
+  const rows = [];
+  let at = 0;
+  for (let piece = 0; at < text.length; piece++) {
+    const length = Math.max(1, lengths[piece % lengths.length] ?? 1);
+    rows.push(...reader.push(text.slice(at, at + length)));
+    at += length;
+  }
+  return [...rows, ...reader.end()];
+}
+
+const cellsOf = (text: string, delimiter = ",") =>
+  read(text, { format: "csv", delimiter }).map(({ cells }) => cells);
+const textsOf = (text: string, format: InputFormat) => read(text, { format }).map((row) => row.text);
+
+describe("CSV", () => {
+  const table = [
+    ["a", "b"],
+    ["c", "d"],
+  ];
+  test.each([
+    ["a,b\nc,d\n", table],
+    ["a,b\r\nc,d", table],
+    ["\n\na,b\n\nc,d\n\n", table],
+    ['"a,b",c\n', [["a,b", "c"]]],
+    ['"say ""hi""",""\n', [['say "hi"', ""]]],
+    ['"two\nlines",x\n', [["two\nlines", "x"]]],
+    ['"two\r\nlines"\r\n', [["two\r\nlines"]]],
+    ['5" pipe,x\n', [['5" pipe', "x"]]],
+    [
+      " a , b \n,\n",
+      [
+        [" a ", " b "],
+        ["", ""],
+      ],
+    ],
+    ['x\n"a"', [["x"], ["a"]]],
+    ["", []],
+  ])("%j", (text, cells) => {
+    expect(cellsOf(text)).toEqual(cells);
+  });
+
+  test("a row after a misplaced or open quote has a problem, and the next line is read", () => {
+    expect(read('"a"b,c\nd,e\n', { format: "csv" })).toEqual([
+      { line: 1, text: '"a"b,c', cells: ['"a"b,c'], problem: "has text after a closing quote" },
+      { line: 2, text: "d,e", cells: ["d", "e"] },
+    ]);
+    expect(read('a,b\nc,"d\n', { format: "csv" })[1]).toMatchObject({
+      line: 2,
+      problem: "has a quote that is not closed",
+    });
+  });
+
+  test("lines are counted through cells with line ends", () => {
+    const rows = read('a\n"b\nb"\n\nc\n', { format: "csv" });
+    expect(rows.map(({ line }) => line)).toEqual([1, 2, 5]);
+  });
+
+  test("whatever is written is read back, in pieces of any length", () => {
+    const cell = fc.string({ unit: fc.constantFrom("a", '"', ",", ";", "\n", "\r\n", " ", "日") });
+    const rows = fc.array(fc.array(cell, { minLength: 2, maxLength: 3 }), { maxLength: 5 });
+    const lengths = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(rows, lengths, fc.constantFrom(",", ";", "\t"), (rows, lengths, delimiter) => {
+        const text = rows.map((row) => `${csvRow(row, delimiter)}\n`).join("");
+        const found = read(text, { format: "csv", lengths, delimiter }).map(({ cells }) => cells);
+        expect(found).toEqual(rows);
+      }),
+    );
+  });
+
+  test("a quote that is never closed does not fill the memory", () => {
+    const endless = () => read(`"${"x\n".repeat(40_000)}`, { format: "csv", lengths: [10_000] });
+    expect(endless).toThrow("line 1 begins a row of more than 64 KiB; is a quote or a bracket missing?");
+  });
+
+  test.each([
+    ["name,categoryId", ","],
+    ["name;categoryId,status;id", ";"],
+    ["name\tcategoryId", "\t"],
+    ["name|categoryId\na,b,c,d", "|"],
+    ['"a;b;c",x', ","],
+    ["name", ","],
+  ])("the delimiter of %j", (text, delimiter) => {
+    expect(delimiterOf(text)).toBe(delimiter);
+  });
+});
+
+describe("NDJSON", () => {
+  test("a row is a line; blank lines are skipped and counted", () => {
+    expect(read('{"a":1}\r\n\n  \n{"b":2}')).toEqual([
+      { line: 1, text: '{"a":1}' },
+      { line: 4, text: '{"b":2}' },
+    ]);
+  });
+
+  test("a line that is not JSON is a row, too, which is rejected later", () => {
+    expect(textsOf('{"a":1}\noops\n', "ndjson")).toEqual(['{"a":1}', "oops"]);
+  });
+});
+
+describe("JSON arrays", () => {
+  test.each([
+    ["[]", []],
+    [" [ ] \n", []],
+    ['[{"a":[1,{"b":"]},\\""}]},2]', ['{"a":[1,{"b":"]},\\""}]}', "2"]],
+    ['[\n  {"a": 1},\n  {"b": 2}\n]\n', ['{"a": 1}', '{"b": 2}']],
+    ["[1,,2]", ["1", "", "2"]],
+    ["[1,]", ["1", ""]],
+  ])("%j", (text, texts) => {
+    expect(textsOf(text, "json")).toEqual(texts);
+  });
+
+  test("the line of an element is that of its first character", () => {
+    expect(read('[\n{\n"a":1},\n\n{}]').map(({ line }) => line)).toEqual([2, 5]);
+  });
+
+  test.each([
+    ['[{"a":1}', "the file ends within the array (line 1); is it complete?"],
+    ["[1]\n[2]", "line 2 has text after the end of the array"],
+  ])("%j is an error of the file", (text, message) => {
+    expect(() => read(text, { format: "json" })).toThrow(message);
+  });
+
+  test("elements are found in pieces of any length", () => {
+    const lengths = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.jsonValue(), { maxLength: 5 }),
+        lengths,
+        fc.nat(2),
+        (values, lengths, indent) => {
+          const found = read(JSON.stringify(values, null, indent), { format: "json", lengths });
+          expect(found.map(({ text }) => JSON.parse(text))).toEqual(JSON.parse(JSON.stringify(values)));
+        },
+      ),
+    );
+  });
+});
+
+test.each([
+  ['  [{"a":1}]', "json"],
+  ['\n{"a":1}', "ndjson"],
+  ["name,categoryId", "csv"],
+  ["", "csv"],
+] as const)("the format of %j is %s", (text, format) => {
+  expect(formatOf(text)).toBe(format);
+});

@@ -1,0 +1,150 @@
+import { describe, expect, test } from "bun:test";
+import {
+  CsvRowParser,
+  JsonRowParser,
+  ORDERS,
+  ORDERS_WITH_IDS,
+  PETS,
+  PETS_WITH_IDS,
+} from "../../src/archive/row-parser.ts";
+
+const json = (text: string, type = PETS, map: { field: string; column: string }[] = []) =>
+  new JsonRowParser(type, map).parse({ line: 1, text });
+
+const csv = (header: string, row: string, type = PETS, map: { field: string; column: string }[] = []) => {
+  const parser = new CsvRowParser(type, header.split(","), map);
+  return parser.parse({ line: 2, text: row, cells: row.split(",") });
+};
+
+const INTEGER = "must be an integer from -2^63 to 2^63 - 1";
+
+describe("pets", () => {
+  test.each([
+    ['{"name":"Rex","categoryId":9007199254740993}', { name: "Rex", categoryId: 9007199254740993n }],
+    ['{"name":"Rex","categoryId":1e3,"x":{}}', { name: "Rex", categoryId: 1000n }],
+    [
+      '{"id":"x","name":"Rex","categoryId":1,"status":"sold"}',
+      { name: "Rex", categoryId: 1n, status: "sold" },
+    ],
+  ])("%s", (text, pet) => {
+    expect(json(text)).toEqual(pet as never);
+  });
+
+  test.each([
+    ["oops", "the row is not valid JSON"],
+    ["[1]", "the row is not a JSON object"],
+    ["7", "the row is not a JSON object"],
+    ['{"name":"Rex","categoryId":"1"}', `categoryId ${INTEGER}`],
+    ['{"name":"Rex","categoryId":9223372036854775808}', `categoryId ${INTEGER}`],
+    ['{"name":5,"categoryId":1.5}', /^name must be a string of 1 to 1,024 .*; categoryId must be an integer/],
+    ['{"name":"Rex","categoryId":1,"status":null}', 'status must be one of "available", "pending" or "sold"'],
+  ])("%s is rejected", (text, problem) => {
+    expect(json(text)).toMatch(problem);
+  });
+
+  test("an identifier that is kept is from 1 to 2^62", () => {
+    const pet = (id: string) => json(`{"id":${id},"name":"Rex","categoryId":1}`, PETS_WITH_IDS);
+    expect(pet("4611686018427387904")).toMatchObject({ id: 2n ** 62n });
+    expect(pet("0")).toBe("id must be from 1 to 2^62");
+    expect(pet("4611686018427387905")).toBe("id must be from 1 to 2^62");
+    expect(json('{"name":"Rex","categoryId":1}', PETS_WITH_IDS)).toBe(`id is required and ${INTEGER}`);
+  });
+
+  test("fields with other names are mapped, and problems name those of the file", () => {
+    const map = [{ field: "name", column: "title" }];
+    expect(json('{"title":"Rex","name":7,"categoryId":1}', PETS, map)).toEqual({
+      name: "Rex",
+      categoryId: 1n,
+    });
+    expect(json('{"title":7,"categoryId":1}', PETS, map)).toStartWith("title must be a string");
+  });
+});
+
+describe("CSV columns", () => {
+  test.each([
+    ["name,categoryId,status", "Rex,7,sold", { name: "Rex", categoryId: 7n, status: "sold" }],
+    ["Status,Category ID,NAME", ",-7,Rex", { name: "Rex", categoryId: -7n }],
+    ["category,name,colour", "7,Rex,red", { name: "Rex", categoryId: 7n }],
+  ])("the header %s", (header, row, pet) => {
+    expect(csv(header, row)).toEqual(pet as never);
+  });
+
+  test.each([
+    ["Rex,7", { name: "Rex", categoryId: 7n }],
+    ["Rex,7,sold", { name: "Rex", categoryId: 7n, status: "sold" }],
+    ["5,Rex,7,sold", { name: "Rex", categoryId: 7n, status: "sold" }],
+  ])("without a header: %s", (row, pet) => {
+    const parser = new CsvRowParser(PETS, row.split(","), []);
+    expect(parser.columns.hasHeader).toBeFalse();
+    expect(parser.parse({ line: 1, text: row, cells: row.split(",") })).toEqual(pet as never);
+  });
+
+  test("columns are mapped by name and by number", () => {
+    const map = [
+      { field: "name", column: "Title" },
+      { field: "categoryId", column: "1" },
+    ];
+    expect(csv("Kind,Title", "7,Rex", PETS, map)).toEqual({ name: "Rex", categoryId: 7n });
+  });
+
+  test.each([
+    ["Rex,07,", `categoryId ${INTEGER}`],
+    ["Rex,,", `categoryId ${INTEGER}`],
+    ["Rex, 7,", `categoryId ${INTEGER}`],
+    ["Rex,7", "the row has 2 columns instead of 3"],
+    ["Rex,7,gone", 'status must be one of "available", "pending" or "sold"'],
+  ])("the row %s is rejected", (row, problem) => {
+    expect(csv("name,categoryId,status", row)).toBe(problem);
+  });
+
+  test("a problem names the column of the file", () => {
+    expect(csv("name,Category ID", "Rex,x")).toBe(`Category ID ${INTEGER}`);
+    const parser = new CsvRowParser(PETS, ["Rex", "7"], []);
+    expect(parser.parse({ line: 2, text: "", cells: ["Rex", "x"] })).toBe(`column 2 (categoryId) ${INTEGER}`);
+  });
+
+  test.each([
+    ["name,status", "line 1 has no column categoryId; add --map categoryId=COLUMN"],
+    ["name,Name,kind", "line 1 names two columns for name, 1 and 2; choose one with --map name=NUMBER"],
+    ["Rex", "line 1 is no header, and with 1 columns none is categoryId; add --map categoryId=NUMBER"],
+  ])("the first line %s", (line, message) => {
+    expect(() => new CsvRowParser(PETS, line.split(","), [])).toThrow(message);
+  });
+
+  test("a mapped column has to exist", () => {
+    const map = [{ field: "name", column: "Title" }];
+    expect(() => new CsvRowParser(PETS, ["name", "categoryId"], map)).toThrow(
+      "--map name=Title: the first line has no such column",
+    );
+  });
+});
+
+describe("orders", () => {
+  const order = '{"id":5,"petId":1,"status":"placed","createdAt":"2026-11-15T09:30:00.123Z","keyId":3}';
+
+  test("JSON and CSV", () => {
+    const expected = {
+      petId: 1n,
+      status: "placed",
+      createdAt: Date.UTC(2026, 10, 15, 9, 30, 0, 123),
+      keyId: 3,
+    };
+    expect(new JsonRowParser(ORDERS, []).parse({ line: 1, text: order })).toEqual(expected as never);
+    expect(new JsonRowParser(ORDERS_WITH_IDS, []).parse({ line: 1, text: order })).toMatchObject({ id: 5n });
+    const parser = new CsvRowParser(ORDERS, ["petId", "status", "createdAt", "keyId"], []);
+    const cells = ["1", "completed", "2026-11-15T10:30:00+01:00", ""];
+    expect(parser.parse({ line: 2, text: "", cells })).toEqual({
+      petId: 1n,
+      status: "completed",
+      createdAt: Date.UTC(2026, 10, 15, 9, 30),
+      keyId: null,
+    });
+  });
+
+  test("a time that does not exist is rejected", () => {
+    const text = order.replace("2026-11-15", "2026-02-30");
+    expect(new JsonRowParser(ORDERS, []).parse({ line: 1, text })).toBe(
+      "createdAt must be a time such as 2026-11-15T09:30:00Z (RFC 3339)",
+    );
+  });
+});

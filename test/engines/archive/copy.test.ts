@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { hash } from "node:crypto";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { postgresUrl } from "../../../harness/postgres.ts";
+import { valkeyUrl } from "../../../harness/valkey.ts";
+import { type Contents, contentsOf } from "../../../src/archive/contents.ts";
+import { copyTables } from "../../../src/archive/copy.ts";
+import type { NewAuditEntry } from "../../../src/domain/audit.ts";
+import { openSqlite } from "../../../src/store/sqlite/store.ts";
+import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
+import { postgresTables } from "../../../src/store/postgres/tables.ts";
+import { sqliteTables } from "../../../src/store/sqlite/tables.ts";
+import type { TableStore, TableTransaction } from "../../../src/store/tables.ts";
+import { fillData, NOW } from "../../archive/sample-data.ts";
+import { cleanUp, InProcessCli, petstore, type Result, temporaryDirectory } from "../../cli/cli.ts";
+import { serve } from "../../cli/server-process.ts";
+
+const PETS = 2_100;
+const filled = new InProcessCli();
+const storage = { environment: "production", dataDir: filled.dataDir } as const;
+let original: Contents;
+beforeAll(async () => {
+  await fillData(storage, PETS);
+  original = await contentsIn(sqliteIn(storage.dataDir));
+});
+afterAll(cleanUp);
+
+/** Without the audit entry of the copy if the source is given. */
+async function contentsIn(end: TableStore, source?: Contents): Promise<Contents> {
+  const reader = await end.read();
+  try {
+    return await contentsOf(reader, source && { sourceCounters: source.counters });
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Commands wait for Valkey for 500 ms. On a busy machine this one is repeated, as its message says. */
+async function copyWithLimits(cli: InProcessCli, ...flags: string[]): Promise<Result> {
+  for (;;) {
+    const result = await cli.run(["copy", ...flags]);
+    if (!result.err.includes("within 500 ms")) return result;
+  }
+}
+
+const placeOf = (url: string) => `PostgreSQL at ${new URL(url).host}${new URL(url).pathname}`;
+const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
+const postgresAt = (url: string) => postgresTables({ url, schema: "production" });
+
+describe("petstore copy", () => {
+  test("to PostgreSQL and back: the same rows, identifiers, counts and bans, and one audit entry for each copy", async () => {
+    const [url, limits] = [await postgresUrl(), await valkeyUrl()];
+    await using sql = new SQL(url, { max: 1 });
+    // As an administrator does who grants the server no more than it needs.
+    await sql`CREATE SCHEMA production`;
+    const before = await filled.json("keys", "list");
+    const to = await copyWithLimits(filled, "--to", url, "--limits-url", limits);
+    expect(to).toMatchObject({ code: 0, err: "" });
+    expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
+    expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
+    expect(await contentsIn(postgresAt(url), original)).toEqual(original);
+    // Of two keys, over 4 hours and over 5 days.
+    expect(await sql`SELECT admitted, limited FROM production.usage_sums`.values()).toEqual(
+      Array.from({ length: 4 }, () => ["9", "2"]),
+    );
+    const usage = ["usage", "--since", "2026-10-01"];
+    const usageBefore = await filled.json(...usage);
+    expect(usageBefore).toMatchObject([{ admitted: 9, limited: 2 }, { admitted: 9 }]);
+    expect(await filled.json(...usage, "--database-url", url)).toEqual(usageBefore);
+    const inPostgres = new InProcessCli();
+    inPostgres.clock.time = filled.clock.time;
+    expect(await inPostgres.json("keys", "list", "--database-url", url, "--limits-url", limits)).toEqual(
+      before,
+    );
+
+    const again = await copyWithLimits(filled, "--to", url, "--limits-url", limits);
+    expect(again).toMatchObject({ code: 0, out: expect.stringContaining("there is nothing to copy") });
+
+    const back = new InProcessCli();
+    back.clock.time = filled.clock.time;
+    for (let i = 0; i < 2; i++)
+      expect(await copyWithLimits(back, "--from", url, "--limits-url", limits)).toMatchObject({ code: 0 });
+    const inPostgresNow = await contentsIn(postgresAt(url));
+    const copiedBack = await contentsIn(sqliteIn(back.dataDir), inPostgresNow);
+    expect(copiedBack).toEqual(inPostgresNow);
+    expect(await back.json("keys", "list")).toEqual(before);
+    expect(await back.json(...usage)).toEqual(usageBefore);
+    expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
+
+    // One entry for each copy, none for a repetition.
+    const place = placeOf(url);
+    const copies = async (cli: InProcessCli, ...flags: string[]) =>
+      (await cli.json<{ after: unknown }[]>("audit", "--action", "data.copied", ...flags)).map(
+        ({ after }) => after,
+      );
+    const first = { from: `SQLite in ${filled.dataDir}`, to: place };
+    expect(await copies(filled)).toEqual([]);
+    expect(await copies(filled, "--database-url", url)).toEqual([first]);
+    const second = { from: place, to: `SQLite in ${back.dataDir}` };
+    expect(new Set(await copies(back))).toEqual(new Set([first, second]));
+  });
+
+  test("shows its progress on standard error, and with --json only the result", async () => {
+    const url = await postgresUrl();
+    const { code, progress } = await filled.runSlowly("copy", "--to", url);
+    expect(code).toBe(0);
+    const steps = [...progress.matchAll(/^petstore: (\w+): [\d,]+ rows, /gm)].map(([, step]) => step);
+    expect([...new Set(steps)]).toEqual(["reading", "copying", "comparing"]);
+    expect(progress).toMatch(/^petstore: comparing: [\d,]+ rows, \d+ rows\/s, 100 % done, 0:00 left$/m);
+    const again = await filled.runSlowly("copy", "--to", url, "--json");
+    expect(again).toMatchObject({ code: 0, progress: "" });
+    expect(JSON.parse(again.out)).toMatchObject({ outcome: "same", tables: { pets: { rows: PETS - 1 } } });
+  });
+
+  test("a server serves the copy: the keys work, identifiers go on, a repeated request is replayed", async () => {
+    const url = await postgresUrl();
+    const cli = new InProcessCli();
+    const { key } = await cli.json<{ key: string }>("keys", "create", "--name", "app", "--plan", "pro");
+    const { store, close } = openSqlite(join(cli.dataDir, "production.db"));
+    const body = '{"name":"Rex","categoryId":1}';
+    const request = { keyId: 1, idempotencyKey: "once", fingerprint: hash("sha256", body, "hex") };
+    await store.createPet({ name: "Rex", categoryId: 1n }, Date.now(), request);
+    await close();
+    expect((await cli.run(["copy", "--to", url])).code).toBe(0);
+    const server = await serve(cli.dataDir, "--database-url", url, "--admin-address", "off");
+    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+    const post = (more: Record<string, string>) =>
+      fetch(`${server.url}/pets`, { method: "POST", headers: { ...headers, ...more }, body });
+    const replayed = await post({ "Idempotency-Key": "once" });
+    expect(replayed.headers.get("Idempotent-Replayed")).toBe("true");
+    expect(await replayed.json()).toMatchObject({ id: 1 });
+    expect(await (await post({})).json()).toMatchObject({ id: 2 });
+    const running = await petstore("copy", "--from", url, "--data", join(cli.dataDir, "other"));
+    expect(running.err).toMatch(/^petstore: \d+ sessions? of Petstore in production use PostgreSQL at /);
+    expect(await server.stop("SIGTERM")).toBe(0);
+    // The target has another pet now.
+    expect((await cli.run(["copy", "--to", url])).err).toEndWith(
+      " has other data of production, and a copy overwrites nothing; choose another database, or remove that data first if nothing of it is needed",
+    );
+  });
+
+  test("wrong usage and obstacles are one line each", async () => {
+    const cli = new InProcessCli();
+    const url = await postgresUrl();
+    const neither = "copy needs --to or --from: one of them, the PostgreSQL database to copy to or from";
+    expect(await cli.run(["copy"])).toEqual({ code: 2, out: "", err: neither });
+    expect((await cli.run(["copy", "--to", url, "--from", url])).err).toBe(neither);
+    expect((await cli.run(["copy", "--to", url])).err).toBe(
+      `${join(cli.dataDir, "production.db")} does not exist; see --data and --env`,
+    );
+    expect((await cli.run(["copy", "--from", url])).err).toEndWith(
+      " has no data of production; see --from and --env",
+    );
+    const unreachable = ["--to", "postgres://ann:s3cret@127.0.0.1:1/pets"];
+    expect((await filled.run(["copy", ...unreachable])).err).toBe(
+      "PostgreSQL at 127.0.0.1:1/pets has no complete copy yet: Failed to connect; the same command goes on where it stopped",
+    );
+    const withoutValkey = await filled.run([
+      "copy",
+      "--to",
+      url,
+      "--limits-url",
+      "redis://:s3cret@127.0.0.1:1",
+    ]);
+    expect(withoutValkey.err).toContain(" has no complete copy yet: connect ECONNREFUSED 127.0.0.1:1; ");
+    expect(withoutValkey.err).not.toContain("s3cret");
+    const lock = acquireLock(join(filled.dataDir, "production.lock"));
+    expect((await filled.run(["copy", "--to", url])).err).toBe(
+      `a server or another copy is running on ${filled.dataDir} (production); stop it first`,
+    );
+    lock?.release();
+  });
+});
+
+type Insert = TableTransaction["insert"];
+
+/** Its writers insert in another way. */
+function inserting(store: TableStore, replace: (insert: Insert) => Insert): TableStore {
+  return {
+    ...store,
+    async create(source) {
+      const tables = await store.create(source);
+      const transaction = tables.transaction.bind(tables);
+      return Object.assign(tables, {
+        transaction: <T>(work: (tx: TableTransaction) => Promise<T>) =>
+          transaction((tx) => work(Object.assign(tx, { insert: replace(insertOf(tx)) }))),
+      });
+    },
+  };
+}
+
+/** As it was before it was replaced. */
+function insertOf(tx: TableTransaction): Insert {
+  const { insert }: TableTransaction = Object.getPrototypeOf(tx);
+  return insert.bind(tx);
+}
+
+/** Fails after some batches, as a process that is killed between two transactions. */
+function failingAfter(end: TableStore, batches: number): TableStore {
+  let left = batches;
+  return inserting(end, (insert) => async (table, rows) => {
+    if (left-- === 0) throw new Error("interrupted");
+    await insert(table, rows);
+  });
+}
+
+const entry: NewAuditEntry = { actor: { kind: "command line" }, at: NOW, action: "data.copied" };
+const rest = { entry, beforePublish: async () => {} };
+
+describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (engine) => {
+  async function newEnds(pets = 2_100) {
+    const [fromData, toData] = [temporaryDirectory(), temporaryDirectory()];
+    await fillData({ environment: "production", dataDir: fromData }, pets);
+    const from = sqliteIn(fromData);
+    const url = engine === "PostgreSQL" ? await postgresUrl() : undefined;
+    const to = url === undefined ? sqliteIn(toData) : postgresAt(url);
+    return { from, to, fromData, toData, url };
+  }
+
+  test("goes on after the last batch that was committed, and nobody sees it before the end", async () => {
+    const { from, to } = await newEnds();
+    const contents = await contentsIn(from);
+    for (const batches of [0, 1, 3, 4]) {
+      const failed = copyTables({ from, to: failingAfter(to, batches), ...rest });
+      expect(failed).rejects.toThrow("interrupted");
+      await failed.catch(() => {});
+      expect(await to.exists()).toBeFalse();
+    }
+    const inserted: string[] = [];
+    const counting = inserting(to, (insert) => (table, rows) => {
+      inserted.push(table.name);
+      return insert(table, rows);
+    });
+    const { outcome } = await copyTables({ from, to: counting, ...rest });
+    expect(outcome).toBe("copied");
+    // The earlier runs inserted the keys, the secrets and all pets.
+    expect(inserted).not.toContain("api_keys");
+    expect(inserted).not.toContain("pets");
+    expect(inserted).toContain("audit");
+    expect(await contentsIn(to, contents)).toEqual(contents);
+  });
+
+  test("by something in its place has one audit entry when it is repeated", async () => {
+    const { from, to, toData, url } = await newEnds(10);
+    const run = async (statement: string) => {
+      await using sql = new SQL(url ?? "", { max: 1 });
+      await sql.unsafe(statement);
+    };
+    const place = join(toData, "production.db");
+    const obstruct = () =>
+      url === undefined ? mkdirSync(place) : run("CREATE SCHEMA production; CREATE TABLE production.x ()");
+    const failed = copyTables({ from, to, entry, beforePublish: async () => obstruct() });
+    expect(failed).rejects.toThrow();
+    await failed.catch(() => {});
+    await (url === undefined ? rmdirSync(place) : run("DROP SCHEMA production CASCADE"));
+    expect((await copyTables({ from, to, ...rest })).outcome).toBe("copied");
+    expect((await copyTables({ from, to, ...rest })).outcome).toBe("same");
+    const contents = await contentsIn(from);
+    expect(await contentsIn(to, contents)).toEqual(contents);
+    const entries = Number(contents.tables["audit"]?.rows);
+    expect((await contentsIn(to)).tables["audit"]?.rows).toBe(entries + 1);
+  });
+
+  test("starts over if the source has changed since", async () => {
+    const { from, to, fromData } = await newEnds();
+    await copyTables({ from, to: failingAfter(to, 3), ...rest }).catch(() => {});
+    const { store, operators, close } = openSqlite(join(fromData, "production.db"));
+    await operators.updatePet(2n, { name: "renamed" }, { actor: { kind: "command line" }, at: NOW });
+    await store.createPet({ name: "later", categoryId: 1n }, NOW);
+    await close();
+    expect((await copyTables({ from, to, ...rest })).outcome).toBe("copied");
+    const contents = await contentsIn(from);
+    expect(await contentsIn(to, contents)).toEqual(contents);
+  });
+});
+
+test("a copy without what another command has written meanwhile is not published", async () => {
+  const fromData = temporaryDirectory();
+  await fillData({ environment: "production", dataDir: fromData }, 10);
+  const from = sqliteIn(fromData);
+  const to = postgresAt(await postgresUrl());
+  const write = async () => {
+    const { store, close } = openSqlite(join(fromData, "production.db"));
+    await store.createPet({ name: "later", categoryId: 1n }, NOW);
+    await close();
+  };
+  const copied = copyTables({ from, to, entry, beforePublish: write });
+  await expect(copied).rejects.toThrow("another command has written to the source meanwhile");
+  expect(await to.exists()).toBeFalse();
+  expect((await copyTables({ from, to, ...rest })).outcome).toBe("copied");
+});
+
+test("a copy that differs from its source is not published", async () => {
+  const to = postgresAt(await postgresUrl());
+  const losing = inserting(
+    to,
+    (insert) => (table, rows) => insert(table, table.name === "audit" ? rows.slice(1) : rows),
+  );
+  const copied = copyTables({ from: sqliteIn(storage.dataDir), to: losing, ...rest });
+  expect(copied).rejects.toThrow("the copy differs from its source in audit");
+  await copied.catch(() => {});
+  expect(await to.exists()).toBeFalse();
+});

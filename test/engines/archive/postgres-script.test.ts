@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { SQL } from "bun";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { postgresUrl } from "../../../harness/postgres.ts";
+import { executable, PG_DUMP, PG_RESTORE } from "../../../harness/programs.ts";
+import { contentsOf } from "../../../src/archive/contents.ts";
+import { postgresTables } from "../../../src/store/postgres/tables.ts";
+import { cleanUp, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
+import { fillData } from "../../archive/sample-data.ts";
+
+// A busy machine takes long.
+setDefaultTimeout(60_000);
+
+const SCRIPT = join(import.meta.dir, "../../../deploy/postgres/backup");
+const PATH = `${dirname(executable(PG_DUMP))}:${process.env.PATH}`;
+
+let database: string;
+beforeAll(async () => {
+  database = await postgresUrl();
+  const cli = new InProcessCli();
+  await fillData({ environment: "production", dataDir: cli.dataDir });
+  expect((await cli.run(["copy", "--to", database])).code).toBe(0);
+});
+afterAll(cleanUp);
+
+let directory: string;
+beforeEach(() => {
+  directory = temporaryDirectory();
+});
+
+async function backUp(variables: Record<string, string> = {}) {
+  const child = spawnTracked([SCRIPT, directory], {
+    cwd: "/",
+    variables: { PATH, PETSTORE_DATABASE_URL: database, ...variables },
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { out, err, code };
+}
+
+const dumps = () =>
+  readdirSync(directory)
+    .filter((name) => name.startsWith("production"))
+    .toSorted();
+
+async function contents(url: string) {
+  const reader = await postgresTables({ url, schema: "production" }).read();
+  try {
+    return await contentsOf(reader);
+  } finally {
+    await reader.close();
+  }
+}
+
+describe("deploy/postgres/backup", () => {
+  test("a dump restores to the same rows and identifiers, and its checksum is right", async () => {
+    const { out, err, code } = await backUp();
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const [dump = "", checksum = ""] = dumps();
+    expect(out).toStartWith(`Backed up production to ${join(directory, dump)} (`);
+    expect(dump).toMatch(/^production-\d{4}-\d{2}-\d{2}T\d{6}Z\.dump$/);
+    expect(statSync(join(directory, dump)).mode & 0o077).toBe(0);
+    const checked = Bun.spawnSync(["sha256sum", "--check", checksum], { cwd: directory });
+    expect(checked.stdout.toString()).toBe(`${dump}: OK\n`);
+
+    const restored = await postgresUrl();
+    const flags = ["--exit-on-error", "--single-transaction", "--no-owner", `--dbname=${restored}`];
+    const restore = Bun.spawnSync([executable(PG_RESTORE), ...flags, join(directory, dump)], {
+      stderr: "pipe",
+    });
+    expect(restore.stderr.toString()).toBe("");
+    expect(await contents(restored)).toEqual(await contents(database));
+  });
+
+  test("PETSTORE_KEEP removes the oldest dumps; what an interrupted run left is removed", async () => {
+    for (const name of ["production-2020-01-01T000000Z.dump", "production-2021-01-01T000000Z.dump"]) {
+      writeFileSync(join(directory, name), "");
+      writeFileSync(join(directory, `${name}.sha256`), "");
+    }
+    writeFileSync(join(directory, ".production-2022-01-01T000000Z.dump.partial"), "");
+    expect((await backUp({ PETSTORE_KEEP: "2" })).code).toBe(0);
+    expect(dumps()).toHaveLength(4);
+    expect(dumps()[0]).toBe("production-2021-01-01T000000Z.dump");
+    expect(readdirSync(directory).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  });
+
+  test("the password is not among the arguments of pg_dump, and the URL may be in a file", async () => {
+    // In place of pg_dump: prints its arguments and the password, and fails.
+    const fake = join(temporaryDirectory(), "bin");
+    mkdirSync(fake);
+    const text = '#!/bin/sh\necho "$@" "password: $PGPASSWORD" >&2\nexit 1\n';
+    writeFileSync(join(fake, "pg_dump"), text, { mode: 0o755 });
+    const file = join(fake, "url");
+    writeFileSync(file, "postgres://ann:s3%40cret@db.example.com/pets\n");
+    const { err, code } = await backUp({
+      PATH: `${fake}:${PATH}`,
+      PETSTORE_DATABASE_URL: "",
+      PETSTORE_DATABASE_URL_FILE: file,
+    });
+    expect(code).toBe(1);
+    expect(err).toEndWith("--dbname=postgres://ann@db.example.com/pets password: s3@cret\n");
+    expect(dumps()).toEqual([]);
+  });
+
+  test.each([
+    "postgres://ann:s3cr/et@127.0.0.1/pets",
+    "postgres://ann:s3cr@et@127.0.0.1/pets",
+    "postgres://ann@127.0.0.1/pets?sslmode=require&password=s3cret",
+  ])("%s is refused, and nothing of the password is printed", async (url) => {
+    const { code, err } = await backUp({ PETSTORE_DATABASE_URL: url });
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: "backup: the URL of the database is not valid; it must be postgres://USER:PASSWORD@HOST/DATABASE, with @ as %40 and / as %2F in the password\n",
+    });
+  });
+
+  test("without a database, with wrong settings, and while another runs, it fails in one line", async () => {
+    expect(await backUp({ PETSTORE_DATABASE_URL: "" })).toMatchObject({
+      code: 1,
+      err: "backup: set PETSTORE_DATABASE_URL or PETSTORE_DATABASE_URL_FILE\n",
+    });
+    expect((await backUp({ PETSTORE_KEEP: "0" })).err).toBe(
+      "backup: PETSTORE_KEEP must be an integer from 1 to 9999\n",
+    );
+    const holder = spawnTracked(
+      ["flock", join(directory, ".production.lock"), "sh", "-c", "echo held; sleep 60"],
+      {
+        cwd: "/",
+      },
+    );
+    await holder.stdout.getReader().read();
+    expect((await backUp()).err).toBe(`backup: another backup of production to ${directory} is running\n`);
+    expect(dumps()).toEqual([]);
+  });
+
+  test("an environment without tables makes no dump", async () => {
+    const { code } = await backUp({ PETSTORE_ENV: "staging" });
+    expect(code).not.toBe(0);
+    expect(readdirSync(directory)).toEqual([".staging.lock"]);
+  });
+});
+
+test("sessions are named after the environment", async () => {
+  await using sql = new SQL(database, { max: 1 });
+  const reader = await postgresTables({ url: database, schema: "production" }).read();
+  const rows =
+    await sql`SELECT application_name AS name FROM pg_stat_activity WHERE datname = current_database()`;
+  expect(rows.map(({ name }: { name: string }) => name)).toContain("petstore production");
+  await reader.close();
+});
