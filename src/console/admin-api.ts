@@ -1,30 +1,16 @@
-import type { AdminOperation } from "../operator/contract/operation.ts";
-import { ADMIN_BASE_PATH } from "../operator/contract/operation.ts";
+import { type Identifier, parseJson, toJson } from "../api/json.ts";
+import { Invalid } from "../api/schema.ts";
+import { type AdminOperation, ADMIN_BASE_PATH } from "../operator/contract/operation.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperationId,
   type BodyOf,
   type ResponseOf,
 } from "../operator/operations.ts";
-import { type Identifier, toJson } from "../api/json.ts";
-import { Invalid } from "../api/schema.ts";
-import { parseExactJson } from "./exact-json.ts";
 import { createObservable } from "./observable.ts";
 
 export type { AdminOrder, AuditEntry, Key, Overview, Server, Setting } from "../operator/operations.ts";
 export type { Pet } from "../domain/resources.ts";
-
-/** The server responded with an error. The message is for people. */
-export class ApiError extends Error {
-  override readonly name = "ApiError";
-  readonly status: number;
-  readonly code: string;
-  constructor(status: number, code: string, message: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
 
 /** No response: the server stopped, or the network is gone. */
 export class ServerUnreachable extends Error {
@@ -37,7 +23,7 @@ export const isSignedIn = createObservable<boolean | undefined>(undefined);
 type Operations = typeof ADMIN_OPERATIONS;
 type ParameterName<Id extends AdminOperationId> = Operations[Id] extends { query: infer Q } ? keyof Q : never;
 
-export interface Call<Id extends AdminOperationId> {
+interface CallOptions<Id extends AdminOperationId> {
   readonly id?: Identifier | string;
   /** What is undefined or empty is left out. */
   readonly query?: { readonly [K in ParameterName<Id>]?: string | number | undefined };
@@ -46,24 +32,20 @@ export interface Call<Id extends AdminOperationId> {
 
 const TIMEOUT_MS = 15_000;
 
-/** Calls an operation of the admin API. */
+/** Calls an operation of the admin API. The message of an error is for people. */
 export async function call<Id extends AdminOperationId>(
   operationId: Id,
-  { id, query, body }: Call<Id> = {},
+  { id, query, body }: CallOptions<Id> = {},
 ): Promise<ResponseOf<Id>> {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   const path = operation.path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
-  const init: RequestInit = {
+  const text = await responseText(ADMIN_BASE_PATH + path + queryText(query ?? {}), {
     method: operation.method,
     cache: "no-store",
     signal: AbortSignal.timeout(TIMEOUT_MS),
-  };
-  if (body !== undefined) {
-    init.headers = { "Content-Type": "application/json" };
-    init.body = toJson(body);
-  }
-  const text = await responseText(ADMIN_BASE_PATH + path + queryText(query ?? {}), init);
-  const result = operation.success.body?.read(parseExactJson(text));
+    ...(body !== undefined && { headers: { "Content-Type": "application/json" }, body: toJson(body) }),
+  });
+  const result = operation.success.body?.read(parseJson(text));
   // The console of one release may be open while the server of the next one starts.
   if (result instanceof Invalid)
     throw new Error("The server sent something that this page does not know. Reload it.");
@@ -72,36 +54,23 @@ export async function call<Id extends AdminOperationId>(
 }
 
 async function responseText(url: string, init: RequestInit): Promise<string> {
-  const { response, text } = await responseOf(url, init);
+  const response = await fetch(url, init).catch(unreachable);
+  const text = await response.text().catch(unreachable);
   if (response.ok) return text;
   if (response.status === 401 && isSignedIn.value === true) isSignedIn.set(false);
   throw errorOf(response.status, text);
 }
 
-async function responseOf(url: string, init: RequestInit): Promise<{ response: Response; text: string }> {
-  try {
-    const response = await fetch(url, init);
-    return { response, text: await response.text() };
-  } catch (cause) {
-    throw new ServerUnreachable("The server does not respond.", { cause });
-  }
+function unreachable(cause: unknown): never {
+  throw new ServerUnreachable("The server does not respond.", { cause });
 }
 
 function errorOf(status: number, text: string): Error {
-  const { code, message } = objectOf(text);
-  if (typeof code === "string" && typeof message === "string") return new ApiError(status, code, message);
+  const body = parseJson(text);
+  if (typeof body === "object" && body !== null && "code" in body && "message" in body)
+    return new Error(String(body.message));
   // A proxy in front of a server that is gone.
-  if (status >= 502) return new ServerUnreachable(`The server responds ${status}.`);
-  return new ApiError(status, "unknown", `The server responds ${status}.`);
-}
-
-function objectOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
+  return new (status >= 502 ? ServerUnreachable : Error)(`The server responds ${status}.`);
 }
 
 function queryText(parameters: Readonly<Record<string, string | number | undefined>>): string {
@@ -109,6 +78,21 @@ function queryText(parameters: Readonly<Record<string, string | number | undefin
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== undefined && value !== "") query.set(name, String(value));
   }
-  const text = query.toString();
-  return text === "" ? "" : `?${text}`;
+  return query.size === 0 ? "" : `?${query}`;
+}
+
+export async function signIn(token: string): Promise<void> {
+  const { signedIn } = await call("createSession", { body: { token: token.trim() } });
+  isSignedIn.set(signedIn);
+}
+
+export async function signOut(): Promise<void> {
+  await call("deleteSession");
+  isSignedIn.set(false);
+}
+
+/** Asks whether this browser has a session. */
+export async function findSession(): Promise<void> {
+  const { signedIn } = await call("getSession");
+  isSignedIn.set(signedIn);
 }

@@ -1,18 +1,15 @@
-/** Numbers, times and durations as the pages write them. */
-import { shortDuration } from "../api/formatting.ts";
+import { formatTime, grouped, shortDuration } from "../api/formatting.ts";
 
-const GROUPED = new Intl.NumberFormat("en");
+/** Numbers, times and durations as only the pages write them; the others are in src/api/formatting.ts. */
+
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-
-/** `1,000`. */
-export const count = (value: number | bigint): string => GROUPED.format(value);
 
 /** `1.2K`, for axes. */
 export const compact = (value: number): string => COMPACT.format(value);
 
 /** `612`, `2.1`, `0.04`: three digits that matter. */
 export function figure(value: number): string {
-  if (value === 0 || value >= 100) return count(Math.round(value));
+  if (value === 0 || value >= 100) return grouped(Math.round(value));
   return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
 }
 
@@ -45,19 +42,6 @@ export const localTime = (at: number): string => LOCAL.format(at);
 export const utcDay = (at: number): string => UTC_DAY.format(at);
 
 /** `2026-11-15 16:41:52 UTC`. */
-export const utcTime = (at: number): string =>
-  `${new Date(at)
-    .toISOString()
-    .replace("T", " ")
-    .replace(/\.\d+Z$/, "")} UTC`;
-
-/** For `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
-export function localInput(at: number): string {
-  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-/** `1 key`, `10,000 keys`. */
-export const plural = (number: number, noun: string): string =>
-  `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+export const utcTime = (at: number): string => formatTime(at).replace(/T(.*)\.\d+Z$/, " $1 UTC");
 
 export const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

@@ -1,46 +1,29 @@
-import type { Key } from "./admin-api.ts";
-import type { BodyOf } from "../operator/operations.ts";
-import { localInput } from "./format.ts";
+import { toJson } from "../api/json.ts";
+import type { BodyOf, Key } from "../operator/operations.ts";
 
-/** What the form of a key holds: text as it was typed. */
-export interface KeyFormValues {
-  readonly name: string;
-  readonly owner: string;
-  /** Separated by commas. */
-  readonly labels: string;
-  readonly notes: string;
-  readonly plan: Key["plan"];
-  readonly perMinute: string;
-  readonly perDay: string;
-  readonly access: Key["access"];
-  /** Local time; empty for never. */
-  readonly expiresAt: string;
+/** What the form of a key holds: text as it was typed. Without a key it is the form of a new one. */
+export function formValuesOf(key?: Key) {
+  const limits = key?.plan === "enterprise" ? key.limits : undefined;
+  return {
+    name: key?.name ?? "",
+    owner: key?.owner ?? "",
+    /** Separated by commas. */
+    labels: key?.labels.join(", ") ?? "",
+    notes: key?.notes ?? "",
+    plan: key?.plan ?? "free",
+    perMinute: `${limits?.perMinute ?? ""}`,
+    perDay: `${limits?.perDay ?? ""}`,
+    access: key?.access ?? "write",
+    /** Local time; empty for never. */
+    expiresAt: key?.expiresAt ? localInput(Date.parse(key.expiresAt)) : "",
+  };
 }
 
-export const NEW_KEY: KeyFormValues = {
-  name: "",
-  owner: "",
-  labels: "",
-  notes: "",
-  plan: "free",
-  perMinute: "",
-  perDay: "",
-  access: "write",
-  expiresAt: "",
-};
+export type KeyFormValues = Readonly<ReturnType<typeof formValuesOf>>;
 
-export function valuesOf(key: Key): KeyFormValues {
-  return {
-    name: key.name,
-    owner: key.owner ?? "",
-    labels: key.labels.join(", "),
-    notes: key.notes ?? "",
-    plan: key.plan,
-    perMinute: key.plan === "enterprise" ? `${key.limits.perMinute}` : "",
-    perDay: key.plan === "enterprise" ? `${key.limits.perDay}` : "",
-    access: key.access,
-    expiresAt: key.expiresAt === null ? "" : localInput(Date.parse(key.expiresAt)),
-  };
+/** For `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
+function localInput(at: number): string {
+  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 /** `eu, mobile` → two labels. */
@@ -51,16 +34,8 @@ function labelsOf(text: string): string[] {
 
 const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
 
-function limitsOf({ plan, perMinute, perDay }: KeyFormValues) {
-  return plan === "enterprise" ? { limits: { perMinute: Number(perMinute), perDay: Number(perDay) } } : {};
-}
-
-function expiryOf({ expiresAt }: KeyFormValues): string | null {
-  return expiresAt === "" ? null : new Date(expiresAt).toISOString();
-}
-
 export function newKeyOf(values: KeyFormValues): BodyOf<"createKey"> {
-  const { name, owner, labels, notes, plan, access } = values;
+  const { name, owner, labels, notes, plan, perMinute, perDay, access, expiresAt } = values;
   return {
     name: name.trim(),
     owner: orNull(owner),
@@ -68,22 +43,14 @@ export function newKeyOf(values: KeyFormValues): BodyOf<"createKey"> {
     notes: orNull(notes),
     plan,
     access,
-    expiresAt: expiryOf(values),
-    ...limitsOf(values),
+    expiresAt: expiresAt === "" ? null : new Date(expiresAt).toISOString(),
+    ...(plan === "enterprise" && { limits: { perMinute: Number(perMinute), perDay: Number(perDay) } }),
   };
 }
 
 /** The fields that differ. An expiry that was not touched keeps its seconds. */
-export function changesOf(before: KeyFormValues, after: KeyFormValues): BodyOf<"updateKey"> {
-  const isChanged = (...names: (keyof KeyFormValues)[]) => names.some((name) => before[name] !== after[name]);
-  return {
-    ...(isChanged("name") && { name: after.name.trim() }),
-    ...(isChanged("owner") && { owner: orNull(after.owner) }),
-    ...(isChanged("labels") && { labels: labelsOf(after.labels) }),
-    ...(isChanged("notes") && { notes: orNull(after.notes) }),
-    ...(isChanged("plan") && { plan: after.plan }),
-    ...(isChanged("plan", "perMinute", "perDay") && limitsOf(after)),
-    ...(isChanged("access") && { access: after.access }),
-    ...(isChanged("expiresAt") && { expiresAt: expiryOf(after) }),
-  };
+export function keyChangesOf(before: KeyFormValues, after: KeyFormValues): BodyOf<"updateKey"> {
+  const old = new Map(Object.entries(newKeyOf(before)));
+  const isChanged = ([name, value]: [string, unknown]) => toJson(value) !== toJson(old.get(name));
+  return Object.fromEntries(Object.entries(newKeyOf(after)).filter(isChanged));
 }

@@ -1,53 +1,48 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
-import { isSignedIn } from "./admin-api.ts";
-import { startClock } from "./clock.ts";
+import { call, findSession, isSignedIn, signIn } from "./admin-api.ts";
 import { Layout } from "./components/layout.tsx";
-import { Empty } from "./components/loading.tsx";
-import { useObservable } from "./observable.ts";
-import { Audit } from "./pages/audit.tsx";
+import { Empty, type PageProps } from "./components/page.tsx";
+import { startClock, useObservable } from "./observable.ts";
+import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
-import { KeyPage } from "./pages/key.tsx";
-import { Keys } from "./pages/keys.tsx";
-import { OrderPage } from "./pages/order.tsx";
-import { Orders } from "./pages/orders.tsx";
-import { Overview } from "./pages/overview.tsx";
-import type { PageProps } from "./pages/page.ts";
-import { PetPage } from "./pages/pet.tsx";
-import { Pets } from "./pages/pets.tsx";
-import { Settings } from "./pages/settings.tsx";
-import { SignIn } from "./pages/sign-in.tsx";
-import { startPolling } from "./polling.ts";
-import { startRouter, usePlace } from "./router.ts";
-import { findSession, signIn, takeTokenFromUrl, useSession } from "./session.ts";
+import { KeyDetailsPage } from "./pages/key.tsx";
+import { KeyListPage } from "./pages/keys.tsx";
+import { OrderDetailsPage, OrderListPage } from "./pages/orders.tsx";
+import { OverviewPage } from "./pages/overview.tsx";
+import { PetDetailsPage, PetListPage } from "./pages/pets.tsx";
+import { SettingsPage } from "./pages/settings.tsx";
+import { SignInPage } from "./pages/sign-in.tsx";
+import { startPolling, usePolled } from "./polling.ts";
+import { navigate, startRouter, useLocation } from "./router.ts";
 import { applyTheme, chosenTheme } from "./theme.ts";
 
 const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
-  Overview,
-  Keys,
+  Overview: OverviewPage,
+  Keys: KeyListPage,
   "Create a key": KeyCreationPage,
   "Edit a key": KeyEditPage,
-  Key: KeyPage,
-  Pets,
-  Pet: PetPage,
-  Orders,
-  Order: OrderPage,
-  Audit,
-  Settings,
+  Key: KeyDetailsPage,
+  Pets: PetListPage,
+  Pet: PetDetailsPage,
+  Orders: OrderListPage,
+  Order: OrderDetailsPage,
+  Audit: AuditTrailPage,
+  Settings: SettingsPage,
 };
 
 function App({ urlProblem }: { readonly urlProblem: string | undefined }) {
   const signedIn = useObservable(isSignedIn);
   if (signedIn === undefined) return <main class="sign-in muted">{urlProblem ?? "Loading …"}</main>;
-  return signedIn ? <Console /> : <SignIn problem={urlProblem} />;
+  return signedIn ? <Console /> : <SignInPage problem={urlProblem} />;
 }
 
 function Console() {
-  const session = useSession();
-  const { path } = usePlace();
+  const { server, isOutdated } = useServer();
+  const { path } = useLocation();
   const match = matchPage(path);
-  const environment = session.server?.environment;
+  const environment = server?.environment;
   const title = match === undefined ? "Not found" : `${match.name} ${match.id}`.trim();
   useEffect(() => {
     document.title = `${title} · Petstore${environment === undefined ? "" : ` ${environment}`}`;
@@ -55,10 +50,25 @@ function Console() {
   useFocusOnNewPage(path);
   const Page = match && PAGES[match.name];
   return (
-    <Layout session={session}>
-      {Page ? <Page key={path} session={session} id={match.id} /> : <NotFound path={path} />}
+    <Layout server={server} isOutdated={isOutdated}>
+      {Page ? (
+        <Page key={path} server={server} id={match.id} />
+      ) : (
+        <Empty title="There is no such page">
+          <code class="wrap">{path}</code> does not exist. <a href="/">Go to the overview</a>.
+        </Empty>
+      )}
     </Layout>
   );
+}
+
+let loadedVersion: string | undefined;
+
+/** The server, undefined until it is loaded, and whether it has another version than when this page was loaded. */
+function useServer() {
+  const { data: server } = usePolled("server", () => call("getServer"));
+  loadedVersion ??= server?.version;
+  return { server, isOutdated: server !== undefined && server.version !== loadedVersion };
 }
 
 /** A screen reader reads the heading of the new page, and Tab continues from there. */
@@ -70,14 +80,14 @@ function useFocusOnNewPage(path: string): void {
   }, [path, first]);
 }
 
-function NotFound({ path }: { readonly path: string }) {
-  return (
-    <Empty title="There is no such page">
-      <p>
-        <code class="wrap">{path}</code> does not exist. <a href="/">Go to the overview</a>.
-      </p>
-    </Empty>
-  );
+/** The URL that the server prints has the token. It is taken out of the address bar before anything else happens. */
+function takeTokenFromUrl(): string | undefined {
+  const url = new URL(location.href);
+  const token = url.searchParams.get("token");
+  if (token === null) return undefined;
+  url.searchParams.delete("token");
+  navigate(url.pathname + url.search, { replace: true });
+  return token;
 }
 
 /** Signs in with the token of the URL, or finds the session of this browser. Tries again while the server is gone. */

@@ -37,3 +37,24 @@ export function useObservable<T>(observable: Observable<T>): T {
   }, [observable]);
   return value;
 }
+
+const clock = createObservable(Date.now());
+
+export function startClock(): void {
+  setInterval(() => clock.set(Date.now()), 1_000);
+}
+
+/** The time in milliseconds, once a second: "2 s ago" counts on. */
+export const useNow = (): number => useObservable(clock);
+
+const NOTICE_MS = 5_000;
+let noticeTimer: ReturnType<typeof setTimeout> | undefined;
+
+/** One short sentence about what was just done. Screen readers read it. */
+export const notice = createObservable("");
+
+export function announce(text: string): void {
+  notice.set(text);
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => notice.set(""), NOTICE_MS);
+}

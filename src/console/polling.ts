@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ServerUnreachable } from "./admin-api.ts";
 import { createObservable } from "./observable.ts";
 
@@ -6,17 +6,11 @@ import { createObservable } from "./observable.ts";
 const INTERVAL_MS = 2_000;
 const MAX_RETRY_MS = 16_000;
 
-export interface Connection {
-  /** Undefined while the server responds. */
-  readonly lost?: { readonly since: number; readonly retryAt: number };
-}
-
-export const connection = createObservable<Connection>({});
-
-type Poll = () => Promise<void>;
+/** When a server that does not respond is asked again; undefined while it responds. */
+export const retryAt = createObservable<number | undefined>(undefined);
 
 /** One timer for all of them, so that there is one countdown when the server is gone. */
-const polls = new Set<Poll>();
+const polls = new Set<() => Promise<void>>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let retryMs = INTERVAL_MS;
 
@@ -25,16 +19,9 @@ export async function refresh(): Promise<void> {
   clearTimeout(timer);
   const results = await Promise.allSettled([...polls].map((poll) => poll()));
   const isLost = results.some((result) => result.status === "rejected");
-  const now = Date.now();
-  if (isLost) {
-    connection.set({ lost: { since: connection.value.lost?.since ?? now, retryAt: now + retryMs } });
-    schedule(retryMs);
-    retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
-  } else {
-    if (connection.value.lost !== undefined) connection.set({});
-    retryMs = INTERVAL_MS;
-    schedule(INTERVAL_MS);
-  }
+  retryAt.set(isLost ? Date.now() + retryMs : undefined);
+  schedule(isLost ? retryMs : INTERVAL_MS);
+  retryMs = isLost ? Math.min(retryMs * 2, MAX_RETRY_MS) : INTERVAL_MS;
 }
 
 function schedule(delayMs: number): void {
@@ -52,44 +39,41 @@ export function startPolling(): void {
   schedule(INTERVAL_MS);
 }
 
-export interface Polled<T> {
+interface Loaded<T> {
   /** The last that was loaded; that of other parameters until the new ones have a response. */
   readonly data?: T;
   /** What went wrong, if the server responded with an error. */
   readonly error?: Error;
-  /** Whether `data` belongs to earlier parameters. */
-  readonly isStale: boolean;
+  readonly key: string;
 }
 
-interface Loaded<T> {
-  readonly key: string;
-  readonly data?: T;
-  readonly error?: Error;
+export interface Polled<T> extends Loaded<T> {
+  /** Whether `data` belongs to earlier parameters. */
+  readonly isStale: boolean;
 }
 
 /** `key` names what `load` loads: with another key it is loaded at once, otherwise every two seconds. */
 export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({ key });
-  const latest = useRef({ key, load });
-  latest.current = { key, load };
-
   useEffect(() => {
+    let isCurrent = true;
     const poll = async () => {
-      const { load } = latest.current;
       try {
         const data = await load();
-        if (latest.current.key === key) setLoaded({ key, data });
+        if (isCurrent) setLoaded({ key, data });
       } catch (error) {
         if (error instanceof ServerUnreachable) throw error;
         const problem = error instanceof Error ? error : new Error(String(error));
-        if (latest.current.key === key) setLoaded((last) => withError(last, key, problem));
+        if (isCurrent) setLoaded((last) => withError(last, key, problem));
       }
     };
     polls.add(poll);
     poll().catch(() => refresh());
-    return () => void polls.delete(poll);
+    return () => {
+      isCurrent = false;
+      polls.delete(poll);
+    };
   }, [key]);
-
   return { ...loaded, isStale: loaded.key !== key };
 }
 

@@ -5,16 +5,12 @@ export type Theme = (typeof THEMES)[number];
 const STORAGE_NAME = "petstore-theme";
 
 export function chosenTheme(): Theme {
-  const saved = readSaved();
-  return THEMES.find((theme) => theme === saved) ?? "system";
-}
-
-function readSaved(): string | null {
   try {
-    return localStorage.getItem(STORAGE_NAME);
+    const saved = localStorage.getItem(STORAGE_NAME);
+    return THEMES.find((theme) => theme === saved) ?? "system";
   } catch {
     // A browser may forbid storage.
-    return null;
+    return "system";
   }
 }
 

@@ -1,67 +1,41 @@
 import type { ResponseOf } from "../operator/operations.ts";
-import type { Series } from "./series.ts";
+import type { PlotProps } from "./components/plots.tsx";
 
-export type KeyUsageHistory = ResponseOf<"getKeyUsage">;
-type Row = KeyUsageHistory["items"][number];
+export type UsageResponse = ResponseOf<"getKeyUsage">;
+type Row = UsageResponse["items"][number];
 
 const LENGTH_MS = { hour: 3_600_000, day: 86_400_000 } as const;
 
-export interface Counts {
-  readonly admitted: number;
-  readonly limited: number;
-  readonly banned: number;
-  readonly errors: number;
-}
+export const COUNTS = ["admitted", "limited", "banned", "errors"] as const;
+export type UsageCounts = Readonly<Record<(typeof COUNTS)[number], number>>;
 
-export interface OperationCounts extends Counts {
-  readonly operation: Row["operation"];
-}
-
-const NOTHING: Counts = { admitted: 0, limited: 0, banned: 0, errors: 0 };
-
-function added(a: Counts, b: Counts): Counts {
-  return {
-    admitted: a.admitted + b.admitted,
-    limited: a.limited + b.limited,
-    banned: a.banned + b.banned,
-    errors: a.errors + b.errors,
-  };
-}
-
-export function totalOf({ items }: KeyUsageHistory): Counts {
-  return items.reduce<Counts>(added, NOTHING);
+export function totalOf(rows: readonly UsageCounts[]): UsageCounts {
+  const sum = (name: (typeof COUNTS)[number]) => rows.reduce((total, row) => total + row[name], 0);
+  return { admitted: sum("admitted"), limited: sum("limited"), banned: sum("banned"), errors: sum("errors") };
 }
 
 /** Most used first. */
-export function byOperation({ items }: KeyUsageHistory): readonly OperationCounts[] {
-  const totals = new Map<Row["operation"], Counts>();
-  for (const row of items) totals.set(row.operation, added(totals.get(row.operation) ?? NOTHING, row));
-  return Array.from(totals, ([operation, counts]) => ({ operation, ...counts })).toSorted(
+export function byOperation({ items }: UsageResponse): readonly (UsageCounts & Pick<Row, "operation">)[] {
+  const groups = Map.groupBy(items, ({ operation }) => operation);
+  return Array.from(groups, ([operation, rows]) => ({ operation, ...totalOf(rows) })).toSorted(
     (a, b) => b.admitted + b.limited + b.banned - (a.admitted + a.limited + a.banned),
   );
 }
 
-export interface UsageSeries {
-  /** Unix seconds of the start of each interval. */
-  readonly times: readonly number[];
-  readonly series: readonly Series[];
-}
-
-/** Intervals without requests are zero. Those before the key existed have no data. */
-export function usageSeries({ by, since, until, items }: KeyUsageHistory, createdAt: string): UsageSeries {
+/** By interval. Those without requests are zero, and those before the key existed have no data. */
+export function usageSeries(
+  { by, since, until, items }: UsageResponse,
+  createdAt: string,
+): Pick<PlotProps, "times" | "series"> {
   const length = LENGTH_MS[by];
   const first = Math.floor(Date.parse(since) / length) * length;
   const end = Date.parse(until);
-  const counts = new Map<number, Counts>();
-  for (const row of items) {
-    const start = Date.parse(row.start);
-    counts.set(start, added(counts.get(start) ?? NOTHING, row));
-  }
+  const rows = Map.groupBy(items, ({ start }) => Date.parse(start));
   const starts: number[] = [];
   for (let start = first; start < end; start += length) starts.push(start);
   const created = Date.parse(createdAt) - length;
-  const valuesOf = (value: (counts: Counts) => number) =>
-    starts.map((start) => (start <= created ? null : value(counts.get(start) ?? NOTHING)));
+  const valuesOf = (value: (counts: UsageCounts) => number) =>
+    starts.map((start) => (start <= created ? null : value(totalOf(rows.get(start) ?? []))));
   return {
     times: starts.map((start) => start / 1_000),
     series: [

@@ -61,9 +61,7 @@ test("a page that the browser has is 304, a path without a page is 404 with the 
 
 test("a bundle that fails is tried again on the next request", async () => {
   let calls = 0;
-  const failing = createConsole({
-    build: () => Promise.reject(new Error(`attempt ${++calls}`)),
-  });
+  const failing = createConsole(() => Promise.reject(new Error(`attempt ${++calls}`)));
   const request = { path: "/", headers: { get: () => null } };
   await expect(failing.respond(request)).rejects.toThrow("attempt 1");
   await expect(failing.respond(request)).rejects.toThrow("attempt 2");

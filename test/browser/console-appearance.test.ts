@@ -59,7 +59,7 @@ test("the same with keys of every kind, long and hostile names, and a ban", asyn
 
 test("dialogs have no violations either", async () => {
   await showPage(opened, "/keys/2");
-  for (const action of ["Roll secret", "Revoke"]) {
+  for (const action of ["Rotate secret", "Disable", "Revoke"]) {
     await page.getByRole("button", { name: action }).click();
     await page.getByRole("dialog").waitFor();
     expect(await opened.look(`dialog-${nameOf(action)}`)).toEqual([]);
@@ -67,8 +67,8 @@ test("dialogs have no violations either", async () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await page.evaluate("document.activeElement.textContent")).toBe(action);
   }
-  await page.getByRole("button", { name: "Roll secret" }).click();
-  await page.getByRole("button", { name: "Roll secret" }).last().click();
+  await page.getByRole("button", { name: "Rotate secret" }).click();
+  await page.getByRole("button", { name: "Rotate secret" }).last().click();
   await page.getByLabel("Secret", { exact: true }).waitFor();
   expect(await opened.look("dialog-secret")).toEqual([]);
   expect(opened.takeProblems()).toEqual([]);

@@ -69,11 +69,11 @@ test("a key is edited: name, plan, labels and access hold for clients", async ()
   await page.getByText("1 key", { exact: true }).waitFor();
 });
 
-test("a roll with an overlap keeps the earlier secret, and one without needs the name", async () => {
-  const { id, secret } = await server.newKey({ name: "to roll" });
+test("a rotation with an overlap keeps the earlier secret, and one without needs the name", async () => {
+  const { id, secret } = await server.newKey({ name: "to rotate" });
   const { page } = await open(`/keys/${id}`);
-  await page.getByRole("button", { name: "Roll secret" }).click();
-  await page.getByRole("button", { name: "Roll secret" }).last().click();
+  await page.getByRole("button", { name: "Rotate secret" }).click();
+  await page.getByRole("button", { name: "Rotate secret" }).last().click();
   const second = await page.getByLabel("Secret", { exact: true }).inputValue();
   expect(second).not.toBe(secret);
   for (const each of [secret, second]) expect((await server.client(each, "GET", "/pets")).status).toBe(200);
@@ -81,12 +81,12 @@ test("a roll with an overlap keeps the earlier secret, and one without needs the
   await page.getByRole("button", { name: "Close without copying" }).click();
   await page.getByRole("table", { name: "Secrets" }).getByRole("row").nth(2).waitFor();
 
-  await page.getByRole("button", { name: "Roll secret" }).click();
+  await page.getByRole("button", { name: "Rotate secret" }).click();
   await page.getByRole("radio", { name: /^None/ }).check();
-  const roll = page.getByRole("button", { name: "Roll secret" }).last();
-  expect(await roll.isDisabled()).toBe(true);
-  await page.getByLabel("Confirm").fill("to roll");
-  await roll.click();
+  const rotate = page.getByRole("button", { name: "Rotate secret" }).last();
+  expect(await rotate.isDisabled()).toBe(true);
+  await page.getByLabel("Confirm").fill("to rotate");
+  await rotate.click();
   const third = await page.getByLabel("Secret", { exact: true }).inputValue();
   expect((await server.client(second, "GET", "/pets")).status).toBe(401);
   expect((await server.client(third, "GET", "/pets")).status).toBe(200);
@@ -106,6 +106,45 @@ test("a key is revoked after its name was typed, with the keyboard alone", async
   await page.locator(".badge", { hasText: "revoked" }).waitFor();
   expect((await server.client(secret, "GET", "/pets")).status).toBe(401);
   expect(await page.getByRole("button", { name: "Revoke" }).count()).toBe(0);
+});
+
+test("a key is disabled and enabled again: requests get 401 in between, and the audit page names both", async () => {
+  const { id, secret } = await server.newKey({ name: "mobile app" });
+  const opened = await open(`/keys/${id}`);
+  const { page } = opened;
+  const status = async () => (await server.client(secret, "GET", "/pets")).status;
+  expect(await status()).toBe(200);
+  await page.getByRole("button", { name: "Disable" }).click();
+  await page.getByRole("heading", { name: "Disable mobile app" }).waitFor();
+  await page.getByText("Requests get 401 within one second; you can enable it again.").waitFor();
+  expect(await opened.look("disable-dialog")).toEqual([]);
+  await page.getByRole("button", { name: "Disable mobile app" }).click();
+  await page.locator(".badge", { hasText: "disabled" }).waitFor();
+  expect(await status()).toBe(401);
+  expect(await page.getByRole("button", { name: "Disable" }).count()).toBe(0);
+  expect(await opened.look("disabled-key")).toEqual([]);
+
+  await page.getByRole("link", { name: "Keys", exact: true }).first().click();
+  await page.getByLabel("State").selectOption("disabled");
+  await untilAt(page, "/keys?state=disabled");
+  await page.getByText("1 key", { exact: true }).waitFor();
+  await page.getByLabel("Actions for mobile app").click();
+  await page.getByRole("button", { name: "Enable" }).waitFor();
+  expect(await opened.look("disabled-keys")).toEqual([]);
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Enable" }).waitFor({ state: "hidden" });
+  await page.getByRole("link", { name: "mobile app" }).click();
+  await page.getByRole("button", { name: "Enable" }).click();
+  await page.getByRole("button", { name: "Enable mobile app" }).click();
+  await page.locator(".badge", { hasText: "active" }).waitFor();
+  expect(await status()).toBe(200);
+
+  await page.goto(`${server.adminUrl}/audit?target=key:${id}`);
+  for (const action of ["key.disabled", "key.enabled"]) {
+    const row = page.getByRole("row").filter({ hasText: action });
+    await row.getByText("Console").waitFor();
+  }
+  expect(opened.takeProblems()).toEqual([]);
 });
 
 test("a banned key is shown as banned, and an unban in the list ends the ban", async () => {

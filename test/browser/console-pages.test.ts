@@ -120,7 +120,7 @@ test("settings show the effective value and where it comes from, and a path with
   await page.getByText("There is no such page").waitFor();
 });
 
-test("the overview names the engines and says which of them does not respond, and plots are tables too", async () => {
+test("the overview names the database and the rate limiter and says which of them does not respond, and plots are tables too", async () => {
   const opened = await open("/settings");
   const { page } = opened;
   await page.route("**/api/server", async (route) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { changesOf, NEW_KEY, newKeyOf, valuesOf } from "../../src/console/key-form-values.ts";
+import { formValuesOf, keyChangesOf, newKeyOf } from "../../src/console/key-form-values.ts";
 
 const KEY = {
   id: 7,
@@ -22,27 +22,27 @@ const KEY = {
 } as const;
 
 test("a form that was not touched changes nothing, not even the seconds of the expiry", () => {
-  const values = valuesOf(KEY);
-  expect(changesOf(values, { ...values })).toEqual({});
+  const values = formValuesOf(KEY);
+  expect(keyChangesOf(values, { ...values })).toEqual({});
 });
 
 test("only the fields that differ are sent", () => {
-  const values = valuesOf(KEY);
-  expect(changesOf(values, { ...values, name: " web app ", labels: "eu, web, eu,", owner: "" })).toEqual({
+  const values = formValuesOf(KEY);
+  expect(keyChangesOf(values, { ...values, name: " web app ", labels: "eu, web, eu,", owner: "" })).toEqual({
     name: "web app",
     labels: ["eu", "web"],
     owner: null,
   });
-  expect(changesOf(values, { ...values, expiresAt: "" })).toEqual({ expiresAt: null });
+  expect(keyChangesOf(values, { ...values, expiresAt: "" })).toEqual({ expiresAt: null });
 });
 
 test("limits go with the enterprise plan alone", () => {
-  const values = valuesOf(KEY);
-  expect(changesOf(values, { ...values, perMinute: "6000" })).toEqual({
+  const values = formValuesOf(KEY);
+  expect(keyChangesOf(values, { ...values, perMinute: "6000" })).toEqual({
     limits: { perMinute: 6_000, perDay: 100_000 },
   });
-  expect(changesOf(values, { ...values, plan: "pro" })).toEqual({ plan: "pro" });
-  expect(newKeyOf({ ...NEW_KEY, name: "a", plan: "free", perMinute: "5" })).toEqual({
+  expect(keyChangesOf(values, { ...values, plan: "pro" })).toEqual({ plan: "pro" });
+  expect(newKeyOf({ ...formValuesOf(), name: "a", plan: "free", perMinute: "5" })).toEqual({
     name: "a",
     owner: null,
     notes: null,

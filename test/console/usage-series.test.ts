@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { byOperation, type KeyUsageHistory, totalOf, usageSeries } from "../../src/console/usage-series.ts";
+import { byOperation, totalOf, type UsageResponse, usageSeries } from "../../src/console/usage-series.ts";
 
-const HISTORY: KeyUsageHistory = {
+const HISTORY: UsageResponse = {
   by: "day",
   since: "2026-11-12T00:00:00.000Z",
   until: "2026-11-16T00:00:00.000Z",
@@ -38,7 +38,7 @@ test("a day without requests is zero, and a day before the key existed has no da
 });
 
 test("counts are added up for the period and for each operation", () => {
-  expect(totalOf(HISTORY)).toEqual({ admitted: 15, limited: 4, banned: 2, errors: 1 });
+  expect(totalOf(HISTORY.items)).toEqual({ admitted: 15, limited: 4, banned: 2, errors: 1 });
   expect(byOperation(HISTORY)).toEqual([
     { operation: "listPets", admitted: 15, limited: 0, banned: 0, errors: 1 },
     { operation: "none", admitted: 0, limited: 4, banned: 2, errors: 0 },

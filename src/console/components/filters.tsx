@@ -1,43 +1,67 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { navigate, urlWith, usePlace } from "../router.ts";
+import { navigate, urlWith, useLocation } from "../router.ts";
+
+export function hasFilters(query: URLSearchParams): boolean {
+  return [...query.keys()].some((name) => !["sort", "order", "cursor"].includes(name));
+}
 
 /** Filters are in the URL, so that a list can be shared and reloaded. */
 export function Filters({ children }: { readonly children: ComponentChildren }) {
-  const place = usePlace();
-  const isFiltered = [...place.query.keys()].some((name) => !["sort", "order", "cursor"].includes(name));
+  const { path, query } = useLocation();
   return (
     <div class="filters" role="search">
       {children}
-      {isFiltered && <a href={place.path}>Clear filters</a>}
+      {hasFilters(query) && <a href={path}>Clear filters</a>}
     </div>
+  );
+}
+
+type Option = string | readonly [value: string, text: string];
+
+interface UrlSelectProps {
+  readonly name: string;
+  readonly options: readonly Option[];
+  /** The value that the URL leaves out. */
+  readonly initial: string;
+  readonly "aria-label"?: string;
+}
+
+/** One of a few values of a parameter in the URL. */
+export function UrlSelect({ name, options, initial, ...attributes }: UrlSelectProps) {
+  const { query } = useLocation();
+  const choose = (value: string) => navigate(urlWith({ [name]: value === initial ? "" : value }));
+  return (
+    <select
+      {...attributes}
+      value={query.get(name) ?? initial}
+      onChange={(event) => choose(event.currentTarget.value)}
+    >
+      {options.map((option) => {
+        const [value, text] = typeof option === "string" ? [option, option] : option;
+        return (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        );
+      })}
+    </select>
   );
 }
 
 interface SelectFilterProps {
   readonly label: string;
   readonly name: string;
-  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly options: readonly Option[];
   /** The first option: no filter. */
   readonly all?: string;
 }
 
 export function SelectFilter({ label, name, options, all = "All" }: SelectFilterProps) {
-  const { query } = usePlace();
   return (
     <label>
       {label}
-      <select
-        value={query.get(name) ?? ""}
-        onChange={(event) => navigate(urlWith({ [name]: event.currentTarget.value }))}
-      >
-        <option value="">{all}</option>
-        {options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
+      <UrlSelect name={name} options={[["", all], ...options]} initial="" />
     </label>
   );
 }
@@ -52,16 +76,14 @@ interface TextFilterProps {
   readonly type?: "search" | "text" | "date";
   readonly placeholder?: string;
   readonly maxLength?: number;
-  /** `/` leads here. */
-  readonly hasShortcut?: boolean;
   /** Takes a text that must not be in the URL; true if it did. */
   readonly intercept?: (text: string) => boolean;
 }
 
-/** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */
+/** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. `/` focuses it. */
 export function TextFilter(props: TextFilterProps) {
-  const { label, name, type = "text", hasShortcut = false, intercept, ...attributes } = props;
-  const { query } = usePlace();
+  const { label, name, type = "text", intercept, ...attributes } = props;
+  const { query } = useLocation();
   const inUrl = query.get(name) ?? "";
   const [text, setText] = useState(inUrl);
   const input = useRef<HTMLInputElement>(null);
@@ -71,7 +93,7 @@ export function TextFilter(props: TextFilterProps) {
   }, [inUrl]);
   // Before the search is painted: who sees it can use its shortcut.
   useLayoutEffect(() => {
-    if (!hasShortcut) return;
+    if (type !== "search") return;
     const onKey = (event: KeyboardEvent) => {
       const isTyping =
         event.target instanceof Element && event.target.closest("input, select, textarea, dialog") !== null;
@@ -81,7 +103,7 @@ export function TextFilter(props: TextFilterProps) {
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
-  }, [hasShortcut]);
+  }, [type]);
   return (
     <label class={type === "search" ? "search" : undefined}>
       {label}

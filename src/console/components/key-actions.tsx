@@ -1,96 +1,136 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Key } from "../admin-api.ts";
-import { announce } from "../notices.ts";
+import { capitalized } from "../format.ts";
 import { refresh } from "../polling.ts";
-import type { Session } from "../session.ts";
-import { ConfirmDialog, confirmationOf, TypedName } from "./confirm-dialog.tsx";
-import { Dialog } from "./dialog.tsx";
-import { Choices, Problem, useAction } from "./form.tsx";
-import { type NewSecret, SecretDialog } from "./secret-dialog.tsx";
-import { TimeAgo } from "./time.tsx";
+import { ActionDialog, FormDialog, SecretDialog, type SecretDialogProps, typeableName } from "./dialogs.tsx";
+import { Choices } from "./forms.tsx";
+import { TimeAgo } from "./values.tsx";
 
-export type KeyAction = "roll" | "revoke" | "unban";
+type KeyAction = "unban" | "rotate" | "disable" | "enable" | "revoke";
 
-interface KeyDialogProps {
+interface ActionRule {
+  readonly action: KeyAction;
+  readonly name: string;
+  /** The states of a key in which the action makes sense. */
+  readonly states: readonly Key["state"][];
+}
+
+const ACTIONS: readonly ActionRule[] = [
+  { action: "unban", name: "Unban", states: ["banned"] },
+  { action: "rotate", name: "Rotate secret", states: ["active", "banned", "disabled"] },
+  { action: "disable", name: "Disable", states: ["active", "banned"] },
+  { action: "enable", name: "Enable", states: ["disabled"] },
+  { action: "revoke", name: "Revoke", states: ["active", "banned", "disabled", "expired"] },
+];
+
+/** The action that a person has chosen for a key, before it is done. */
+export interface ChosenAction {
+  readonly action: KeyAction;
   readonly apiKey: Key;
+}
+
+interface ActionButtonsProps {
+  readonly apiKey: Key;
+  readonly choose: (chosen: ChosenAction) => void;
+}
+
+/** What can be done with the key as it is. */
+export function KeyActionButtons({ apiKey, choose }: ActionButtonsProps) {
+  return (
+    <>
+      {ACTIONS.filter(({ states }) => states.includes(apiKey.state)).map(({ action, name }) => (
+        <button
+          key={action}
+          type="button"
+          class={action === "revoke" ? "danger" : undefined}
+          onClick={() => choose({ action, apiKey })}
+        >
+          {name}
+        </button>
+      ))}
+    </>
+  );
+}
+
+interface KeyActionDialogProps extends ChosenAction {
+  readonly publicUrl: string;
   readonly onClose: () => void;
 }
 
-interface KeyActionDialogProps extends KeyDialogProps {
-  readonly action: KeyAction;
-  readonly session: Session;
-}
-
 /** What the actions on a key ask before they are done. */
-export function KeyActionDialog({ action, session, ...props }: KeyActionDialogProps) {
-  if (action === "revoke") return <RevokeDialog {...props} />;
-  if (action === "unban") return <UnbanDialog {...props} />;
-  return <RollDialog {...props} publicUrl={session.server?.publicUrl ?? ""} />;
-}
-
-function namesOf({ id, name }: Key) {
-  return { name, shortName: `key ${id}` };
-}
-
-/** Whether an action makes sense for the key as it is. */
-export function canDo(action: KeyAction, { state }: Key): boolean {
-  if (action === "unban") return state === "banned";
-  return action === "roll" ? state === "active" || state === "banned" : state !== "revoked";
-}
-
-function RevokeDialog({ apiKey, onClose }: KeyDialogProps) {
-  async function revoke() {
-    await call("revokeKey", { id: apiKey.id });
-    onClose();
-    announce(`Revoked ${confirmationOf(namesOf(apiKey))}.`);
-    await refresh();
-  }
+export function KeyActionDialog(props: KeyActionDialogProps) {
+  const { action, apiKey, onClose } = props;
+  if (action === "rotate") return <RotateDialog {...props} />;
+  const { operation, done, consequence } = CHANGES[action];
   return (
-    <ConfirmDialog action="Revoke" {...namesOf(apiKey)} onConfirm={revoke} onClose={onClose}>
-      <p>
+    <ActionDialog
+      action={capitalized(action)}
+      name={apiKey.name}
+      shortName={`key ${apiKey.id}`}
+      isFinal={action === "revoke"}
+      run={() => call(operation, { id: apiKey.id })}
+      done={done}
+      onClose={onClose}
+    >
+      {consequence(apiKey)}
+    </ActionDialog>
+  );
+}
+
+interface Change {
+  readonly operation: "unbanKey" | "disableKey" | "enableKey" | "revokeKey";
+  /** What was done, before the name. */
+  readonly done: string;
+  readonly consequence: (key: Key) => ComponentChildren;
+}
+
+const CHANGES: Readonly<Record<Exclude<KeyAction, "rotate">, Change>> = {
+  unban: {
+    operation: "unbanKey",
+    done: "Ended the ban of",
+    consequence: ({ bannedUntil }) => (
+      <>
+        The ban ends within one second instead of <TimeAgo at={bannedUntil} />. Strikes are cleared, and the
+        next ban has the shortest length again. Used requests stay counted.
+      </>
+    ),
+  },
+  disable: {
+    operation: "disableKey",
+    done: "Disabled",
+    consequence: (key) => (
+      <>
+        Requests get 401 within one second; you can enable it again. Secrets, plan and usage stay.
+        <LastUse {...key} />
+      </>
+    ),
+  },
+  enable: {
+    operation: "enableKey",
+    done: "Enabled",
+    consequence: () => "Requests with its secrets are accepted again within one second.",
+  },
+  revoke: {
+    operation: "revokeKey",
+    done: "Revoked",
+    consequence: (key) => (
+      <>
         Requests with this key fail with 401 within one second, on every server. A revoked key never works
         again: clients need a new one.
-      </p>
-      {apiKey.lastUsedAt !== null && (
-        <p>
-          It was last used <TimeAgo at={apiKey.lastUsedAt} />.
-        </p>
-      )}
-    </ConfirmDialog>
-  );
-}
+        <LastUse {...key} />
+      </>
+    ),
+  },
+};
 
-function UnbanDialog({ apiKey, onClose }: KeyDialogProps) {
-  const { isRunning, problem, run } = useAction();
-  async function unban() {
-    await call("unbanKey", { id: apiKey.id });
-    onClose();
-    announce(`Ended the ban of ${confirmationOf(namesOf(apiKey))}.`);
-    await refresh();
-  }
-  const title = (
-    <span class="clamp">
-      Unban <bdi>{apiKey.name}</bdi>
-    </span>
-  );
+function LastUse({ lastUsedAt }: Pick<Key, "lastUsedAt">) {
+  if (lastUsedAt === null) return null;
   return (
-    <Dialog title={title} onClose={onClose}>
-      <div class="form">
-        <p>
-          The ban ends within one second instead of <TimeAgo at={apiKey.bannedUntil} />. Strikes are cleared,
-          and the next ban has the shortest length again. Used requests stay counted.
-        </p>
-        <Problem text={problem} />
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="button" class="primary" disabled={isRunning} onClick={() => void run(unban)}>
-            Unban
-          </button>
-        </div>
-      </div>
-    </Dialog>
+    <>
+      {" "}
+      It was last used <TimeAgo at={lastUsedAt} />.
+    </>
   );
 }
 
@@ -104,61 +144,39 @@ const OVERLAPS = [
 ] as const;
 type Overlap = (typeof OVERLAPS)[number]["value"];
 
-function RollDialog({ apiKey, publicUrl, onClose }: KeyDialogProps & { readonly publicUrl: string }) {
+function RotateDialog({ apiKey, publicUrl, onClose }: KeyActionDialogProps) {
   const [overlap, setOverlap] = useState<Overlap>(`${24 * HOUR}`);
-  const [typed, setTyped] = useState("");
-  const [secret, setSecret] = useState<NewSecret>();
-  const { isRunning, problem, run } = useAction();
-  const expected = confirmationOf(namesOf(apiKey));
-  const isConfirmed = overlap !== "0" || typed.trim() === expected;
+  const [rotated, setRotated] = useState<Pick<SecretDialogProps, "secret" | "overlapEndsAt">>();
+  const hasOverlap = overlap !== "0";
 
-  if (secret !== undefined) return <SecretDialog {...secret} onClose={onClose} />;
+  if (rotated !== undefined)
+    return <SecretDialog {...rotated} name={apiKey.name} publicUrl={publicUrl} onClose={onClose} />;
 
-  async function roll() {
-    const result = await call("rollKey", { id: apiKey.id, body: { overlapSeconds: Number(overlap) } });
-    const overlapEndsAt = overlap === "0" ? {} : { overlapEndsAt: result.overlapEndsAt };
-    setSecret({ name: apiKey.name, secret: result.secret, publicUrl, ...overlapEndsAt });
+  async function rotate() {
+    const body = { overlapSeconds: Number(overlap) };
+    const { secret, overlapEndsAt } = await call("rotateKey", { id: apiKey.id, body });
+    setRotated({ secret, ...(hasOverlap && { overlapEndsAt }) });
     await refresh();
   }
-  const title = (
-    <span class="clamp">
-      Roll the secret of <bdi>{apiKey.name}</bdi>
-    </span>
-  );
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isConfirmed) void run(roll);
-        }}
-      >
-        <p>
-          You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the
-          overlap.
-        </p>
-        <Choices
-          label="Earlier secrets still work for"
-          value={overlap}
-          options={OVERLAPS}
-          onChange={setOverlap}
-        />
-        {overlap === "0" && <TypedName expected={expected} typed={typed} onInput={setTyped} />}
-        <Problem text={problem} />
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class={overlap === "0" ? "primary danger" : "primary"}
-            disabled={!isConfirmed || isRunning}
-          >
-            Roll secret
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Rotate the secret of"
+      name={apiKey.name}
+      onClose={onClose}
+      onSubmit={rotate}
+      submit="Rotate secret"
+      confirmation={hasOverlap ? undefined : typeableName(apiKey.name, `key ${apiKey.id}`)}
+    >
+      <p>
+        You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the
+        overlap.
+      </p>
+      <Choices
+        label="Earlier secrets still work for"
+        value={overlap}
+        options={OVERLAPS}
+        onChange={setOverlap}
+      />
+    </FormDialog>
   );
 }

@@ -1,52 +1,79 @@
-import type { Key } from "../admin-api.ts";
+import { grouped } from "../../api/formatting.ts";
+import { call, type Key } from "../admin-api.ts";
+import { shortDuration } from "../../api/formatting.ts";
 import { capitalized } from "../format.ts";
-import { urlWith } from "../router.ts";
-import { Badge, StateBadge } from "./badge.tsx";
-import type { Column } from "./table.tsx";
-import { TimeAgo } from "./time.tsx";
-import { UsageBar } from "./usage-bar.tsx";
+import { useNow } from "../observable.ts";
+import { usePolled } from "../polling.ts";
+import type { Column } from "./tables.tsx";
+import { Badge, type Meaning, NameLink, TimeAgo } from "./values.tsx";
 
-/** What both the list of keys and the list of the most used keys have. */
-export type ListedKey = Pick<Key, "id" | "name" | "plan" | "state" | "usage" | "lastUsedAt">;
+const STATE_MEANINGS: Readonly<Record<Key["state"], Meaning>> = {
+  active: "ok",
+  disabled: "limited",
+  expired: "muted",
+  revoked: "muted",
+  banned: "error",
+};
 
-export function KeyLink({ id, name }: Pick<Key, "id" | "name">) {
+export function StateBadge({ state }: Pick<Key, "state">) {
+  return <Badge meaning={STATE_MEANINGS[state]} text={state} />;
+}
+
+interface UsageBarProps {
+  readonly window: NonNullable<Key["usage"]>["minute"] | undefined;
+  /** With a line below that says when the window ends. */
+  readonly isWide?: boolean;
+}
+
+/** How much of a window is used: a bar and the two numbers. */
+export function UsageBar({ window, isWide = false }: UsageBarProps) {
+  const now = useNow();
+  if (window === undefined) return <span class="muted">unknown</span>;
+  const { limit, resetsAt } = window;
+  // A window that has closed since the last response is empty.
+  const isClosed = resetsAt === null || Date.parse(resetsAt) <= now;
+  const used = isClosed ? 0 : window.used;
+  const isFull = used >= limit;
+  const hint = isClosed
+    ? "The window opens with the next request."
+    : `Resets in ${shortDuration(Date.parse(resetsAt) - now)}.`;
   return (
-    <a class="row-link" href={`/keys/${id}`}>
-      <bdi class="name" title={name}>
-        {name}
-      </bdi>
-    </a>
+    <>
+      <span class={isWide ? "usage wide" : "usage"} data-full={isFull ? "" : undefined} title={hint}>
+        <span class="bar" aria-hidden="true">
+          <span style={{ width: `${Math.min(100, (used / limit) * 100)}%` }} />
+        </span>
+        <span class="number">
+          {grouped(used)}/{grouped(limit)}
+          {isFull ? " full" : ""}
+        </span>
+      </span>
+      {isWide && <span class="muted small">{hint}</span>}
+    </>
   );
 }
 
-export const PLAN_COLUMN: Column<ListedKey> = {
-  heading: "Plan",
-  sort: "plan",
-  cell: ({ plan }) => capitalized(plan),
-};
-export const MINUTE_COLUMN: Column<ListedKey> = {
-  heading: "This minute",
-  cell: ({ usage }) => <UsageBar window={usage?.minute} />,
-};
-export const DAY_COLUMN: Column<ListedKey> = {
-  heading: "Today",
-  sort: "usedToday",
-  cell: ({ usage }) => <UsageBar window={usage?.day} />,
-};
-export const STATE_COLUMN: Column<ListedKey> = {
-  heading: "State",
-  cell: ({ state }) => <StateBadge state={state} />,
-};
-export const LAST_USED_COLUMN: Column<ListedKey> = {
-  heading: "Last used",
-  sort: "lastUsedAt",
-  cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never" />,
-};
+/** What both the list of keys and the list of the most used keys have. */
+type ListedKey = Pick<Key, "id" | "name" | "plan" | "state" | "usage" | "lastUsedAt">;
 
-export const withoutSort = <Row,>({ heading, cell }: Column<Row>): Column<Row> => ({ heading, cell });
+export function KeyLink({ id, name }: Pick<Key, "id" | "name">) {
+  return <NameLink url={`/keys/${id}`} name={name} />;
+}
+
+export const SHARED_COLUMNS = {
+  plan: { heading: "Plan", sort: "plan", cell: ({ plan }) => capitalized(plan) },
+  minute: { heading: "This minute", cell: ({ usage }) => <UsageBar window={usage?.minute} /> },
+  day: { heading: "Today", sort: "usedToday", cell: ({ usage }) => <UsageBar window={usage?.day} /> },
+  state: { heading: "State", cell: StateBadge },
+  lastUsed: {
+    heading: "Last used",
+    sort: "lastUsedAt",
+    cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never" />,
+  },
+} as const satisfies Readonly<Record<string, Column<ListedKey>>>;
 
 /** Each label leads to the keys that have it. */
-export function Labels({ labels }: Pick<Key, "labels">) {
+export function LabelLinks({ labels }: Pick<Key, "labels">) {
   if (labels.length === 0) return null;
   return (
     <span class="labels above">
@@ -54,7 +81,7 @@ export function Labels({ labels }: Pick<Key, "labels">) {
         <a
           key={label}
           class="label"
-          href={urlWith({ label }, { path: "/keys", query: new URLSearchParams() })}
+          href={`/keys?${new URLSearchParams({ label })}`}
           title={`Keys with the label ${label}`}
         >
           <bdi>{label}</bdi>
@@ -64,6 +91,16 @@ export function Labels({ labels }: Pick<Key, "labels">) {
   );
 }
 
-export function AccessBadge({ access }: Pick<Key, "access">) {
-  return access === "read" ? <Badge meaning="none" text="read only" /> : null;
+/** What bans a key, with the settings of this server. */
+export function BanRulesText() {
+  const settings = usePolled("settings", () => call("getSettings"));
+  const valueOf = (name: string) =>
+    settings.data?.items.find((setting) => setting.name === name)?.value ?? "…";
+  return (
+    <>
+      A request that is rejected more than {valueOf("ban-grace")} after the first 429 is a strike.{" "}
+      {valueOf("ban-strikes")} strikes in a window ban the key for {valueOf("ban-length")}, and for twice as
+      long each time that it happens again within a day.
+    </>
+  );
 }

@@ -1,33 +1,30 @@
 import type { ComponentChildren } from "preact";
-import { useNow } from "../clock.ts";
-import { notice } from "../notices.ts";
-import { useObservable } from "../observable.ts";
-import { connection, refresh } from "../polling.ts";
-import { navigate, urlWith, usePlace } from "../router.ts";
-import type { Session } from "../session.ts";
+import { PAGES } from "../../operator/console/pages.ts";
+import type { Server } from "../admin-api.ts";
+import { notice, useNow, useObservable } from "../observable.ts";
+import { refresh, retryAt } from "../polling.ts";
+import { useLocation } from "../router.ts";
+import { UrlSelect } from "./filters.tsx";
 
-const PAGES = [
-  ["/", "Overview"],
-  ["/keys", "Keys"],
-  ["/pets", "Pets"],
-  ["/orders", "Orders"],
-  ["/audit", "Audit"],
-  ["/settings", "Settings"],
-] as const;
+/** Those that are no part of another page. */
+const MAIN_PAGES = Object.entries(PAGES).filter(([, path]) => /^\/\w*$/.test(path));
 
 export const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as const;
 export const DEFAULT_RANGE = "1h";
+const RANGE_OPTIONS = Object.entries(RANGES).map(([value, text]) => [value, `last ${text}`] as const);
 
 interface LayoutProps {
-  readonly session: Session;
+  readonly server: Server | undefined;
+  readonly isOutdated: boolean;
   readonly children: ComponentChildren;
 }
 
-export function Layout({ session: { server, isOutdated }, children }: LayoutProps) {
-  const { path } = usePlace();
-  const { lost } = useObservable(connection);
+export function Layout({ server, isOutdated, children }: LayoutProps) {
+  const { path } = useLocation();
+  const isLost = useObservable(retryAt) !== undefined;
+  const done = useObservable(notice);
   return (
-    <div class={lost === undefined ? undefined : "lost"}>
+    <div class={isLost ? "lost" : undefined}>
       <a class="skip" href="#main">
         Skip to the content
       </a>
@@ -39,16 +36,20 @@ export function Layout({ session: { server, isOutdated }, children }: LayoutProp
           </span>
         </a>
         <nav class="navigation" aria-label="Main">
-          {PAGES.map(([url, name]) => (
-            <a key={url} href={url} aria-current={isWithin(path, url) ? "page" : undefined}>
+          {MAIN_PAGES.map(([name, url]) => (
+            <a key={url} href={url} aria-current={path.split("/")[1] === url.slice(1) ? "page" : undefined}>
               {name}
             </a>
           ))}
         </nav>
-        <div class="header-end">{path === "/" && <RangeSelect />}</div>
+        {path === "/" && (
+          <div class="header-end">
+            <UrlSelect aria-label="Time range" name="range" options={RANGE_OPTIONS} initial={DEFAULT_RANGE} />
+          </div>
+        )}
       </header>
       <LostBanner />
-      {isOutdated && lost === undefined && (
+      {isOutdated && !isLost && (
         <div class="banner" role="status">
           The server has another version now.
           <button type="button" onClick={() => location.reload()}>
@@ -59,45 +60,24 @@ export function Layout({ session: { server, isOutdated }, children }: LayoutProp
       <main id="main" tabIndex={-1}>
         {children}
       </main>
-      <Toast />
+      <div class="toast" role="status">
+        {done}
+      </div>
     </div>
-  );
-}
-
-function isWithin(path: string, url: string): boolean {
-  return url === "/" ? path === "/" : path === url || path.startsWith(`${url}/`);
-}
-
-function RangeSelect() {
-  const { query } = usePlace();
-  return (
-    <select
-      aria-label="Time range"
-      value={query.get("range") ?? DEFAULT_RANGE}
-      onChange={({ currentTarget: { value } }) =>
-        navigate(urlWith({ range: value === DEFAULT_RANGE ? "" : value }))
-      }
-    >
-      {Object.entries(RANGES).map(([value, text]) => (
-        <option key={value} value={value}>
-          last {text}
-        </option>
-      ))}
-    </select>
   );
 }
 
 /** One quiet line. The last data stay, dimmed. */
 function LostBanner() {
-  const { lost } = useObservable(connection);
+  const nextTry = useObservable(retryAt);
   const now = useNow();
-  const seconds = lost === undefined ? 0 : Math.max(0, Math.ceil((lost.retryAt - now) / 1_000));
+  const seconds = Math.max(0, Math.ceil(((nextTry ?? 0) - now) / 1_000));
   return (
     <div role="status">
-      {lost !== undefined && (
+      {nextTry !== undefined && (
         <div class="banner">
           <span>
-            <span class="symbol" aria-hidden="true">
+            <span class="tone-limited" aria-hidden="true">
               ▲
             </span>{" "}
             The server does not respond. You see the last data.
@@ -111,15 +91,6 @@ function LostBanner() {
           </button>
         </div>
       )}
-    </div>
-  );
-}
-
-function Toast() {
-  const text = useObservable(notice);
-  return (
-    <div class="toast" role="status">
-      {text}
     </div>
   );
 }

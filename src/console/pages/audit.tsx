@@ -1,11 +1,13 @@
+import { grouped } from "../../api/formatting.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS } from "../../domain/audit.ts";
-import { call } from "../admin-api.ts";
-import { AuditList } from "../components/audit-list.tsx";
+import { type AuditEntry, call } from "../admin-api.ts";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { Empty, Loaded } from "../components/loading.tsx";
-import { Pager } from "../components/table.tsx";
+import { Empty, PageHead } from "../components/page.tsx";
+import { type Column, Latest, List } from "../components/tables.tsx";
+import { LocalTime, NO_VALUE } from "../components/values.tsx";
+import { capitalized } from "../format.ts";
 import { usePolled } from "../polling.ts";
-import { usePlace } from "../router.ts";
+import { useLocation } from "../router.ts";
 
 /** Midnight of the given day in the time zone of the browser, some days later. */
 function dayOf(text: string | undefined, daysLater: number): string | undefined {
@@ -14,8 +16,8 @@ function dayOf(text: string | undefined, daysLater: number): string | undefined 
   return new Date(year, month - 1, day + daysLater).toISOString();
 }
 
-export function Audit() {
-  const { query } = usePlace();
+export function AuditTrailPage() {
+  const { query } = useLocation();
   const audit = usePolled(`audit ${query}`, () => {
     const { action, actor, target, since, until, cursor } = Object.fromEntries(query);
     return call("listAudit", {
@@ -24,46 +26,105 @@ export function Audit() {
   });
   return (
     <section>
-      <h1 tabIndex={-1}>Audit</h1>
+      <PageHead title="Audit" />
       <Filters>
-        <SelectFilter
-          label="Action"
-          name="action"
-          options={AUDIT_ACTIONS.map((action) => [action, action] as const)}
-        />
-        <SelectFilter
-          label="Who"
-          name="actor"
-          options={ACTOR_KINDS.map((actor) => [actor, actor] as const)}
-        />
+        <SelectFilter label="Action" name="action" options={AUDIT_ACTIONS} />
+        <SelectFilter label="Who" name="actor" options={ACTOR_KINDS} />
         <TextFilter label="Target" name="target" placeholder="key:7, pet:12, order:3" maxLength={30} />
         <TextFilter label="From" name="since" type="date" />
         <TextFilter label="To" name="until" type="date" />
       </Filters>
-      <Loaded of={audit}>
-        {({ items, nextCursor }) => (
-          <>
-            {items.length === 0 ? <NoEntries isFiltered={query.size > 0} /> : <AuditList entries={items} />}
-            <Pager nextCursor={nextCursor} />
-          </>
-        )}
-      </Loaded>
+      <List
+        of={audit}
+        noun="change"
+        caption="Audit trail"
+        columns={COLUMNS}
+        empty={
+          <Empty title="Nothing was changed yet">
+            Every change of a key, pet or order, every ban and every sign-in appears here: who, when, and
+            what.
+          </Empty>
+        }
+      />
     </section>
   );
 }
 
-function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
-  return isFiltered ? (
-    <Empty title="No change matches">
-      <p>
-        <a href="/audit">Clear the filters</a> to see all changes.
-      </p>
-    </Empty>
-  ) : (
-    <Empty title="Nothing was changed yet">
-      <p>
-        Every change of a key, pet or order, every ban and every sign-in appears here: who, when, and what.
-      </p>
-    </Empty>
+/** The latest changes of one key, pet or order. */
+export function AuditSection({ target }: { readonly target: string }) {
+  const audit = usePolled(`audit ${target}`, () => call("listAudit", { query: { target, limit: 10 } }));
+  return (
+    <Latest
+      of={audit}
+      title="Audit trail"
+      caption="Audit trail"
+      columns={COLUMNS.filter(({ heading }) => heading !== "Target")}
+      none="Nobody has changed it."
+      allUrl={`/audit?target=${encodeURIComponent(target)}`}
+      allText="All changes"
+    />
   );
+}
+
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { heading: "When", cell: ({ at }) => <LocalTime at={at} /> },
+  { heading: "Action", cell: ({ action }) => <code>{action}</code> },
+  { heading: "Target", cell: ({ target }) => <Target target={target} /> },
+  { heading: "Changes", cell: (entry) => <Changes {...entry} /> },
+  { heading: "Who", cell: ({ actor }) => <Actor actor={actor} /> },
+];
+
+const PATHS = { key: "/keys", pet: "/pets", order: "/orders" } as const;
+
+function Target({ target }: Pick<AuditEntry, "target">) {
+  if (target === null) return NO_VALUE;
+  return (
+    <a href={`${PATHS[target.kind]}/${target.id}`}>
+      {target.kind} {String(target.id)}
+    </a>
+  );
+}
+
+function Actor({ actor: { kind, name } }: Pick<AuditEntry, "actor">) {
+  return (
+    <>
+      {capitalized(kind)} {name !== null && <bdi class="muted">{name}</bdi>}
+    </>
+  );
+}
+
+/** The old value is struck out before the new one. */
+function Changes({ before, after }: Pick<AuditEntry, "before" | "after">) {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  if (names.length === 0) return NO_VALUE;
+  return (
+    <span class="changes">
+      {names.map((name) => (
+        <span key={name}>
+          <span class="muted">{name}:</span>{" "}
+          {before?.[name] !== undefined && (
+            <del>
+              <Value value={before[name]} />
+            </del>
+          )}{" "}
+          {after?.[name] !== undefined && <Value value={after[name]} />}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+type AuditedValue = NonNullable<AuditEntry["before"]>[string];
+
+function Value({ value }: { readonly value: AuditedValue }) {
+  if (typeof value === "string" && TIME.test(value)) return <LocalTime at={value} />;
+  return <bdi>{textOf(value)}</bdi>;
+}
+
+function textOf(value: AuditedValue): string {
+  if (value === null) return "none";
+  if (typeof value === "object") return value.length === 0 ? "none" : value.join(", ");
+  return typeof value === "number" ? grouped(value) : String(value);
 }

@@ -1,25 +1,47 @@
 import { useState } from "preact/hooks";
+import { grouped } from "../../api/formatting.ts";
+import { KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
+import { PLANS } from "../../domain/plans.ts";
+import type { ResponseOf } from "../../operator/operations.ts";
 import { call, type Key } from "../admin-api.ts";
-import { KeyCreation } from "../components/key-creation.tsx";
-import { KeyForm } from "../components/key-form.tsx";
-import { Loaded } from "../components/loading.tsx";
-import { changesOf, type KeyFormValues, valuesOf } from "../key-form-values.ts";
-import { announce } from "../notices.ts";
+import { SecretDialog } from "../components/dialogs.tsx";
+import { Choices, Form, TextField } from "../components/forms.tsx";
+import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
+import { capitalized } from "../format.ts";
+import { formValuesOf, keyChangesOf, type KeyFormValues, newKeyOf } from "../key-form-values.ts";
+import { announce } from "../observable.ts";
 import { usePolled } from "../polling.ts";
 import { navigate } from "../router.ts";
-import type { PageProps } from "./page.ts";
 
-export function KeyCreationPage({ session }: PageProps) {
+export function KeyCreationPage({ server }: PageProps) {
   return (
     <section>
-      <div class="page-head">
-        <span class="crumb">
-          <a href="/keys">Keys</a>
-        </span>
-        <h1 tabIndex={-1}>Create a key</h1>
-      </div>
-      <KeyCreation session={session} />
+      <PageHead crumb={<a href="/keys">Keys</a>} title="Create a key" />
+      <KeyCreation publicUrl={server?.publicUrl ?? ""} />
     </section>
+  );
+}
+
+const NEW_KEY = formValuesOf();
+
+/** The form of a new key, then its secret, then its page. */
+export function KeyCreation({ publicUrl }: { readonly publicUrl: string }) {
+  const [created, setCreated] = useState<ResponseOf<"createKey">>();
+  async function create(values: KeyFormValues) {
+    setCreated(await call("createKey", { body: newKeyOf(values) }));
+  }
+  return (
+    <>
+      <KeyForm initial={NEW_KEY} submit="Create key" onSubmit={create} />
+      {created && (
+        <SecretDialog
+          name={created.key.name}
+          secret={created.secret}
+          publicUrl={publicUrl}
+          onClose={() => navigate(`/keys/${created.key.id}`)}
+        />
+      )}
+    </>
   );
 }
 
@@ -27,12 +49,14 @@ export function KeyEditPage({ id }: PageProps) {
   const key = usePolled(`key ${id}`, () => call("getKey", { id }));
   return (
     <section>
-      <div class="page-head">
-        <span class="crumb">
-          <a href="/keys">Keys</a> / <a href={`/keys/${id}`}>key {id}</a>
-        </span>
-        <h1 tabIndex={-1}>Edit key {id}</h1>
-      </div>
+      <PageHead
+        crumb={
+          <>
+            <a href="/keys">Keys</a> / <a href={`/keys/${id}`}>key {id}</a>
+          </>
+        }
+        title={`Edit key ${id}`}
+      />
       <Loaded of={key}>{(data) => <EditForm apiKey={data} />}</Loaded>
     </section>
   );
@@ -40,21 +64,102 @@ export function KeyEditPage({ id }: PageProps) {
 
 /** The values are those of the first response: what is typed is not overwritten by later ones. */
 function EditForm({ apiKey }: { readonly apiKey: Key }) {
-  const [initial] = useState(() => valuesOf(apiKey));
+  const [initial] = useState(() => formValuesOf(apiKey));
   const url = `/keys/${apiKey.id}`;
   async function save(values: KeyFormValues) {
-    const body = changesOf(initial, values);
+    const body = keyChangesOf(initial, values);
     if (Object.keys(body).length > 0) {
       await call("updateKey", { id: apiKey.id, body });
       announce("Saved. Servers apply it within one second.");
     }
     navigate(url);
   }
+  return <KeyForm initial={initial} submit="Save changes" onSubmit={save} cancelUrl={url} />;
+}
+
+interface KeyFormProps {
+  readonly initial: KeyFormValues;
+  readonly submit: string;
+  readonly onSubmit: (values: KeyFormValues) => Promise<void>;
+  readonly cancelUrl?: string;
+}
+
+/** All that can be said about a key, when it is created and later. */
+function KeyForm({ initial, onSubmit, ...form }: KeyFormProps) {
+  const [values, setValues] = useState(initial);
+  const set = (change: Partial<KeyFormValues>) => setValues((last) => ({ ...last, ...change }));
+  const textOf = (name: keyof KeyFormValues) => ({
+    value: values[name],
+    onInput: (value: string) => set({ [name]: value }),
+  });
   return (
-    <KeyForm initial={initial} submitText="Save changes" onSubmit={save}>
-      <a class="button" href={url}>
-        Cancel
-      </a>
-    </KeyForm>
+    <Form {...form} onSubmit={() => onSubmit(values)}>
+      <TextField
+        label="Name"
+        hint={`What the key is for, up to ${KEY_NAME.maxLength} characters`}
+        {...textOf("name")}
+        required
+        maxLength={KEY_NAME.maxLength * 2}
+      />
+      <PlanChoices plan={values.plan} onChange={(plan) => set({ plan })} />
+      {values.plan === "enterprise" && (
+        <div class="field-row">
+          <TextField label="Requests per minute" {...textOf("perMinute")} type="number" required />
+          <TextField label="Requests per day" {...textOf("perDay")} type="number" required />
+        </div>
+      )}
+      <Choices
+        label="Access"
+        value={values.access}
+        options={[
+          { value: "write", text: "Read and write" },
+          { value: "read", text: "Read only", hint: "other methods than GET and HEAD are 403" },
+        ]}
+        onChange={(access) => set({ access })}
+      />
+      <TextField
+        label="Owner"
+        hint="Optional: an email address or a reference"
+        {...textOf("owner")}
+        maxLength={KEY_OWNER.maxLength}
+      />
+      <TextField
+        label="Labels"
+        hint={`Optional: up to ${MAX_LABELS}, separated by commas`}
+        {...textOf("labels")}
+      />
+      <TextField
+        label="Expires"
+        hint="Optional, in your local time. From then on requests fail with 401."
+        {...textOf("expiresAt")}
+        type="datetime-local"
+      />
+      <TextField
+        label="Notes"
+        hint={`Optional, for operators, up to ${grouped(KEY_NOTES.maxLength)} characters`}
+        {...textOf("notes")}
+        type="multiline"
+        maxLength={KEY_NOTES.maxLength * 2}
+      />
+    </Form>
   );
+}
+
+interface PlanChoicesProps {
+  readonly plan: KeyFormValues["plan"];
+  readonly onChange: (plan: KeyFormValues["plan"]) => void;
+}
+
+/** With the limits that hold on this server. */
+function PlanChoices({ plan, onChange }: PlanChoicesProps) {
+  const settings = usePolled("settings", () => call("getSettings"));
+  const hintOf = (name: string) => {
+    if (name === "enterprise") return { hint: "limits of its own" };
+    const value = settings.data?.items.find((setting) => setting.name === `${name}-limits`)?.value;
+    const [perMinute, perDay] = value?.match(/\d+/g) ?? [];
+    if (perMinute === undefined || perDay === undefined) return {};
+    return { hint: `${grouped(Number(perMinute))} a minute, ${grouped(Number(perDay))} a day` };
+  };
+  const optionOf = (value: Key["plan"]) => ({ value, text: capitalized(value), ...hintOf(value) });
+  return <Choices label="Plan" value={plan} options={PLANS.map(optionOf)} onChange={onChange} />;
 }

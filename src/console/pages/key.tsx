@@ -1,41 +1,65 @@
 import { useState } from "preact/hooks";
+import { formatTime, grouped } from "../../api/formatting.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DEPRECATED_OPERATIONS } from "../../domain/usage-history.ts";
 import { call, type Key } from "../admin-api.ts";
-import { AuditSection } from "../components/audit-section.tsx";
-import { BanRules } from "../components/ban-rules.tsx";
-import { StateBadge } from "../components/badge.tsx";
-import { Facts } from "../components/facts.tsx";
-import { canDo, type KeyAction, KeyActionDialog } from "../components/key-actions.tsx";
-import { Labels } from "../components/key-columns.tsx";
-import { KeyUsageSection } from "../components/key-usage-section.tsx";
-import { Loaded } from "../components/loading.tsx";
-import { Table } from "../components/table.tsx";
-import { LocalTime, TimeAgo } from "../components/time.tsx";
-import { UsageBar } from "../components/usage-bar.tsx";
-import { capitalized, count } from "../format.ts";
+import { UrlSelect } from "../components/filters.tsx";
+import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
+import { BanRulesText, LabelLinks, StateBadge, UsageBar } from "../components/key-columns.tsx";
+import { Loaded, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import { Plot } from "../components/plots.tsx";
+import { DataTable } from "../components/tables.tsx";
+import { Badge, Facts, LocalTime, LocalTimeAndAgo, NO_VALUE, Stat, TimeAgo } from "../components/values.tsx";
+import { capitalized, compact, percent } from "../format.ts";
 import { usePolled } from "../polling.ts";
-import type { PageProps } from "./page.ts";
+import { useLocation } from "../router.ts";
+import {
+  byOperation,
+  COUNTS,
+  totalOf,
+  type UsageCounts,
+  type UsageResponse,
+  usageSeries,
+} from "../usage-series.ts";
+import { AuditSection } from "./audit.tsx";
 
-export function KeyPage({ id, session }: PageProps) {
+export function KeyDetailsPage({ id, server }: PageProps) {
   const key = usePolled(`key ${id}`, () => call("getKey", { id }));
-  const [action, setAction] = useState<KeyAction>();
+  const [chosen, setChosen] = useState<ChosenAction>();
   return (
     <Loaded of={key}>
       {(data) => (
         <div class="sections">
-          <Head apiKey={data} choose={setAction} />
+          <PageHead
+            crumb={
+              <>
+                <a href="/keys">Keys</a> / key {data.id}
+              </>
+            }
+            title={<NameTitle name={data.name} />}
+            badge={<StateBadge state={data.state} />}
+            actions={
+              <>
+                <a class="button" href={`/keys/${data.id}/edit`}>
+                  Edit
+                </a>
+                <KeyActionButtons apiKey={data} choose={setChosen} />
+              </>
+            }
+          />
           <div class="columns">
             <Windows apiKey={data} />
             <About apiKey={data} />
           </div>
-          <KeyUsageSection apiKey={data} />
+          <UsageSection apiKey={data} />
           <Secrets apiKey={data} />
           <AuditSection target={`key:${data.id}`} />
-          {action && (
+          {chosen && (
             <KeyActionDialog
-              action={action}
+              action={chosen.action}
               apiKey={data}
-              session={session}
-              onClose={() => setAction(undefined)}
+              publicUrl={server?.publicUrl ?? ""}
+              onClose={() => setChosen(undefined)}
             />
           )}
         </div>
@@ -48,49 +72,14 @@ interface KeyProps {
   readonly apiKey: Key;
 }
 
-const ACTION_NAMES = { unban: "Unban", roll: "Roll secret", revoke: "Revoke" } as const;
-const ACTIONS = ["unban", "roll", "revoke"] as const;
-
-function Head({ apiKey, choose }: KeyProps & { readonly choose: (action: KeyAction) => void }) {
-  return (
-    <div class="page-head">
-      <span class="crumb">
-        <a href="/keys">Keys</a> / key {apiKey.id}
-      </span>
-      <h1 tabIndex={-1}>
-        <bdi class="clamp" title={apiKey.name}>
-          {apiKey.name}
-        </bdi>
-      </h1>
-      <StateBadge state={apiKey.state} />
-      <div class="actions">
-        <a class="button" href={`/keys/${apiKey.id}/edit`}>
-          Edit
-        </a>
-        {ACTIONS.filter((action) => canDo(action, apiKey)).map((action) => (
-          <button
-            key={action}
-            type="button"
-            class={action === "revoke" ? "danger" : undefined}
-            onClick={() => choose(action)}
-          >
-            {ACTION_NAMES[action]}
-          </button>
-        ))}
-      </div>
-    </div>
-  );
-}
-
 function Windows({ apiKey: { usage, strikes, bannedUntil, state } }: KeyProps) {
   return (
-    <section aria-labelledby="windows">
-      <h2 id="windows">Windows now</h2>
+    <PageSection title="Windows now">
       <Facts
         facts={{
-          "This minute": <Window window={usage?.minute} />,
-          Today: <Window window={usage?.day} />,
-          Strikes: strikes === null ? "unknown" : count(strikes),
+          "This minute": <UsageBar window={usage?.minute} isWide />,
+          Today: <UsageBar window={usage?.day} isWide />,
+          Strikes: strikes === null ? "unknown" : grouped(strikes),
           Ban:
             state === "banned" ? (
               <span class="tone-error">
@@ -98,61 +87,128 @@ function Windows({ apiKey: { usage, strikes, bannedUntil, state } }: KeyProps) {
               </span>
             ) : (
               <span class="muted">
-                Not banned. <BanRules />
+                Not banned. <BanRulesText />
               </span>
             ),
         }}
       />
-    </section>
-  );
-}
-
-function Window({ window }: { readonly window: NonNullable<Key["usage"]>["minute"] | undefined }) {
-  const resetsAt = window?.resetsAt ?? null;
-  return (
-    <>
-      <UsageBar window={window} isWide />
-      <span class="muted small">
-        {resetsAt === null ? (
-          "The window opens with the next request."
-        ) : (
-          <>
-            Resets <TimeAgo at={resetsAt} />.
-          </>
-        )}
-      </span>
-    </>
+    </PageSection>
   );
 }
 
 function About({ apiKey }: KeyProps) {
   const { plan, limits, access, owner, labels, notes, createdAt, expiresAt, revokedAt, lastUsedAt } = apiKey;
-  const none = <span class="muted none">–</span>;
   return (
-    <section aria-labelledby="about">
-      <h2 id="about">About</h2>
+    <PageSection title="About">
       <Facts
         facts={{
-          Plan: `${capitalized(plan)}: ${count(limits.perMinute)} a minute, ${count(limits.perDay)} a day`,
+          Plan: `${capitalized(plan)}: ${grouped(limits.perMinute)} a minute, ${grouped(limits.perDay)} a day`,
           Access: access === "read" ? "Read only" : "Read and write",
-          Owner: owner === null ? none : <bdi>{owner}</bdi>,
-          Labels: labels.length === 0 ? none : <Labels labels={labels} />,
+          Owner: owner === null ? NO_VALUE : <bdi>{owner}</bdi>,
+          Labels: labels.length === 0 ? NO_VALUE : <LabelLinks labels={labels} />,
           "Last used": <TimeAgo at={lastUsedAt} none="never" />,
           Created: <LocalTime at={createdAt} />,
           Expires: <LocalTime at={expiresAt} none="never" />,
           ...(revokedAt !== null && { Revoked: <LocalTime at={revokedAt} /> }),
-          Notes: notes === null ? none : <bdi class="preserve">{notes}</bdi>,
+          Notes: notes === null ? NO_VALUE : <bdi class="preserve">{notes}</bdi>,
         }}
       />
-    </section>
+    </PageSection>
+  );
+}
+
+const MONTH = { value: "30d", text: "last 30 days by day", by: "day", days: 30 } as const;
+const PERIODS = [
+  { value: "24h", text: "last 24 h by hour", by: "hour", days: 1 },
+  { value: "7d", text: "last 7 days by hour", by: "hour", days: 7 },
+  MONTH,
+  { value: "400d", text: "last 400 days by day", by: "day", days: 400 },
+] as const;
+const PERIOD_OPTIONS = PERIODS.map(({ value, text }) => [value, text] as const);
+
+/** How much a key was used, since when, and why requests were rejected. */
+function UsageSection({ apiKey: { id, createdAt } }: KeyProps) {
+  const { query } = useLocation();
+  const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
+  const usage = usePolled(`usage ${id} ${value}`, () => {
+    const now = Date.now();
+    const since = formatTime(now - days * DAY_MS + (by === "day" ? DAY_MS : DAY_MS / 24));
+    return call("getKeyUsage", { id, query: { by, since, until: formatTime(now) } });
+  });
+  return (
+    <PageSection
+      title="Usage"
+      control={<UrlSelect aria-label="Period" name="usage" options={PERIOD_OPTIONS} initial={MONTH.value} />}
+    >
+      <Loaded of={usage}>{(history) => <Usage history={history} createdAt={createdAt} />}</Loaded>
+    </PageSection>
+  );
+}
+
+interface UsageProps {
+  readonly history: UsageResponse;
+  readonly createdAt: string;
+}
+
+function Usage({ history, createdAt }: UsageProps) {
+  const { admitted, limited, banned, errors } = totalOf(history.items);
+  if (admitted + limited + banned === 0) {
+    return <p class="muted">No requests in this period. A request is counted here within 5 seconds.</p>;
+  }
+  return (
+    <div class="sections">
+      <dl class="stats">
+        <Stat name="admitted">{grouped(admitted)}</Stat>
+        <Stat name="limited">{grouped(limited)}</Stat>
+        <Stat name="banned">{grouped(banned)}</Stat>
+        <Stat name="errors, of the admitted">{percent(errors, admitted)}</Stat>
+      </dl>
+      <Plot
+        title={history.by === "day" ? "Requests per day (UTC)" : "Requests per hour"}
+        kind="bars"
+        isCount
+        {...usageSeries(history, createdAt)}
+        axisValue={compact}
+        value={grouped}
+        isByDay={history.by === "day"}
+        group="usage"
+        empty="No requests in this period."
+      />
+      <DataTable
+        caption="Requests by operation"
+        rows={byOperation(history)}
+        keyOf={({ operation }) => operation}
+        columns={[
+          {
+            heading: "Operation",
+            isLead: true,
+            cell: ({ operation }) => <OperationName operation={operation} />,
+          },
+          ...COUNTS.map((name) => ({
+            heading: capitalized(name),
+            isNumber: true,
+            cell: (row: UsageCounts) => grouped(row[name]),
+          })),
+        ]}
+      />
+    </div>
+  );
+}
+
+function OperationName({ operation }: { readonly operation: string }) {
+  if (operation === "none") return <span class="muted">rejected, or unknown path</span>;
+  const isDeprecated = DEPRECATED_OPERATIONS.some((id) => id === operation);
+  return (
+    <>
+      <code>{operation}</code> {isDeprecated && <Badge meaning="deprecated" text="deprecated" />}
+    </>
   );
 }
 
 function Secrets({ apiKey: { secrets, revokedAt } }: KeyProps) {
   return (
-    <section aria-labelledby="secrets">
-      <h2 id="secrets">Secrets</h2>
-      <Table
+    <PageSection title="Secrets">
+      <DataTable
         caption="Secrets"
         rows={secrets}
         keyOf={({ hint, createdAt, validUntil }) => `${hint} ${createdAt} ${validUntil}`}
@@ -167,22 +223,11 @@ function Secrets({ apiKey: { secrets, revokedAt } }: KeyProps) {
             heading: "Works until",
             cell({ validUntil }) {
               if (revokedAt !== null) return "revoked";
-              return validUntil === null ? "no end" : <Until at={validUntil} />;
+              return validUntil === null ? "no end" : <LocalTimeAndAgo at={validUntil} />;
             },
           },
         ]}
       />
-    </section>
-  );
-}
-
-function Until({ at }: { readonly at: string }) {
-  return (
-    <>
-      <LocalTime at={at} />{" "}
-      <span class="muted small">
-        (<TimeAgo at={at} />)
-      </span>
-    </>
+    </PageSection>
   );
 }

@@ -1,122 +1,107 @@
 import { useRef, useState } from "preact/hooks";
+import { formatTime } from "../../api/formatting.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
 import { KEY_STATES } from "../../domain/key-view.ts";
 import { PLANS } from "../../domain/plans.ts";
 import { call, type Key } from "../admin-api.ts";
-import { BanRules } from "../components/ban-rules.tsx";
-import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { FindKeyDialog, openKeyOfSecret } from "../components/find-key.tsx";
-import { canDo, type KeyAction, KeyActionDialog } from "../components/key-actions.tsx";
-import {
-  AccessBadge,
-  DAY_COLUMN,
-  KeyLink,
-  Labels,
-  LAST_USED_COLUMN,
-  MINUTE_COLUMN,
-  PLAN_COLUMN,
-  STATE_COLUMN,
-} from "../components/key-columns.tsx";
-import { KeyCreation } from "../components/key-creation.tsx";
-import { Empty, Loaded } from "../components/loading.tsx";
-import { Menu } from "../components/menu.tsx";
-import { type Column, Pager, Table } from "../components/table.tsx";
-import { capitalized, plural } from "../format.ts";
-import { type Polled, usePolled } from "../polling.ts";
-import { urlWith, usePlace } from "../router.ts";
-import type { Session } from "../session.ts";
-import type { PageProps } from "./page.ts";
+import { FormDialog } from "../components/dialogs.tsx";
+import { Filters, hasFilters, SelectFilter, TextFilter } from "../components/filters.tsx";
+import { TextField } from "../components/forms.tsx";
+import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
+import { BanRulesText, SHARED_COLUMNS, KeyLink, LabelLinks } from "../components/key-columns.tsx";
+import { Empty, PageHead, type PageProps } from "../components/page.tsx";
+import { type Column, List, Menu } from "../components/tables.tsx";
+import { Badge, NO_VALUE } from "../components/values.tsx";
+import { capitalized } from "../format.ts";
+import { usePolled } from "../polling.ts";
+import { navigate, urlWith, useLocation } from "../router.ts";
+import { KeyCreation } from "./key-edit.tsx";
 
-const DAY_MS = 86_400_000;
 const DAYS = [
   ["7", "7 days"],
   ["30", "30 days"],
   ["90", "90 days"],
 ] as const;
-const FILTERS = ["search", "plan", "state", "access", "label", "owner", "unused", "deprecated"] as const;
 
-type KeyList = Awaited<ReturnType<typeof call<"listKeys">>>;
-
-function useKeys(): Polled<KeyList> & { readonly isFiltered: boolean } {
-  const { query } = usePlace();
-  const text = (name: string) => query.get(name) ?? undefined;
-  const keys = usePolled(`keys ${query}`, () => {
-    const unusedSince = daysAgo(text("unused"));
-    // To the start of a day, as the overview counts them.
-    const deprecatedSince = daysAgo(text("deprecated"))?.replace(/T.*/, "T00:00:00Z");
+function useKeys(query: URLSearchParams) {
+  return usePolled(`keys ${query}`, () => {
     const { search, plan, state, access, label, owner, sort, order, cursor } = Object.fromEntries(query);
+    const dates = {
+      unusedSince: daysAgo(query.get("unused")),
+      // To the start of a day, as the overview counts them.
+      deprecatedSince: daysAgo(query.get("deprecated"))?.replace(/T.*/, "T00:00:00Z"),
+    };
     return call("listKeys", {
-      query: {
-        search,
-        plan,
-        state,
-        access,
-        label,
-        owner,
-        unusedSince,
-        deprecatedSince,
-        sort,
-        order,
-        cursor,
-        limit: 50,
-      },
+      query: { search, plan, state, access, label, owner, ...dates, sort, order, cursor, limit: 50 },
     });
   });
-  return { ...keys, isFiltered: FILTERS.some((name) => query.has(name)) };
 }
 
-function daysAgo(days: string | undefined): string | undefined {
-  const count = Number(days ?? 0);
-  return count > 0 ? new Date(Date.now() - count * DAY_MS).toISOString() : undefined;
+function daysAgo(days: string | null): string | undefined {
+  const number = Number(days ?? 0);
+  return number > 0 ? formatTime(Date.now() - number * DAY_MS) : undefined;
 }
 
-export function Keys({ session }: PageProps) {
-  const keys = useKeys();
+export function KeyListPage({ server }: PageProps) {
+  const { query } = useLocation();
+  const keys = useKeys(query);
   const [isFinding, setFinding] = useState(false);
+  const publicUrl = server?.publicUrl ?? "";
   // The form stays when the new key appears in the list: its secret is still on the screen.
   const isFirstKey = useRef(false);
-  if (keys.data?.total === 0 && !keys.isFiltered && !keys.isStale) isFirstKey.current = true;
+  if (keys.data?.total === 0 && !hasFilters(query) && !keys.isStale) isFirstKey.current = true;
   return (
     <>
-      <div class="page-head">
-        <h1 tabIndex={-1}>Keys</h1>
-        <div class="actions">
-          <button type="button" onClick={() => setFinding(true)}>
-            Find by secret
-          </button>
-          <a class="button primary" href="/keys/new">
-            Create key
-          </a>
-        </div>
-      </div>
-      <Loaded of={keys}>
-        {(list) =>
-          isFirstKey.current ? (
-            <section>
-              <Empty title="There are no keys yet">
-                <p>A client needs a key for every request. Create the first one here.</p>
-              </Empty>
-              <KeyCreation session={session} />
-            </section>
-          ) : (
-            <KeyListSection list={list} session={session} />
-          )
+      <PageHead
+        title="Keys"
+        actions={
+          <>
+            <button type="button" onClick={() => setFinding(true)}>
+              Find by secret
+            </button>
+            <a class="button primary" href="/keys/new">
+              Create key
+            </a>
+          </>
         }
-      </Loaded>
+      />
+      {isFirstKey.current ? (
+        <section>
+          <Empty title="There are no keys yet">
+            A client needs a key for every request. Create the first one here.
+          </Empty>
+          <KeyCreation publicUrl={publicUrl} />
+        </section>
+      ) : (
+        <KeyList keys={keys} publicUrl={publicUrl} />
+      )}
       {isFinding && <FindKeyDialog onClose={() => setFinding(false)} />}
     </>
   );
 }
 
 interface KeyListProps {
-  readonly list: KeyList;
-  readonly session: Session;
+  readonly keys: ReturnType<typeof useKeys>;
+  readonly publicUrl: string;
 }
 
-function KeyListSection({ list, session }: KeyListProps) {
-  const { query } = usePlace();
-  const [chosen, setChosen] = useState<{ readonly action: KeyAction; readonly apiKey: Key }>();
-  const columns = [...COLUMNS, menuColumn((action, apiKey) => setChosen({ action, apiKey }))];
+function KeyList({ keys, publicUrl }: KeyListProps) {
+  const { query } = useLocation();
+  const [chosen, setChosen] = useState<ChosenAction>();
   const label = query.get("label");
+  const columns: readonly Column<Key>[] = [
+    ...COLUMNS,
+    {
+      heading: "Actions",
+      isMenu: true,
+      cell: (key) => (
+        <Menu label={`Actions for ${key.name}`}>
+          <a href={`/keys/${key.id}/edit`}>Edit</a>
+          <KeyActionButtons apiKey={key} choose={setChosen} />
+        </Menu>
+      ),
+    },
+  ];
   return (
     <section>
       <Filters>
@@ -126,7 +111,6 @@ function KeyListSection({ list, session }: KeyListProps) {
           type="search"
           placeholder="Name, owner, label, hint or id"
           maxLength={200}
-          hasShortcut
           intercept={openKeyOfSecret}
         />
         <SelectFilter
@@ -134,11 +118,7 @@ function KeyListSection({ list, session }: KeyListProps) {
           name="plan"
           options={PLANS.map((plan) => [plan, capitalized(plan)] as const)}
         />
-        <SelectFilter
-          label="State"
-          name="state"
-          options={KEY_STATES.map((state) => [state, state] as const)}
-        />
+        <SelectFilter label="State" name="state" options={KEY_STATES} />
         <SelectFilter
           label="Access"
           name="access"
@@ -155,39 +135,24 @@ function KeyListSection({ list, session }: KeyListProps) {
           </a>
         )}
       </Filters>
-      {list.items.length === 0 ? (
-        <NoMatch query={query} />
-      ) : (
-        <Table
-          caption="API keys"
-          columns={columns}
-          rows={list.items}
-          keyOf={({ id }) => `${id}`}
-          hasLinks
-          defaultSort="id"
-        />
-      )}
-      <Pager nextCursor={list.nextCursor} total={plural(list.total, "key")} />
-      {chosen && <KeyActionDialog {...chosen} session={session} onClose={() => setChosen(undefined)} />}
+      <List
+        of={keys}
+        noun="key"
+        caption="API keys"
+        columns={columns}
+        defaultSort="id"
+        empty={null}
+        {...(query.get("state") === "banned" && { noMatch: <NoBan /> })}
+      />
+      {chosen && <KeyActionDialog {...chosen} publicUrl={publicUrl} onClose={() => setChosen(undefined)} />}
     </section>
   );
 }
 
-function NoMatch({ query }: { readonly query: URLSearchParams }) {
-  if (query.get("state") === "banned") {
-    return (
-      <Empty title="No key is banned">
-        <p>
-          <BanRules /> <a href="/settings?search=ban">The settings</a> say how strict that is.
-        </p>
-      </Empty>
-    );
-  }
+function NoBan() {
   return (
-    <Empty title="No key matches">
-      <p>
-        <a href="/keys">Clear the filters</a> to see all keys.
-      </p>
+    <Empty title="No key is banned">
+      <BanRulesText /> <a href="/settings?search=ban">The settings</a> say how strict that is.
     </Empty>
   );
 }
@@ -198,18 +163,18 @@ const COLUMNS: readonly Column<Key>[] = [
     heading: "Owner",
     cell: ({ owner }) =>
       owner === null ? (
-        <span class="muted none">–</span>
+        NO_VALUE
       ) : (
         <bdi class="one-line" title={owner}>
           {owner}
         </bdi>
       ),
   },
-  PLAN_COLUMN,
-  MINUTE_COLUMN,
-  DAY_COLUMN,
-  STATE_COLUMN,
-  LAST_USED_COLUMN,
+  SHARED_COLUMNS.plan,
+  SHARED_COLUMNS.minute,
+  SHARED_COLUMNS.day,
+  SHARED_COLUMNS.state,
+  SHARED_COLUMNS.lastUsed,
 ];
 
 function KeyCell({ apiKey }: { readonly apiKey: Key }) {
@@ -219,36 +184,48 @@ function KeyCell({ apiKey }: { readonly apiKey: Key }) {
       <KeyLink {...apiKey} />
       <span class="sub key-hints">
         <span class="mono">{hint ?? `key ${apiKey.id}`}</span>
-        <AccessBadge {...apiKey} />
-        <Labels {...apiKey} />
+        {apiKey.access === "read" && <Badge meaning="muted" text="read only" />}
+        <LabelLinks {...apiKey} />
       </span>
     </>
   );
 }
 
-function menuColumn(choose: (action: KeyAction, key: Key) => void): Column<Key> {
-  return {
-    heading: "Actions",
-    isMenu: true,
-    cell: (key) => (
-      <Menu label={`Actions for ${key.name}`}>
-        <a href={`/keys/${key.id}/edit`}>Edit</a>
-        {canDo("unban", key) && (
-          <button type="button" onClick={() => choose("unban", key)}>
-            Unban
-          </button>
-        )}
-        {canDo("roll", key) && (
-          <button type="button" onClick={() => choose("roll", key)}>
-            Roll secret
-          </button>
-        )}
-        {canDo("revoke", key) && (
-          <button type="button" class="danger" onClick={() => choose("revoke", key)}>
-            Revoke
-          </button>
-        )}
-      </Menu>
-    ),
-  };
+/** Never in the URL: a secret belongs into no history. */
+const WHOLE_SECRET = /^pet_(?:live|test)_[0-9A-Za-z]{36}$/;
+
+/** Somebody who pastes a secret into the search wants its key. */
+function openKeyOfSecret(text: string): boolean {
+  if (!WHOLE_SECRET.test(text)) return false;
+  call("findKey", { body: { secret: text } }).then(
+    ({ id }) => navigate(`/keys/${id}`),
+    () => navigate("/keys?search=no%20key%20has%20this%20secret"),
+  );
+  return true;
+}
+
+function FindKeyDialog({ onClose }: { readonly onClose: () => void }) {
+  const [secret, setSecret] = useState("");
+  async function find() {
+    const { id } = await call("findKey", { body: { secret: secret.trim() } });
+    onClose();
+    navigate(`/keys/${id}`);
+  }
+  return (
+    <FormDialog
+      title="Find a key by its secret"
+      onClose={onClose}
+      onSubmit={find}
+      submit="Find"
+      isReady={secret.trim() !== ""}
+    >
+      <TextField
+        label="Secret"
+        hint="It is compared with the stored hashes. It is neither stored nor logged."
+        type="password"
+        value={secret}
+        onInput={setSecret}
+      />
+    </FormDialog>
+  );
 }

@@ -1,15 +1,18 @@
+import { useState } from "preact/hooks";
 import { type AdminOrder, call } from "../admin-api.ts";
-import { OrderBadge } from "../components/order-badge.tsx";
+import { ActionDialog } from "../components/dialogs.tsx";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { Empty, Loaded } from "../components/loading.tsx";
-import { type Column, Pager, Table } from "../components/table.tsx";
-import { LocalTime } from "../components/time.tsx";
+import { Empty, Loaded, PageHead, type PageProps } from "../components/page.tsx";
+import { type Column, Latest, List } from "../components/tables.tsx";
+import { Badge, Facts, LocalTime } from "../components/values.tsx";
+import { capitalized } from "../format.ts";
 import { usePolled } from "../polling.ts";
-import { usePlace } from "../router.ts";
+import { useLocation } from "../router.ts";
+import { AuditSection } from "./audit.tsx";
 
 const STATUSES = ["placed", "completed", "cancelled"] as const;
 
-export const ORDER_COLUMNS: readonly Column<AdminOrder>[] = [
+const COLUMNS: readonly Column<AdminOrder>[] = [
   {
     heading: "Order",
     cell: ({ id }) => (
@@ -31,7 +34,11 @@ export const ORDER_COLUMNS: readonly Column<AdminOrder>[] = [
   { heading: "Placed", cell: ({ createdAt }) => <LocalTime at={createdAt} /> },
 ];
 
-export function OrderKey({ keyId }: Pick<AdminOrder, "keyId">) {
+function OrderBadge({ status }: Pick<AdminOrder, "status">) {
+  return <Badge meaning={status === "placed" ? "ok" : "muted"} text={status} />;
+}
+
+function OrderKey({ keyId }: Pick<AdminOrder, "keyId">) {
   if (keyId === null) return <span class="muted">none (of an earlier release)</span>;
   return (
     <a class="number above" href={`/keys/${keyId}`}>
@@ -40,59 +47,115 @@ export function OrderKey({ keyId }: Pick<AdminOrder, "keyId">) {
   );
 }
 
-export function Orders() {
-  const { query } = usePlace();
+export function OrderListPage() {
+  const { query } = useLocation();
   const orders = usePolled(`orders ${query}`, () => {
     const { status, keyId, petId, cursor } = Object.fromEntries(query);
     return call("listOrders", { query: { status, keyId, petId, cursor, limit: 50 } });
   });
   return (
     <section>
-      <h1 tabIndex={-1}>Orders</h1>
+      <PageHead title="Orders" />
       <Filters>
-        <SelectFilter
-          label="Status"
-          name="status"
-          options={STATUSES.map((status) => [status, status] as const)}
-        />
+        <SelectFilter label="Status" name="status" options={STATUSES} />
         <TextFilter label="Key" name="keyId" placeholder="Identifier" maxLength={20} />
         <TextFilter label="Pet" name="petId" placeholder="Identifier" maxLength={20} />
       </Filters>
-      <Loaded of={orders}>
-        {({ items, nextCursor }) => (
-          <>
-            {items.length === 0 ? (
-              <NoOrders isFiltered={query.size > 0} />
-            ) : (
-              <Table
-                caption="Orders"
-                columns={ORDER_COLUMNS}
-                rows={items}
-                keyOf={({ id }) => `${id}`}
-                hasLinks
-              />
-            )}
-            <Pager nextCursor={nextCursor} />
-          </>
-        )}
-      </Loaded>
+      <List
+        of={orders}
+        noun="order"
+        caption="Orders"
+        columns={COLUMNS}
+        empty={
+          <Empty title="There are no orders yet">
+            A client places one with <code>POST /v1/store/orders</code>. It makes the pet pending until the
+            order is completed or cancelled, by the client or here.
+          </Empty>
+        }
+      />
     </section>
   );
 }
 
-function NoOrders({ isFiltered }: { readonly isFiltered: boolean }) {
-  return isFiltered ? (
-    <Empty title="No order matches">
-      <p>
-        <a href="/orders">Clear the filters</a> to see all orders.
-      </p>
-    </Empty>
-  ) : (
-    <Empty title="There are no orders yet">
-      <p>
-        A client places one with <code>POST /v1/store/orders</code>. It makes the pet pending until the order
-        is completed or cancelled, by the client or here.
-      </p>
-    </Empty>
+/** The latest orders of one pet. */
+export function OrdersOfPet({ id }: { readonly id: string }) {
+  const orders = usePolled(`orders of pet ${id}`, () =>
+    call("listOrders", { query: { petId: id, limit: 10 } }),
+  );
+  return (
+    <Latest
+      of={orders}
+      title="Orders"
+      caption="Orders of this pet"
+      columns={COLUMNS.filter(({ heading }) => heading !== "Pet")}
+      none="Nobody has ordered it."
+      allUrl={`/orders?petId=${id}`}
+      allText="All orders of this pet"
+    />
+  );
+}
+
+type FinalStatus = "completed" | "cancelled";
+
+export function OrderDetailsPage({ id }: PageProps) {
+  const order = usePolled(`order ${id}`, () => call("getOrder", { id }));
+  const [chosen, setChosen] = useState<FinalStatus>();
+  return (
+    <Loaded of={order}>
+      {(data) => (
+        <div class="sections">
+          <PageHead
+            crumb={<a href="/orders">Orders</a>}
+            title={`Order ${id}`}
+            badge={<OrderBadge status={data.status} />}
+            actions={
+              data.status === "placed" && (
+                <>
+                  <button type="button" onClick={() => setChosen("completed")}>
+                    Complete
+                  </button>
+                  <button type="button" class="danger" onClick={() => setChosen("cancelled")}>
+                    Cancel order
+                  </button>
+                </>
+              )
+            }
+          />
+          <Facts
+            facts={{
+              Pet: <a href={`/pets/${data.petId}`}>{String(data.petId)}</a>,
+              Key: <OrderKey keyId={data.keyId} />,
+              Placed: <LocalTime at={data.createdAt} />,
+            }}
+          />
+          <AuditSection target={`order:${id}`} />
+          {chosen && <CloseDialog order={data} status={chosen} onClose={() => setChosen(undefined)} />}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+interface CloseDialogProps {
+  readonly order: AdminOrder;
+  readonly status: FinalStatus;
+  readonly onClose: () => void;
+}
+
+function CloseDialog({ order: { id, petId }, status, onClose }: CloseDialogProps) {
+  const isCompleted = status === "completed";
+  return (
+    <ActionDialog
+      action={isCompleted ? "Complete" : "Cancel"}
+      name={`order ${id}`}
+      shortName={`order ${id}`}
+      isFinal
+      run={() => call("updateOrder", { id, body: { status } })}
+      done={capitalized(status)}
+      onClose={onClose}
+    >
+      Pet {String(petId)} becomes {isCompleted ? "sold" : "available again"} at once. An order that is
+      completed or cancelled stays so.
+    </ActionDialog>
   );
 }

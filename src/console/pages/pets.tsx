@@ -1,12 +1,21 @@
 import { useState } from "preact/hooks";
-import { parseIdentifier } from "../../api/json.ts";
+import { grouped } from "../../api/formatting.ts";
+import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
+import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
+import type { BodyOf } from "../../operator/operations.ts";
 import { call, type Pet } from "../admin-api.ts";
+import { ActionDialog } from "../components/dialogs.tsx";
 import { Filters, SelectFilter } from "../components/filters.tsx";
-import { Empty, Loaded } from "../components/loading.tsx";
-import { PetBadge } from "../components/order-badge.tsx";
-import { type Column, Pager, Table } from "../components/table.tsx";
-import { usePolled } from "../polling.ts";
-import { navigate, usePlace } from "../router.ts";
+import { Choices, Form, TextField } from "../components/forms.tsx";
+import { Empty, Loaded, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import { type Column, List } from "../components/tables.tsx";
+import { Badge, NameLink } from "../components/values.tsx";
+import { capitalized } from "../format.ts";
+import { announce } from "../observable.ts";
+import { refresh, usePolled } from "../polling.ts";
+import { navigate, useLocation } from "../router.ts";
+import { AuditSection } from "./audit.tsx";
+import { OrdersOfPet } from "./orders.tsx";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 
@@ -14,48 +23,43 @@ const COLUMNS: readonly Column<Pet>[] = [
   {
     heading: "Name",
     isLead: true,
-    cell: ({ id, name }) => (
-      <a class="row-link" href={`/pets/${id}`}>
-        <bdi class="name" title={name}>
-          {name}
-        </bdi>
-      </a>
-    ),
+    cell: ({ id, name }) => <NameLink url={`/pets/${id}`} name={name} />,
   },
   { heading: "Id", isNumber: true, cell: ({ id }) => String(id) },
   { heading: "Category", isNumber: true, cell: ({ categoryId }) => String(categoryId) },
   { heading: "Status", cell: ({ status }) => <PetBadge status={status} /> },
 ];
 
-export function Pets() {
-  const { query } = usePlace();
+function PetBadge({ status }: { readonly status: Pet["status"] | undefined }) {
+  if (status === undefined) return <span class="muted">none</span>;
+  return <Badge meaning={status === "available" ? "ok" : "muted"} text={status} />;
+}
+
+export function PetListPage() {
+  const { query } = useLocation();
   const pets = usePolled(`pets ${query}`, () => {
     const { status, cursor } = Object.fromEntries(query);
     return call("listPets", { query: { status, cursor, limit: 50 } });
   });
   return (
     <section>
-      <h1 tabIndex={-1}>Pets</h1>
+      <PageHead title="Pets" />
       <Filters>
-        <SelectFilter
-          label="Status"
-          name="status"
-          options={STATUSES.map((status) => [status, status] as const)}
-        />
+        <SelectFilter label="Status" name="status" options={STATUSES} />
         <OpenById />
       </Filters>
-      <Loaded of={pets}>
-        {({ items, nextCursor }) => (
-          <>
-            {items.length === 0 ? (
-              <NoPets isFiltered={query.size > 0} />
-            ) : (
-              <Table caption="Pets" columns={COLUMNS} rows={items} keyOf={({ id }) => `${id}`} hasLinks />
-            )}
-            <Pager nextCursor={nextCursor} />
-          </>
-        )}
-      </Loaded>
+      <List
+        of={pets}
+        noun="pet"
+        caption="Pets"
+        columns={COLUMNS}
+        empty={
+          <Empty title="There are no pets yet">
+            A client adds one with <code>POST /v1/pets</code>. Its name, category and status can be corrected
+            here.
+          </Empty>
+        }
+      />
     </section>
   );
 }
@@ -86,19 +90,106 @@ function OpenById() {
   );
 }
 
-function NoPets({ isFiltered }: { readonly isFiltered: boolean }) {
-  return isFiltered ? (
-    <Empty title="No pet matches">
-      <p>
-        <a href="/pets">Clear the filter</a> to see all pets.
-      </p>
-    </Empty>
-  ) : (
-    <Empty title="There are no pets yet">
-      <p>
-        A client adds one with <code>POST /v1/pets</code>. Its name, category and status can be corrected
-        here.
-      </p>
-    </Empty>
+export function PetDetailsPage({ id }: PageProps) {
+  const pet = usePolled(`pet ${id}`, () => call("getPet", { id }));
+  const [isDeleting, setDeleting] = useState(false);
+  return (
+    <Loaded of={pet}>
+      {(data) => (
+        <div class="sections">
+          <PageHead
+            crumb={
+              <>
+                <a href="/pets">Pets</a> / pet {id}
+              </>
+            }
+            title={<NameTitle name={data.name} />}
+            badge={<PetBadge status={data.status} />}
+            actions={
+              <button type="button" class="danger" onClick={() => setDeleting(true)}>
+                Delete
+              </button>
+            }
+          />
+          <div class="columns">
+            <PageSection title="Correct">
+              <PetForm key={`${data.name} ${data.categoryId} ${data.status}`} pet={data} />
+            </PageSection>
+            <OrdersOfPet id={id} />
+          </div>
+          <AuditSection target={`pet:${id}`} />
+          {isDeleting && <DeleteDialog pet={data} onClose={() => setDeleting(false)} />}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+type Status = (typeof STATUSES)[number] | "none";
+const STATUS_OPTIONS = (["none", ...STATUSES] as const).map((value) => ({ value, text: capitalized(value) }));
+
+function PetForm({ pet }: { readonly pet: Pet }) {
+  const before: Status = pet.status ?? "none";
+  const [name, setName] = useState(pet.name);
+  const [category, setCategory] = useState(String(pet.categoryId));
+  const [status, setStatus] = useState(before);
+  const categoryId = parseIdentifier(category.trim());
+  const body: BodyOf<"updatePet"> = {
+    ...(name !== pet.name && { name }),
+    ...(categoryId !== undefined &&
+      BigInt(categoryId) !== BigInt(pet.categoryId) && { categoryId: BigInt(categoryId) }),
+    ...(status !== before && { status: status === "none" ? null : status }),
+  };
+  async function save() {
+    await call("updatePet", { id: pet.id, body });
+    announce("Saved. Clients see it at once.");
+    await refresh();
+  }
+  return (
+    <Form
+      submit="Save changes"
+      onSubmit={save}
+      isReady={Object.keys(body).length > 0 && categoryId !== undefined}
+    >
+      <TextField
+        label="Name"
+        hint={`1 to ${grouped(NAME_MAX_LENGTH)} characters`}
+        type="multiline"
+        required
+        value={name}
+        onInput={setName}
+      />
+      <TextField
+        label="Category"
+        hint={`An integer ${INT64_RANGE}`}
+        class="mono"
+        required
+        value={category}
+        aria-invalid={categoryId === undefined}
+        onInput={setCategory}
+      />
+      <Choices label="Status" value={status} options={STATUS_OPTIONS} onChange={setStatus} />
+    </Form>
+  );
+}
+
+function DeleteDialog({ pet, onClose }: { readonly pet: Pet; readonly onClose: () => void }) {
+  async function deletePet() {
+    await call("deletePet", { id: pet.id });
+    navigate("/pets", { replace: true });
+  }
+  return (
+    <ActionDialog
+      action="Delete"
+      name={pet.name}
+      shortName={`pet ${pet.id}`}
+      isFinal
+      run={deletePet}
+      done="Deleted"
+      onClose={onClose}
+    >
+      Clients get 404 for it at once, and its identifier is never used again. A pet with orders cannot be
+      deleted.
+    </ActionDialog>
   );
 }

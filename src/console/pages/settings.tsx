@@ -1,21 +1,18 @@
 import { useState } from "preact/hooks";
 import { SETTING_SOURCES } from "../../operator/contract/resources.ts";
-import { call, type Server, type Setting } from "../admin-api.ts";
+import { call, signOut, type Server, type Setting } from "../admin-api.ts";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { Choices, Problem, useAction } from "../components/form.tsx";
-import { Facts } from "../components/facts.tsx";
-import { Empty, Loaded } from "../components/loading.tsx";
-import { type Column, Table } from "../components/table.tsx";
-import { LocalTime, TimeAgo } from "../components/time.tsx";
+import { Choices, Problem, useAction } from "../components/forms.tsx";
+import { Loaded, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import { type Column, DataTable, NoMatch } from "../components/tables.tsx";
+import { Facts, LocalTimeAndAgo } from "../components/values.tsx";
 import { capitalized, latency } from "../format.ts";
 import { usePolled } from "../polling.ts";
-import { usePlace } from "../router.ts";
-import { signOut } from "../session.ts";
+import { useLocation } from "../router.ts";
 import { chooseTheme, chosenTheme, THEMES } from "../theme.ts";
-import type { PageProps } from "./page.ts";
 
-export function Settings({ session: { server } }: PageProps) {
-  const { query } = usePlace();
+export function SettingsPage({ server }: PageProps) {
+  const { query } = useLocation();
   const settings = usePolled("settings", () => call("getSettings"));
   const search = (query.get("search") ?? "").toLowerCase();
   const source = query.get("source");
@@ -24,42 +21,29 @@ export function Settings({ session: { server } }: PageProps) {
     (source === null || setting.source === source);
   return (
     <>
-      <h1 tabIndex={-1}>Settings</h1>
+      <PageHead title="Settings" />
       <div class="columns">
         {server && <ServerSection server={server} />}
         <BrowserSection />
       </div>
-      <section aria-labelledby="values">
-        <h2 id="values">Effective settings</h2>
+      <PageSection title="Effective settings">
         <p class="muted">
           They are read when the server starts. Change a flag, its variable or the env file, and restart the
           server.
         </p>
         <Filters>
-          <TextFilter label="Search" name="search" type="search" hasShortcut />
-          <SelectFilter
-            label="Source"
-            name="source"
-            options={SETTING_SOURCES.map((each) => [each, each] as const)}
-          />
+          <TextFilter label="Search" name="search" type="search" />
+          <SelectFilter label="Source" name="source" options={SETTING_SOURCES} />
         </Filters>
         <Loaded of={settings}>{({ items }) => <SettingTable settings={items.filter(isShown)} />}</Loaded>
-      </section>
+      </PageSection>
     </>
   );
 }
 
 function SettingTable({ settings }: { readonly settings: readonly Setting[] }) {
-  if (settings.length === 0) {
-    return (
-      <Empty title="No setting matches">
-        <p>
-          <a href="/settings">Clear the filters</a> to see all settings.
-        </p>
-      </Empty>
-    );
-  }
-  return <Table caption="Settings" columns={COLUMNS} rows={settings} keyOf={({ name }) => name} />;
+  if (settings.length === 0) return <NoMatch noun="setting" />;
+  return <DataTable caption="Settings" columns={COLUMNS} rows={settings} keyOf={({ name }) => name} />;
 }
 
 const COLUMNS: readonly Column<Setting>[] = [
@@ -75,14 +59,10 @@ const COLUMNS: readonly Column<Setting>[] = [
   },
   {
     heading: "Value",
-    cell: ({ value, source }) =>
-      source === "default" ? (
-        <Value text={value} />
-      ) : (
-        <strong>
-          <Value text={value} />
-        </strong>
-      ),
+    cell({ value, source }) {
+      const text = <Value text={value} />;
+      return source === "default" ? text : <strong>{text}</strong>;
+    },
   },
   {
     heading: "Source",
@@ -95,34 +75,26 @@ function Value({ text }: { readonly text: string | null }) {
   return text === null ? <span class="muted">not set</span> : <code class="wrap">{text}</code>;
 }
 
-function engineText({ kind, state, latencyMs }: Server["database"] | Server["rateLimiter"]): string {
+function adapterText({ kind, state, latencyMs }: Server["database"] | Server["rateLimiter"]): string {
   return `${kind}, ${state}${latencyMs === null ? "" : `, ${latency(latencyMs)}`}`;
 }
 
 function ServerSection({ server }: { readonly server: Server }) {
   return (
-    <section aria-labelledby="server">
-      <h2 id="server">This server</h2>
+    <PageSection title="This server">
       <Facts
         facts={{
           Environment: server.environment,
           Version: `${server.version} on ${server.runtime}`,
           "Public URL": <code class="wrap">{server.publicUrl}</code>,
           Address: `${server.instance.address}, process ${server.instance.pid}`,
-          Started: (
-            <>
-              <LocalTime at={server.startedAt} />{" "}
-              <span class="muted small">
-                (<TimeAgo at={server.startedAt} />)
-              </span>
-            </>
-          ),
-          Database: engineText(server.database),
-          "Rate limits": engineText(server.rateLimiter),
+          Started: <LocalTimeAndAgo at={server.startedAt} />,
+          Database: adapterText(server.database),
+          "Rate limits": adapterText(server.rateLimiter),
           State: server.draining ? "About to stop" : "Serving",
         }}
       />
-    </section>
+    </PageSection>
   );
 }
 
@@ -130,8 +102,7 @@ function BrowserSection() {
   const [theme, setTheme] = useState(chosenTheme);
   const { isRunning, problem, run } = useAction();
   return (
-    <section aria-labelledby="browser">
-      <h2 id="browser">This browser</h2>
+    <PageSection title="This browser">
       <div class="form">
         <Choices
           label="Theme"
@@ -149,6 +120,6 @@ function BrowserSection() {
           </button>
         </div>
       </div>
-    </section>
+    </PageSection>
   );
 }

@@ -1,14 +1,9 @@
 import { type Bundle, BundledAssets, ICON, loadBundle } from "../../browser-bundle/bundle.ts";
 import { loadOnce } from "../../api/awaitable.ts";
-import { etagOf } from "../../api/etag.ts";
-import { matchesEtag } from "../../api/etag.ts";
+import { etagOf, matchesEtag } from "../../api/etag.ts";
 import { emptyResponse, headerLinesOf } from "../../api/responses.ts";
 import type { HeaderFields, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
-
-export interface ConsoleOptions {
-  readonly build?: () => Promise<Bundle>;
-}
 
 interface PageRequest {
   readonly path: string;
@@ -20,43 +15,32 @@ export interface ConsolePages {
   respond(request: PageRequest): Promise<Response | undefined>;
 }
 
-interface Assets {
-  readonly html: string;
-  readonly etag: string;
-  readonly files: BundledAssets;
-}
-
 /** The pages of the console. They are bundled on the first request and kept compressed: about 150 kB in all. */
-export function createConsole({ build = bundleConsole }: ConsoleOptions = {}): ConsolePages {
-  const load = loadOnce(async () => assetsOf(await build()));
+export function createConsole(build: () => Promise<Bundle> = () => loadBundle("console")): ConsolePages {
+  const load = loadOnce(async () => {
+    const files = new BundledAssets(`${ASSET_PATH}console-`, await build());
+    const html = htmlOf(files);
+    return { html, etag: etagOf(html), files };
+  });
 
   return {
     async respond(request) {
-      const { path } = request;
-      if (path.startsWith(ASSET_PATH)) return (await load()).files.respond(path, request.headers);
-      return pageResponse(request, matchPage(path) === undefined ? 404 : 200, await load());
+      const { path, headers } = request;
+      const { html, etag, files } = await load();
+      if (path.startsWith(ASSET_PATH)) return files.respond(path, headers);
+      const status = matchPage(path) === undefined ? 404 : 200;
+      const headerLines = headerLinesOf({
+        "Content-Type": "text/html; charset=utf-8",
+        "Cache-Control": "no-cache",
+        ETag: etag,
+      });
+      const isCurrent = status === 200 && matchesEtag(headers.get("if-none-match"), etag);
+      return isCurrent ? emptyResponse(304, headerLines) : { status, headerLines, body: html };
     },
   };
 }
 
-const bundleConsole = () => loadBundle("console");
 const ASSET_PATH = "/assets/";
-
-function assetsOf(bundle: Bundle): Assets {
-  const files = new BundledAssets(`${ASSET_PATH}console-`, bundle);
-  const html = htmlOf(files);
-  return { html, etag: etagOf(html), files };
-}
-
-function pageResponse({ headers }: PageRequest, status: 200 | 404, { html, etag }: Assets): Response {
-  const lines = headerLinesOf({
-    "Content-Type": "text/html; charset=utf-8",
-    "Cache-Control": "no-cache",
-    ETag: etag,
-  });
-  const isCurrent = status === 200 && matchesEtag(headers.get("if-none-match"), etag);
-  return isCurrent ? emptyResponse(304, lines) : { status, headerLines: lines, body: html };
-}
 
 function htmlOf({ scriptPath, stylePath }: BundledAssets): string {
   return `<!doctype html>

@@ -1,5 +1,5 @@
 /** The URLs of the console's pages: the server sends the page for these, and the console shows what they name. */
-const PAGES = {
+export const PAGES = {
   Overview: "/",
   Keys: "/keys",
   "Create a key": "/keys/new",

@@ -1,7 +1,19 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { localTime, utcTime } from "../format.ts";
-import type { Series } from "../series.ts";
+import { formatTime } from "../../api/formatting.ts";
+import { localTime, utcDay, utcTime } from "../format.ts";
+import { type Column, DataTable } from "./tables.tsx";
+import { LocalTime } from "./values.tsx";
+
+export interface Series {
+  readonly label: string;
+  readonly tone: "ok" | "limited" | "error" | "text" | "muted";
+  /** Beside the label: a series is never told by its colour alone. */
+  readonly symbol: string;
+  readonly isDashed?: boolean;
+  /** Null where there is no data: a gap, never zero. */
+  readonly values: readonly (number | null)[];
+}
 
 export interface PlotProps {
   readonly title: string;
@@ -14,9 +26,8 @@ export interface PlotProps {
   readonly isCount?: boolean;
   readonly axisValue: (value: number) => string;
   readonly value: (value: number) => string;
-  readonly timeText?: (ms: number) => string;
-  /** Whether the axis shows UTC: days of the usage history are days in UTC. */
-  readonly isInUtc?: boolean;
+  /** Whether each time is a day in UTC, as those of the usage history are. */
+  readonly isByDay?: boolean;
   /** Plots with the same name share their cursor. */
   readonly group: string;
   /** What to say while there is nothing to show. */
@@ -27,7 +38,7 @@ const HEIGHT_PX = 220;
 
 /** A plot of series over time, with the same data as a table below. */
 export function Plot(props: PlotProps) {
-  const { title, times, series, value, timeText = localTime, empty } = props;
+  const { title, times, series, value, isByDay = false, empty } = props;
   const [hovered, setHovered] = useState<number>();
   const hasData = series.some(({ values }) => values.some((each) => each !== null));
   const shown = hovered !== undefined && hovered < times.length ? hovered : undefined;
@@ -37,7 +48,7 @@ export function Plot(props: PlotProps) {
       <div class="plot-head">
         <h2>{title}</h2>
         <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
-          {time === undefined ? "" : timeText(time * 1_000)}
+          {time === undefined ? "" : (isByDay ? utcDay : localTime)(time * 1_000)}
         </span>
       </div>
       <ul class="legend">
@@ -51,7 +62,7 @@ export function Plot(props: PlotProps) {
         ))}
       </ul>
       {hasData ? <Canvas {...props} onHover={setHovered} /> : <div class="no-data">{empty}</div>}
-      {hasData && <DataTable {...props} />}
+      {hasData && <PlotData {...props} />}
     </figure>
   );
 }
@@ -128,15 +139,14 @@ function dataOf(
 }
 
 function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
-  const { series, kind, group, isInUtc = false, isCount = false } = current();
-  const style = getComputedStyle(element);
-  const colour = (name: string) => resolved(element, `var(--${name})`);
-  const font = `12px ${style.fontFamily}`;
+  const { series, kind, group, isByDay = false, isCount = false } = current();
+  const colour = (value: string) => resolved(element, value);
+  const hairline = colour("var(--hairline)");
   const axis = {
-    stroke: colour("text-muted"),
-    font,
-    grid: { stroke: colour("hairline"), width: 1 },
-    ticks: { stroke: colour("hairline"), width: 1, size: 4 },
+    stroke: colour("var(--text-muted)"),
+    font: `12px ${getComputedStyle(element).fontFamily}`,
+    grid: { stroke: hairline, width: 1 },
+    ticks: { stroke: hairline, width: 1, size: 4 },
   };
   const drawn = kind === "lines" ? series : series.toReversed();
   return {
@@ -149,7 +159,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       drag: { x: false, y: false },
       y: false,
     },
-    ...(isInUtc && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC") }),
+    ...(isByDay && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC") }),
     scales: {
       x: {
         range: (_plot, min, max) => (kind === "bars" ? withHalfBars(min, max, current().times) : [min, max]),
@@ -173,9 +183,9 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
 function seriesOptions(
   { label, tone, isDashed }: Series,
   kind: PlotProps["kind"],
-  colour: (name: string) => string,
+  colour: (value: string) => string,
 ) {
-  const stroke = colour(tone === "muted" ? "text-muted" : tone);
+  const stroke = colour(`var(--${tone === "muted" ? "text-muted" : tone})`);
   const line: uPlot.Series = {
     label,
     stroke,
@@ -186,7 +196,7 @@ function seriesOptions(
   if (isDashed) line.dash = [4, 3];
   if (kind === "lines") return line;
   // Opaque, because what lies below it is a sum that contains it.
-  const fill = blend(stroke, colour("background"), 0.75);
+  const fill = colour(`color-mix(in srgb, ${stroke} 75%, var(--background))`);
   if (kind === "stacked") return { ...line, fill, width: 0 };
   const paths = uPlot.paths.bars?.({ size: [0.7, 32] });
   return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
@@ -217,7 +227,7 @@ const TIME_FORMATS: uPlot.Axis.Values = [
   [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
 ];
 
-/** A canvas does not know CSS variables: what the browser makes of one, as `rgb(…)`. */
+/** A canvas does not know CSS variables: what the browser makes of one, as a colour. */
 function resolved(element: HTMLElement, value: string): string {
   const probe = document.createElement("span");
   probe.style.color = value;
@@ -227,47 +237,26 @@ function resolved(element: HTMLElement, value: string): string {
   return color;
 }
 
-function blend(over: string, under: string, part: number): string {
-  const [top, bottom] = [over, under].map((colour) => [...colour.matchAll(/[\d.]+/g)].map(Number));
-  const mixed = [0, 1, 2].map((i) => Math.round((top?.[i] ?? 0) * part + (bottom?.[i] ?? 0) * (1 - part)));
-  return `rgb(${mixed.join(" ")})`;
-}
-
 /** The same data for those who do not see the plot, and for exact values. The rows exist while it is open. */
-function DataTable({ title, times, series, value, timeText = localTime }: PlotProps) {
+function PlotData({ title, times, series, value, isByDay = false }: PlotProps) {
   const [isOpen, setOpen] = useState(false);
+  const columns: Column<number>[] = [
+    {
+      heading: "Time",
+      cell: (i) => <LocalTime at={formatTime((times[i] ?? 0) * 1_000)} text={isByDay ? utcDay : localTime} />,
+    },
+    ...series.map(({ label, values }) => ({
+      heading: label,
+      isNumber: true,
+      cell: (i: number) => text(values[i], value),
+    })),
+  ];
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{title} as a table</summary>
       {isOpen && (
         <div class="data-table" tabIndex={0} role="region" aria-label={`${title}: data`}>
-          <table>
-            <caption class="visually-hidden">{title}</caption>
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                {series.map(({ label }) => (
-                  <th key={label} scope="col" class="end">
-                    {label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {times.map((time, i) => (
-                <tr key={time}>
-                  <th scope="row" title={utcTime(time * 1_000)}>
-                    {timeText(time * 1_000)}
-                  </th>
-                  {series.map(({ label, values }) => (
-                    <td key={label} class="end number">
-                      {text(values[i], value)}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <DataTable caption={title} columns={columns} rows={[...times.keys()]} keyOf={String} isCompact />
         </div>
       )}
     </details>

@@ -1,0 +1,232 @@
+import { curlCommand } from "../../api/curl.ts";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { announce } from "../observable.ts";
+import { refresh } from "../polling.ts";
+import { Form, type FormProps, TextField } from "./forms.tsx";
+import { LocalTime } from "./values.tsx";
+
+interface DialogProps {
+  readonly title: string;
+  /** What it is about, after the title. */
+  readonly name?: string | undefined;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** A modal dialog. The browser keeps the focus inside, and Escape closes it; afterwards the focus is where it was. */
+function Dialog({ title, name, onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      dialog.current?.close();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
+      <h2 id={titleId} class="clamp">
+        {title} {name !== undefined && <bdi>{name}</bdi>}
+      </h2>
+      {children}
+    </dialog>
+  );
+}
+
+interface FormDialogProps extends DialogProps, Omit<FormProps, "onCancel" | "children"> {
+  /** The words that a person types before something that cannot be undone. */
+  readonly confirmation?: string | undefined;
+}
+
+/** A dialog that does one thing, or nothing. */
+export function FormDialog({ title, name, confirmation, children, ...form }: FormDialogProps) {
+  const [typed, setTyped] = useState("");
+  const isConfirmed = confirmation === undefined || typed.trim() === confirmation;
+  return (
+    <Dialog title={title} name={name} onClose={form.onClose}>
+      <Form
+        {...form}
+        onCancel={form.onClose}
+        isReady={isConfirmed && form.isReady !== false}
+        isDangerous={confirmation !== undefined}
+      >
+        {children}
+        {confirmation !== undefined && (
+          <TextField
+            label="Confirm"
+            hint={
+              <>
+                Type <bdi class="mono wrap">{confirmation}</bdi> to confirm.
+              </>
+            }
+            value={typed}
+            onInput={setTyped}
+          />
+        )}
+      </Form>
+    </Dialog>
+  );
+}
+
+/** A longer name is confirmed by the identifier: nobody types a thousand characters. */
+const MAX_TYPED_NAME = 40;
+
+/** The name of something, or "key 7" if that is easier to type. */
+export function typeableName(name: string, shortName: string): string {
+  const isTypeable = [...name].length <= MAX_TYPED_NAME && name === name.trim() && !/\s\s/.test(name);
+  return isTypeable ? name : shortName;
+}
+
+interface ActionDialogProps {
+  /** What is done: "Revoke". The name follows. */
+  readonly action: string;
+  readonly name: string;
+  /** Instead of a long name: "key 7". */
+  readonly shortName: string;
+  /** Whether it cannot be undone, so that the name has to be typed. */
+  readonly isFinal?: boolean;
+  readonly run: () => Promise<unknown>;
+  /** What was done: "Revoked". */
+  readonly done: string;
+  readonly onClose: () => void;
+  /** What will happen to clients, and when. */
+  readonly children: ComponentChildren;
+}
+
+/** Asks once before something is done. */
+export function ActionDialog({ action, name, shortName, isFinal = false, ...props }: ActionDialogProps) {
+  const { run, done, onClose, children } = props;
+  const words = typeableName(name, shortName);
+  async function submit() {
+    await run();
+    onClose();
+    announce(`${done} ${words}.`);
+    await refresh();
+  }
+  return (
+    <FormDialog
+      title={action}
+      name={name}
+      confirmation={isFinal ? words : undefined}
+      onClose={onClose}
+      onSubmit={submit}
+      submit={
+        <span>
+          {action} <bdi>{words}</bdi>
+        </span>
+      }
+    >
+      <p>{children}</p>
+    </FormDialog>
+  );
+}
+
+export interface SecretDialogProps {
+  readonly name: string;
+  readonly secret: string;
+  /** Base URL of the API as clients see it. */
+  readonly publicUrl: string;
+  /** After a rotation: until when the earlier secrets work. */
+  readonly overlapEndsAt?: string;
+  readonly onClose: () => void;
+}
+
+/** A secret, the only time that it is shown. Leaving without copying asks once. */
+export function SecretDialog({ name, secret, publicUrl, overlapEndsAt, onClose }: SecretDialogProps) {
+  const [isCopied, setCopied] = useState(false);
+  const [isAsking, setAsking] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    input.current?.focus();
+    input.current?.select();
+  }, []);
+  const curl = curlCommand({ url: `${publicUrl}/pets`, key: secret }, " ");
+  const leave = () => (isCopied || isAsking ? onClose() : setAsking(true));
+  return (
+    <Dialog title="Secret of" name={name} onClose={leave}>
+      <div class="form">
+        <p class="notice">
+          <strong>It is shown only now.</strong> Only its hash is stored, so nobody can show it again. Copy it
+          to where the client reads it.
+        </p>
+        <div class="copy">
+          <input
+            ref={input}
+            type="text"
+            readOnly
+            value={secret}
+            aria-label="Secret"
+            spellcheck={false}
+            onFocus={(event) => event.currentTarget.select()}
+            onCopy={() => setCopied(true)}
+          />
+          <CopyButton what="secret" text={secret} onCopied={() => setCopied(true)} />
+        </div>
+        <div class="field">
+          <span class="hint">A first request with it:</span>
+          <div class="copy">
+            <pre tabIndex={0} aria-label="curl command">
+              {curl}
+            </pre>
+            <CopyButton what="curl command" text={curl} onCopied={() => setCopied(true)} />
+          </div>
+        </div>
+        {overlapEndsAt !== undefined && (
+          <p>
+            The earlier secrets work until <LocalTime at={overlapEndsAt} />. From then on requests with them
+            fail with 401.
+          </p>
+        )}
+        {isAsking && !isCopied && (
+          <p class="problem" role="alert">
+            You have not copied the secret. After this dialog nobody can see it again.
+          </p>
+        )}
+        <div class="actions">
+          <button type="button" class={isCopied ? "primary" : undefined} onClick={leave}>
+            {isAsking && !isCopied ? "Close without copying" : "Done"}
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+interface CopyProps {
+  /** What is copied, for screen readers: "secret". */
+  readonly what: string;
+  readonly text: string;
+  readonly onCopied: () => void;
+}
+
+const COPY_TEXTS = { ready: "Copy", copied: "Copied ✓", failed: "Press Ctrl-C" } as const;
+
+/** Copies a text. Where the browser forbids it, the text is there to be selected. */
+function CopyButton({ what, text, onCopied }: CopyProps) {
+  const [state, setState] = useState<keyof typeof COPY_TEXTS>("ready");
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text);
+      setState("copied");
+      onCopied();
+    } catch {
+      // Over plain HTTP a browser offers the clipboard on the loopback address only.
+      setState("failed");
+    }
+  }
+  return (
+    <button type="button" aria-label={`Copy ${what}`} onClick={copy}>
+      <span aria-live="polite">{COPY_TEXTS[state]}</span>
+    </button>
+  );
+}

@@ -1,0 +1,101 @@
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+import type { Server } from "../admin-api.ts";
+import { useObservable } from "../observable.ts";
+import { type Polled, retryAt } from "../polling.ts";
+
+/** What every page gets, and what pages consist of. */
+
+export interface PageProps {
+  /** Undefined until it is loaded. */
+  readonly server: Server | undefined;
+  /** The identifier in the path; empty if the path has none. */
+  readonly id: string;
+}
+
+interface PageHeadProps {
+  readonly title: ComponentChildren;
+  /** The way back to the list. */
+  readonly crumb?: ComponentChildren;
+  /** Beside the title. */
+  readonly badge?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+}
+
+export function PageHead({ title, crumb, badge, actions }: PageHeadProps) {
+  return (
+    <div class="page-head">
+      {crumb !== undefined && <span class="crumb">{crumb}</span>}
+      <h1 tabIndex={-1}>{title}</h1>
+      {badge}
+      {actions && <div class="actions">{actions}</div>}
+    </div>
+  );
+}
+
+/** A title that a client has chosen. */
+export function NameTitle({ name }: { readonly name: string }) {
+  return (
+    <bdi class="clamp" title={name}>
+      {name}
+    </bdi>
+  );
+}
+
+interface SectionProps {
+  readonly title: ComponentChildren;
+  /** Beside the title. */
+  readonly control?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export function PageSection({ title, control, children }: SectionProps) {
+  const id = useId();
+  return (
+    <section aria-labelledby={id}>
+      <div class="page-head">
+        <h2 id={id}>{title}</h2>
+        {control}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+interface LoadedProps<T> {
+  readonly of: Polled<T>;
+  readonly children: (data: T) => ComponentChildren;
+}
+
+/** What was loaded; what went wrong, above the last data if there are any. */
+export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProps<T>) {
+  const isLost = useObservable(retryAt) !== undefined;
+  if (data === undefined && error === undefined) {
+    return <p class="muted">{isLost ? "Nothing is loaded yet." : "Loading …"}</p>;
+  }
+  return (
+    <>
+      {error !== undefined && !isStale && (
+        <p class="problem" role="alert">
+          {error.message}
+        </p>
+      )}
+      {data !== undefined && <div class={isStale ? "stale" : undefined}>{children(data)}</div>}
+    </>
+  );
+}
+
+interface EmptyProps {
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+/** There is nothing: what that means, and what to do next. */
+export function Empty({ title, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      <strong>{title}</strong>
+      <p>{children}</p>
+    </div>
+  );
+}

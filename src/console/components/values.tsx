@@ -1,0 +1,116 @@
+import { type ComponentChildren, Fragment } from "preact";
+import { localTime, relative, utcTime } from "../format.ts";
+import { useNow } from "../observable.ts";
+
+/** Single values: times, states, names and numbers. */
+
+interface TimeProps {
+  /** RFC 3339. */
+  readonly at: string | null;
+  /** What to write if there is no time. */
+  readonly none?: string;
+  readonly text?: (ms: number) => string;
+}
+
+/** "2 s ago", and counting. The local time and the instant in UTC are on hover. */
+export function TimeAgo({ at, none = "–" }: TimeProps) {
+  const now = useNow();
+  if (at === null) return <span class="muted">{none}</span>;
+  const ms = Date.parse(at);
+  return (
+    <time dateTime={at} title={`${localTime(ms)} local\n${utcTime(ms)}`}>
+      {relative(ms, now)}
+    </time>
+  );
+}
+
+/** The local time, with the instant in UTC on hover. */
+export function LocalTime({ at, none = "–", text = localTime }: TimeProps) {
+  if (at === null) return <span class="muted">{none}</span>;
+  const ms = Date.parse(at);
+  return (
+    <time dateTime={at} title={utcTime(ms)}>
+      {text(ms)}
+    </time>
+  );
+}
+
+/** The local time and how far away it is. */
+export function LocalTimeAndAgo({ at }: { readonly at: string }) {
+  return (
+    <>
+      <LocalTime at={at} />{" "}
+      <span class="muted small">
+        (<TimeAgo at={at} />)
+      </span>
+    </>
+  );
+}
+
+/** There is no value. On a narrow screen it takes no line. */
+export const NO_VALUE = <span class="muted none">–</span>;
+
+/** Colours have four meanings and are used for nothing else. Each comes with a shape and a word. */
+const SYMBOLS = {
+  ok: "●",
+  limited: "▲",
+  error: "■",
+  deprecated: "◇",
+  muted: "○",
+} as const;
+
+export type Meaning = keyof typeof SYMBOLS;
+
+export function Badge({ meaning, text }: { readonly meaning: Meaning; readonly text: string }) {
+  return (
+    <span class={`badge ${meaning === "ok" ? "" : `tone-${meaning}`}`}>
+      <span class={`symbol tone-${meaning}`} aria-hidden="true">
+        {SYMBOLS[meaning]}
+      </span>
+      {text}
+    </span>
+  );
+}
+
+/** A name that leads to its own page and makes the whole row of a table a link. */
+export function NameLink({ url, name }: { readonly url: string; readonly name: string }) {
+  return (
+    <a class="row-link" href={url}>
+      <bdi class="name" title={name}>
+        {name}
+      </bdi>
+    </a>
+  );
+}
+
+interface StatProps {
+  readonly name: string;
+  readonly note?: ComponentChildren;
+  readonly isWords?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** One large number, in a list of class `stats`. */
+export function Stat({ name, note, isWords = false, children }: StatProps) {
+  return (
+    <div class="stat">
+      <dt>{name}</dt>
+      <dd class={isWords ? "words" : undefined}>{children}</dd>
+      {note !== undefined && <dd class="note muted">{note}</dd>}
+    </div>
+  );
+}
+
+/** Names and values of one thing. */
+export function Facts({ facts }: { readonly facts: Readonly<Record<string, ComponentChildren>> }) {
+  return (
+    <dl class="facts">
+      {Object.entries(facts).map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
+  );
+}
