@@ -1,18 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../harness/cleanup.ts";
-import { newUsage, type Subject, type Usage } from "../src/domain/rate-limit.ts";
+import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { DAY_MS, newUsage, type Subject, type Usage } from "../src/domain/rate-limit.ts";
 import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { packUsage } from "../src/store/sqlite/usage-history.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
-import { fillHistory } from "./usage-data.ts";
 
 export const KEYS = 10_000;
 export const DAYS = 400;
-export const HOURS = 24 * 8;
-export const PETS = 20_000;
+const HOURS = 24 * 8;
+const PETS = 20_000;
 
 export interface AdminData {
   readonly folder: string;
@@ -37,7 +37,7 @@ export function fillAdminData(): AdminData {
   });
   const now = Date.now();
   connection.run("PRAGMA synchronous = OFF");
-  fillHistory(connection, { keys: KEYS, days: DAYS, hours: HOURS, now });
+  fillHistory(connection, now);
   connection.transaction(() => {
     fillKeys(connection, now);
     fillPets(connection, now);
@@ -46,6 +46,21 @@ export function fillAdminData(): AdminData {
   connection.close();
   fillLimits(join(folder, "production-limits.db"), now);
   return { folder, tokenFile, token };
+}
+
+/** Fills SQLite with a history in which every key was used in every interval. */
+function fillHistory(connection: Connection, now: number): void {
+  const fill = (table: string, from: number, step: number, count: number) =>
+    connection.run(`INSERT INTO ${table}
+      ${numbers(count)}, k(key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM k WHERE key < ${KEYS})
+      SELECT ${from} + (i - 1) * ${step}, key, 990, key % 10, 0, 13, '{"listPets":[700,3],"createPet":[200,1],"getPet":[90,9]}' FROM n CROSS JOIN k`);
+  connection.transaction(() => {
+    fill("usage_days", startOf("day", now) - (DAYS - 1) * DAY_MS, DAY_MS, DAYS);
+    fill("usage_hours", startOf("hour", now) - (HOURS - 1) * HOUR_MS, HOUR_MS, HOURS);
+    packUsage(connection);
+    connection.run(`INSERT INTO key_last_used ${numbers(KEYS)} SELECT i, ${now} FROM n`);
+    connection.run("INSERT INTO deprecated_use SELECT 'getPet', key_id, last_used_at FROM key_last_used");
+  });
 }
 
 /** The numbers from 1 to `count`, as the table `n`. */

@@ -3,23 +3,21 @@
  * `npm run bench:admin [-- --check] [-- --docs] [-- --pages Keys]`, two to four minutes. `--check` exits with 1 if a
  * bar is missed; `--pages` measures those with the text in their names.
  */
-import { limitRunTime, parseFlags, runCommand, UsageError } from "../harness/command-line.ts";
-import { replaceSection } from "../harness/document-section.ts";
-import { HttpConnection } from "../harness/http-connection.ts";
+import { limitRunTime, parseFlags, runCommand, UsageError } from "../trials/harness/command-line.ts";
+import { HttpConnection } from "../trials/harness/http-connection.ts";
 import {
   chooseCores,
   describeMachine,
   type Machine,
   machineText,
   pinThisProcessTo,
-} from "../harness/machine.ts";
-import { startPetstore } from "../harness/petstore.ts";
-import { residentMb } from "../harness/processes.ts";
-import { median, quantile } from "../harness/statistics.ts";
-import { formatFigure, markdownTable, plainTable, type Table } from "../harness/table.ts";
-import { connect, longestWait } from "./admin-client.ts";
+} from "../trials/harness/machine.ts";
+import { type PetstoreServer, startPetstore } from "../trials/harness/petstore.ts";
+import { residentMb } from "../trials/harness/processes.ts";
+import { median, quantile } from "../trials/harness/statistics.ts";
+import { type Bar, formatFigure, publish, type Table } from "../trials/harness/table.ts";
+import { DAY_MS } from "../src/domain/rate-limit.ts";
 import { type AdminData, DAYS, fillAdminData, KEYS } from "./admin-data.ts";
-import { type AdminPage, consolePages } from "./admin-pages.ts";
 
 const MAX_RUN_MS = 300_000;
 /** Servers that are started for the first call of each page. */
@@ -27,20 +25,150 @@ const RESTARTS = 3;
 const WARM_CALLS = 30;
 const MEMORY_ROUNDS = 3;
 const IDLE_MS = 2_000;
-/** By then the garbage of the pages has been collected. */
-const COLLECTED_MS = 20_000;
 const BARS = { pageMs: 100, waitMs: 10, metricsMs: 20, metricsKb: 200, memoryMb: 20 } as const;
 const METRICS: AdminPage = { name: "/metrics", steps: [["/metrics"]] };
 
+/** A page of the console: the paths that it asks for at once, and then those that it asks for with the responses. */
+interface AdminPage {
+  readonly name: string;
+  readonly steps: readonly (readonly string[])[];
+}
+
+const KEY = KEYS / 2;
+/** Every page asks for it. */
+const SERVER = "/api/server";
+
+/** As src/console/pages and src/console/components ask for them. */
+function consolePages(now = Date.now()): readonly AdminPage[] {
+  const monthAgo = new Date(now - 30 * DAY_MS).toISOString();
+  return [
+    page("Overview, 1 h", "/api/overview?range=1h"),
+    page("Overview, 24 h", "/api/overview?range=24h"),
+    page("Keys", "/api/keys?limit=50"),
+    page("Keys, search", "/api/keys?search=customer%2099&limit=50"),
+    page("Keys, search without a match", "/api/keys?search=nobody&limit=50"),
+    page("Keys, banned", "/api/keys?state=banned&limit=50"),
+    page("Keys, not used for 30 days", `/api/keys?unusedSince=${monthAgo}&limit=50`),
+    page("Keys, deprecated calls", `/api/keys?deprecatedSince=${monthAgo}&limit=50`),
+    page("Keys by name", "/api/keys?sort=name&order=desc&limit=50"),
+    page("Keys by last use", "/api/keys?sort=lastUsedAt&order=desc&limit=50"),
+    page("Keys by use today", "/api/keys?sort=usedToday&order=desc&limit=50"),
+    keyPage("Key, 30 days by day", { by: "day", days: 30, now }),
+    keyPage("Key, 7 days by hour", { by: "hour", days: 7, now }),
+    keyPage("Key, 400 days by day", { by: "day", days: 400, now }),
+    page("Pets", "/api/pets?limit=50"),
+    {
+      name: "Pet",
+      steps: [
+        [SERVER, "/api/pets/77"],
+        ["/api/orders?petId=77&limit=10", "/api/audit?target=pet%3A77&limit=10"],
+      ],
+    },
+    page("Orders", "/api/orders?limit=50"),
+    { name: "Order", steps: [[SERVER, "/api/orders/77"], ["/api/audit?target=order%3A77&limit=10"]] },
+    page("Audit", "/api/audit?limit=50"),
+    page("Audit of one action", "/api/audit?action=key.banned&limit=50"),
+    page("Settings", "/api/settings"),
+    // No page yet: what a program that bills asks for.
+    page("Usage of 100 keys, 30 days (API)", "/api/usage"),
+  ];
+}
+
+function page(name: string, ...paths: string[]): AdminPage {
+  return { name, steps: [[SERVER, ...paths]] };
+}
+
+function keyPage(
+  name: string,
+  { by, days, now }: { readonly by: "hour" | "day"; readonly days: number; readonly now: number },
+): AdminPage {
+  const since = now - days * DAY_MS + (by === "day" ? DAY_MS : DAY_MS / 24);
+  const period = `by=${by}&since=${new Date(since).toISOString()}&until=${new Date(now).toISOString()}`;
+  return {
+    name,
+    steps: [
+      [SERVER, `/api/keys/${KEY}`],
+      [`/api/keys/${KEY}/usage?${period}`, `/api/audit?target=key%3A${KEY}&limit=10`],
+    ],
+  };
+}
+
+/** Sends GET /healthz, one after the other, until `isOver`; gives the longest time. */
+async function longestWait(connection: HttpConnection, isOver: () => boolean): Promise<number> {
+  let longest = 0;
+  while (!isOver()) {
+    const sentAt = performance.now();
+    await connection.send({ path: "/healthz" });
+    longest = Math.max(longest, performance.now() - sentAt);
+  }
+  return longest;
+}
+
+/**
+ * Its connections are open before the time starts, as a browser's are. The client of the public API has had a response
+ * before: what it waits for then is the work of the listener for operators, not its own first request.
+ */
+async function connect({ url, adminUrl }: PetstoreServer, token: string) {
+  const { host, port } = new URL(adminUrl);
+  const connections = await Promise.all([1, 2, 3].map(() => HttpConnection.open(Number(port))));
+  const publicConnection = await HttpConnection.open(Number(new URL(url).port));
+  await publicConnection.send({ path: "/healthz" });
+  const head = `HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+
+  async function callOnce({ name, steps }: AdminPage): Promise<{ ms: number; bytes: number }> {
+    const startedAt = performance.now();
+    let bytes = 0;
+    for (const paths of steps) {
+      const responses = await Promise.all(
+        paths.map((path, i) => connections[i]?.sendText(`GET ${path} ${head}`)),
+      );
+      for (const response of responses) {
+        if (response?.status !== 200) throw new Error(`${name}: ${response?.status} ${response?.body}`);
+        bytes += response.bytes;
+      }
+    }
+    return { ms: performance.now() - startedAt, bytes };
+  }
+
+  return {
+    async call(page: AdminPage): Promise<Call> {
+      let isOver = false;
+      const wait = longestWait(publicConnection, () => isOver);
+      const called = await callOnce(page);
+      isOver = true;
+      return { ...called, waitMs: await wait };
+    },
+    close() {
+      for (const connection of [...connections, publicConnection]) connection.close();
+    },
+  };
+}
+
+interface Call {
+  readonly ms: number;
+  readonly bytes: number;
+  /** The longest that a client of the public API waited for a response meanwhile. */
+  readonly waitMs: number;
+}
+
 interface Figures {
   readonly page: AdminPage;
-  /** Of the first call after a start, of each start. */
-  readonly cold: number[];
-  readonly warm: number[];
-  /** The longest wait of a client of the public API during each call. */
-  readonly coldWaits: number[];
-  readonly warmWaits: number[];
-  bytes: number;
+  /** The first call after a start, of each start. */
+  readonly first: Call[];
+  readonly others: Call[];
+}
+
+const valuesOf = (calls: readonly Call[], figure: keyof Call) => calls.map((call) => call[figure]);
+
+function summaryOf({ first, others }: Figures) {
+  return {
+    firstMs: median(valuesOf(first, "ms")),
+    medianMs: median(valuesOf(others, "ms")),
+    p99Ms: quantile(valuesOf(others, "ms"), 0.99),
+    firstWaitMs: Math.min(...valuesOf(first, "waitMs")),
+    waitMs: median(valuesOf(others, "waitMs")),
+    kb: (others[0]?.bytes ?? 0) / 1_000,
+  };
 }
 
 async function start({ folder, tokenFile }: AdminData, admin: string, core: string | undefined) {
@@ -56,29 +184,14 @@ async function measure(
   data: AdminData,
   core: string | undefined,
 ): Promise<readonly Figures[]> {
-  const figures = pages.map((page): Figures => ({
-    page,
-    cold: [],
-    warm: [],
-    coldWaits: [],
-    warmWaits: [],
-    bytes: 0,
-  }));
-  for (const each of figures) {
-    process.stderr.write(`${each.page.name}\n`);
+  const figures = pages.map((page): Figures => ({ page, first: [], others: [] }));
+  for (const { page, first, others } of figures) {
+    process.stderr.write(`${page.name}\n`);
     for (let i = 0; i < RESTARTS; i++) {
       const server = await start(data, "127.0.0.1:0", core);
-      const client = await connect({ ...server, token: data.token });
-      const { ms, waitMs } = await client.call(each.page);
-      each.cold.push(ms);
-      each.coldWaits.push(waitMs);
-      const warmCalls = i === 0 ? WARM_CALLS : 0;
-      for (let call = 0; call < warmCalls; call++) {
-        const warm = await client.call(each.page);
-        each.warm.push(warm.ms);
-        each.warmWaits.push(warm.waitMs);
-        each.bytes = warm.bytes;
-      }
+      const client = await connect(server, data.token);
+      first.push(await client.call(page));
+      while (others.length < WARM_CALLS) others.push(await client.call(page));
       client.close();
       await server.stop();
     }
@@ -89,22 +202,20 @@ async function measure(
 /** In MB. */
 interface Memory {
   readonly withListener: number;
-  readonly afterCollection: number;
   readonly without: number;
 }
 
 /**
- * Resident memory two seconds and twenty seconds after every page was asked for some times, and that of a server
- * without the listener that responded to GET /healthz for as long.
+ * Resident memory two seconds after every page was asked for some times, and that of a server without the listener
+ * that responded to GET /healthz for as long.
  */
 async function measureMemory(data: AdminData, core: string | undefined): Promise<Memory> {
   const withListener: number[] = [];
-  const afterCollection: number[] = [];
   const without: number[] = [];
   for (let i = 0; i < RESTARTS; i++) {
     process.stderr.write(`memory, ${i + 1} of ${RESTARTS}\n`);
     const server = await start(data, "127.0.0.1:0", core);
-    const client = await connect({ ...server, token: data.token });
+    const client = await connect(server, data.token);
     const startedAt = performance.now();
     for (let round = 0; round < MEMORY_ROUNDS; round++) {
       for (const page of [...consolePages(), METRICS]) await client.call(page);
@@ -112,8 +223,6 @@ async function measureMemory(data: AdminData, core: string | undefined): Promise
     const end = performance.now() - startedAt;
     await Bun.sleep(IDLE_MS);
     withListener.push(residentMb(server.pid));
-    await Bun.sleep(COLLECTED_MS - IDLE_MS);
-    afterCollection.push(residentMb(server.pid));
     client.close();
     await server.stop();
 
@@ -126,47 +235,33 @@ async function measureMemory(data: AdminData, core: string | undefined): Promise
     connection.close();
     await other.stop();
   }
-  return {
-    withListener: median(withListener),
-    afterCollection: median(afterCollection),
-    without: median(without),
-  };
-}
-
-interface Bar {
-  readonly name: string;
-  readonly value: number;
-  readonly most: number;
+  return { withListener: median(withListener), without: median(without) };
 }
 
 function barsOf(figures: readonly Figures[], { withListener, without }: Memory): readonly Bar[] {
-  const ofPages = figures.flatMap(({ page: { name }, cold, warm, coldWaits, warmWaits, bytes }): Bar[] => {
+  const ofPages = figures.flatMap((each): Bar[] => {
+    const { name } = each.page;
+    const { firstMs, p99Ms, firstWaitMs, waitMs, kb } = summaryOf(each);
     const most = name === METRICS.name ? BARS.metricsMs : BARS.pageMs;
     return [
-      { name: `${name}, first call, ms`, value: median(cold), most },
-      { name: `${name}, p99, ms`, value: quantile(warm, 0.99), most },
-      { name: `${name}, first call, wait of others, ms`, value: Math.min(...coldWaits), most: BARS.waitMs },
-      { name: `${name}, wait of others, ms`, value: median(warmWaits), most: BARS.waitMs },
-      ...(name === METRICS.name ? [{ name: `${name}, kB`, value: bytes / 1_000, most: BARS.metricsKb }] : []),
+      { name: `${name}, first call, ms`, value: firstMs, most },
+      { name: `${name}, p99, ms`, value: p99Ms, most },
+      { name: `${name}, first call, wait of others, ms`, value: firstWaitMs, most: BARS.waitMs },
+      { name: `${name}, wait of others, ms`, value: waitMs, most: BARS.waitMs },
+      ...(name === METRICS.name ? [{ name: `${name}, kB`, value: kb, most: BARS.metricsKb }] : []),
     ];
   });
   return [...ofPages, { name: "memory, MB more", value: withListener - without, most: BARS.memoryMb }];
 }
 
 function tableOf(figures: readonly Figures[], memoryMb: Memory, machine: Machine): Table {
-  const { withListener, afterCollection, without } = memoryMb;
-  const memory = `${withListener.toFixed(0)} MB resident two seconds after all pages, ${afterCollection.toFixed(0)} MB after ${COLLECTED_MS / 1_000}, ${without.toFixed(0)} MB without the listener`;
+  const { withListener, without } = memoryMb;
+  const memory = `${withListener.toFixed(0)} MB resident two seconds after all pages, ${without.toFixed(0)} MB without the listener`;
   return {
     title: `The console and /metrics with ${KEYS.toLocaleString("en")} keys`,
     note: `SQLite, ${DAYS} days of usage history in which every key was used in every hour. The first call is the first after a start (median of ${RESTARTS}), the others follow it (${WARM_CALLS} calls). Waits are the longest that GET /healthz took meanwhile, of a client that had a response before: of the first call in the best of the starts, of the others the median. ${memory}. ${machineText(machine)}, Bun ${Bun.version}; the server has one core. Load average before the run: ${machine.load}.`,
     header: ["page", "first call, ms", "median, ms", "p99, ms", "wait, first, ms", "wait, ms", "kB"],
-    rows: figures.map(({ page, cold, warm, coldWaits, warmWaits, bytes }) => [
-      page.name,
-      ...[median(cold), median(warm), quantile(warm, 0.99), Math.min(...coldWaits), median(warmWaits)].map(
-        formatFigure,
-      ),
-      formatFigure(bytes / 1_000),
-    ]),
+    rows: figures.map((each) => [each.page.name, ...Object.values(summaryOf(each)).map(formatFigure)]),
   };
 }
 
@@ -191,11 +286,5 @@ await runCommand("bench:admin", async (args) => {
   const figures = await measure(pages, data, cores?.server);
   const memory = await measureMemory(data, cores?.server);
   const table = tableOf(figures, memory, machine);
-  process.stdout.write(plainTable(table));
-  if (docs) replaceSection("bench/results.md", "console", markdownTable(table));
-  const missed = barsOf(figures, memory).filter(({ value, most }) => value > most);
-  for (const { name, value, most } of missed) {
-    process.stdout.write(`missed: ${name}: ${formatFigure(value)}, at most ${most}\n`);
-  }
-  return check && missed.length > 0 ? 1 : 0;
+  return publish({ tables: [table], section: "console", bars: barsOf(figures, memory) }, { docs, check });
 });

@@ -1,8 +1,7 @@
-import { ratioOf, type Spread } from "../harness/statistics.ts";
-import { formatFigure } from "../harness/table.ts";
-import { CANDIDATES, type CandidateId } from "./candidates.ts";
-import { figuresOf, type Results } from "./results.ts";
-import { type WorkloadId, workloadOf } from "./workloads.ts";
+import { ratioOf, type Spread } from "../trials/harness/statistics.ts";
+import { formatFigure } from "../trials/harness/table.ts";
+import { figuresOf, type Results } from "./targets.ts";
+import { CANDIDATES, type CandidateId, type WorkloadId, workloadOf } from "./workloads.ts";
 
 const SHOWN: readonly WorkloadId[] = ["list", "deep", "get", "mix", "create-32", "401", "429"];
 const COLOURS: Partial<Record<CandidateId, string>> = {
@@ -11,7 +10,6 @@ const COLOURS: Partial<Record<CandidateId, string>> = {
   fastify: "#64748b",
   hono: "#f59e0b",
   elysia: "#a78bfa",
-  prism: "#cbd5e1",
 };
 const BAR = 13;
 const GAP = 18;

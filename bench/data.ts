@@ -5,23 +5,22 @@
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../harness/cleanup.ts";
-import { integerIn, limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
-import { replaceSection } from "../harness/document-section.ts";
-import { describeMachine, type Machine, machineText } from "../harness/machine.ts";
-import { createKey, PETSTORE, startPetstore } from "../harness/petstore.ts";
-import { postgresUrl } from "../harness/postgres.ts";
-import { median, ratioOf } from "../harness/statistics.ts";
-import { formatFigure, markdownTable, plainTable, type Table } from "../harness/table.ts";
-import { copyImport, shellExport, shellImport, type Timed, timed } from "./data-baselines.ts";
-import { measureClient, p99Of } from "./data-client.ts";
+import { createPet } from "../trials/harness/api-client.ts";
+import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { integerIn, limitRunTime, parseFlags, runCommand } from "../trials/harness/command-line.ts";
+import { describeMachine, type Machine, machineText } from "../trials/harness/machine.ts";
+import { createKey, PETSTORE, startPetstore } from "../trials/harness/petstore.ts";
+import { postgresUrl } from "../trials/harness/postgres.ts";
+import { peakMb } from "../trials/harness/processes.ts";
+import { executable, PSQL, SQLITE_SHELL } from "../trials/harness/programs.ts";
+import { median, quantile, ratioOf } from "../trials/harness/statistics.ts";
+import { type Attempt, SteadyLoad } from "../trials/harness/steady-load.ts";
+import { type Bar, formatFigure, publish, type Table } from "../trials/harness/table.ts";
+import { PET_NAMES } from "./servers.ts";
 
 const MAX_RUN_MS = 15 * 60_000;
 const BARS = { sqliteImport: 3, postgresImport: 3, export: 2, memoryMb: 200, p99Ms: 50 } as const;
 
-const NAMES = "Rex Mia Luna Bello Minka Oskar Nala Balu Felix Kira Rocky Lilly Simba Emma Bruno Socke".split(
-  " ",
-);
 const STATUSES = ["available", "pending", "sold", ""];
 
 /** One name in a thousand needs quotes. */
@@ -30,7 +29,7 @@ function writePets(count: number): string {
   const descriptor = openSync(path, "w");
   let text = "id,name,categoryId,status\n";
   for (let id = 1; id <= count; id++) {
-    const name = NAMES[id % NAMES.length];
+    const name = PET_NAMES[id % PET_NAMES.length];
     const cell = id % 1_000 === 0 ? `"${name}, ""the dog"""` : name;
     text += `${id},${cell},${id % 1_000},${STATUSES[id % STATUSES.length]}\n`;
     if (text.length < 1_000_000 && id < count) continue;
@@ -102,20 +101,28 @@ interface Waits {
   readonly failures: number;
 }
 
+/** A third of them are creates. */
+const PER_SECOND = 60;
+
 /** What a client of a running server notices of an import. */
 async function measureWaits(name: string, csv: string, storage: readonly string[]): Promise<Waits> {
   const { key } = await createKey(storage);
   const server = await startPetstore([...storage, "--port", "0"]);
-  const figures = await measureClient(server.url, key, petstore("import", csv, ...storage));
+  await createPet(server.url, key);
+  const load = new SteadyLoad({ urls: [server.url], key, perSecond: PER_SECOND });
+  await petstore("import", csv, ...storage);
+  await load.stop();
   await server.stop();
-  process.stderr.write(`${name}: ${figures.reads.length} reads, ${figures.writes.length} writes\n`);
-  return { name, ...p99Of(figures), failures: figures.failures.length };
-}
-
-interface Bar {
-  readonly name: string;
-  readonly value: number;
-  readonly most: number;
+  const p99Of = (attempts: readonly Attempt[]) =>
+    quantile(
+      attempts.map(({ startedAt, endedAt }) => endedAt - startedAt),
+      0.99,
+    );
+  const [reads, writes] = [true, false].map((isRead) =>
+    p99Of(load.attempts.filter(({ kind }) => (kind !== "create") === isRead)),
+  );
+  const failures = load.attempts.filter(({ status }) => status !== 200 && status !== 201).length;
+  return { name, reads: reads ?? 0, writes: writes ?? 0, failures };
 }
 
 function barsOf(figures: readonly Figure[], waits: readonly Waits[]): Bar[] {
@@ -167,7 +174,7 @@ function timesTable(figures: readonly Figure[], machine: Machine, { pets, rounds
 function waitsTable(waits: readonly Waits[]): Table {
   return {
     title: "A client of the running server during an import",
-    note: "50 pages and 10 new pets a second, p99 of the responses.",
+    note: `${PER_SECOND} requests a second, a third of them new pets; p99 of the responses.`,
     header: ["", "reads, ms", "writes, ms", "failed"],
     rows: waits.map(({ name, reads, writes, failures }) => [
       name,
@@ -181,6 +188,76 @@ function waitsTable(waits: readonly Waits[]): Table {
 interface Run {
   readonly pets: number;
   readonly rounds: number;
+}
+
+/*
+ * What the tools of the databases take for the same rows: `.import` and CSV output of the SQLite shell, and COPY of
+ * PostgreSQL. Their tables have the columns, constraints and index of the table of pets, except for the stored JSON,
+ * which `.import` cannot leave out. `.import` reads an empty cell as an empty text, so the table allows one.
+ */
+
+const SQLITE_TABLE = `
+  PRAGMA journal_mode = WAL;
+  CREATE TABLE pets (
+    id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0),
+    name TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 1024),
+    category_id INTEGER NOT NULL,
+    status TEXT CHECK (status = '' OR status = 'available' OR status = 'pending' OR status = 'sold')
+  ) STRICT;
+  CREATE INDEX pets_by_status ON pets (status, id) WHERE status <> '';`;
+
+const POSTGRES_TABLE = `
+  DROP TABLE IF EXISTS pets_copy;
+  CREATE TABLE pets_copy (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL CHECK (char_length(name) BETWEEN 1 AND 1024),
+    category_id bigint NOT NULL,
+    status text CHECK (status IN ('available', 'pending', 'sold'))
+  );
+  CREATE INDEX pets_copy_by_status ON pets_copy (status, id) WHERE status IS NOT NULL;`;
+
+export interface Timed {
+  readonly seconds: number;
+  readonly memoryMb: number;
+}
+
+const LOOK_EVERY_MS = 20;
+
+/** Runs a command that has to succeed. */
+export async function timed(command: readonly string[], outputFile?: string): Promise<Timed> {
+  const startedAt = performance.now();
+  const child = Bun.spawn([...command], {
+    stdin: "ignore",
+    stdout: outputFile === undefined ? "ignore" : Bun.file(outputFile),
+    stderr: "pipe",
+  });
+  let memoryMb = 0;
+  const timer = setInterval(() => (memoryMb = peakMb(child.pid) || memoryMb), LOOK_EVERY_MS);
+  const [errors, code] = await Promise.all([child.stderr.text(), child.exited]);
+  clearInterval(timer);
+  if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${errors}`);
+  return { seconds: (performance.now() - startedAt) / 1_000, memoryMb };
+}
+
+const shell = () => executable(SQLITE_SHELL);
+
+export async function shellImport(csv: string): Promise<Timed> {
+  const database = join(temporaryFolder("bench-data-shell"), "pets.db");
+  await timed([shell(), database, SQLITE_TABLE]);
+  return timed([shell(), database, ".mode csv", `.import --skip 1 ${csv} pets`]);
+}
+
+/** Of the database of a server. */
+export async function shellExport(database: string, file: string): Promise<Timed> {
+  const select = "SELECT id, name, category_id, status FROM pets";
+  return timed([shell(), "-readonly", "-csv", database, select], file);
+}
+
+export async function copyImport(url: string, csv: string): Promise<Timed> {
+  const psql = [executable(PSQL), "--quiet", url, "--command"];
+  await timed([...psql, POSTGRES_TABLE]);
+  const columns = "(id, name, category_id, status)";
+  return timed([...psql, `\\copy pets_copy ${columns} FROM '${csv}' WITH (FORMAT csv, HEADER)`]);
 }
 
 await runCommand("bench:data", async (args) => {
@@ -203,11 +280,5 @@ await runCommand("bench:data", async (args) => {
     await measureWaits("PostgreSQL", csv, [...emptyData(), "--database-url", await postgresUrl()]),
   ];
   const tables = [timesTable(figures, machine, run), waitsTable(waits)];
-  for (const table of tables) process.stdout.write(plainTable(table));
-  if (flags.docs) replaceSection("bench/results.md", "data", tables.map(markdownTable).join("\n"));
-  const missed = barsOf(figures, waits).filter(({ value, most }) => value > most);
-  for (const { name, value, most } of missed) {
-    process.stdout.write(`missed: ${name}: ${formatFigure(value)}, at most ${most}\n`);
-  }
-  return flags.check && missed.length > 0 ? 1 : 0;
+  return publish({ tables, section: "data", bars: barsOf(figures, waits) }, flags);
 });

@@ -1,22 +1,20 @@
 /**
  * What PostgreSQL and Valkey cost, against SQLite and rate limits in the server's memory:
- * `npm run bench:engines [-- --docs]`. In each round every server is measured once. On a machine with two cores the
- * databases and the load share them with the server; the table says so.
+ * `npm run bench:engines [-- --docs] [-- --rounds N]`. In each round every server is measured once. On a machine with
+ * two cores the databases and the load share them with the server; the table says so.
  */
-import { createPet, PET_BODY } from "../harness/api-client.ts";
-import { temporaryFolder } from "../harness/cleanup.ts";
-import { parseFlags, runCommand } from "../harness/command-line.ts";
-import { replaceSection } from "../harness/document-section.ts";
-import { describeMachine } from "../harness/machine.ts";
-import { createKey, startPetstore } from "../harness/petstore.ts";
-import { postgresUrl } from "../harness/postgres.ts";
-import { median, ratioOf } from "../harness/statistics.ts";
-import { formatCount, markdownTable, plainTable, type Table } from "../harness/table.ts";
-import { valkeyUrl } from "../harness/valkey.ts";
-import { loadWith, requireWrk } from "../harness/wrk.ts";
+import { createPet, PET_BODY } from "../trials/harness/api-client.ts";
+import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { integerIn, parseFlags, runCommand } from "../trials/harness/command-line.ts";
+import { describeMachine } from "../trials/harness/machine.ts";
+import { createKey, startPetstore } from "../trials/harness/petstore.ts";
+import { postgresUrl } from "../trials/harness/postgres.ts";
+import { median, ratioOf } from "../trials/harness/statistics.ts";
+import { formatCount, publish, type Table } from "../trials/harness/table.ts";
+import { valkeyUrl } from "../trials/harness/valkey.ts";
+import { loadWith, requireWrk } from "../trials/harness/wrk.ts";
 
 const PETS = 1_000;
-const ROUNDS = 5;
 const SECONDS = 3;
 const CONNECTIONS = 64;
 
@@ -38,7 +36,7 @@ async function startSetup(name: string, flags: readonly string[]): Promise<Setup
   return { name, url, key, lists: [], creates: [] };
 }
 
-function tableOf(setups: readonly Setup[]): Table {
+function tableOf(setups: readonly Setup[], rounds: number): Table {
   const [embedded] = setups;
   const { cores, cpu, kernel } = describeMachine();
   const cells = (own: readonly number[], baseline: readonly number[] = []) => [
@@ -47,7 +45,7 @@ function tableOf(setups: readonly Setup[]): Table {
   ];
   return {
     title: "PostgreSQL and Valkey",
-    note: `${ROUNDS} rounds of ${SECONDS} s, ${CONNECTIONS} connections, medians; server, databases and load share ${cores} cores (${cpu}, Linux ${kernel}, Bun ${Bun.version}). PostgreSQL runs with fsync off, as in the tests; SQLite with synchronous=FULL.`,
+    note: `${rounds} rounds of ${SECONDS} s, ${CONNECTIONS} connections, medians; server, databases and load share ${cores} cores (${cpu}, Linux ${kernel}, Bun ${Bun.version}). PostgreSQL runs with fsync off, as in the tests; SQLite with synchronous=FULL.`,
     header: ["data, rate limits", "list/s", "× embedded", "create/s", "× embedded"],
     rows: setups.map(({ name, lists, creates }) => [
       name,
@@ -61,7 +59,11 @@ const postgres = async () => ["--database-url", await postgresUrl()];
 const valkey = async () => ["--limits-url", await valkeyUrl()];
 
 await runCommand("bench:engines", async (args) => {
-  const { docs } = parseFlags(args, { docs: { type: "boolean", default: false } });
+  const flags = parseFlags(args, {
+    docs: { type: "boolean", default: false },
+    rounds: { type: "string", default: "5" },
+  });
+  const rounds = integerIn("--rounds", flags.rounds, 50);
   requireWrk();
   const setups = [
     await startSetup("SQLite, in process", []),
@@ -70,18 +72,15 @@ await runCommand("bench:engines", async (args) => {
     await startSetup("PostgreSQL, Valkey", [...(await postgres()), ...(await valkey())]),
   ];
   // Round 0 is the warm-up.
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 0; round <= rounds; round++) {
     for (const { name, url, key, lists, creates } of setups) {
       const load = { url: `${url}/pets`, key, connections: CONNECTIONS, seconds: SECONDS };
       const [listed, created] = [await loadWith(load), await loadWith({ ...load, body: PET_BODY })];
       if (round === 0) continue;
       lists.push(listed.requests / (listed.micros / 1e6));
       creates.push(created.requests / (created.micros / 1e6));
-      process.stderr.write(`round ${round} of ${ROUNDS}: ${name}\n`);
+      process.stderr.write(`round ${round} of ${rounds}: ${name}\n`);
     }
   }
-  const table = tableOf(setups);
-  process.stdout.write(plainTable(table));
-  if (docs) replaceSection("bench/results.md", "engines", markdownTable(table));
-  return 0;
+  return publish({ tables: [tableOf(setups, rounds)], section: "engines" }, flags);
 });

@@ -1,15 +1,28 @@
-import { cpuSeconds } from "../harness/processes.ts";
-import type { Progress } from "../harness/progress.ts";
-import { runWrk } from "../harness/wrk.ts";
-import type { CandidateServer } from "./candidate-servers.ts";
-import { checkResponses, checkRound, checkRows, highestPetId } from "./checks.ts";
-import type { Sample } from "./results.ts";
-import { kindsOf, requestOf, type Workload, type WorkloadId, workloadOf } from "./workloads.ts";
+import { Database } from "bun:sqlite";
+import { type HttpResponse, sendOnce } from "../trials/harness/http-connection.ts";
+import { cpuSeconds } from "../trials/harness/processes.ts";
+import type { Progress } from "../trials/harness/command-line.ts";
+import { runWrk, type WrkFigures } from "../trials/harness/wrk.ts";
+import type { PlannedLoad } from "./plan.ts";
+import { type CapturedResponse, routeOf } from "./replay.ts";
+import type { CandidateServer } from "./servers.ts";
+import type { Sample } from "./targets.ts";
+import {
+  type CandidateId,
+  CANDIDATES,
+  isPeer,
+  kindsOf,
+  type RequestKind,
+  requestOf,
+  statusOf,
+  type Workload,
+  type WorkloadId,
+  workloadOf,
+} from "./workloads.ts";
 
 export interface Run {
   readonly cores: { readonly server: string; readonly load: string } | undefined;
   readonly seconds: number;
-  readonly rounds: number;
   readonly progress: Progress;
 }
 
@@ -20,12 +33,10 @@ export function rotate<T>(servers: readonly T[], round: number): T[] {
 }
 
 export interface RoundsOptions<Server> {
-  readonly run: Pick<Run, "rounds" | "progress">;
-  readonly label: string;
-  readonly workloads: readonly WorkloadId[];
+  readonly loads: readonly PlannedLoad[];
   /** New processes for every round: where its memory lies makes a process up to a tenth faster than the next. */
   start(): Promise<readonly Server[]>;
-  supports?(server: Server, workload: WorkloadId): boolean;
+  announce(what: string): void;
   measure(server: Server, workload: Workload): Promise<Sample>;
 }
 
@@ -33,25 +44,25 @@ export interface RoundsOptions<Server> {
 export async function measureRounds<Server extends { readonly name: string }>(
   options: RoundsOptions<Server>,
 ): Promise<{ workload: WorkloadId; server: Server; samples: readonly Sample[] }[]> {
-  const { run, label, workloads, start, supports = () => true, measure } = options;
-  const samples = new Map<string, Sample[]>();
-  const samplesOf = (workload: WorkloadId, { name }: Server) => samples.get(`${workload} ${name}`) ?? [];
-  let servers: readonly Server[] = [];
-  for (let round = 1; round <= run.rounds; round++) {
-    servers = await start();
-    for (const workload of workloads.map(workloadOf)) {
-      const able = servers.filter((server) => supports(server, workload.id));
-      for (const server of rotate(able, round)) {
-        run.progress.step(`${label}round ${round} of ${run.rounds} · ${workload.title} · ${server.name}`);
-        const sample = await measure(server, workload);
-        samples.set(`${workload.id} ${server.name}`, [...samplesOf(workload.id, server), sample]);
+  const { loads, start, announce, measure } = options;
+  const measured = new Map<string, { workload: WorkloadId; server: Server; samples: Sample[] }>();
+  const rounds = Math.max(0, ...loads.map((load) => load.rounds));
+  for (let round = 1; round <= rounds; round++) {
+    const servers = await start();
+    for (const load of loads.filter((each) => round <= each.rounds)) {
+      const workload = workloadOf(load.workload);
+      const chosen = servers.filter(({ name }) => load.servers.includes(name));
+      for (const server of rotate(chosen, round)) {
+        announce(`round ${round} of ${load.rounds} · ${workload.title} · ${server.name}`);
+        const name = `${workload.id} ${server.name}`;
+        const samples = measured.get(name)?.samples ?? [];
+        samples.push(await measure(server, workload));
+        measured.set(name, { workload: workload.id, server, samples });
       }
     }
   }
-  return workloads.flatMap((workload) =>
-    servers
-      .filter((server) => supports(server, workload))
-      .map((server) => ({ workload, server, samples: samplesOf(workload, server) })),
+  return loads.flatMap(({ workload, servers }) =>
+    servers.flatMap((name) => measured.get(`${workload} ${name}`) ?? []),
   );
 }
 
@@ -95,4 +106,131 @@ export async function measureLoad(
     cpuMicros: (cpu * 1e6) / requests,
     loadCpu: figures.loadCpu,
   };
+}
+
+/** A server that responds wrongly is not measured; a round with a wrong response ends the run. */
+export class WrongResponse extends Error {
+  constructor(id: CandidateId, { title }: Workload, problem: string) {
+    super(`${id}, ${title}: ${problem}`);
+  }
+}
+
+export function send(server: CandidateServer, workload: Workload, kind: RequestKind): Promise<HttpResponse> {
+  const { prefix, suffix, values } = requestOf(kind, workload, server.id, server.dataset);
+  return sendOnce(server.portFor(workload.id), prefix + (values?.[0] ?? "") + suffix);
+}
+
+/** Sends each kind of request once. Gives the mean size of the responses, by which a round is checked. */
+export async function checkResponses(server: CandidateServer, workload: Workload): Promise<number> {
+  if (workload.key === "exhausted") await exhaustKey(server);
+  let bytes = 0;
+  for (const kind of kindsOf(workload)) {
+    const response = await send(server, workload, kind);
+    const captured = server.responses?.[workload.id]?.[routeOf(kind)];
+    const problem =
+      CANDIDATES[server.id].kind === "replay" && captured
+        ? differenceFrom(captured, response)
+        : problemWith(response, kind, { id: server.id, workload });
+    if (problem !== undefined) {
+      const received = `${response.status} ${response.body.slice(0, 300)}`;
+      throw new WrongResponse(server.id, workload, `${kind}: ${problem}\n${received}`);
+    }
+    bytes += (response.bytes * (workload.mix[kind] ?? 0)) / 100;
+  }
+  return bytes;
+}
+
+/** A replay server has to repeat Petstore's response exactly. */
+function differenceFrom({ status, headers, body }: CapturedResponse, response: HttpResponse) {
+  const isDifferent = ([name, value]: [string, string]) => response.headers[name.toLowerCase()] !== value;
+  const header = Object.entries(headers).find(isDifferent);
+  if (header) return `Petstore's header is ${header.join(": ")}`;
+  return response.status === status && response.body === body
+    ? undefined
+    : `Petstore's response is ${status} ${body}`;
+}
+
+const PAGE_SIZE = 20;
+
+function problemWith(
+  { status, headers, body }: HttpResponse,
+  kind: RequestKind,
+  { id, workload }: { id: CandidateId; workload: Workload },
+): string | undefined {
+  const expected = statusOf(workload, kind);
+  if (status !== expected) return `the status is not ${expected}`;
+  // Peers have a rate limit for keys only; Petstore also has one for addresses.
+  const isLimited = !isPeer(id) || workload.key === "unlimited" || workload.key === "exhausted";
+  const hasHeader = (name: string) => `x-ratelimit-${name}` in headers || `ratelimit-${name}` in headers;
+  if (isLimited && !["limit", "remaining", "reset"].every(hasHeader)) return "rate-limit headers are missing";
+  if (workload.rejection !== undefined) return undefined;
+  const value: unknown = JSON.parse(body);
+  if (routeOf(kind) !== "list") {
+    const isPet = typeof value === "object" && value !== null && "id" in value && "name" in value;
+    return isPet ? undefined : "the body is not a pet";
+  }
+  const isPage = Array.isArray(value) && value.length === PAGE_SIZE;
+  return isPage ? undefined : `the body is not a list of ${PAGE_SIZE} pets`;
+}
+
+const EXHAUST_TIMEOUT_MS = 5_000;
+
+/** Uses the only request of the key. Petstore goes on to ban the key, as it does under a load of rejected requests. */
+async function exhaustKey(server: CandidateServer): Promise<void> {
+  const workload = workloadOf("429");
+  const deadline = performance.now() + EXHAUST_TIMEOUT_MS;
+  for (;;) {
+    const { status, body } = await send(server, workload, "list");
+    if (status === 429 && (server.id !== "ours" || body.includes("key_banned"))) return;
+    if (performance.now() > deadline)
+      throw new WrongResponse(server.id, workload, `the key is not rejected: ${status} ${body}`);
+    await Bun.sleep(50);
+  }
+}
+
+/** The last page is shorter and identifiers grow; error responses instead of pets are far outside this. */
+const SIZE_TOLERANCE = 0.12;
+/** The one-minute window of a peer may end during a round; then the exhausted key has one request again. */
+const MAX_ACCEPTED = 2;
+
+export function checkRound(
+  id: CandidateId,
+  workload: Workload,
+  { requests, rejected, failed, bytes }: Pick<WrkFigures, "requests" | "rejected" | "failed" | "bytes">,
+  expectedBytes: number,
+): void {
+  const wrong = (problem: string) => new WrongResponse(id, workload, problem);
+  if (requests === 0) throw wrong("no responses");
+  if (failed > 0) throw wrong(`${failed} connections failed`);
+  if (workload.rejection === undefined && rejected > 0)
+    throw wrong(`${rejected} of ${requests} were rejected`);
+  if (workload.rejection !== undefined && requests - rejected > MAX_ACCEPTED)
+    throw wrong(`${requests - rejected} of ${requests} were not rejected`);
+  const mean = bytes / requests;
+  if (Math.abs(mean / expectedBytes - 1) > SIZE_TOLERANCE)
+    throw wrong(`responses of ${Math.round(mean)} bytes instead of ${Math.round(expectedBytes)}`);
+}
+
+export function highestPetId(database: string): number {
+  using connection = new Database(database, { readonly: true });
+  const sql = "SELECT seq FROM sqlite_sequence WHERE name = 'pets'";
+  return connection.query<{ seq: number }, []>(sql).get()?.seq ?? 0;
+}
+
+/** Every create that was acknowledged is a row; some may have been in progress when the round ended. */
+export function checkRows(
+  id: CandidateId,
+  workload: Workload,
+  { rows, requests, connections }: { rows: number; requests: number; connections: number },
+): void {
+  const share = (workload.mix.create ?? 0) / 100;
+  // Creates are spread evenly, so any number of requests contains its share of them, give or take one.
+  const fewest = Math.floor(requests * share) - 1;
+  const most = Math.ceil((requests + connections) * share) + 1;
+  if (rows < fewest || rows > most)
+    throw new WrongResponse(
+      id,
+      workload,
+      `${rows} rows after ${requests} requests, not ${fewest} to ${most}`,
+    );
 }

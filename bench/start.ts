@@ -4,15 +4,15 @@
  * times as long as `npm start`.
  */
 import { join, resolve } from "node:path";
-import { Child } from "../harness/child.ts";
-import { temporaryFolder } from "../harness/cleanup.ts";
-import { integerIn, limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
-import { HttpConnection, NoResponse, sendOnce } from "../harness/http-connection.ts";
-import { describeMachine, machineText } from "../harness/machine.ts";
-import { freePort } from "../harness/ports.ts";
-import { killTree } from "../harness/processes.ts";
-import { ratioOf, spreadOf } from "../harness/statistics.ts";
-import { plainTable } from "../harness/table.ts";
+import { Child } from "../trials/harness/child.ts";
+import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { integerIn, limitRunTime, parseFlags, runCommand } from "../trials/harness/command-line.ts";
+import { HttpConnection, NoResponse, sendOnce } from "../trials/harness/http-connection.ts";
+import { describeMachine, machineText } from "../trials/harness/machine.ts";
+import { freePort } from "../trials/harness/server.ts";
+import { killTree } from "../trials/harness/processes.ts";
+import { ratioOf, spreadOf } from "../trials/harness/statistics.ts";
+import { plainTable } from "../trials/harness/table.ts";
 import { buildExecutable, currentCommit } from "../scripts/build.ts";
 
 const ROOT = resolve(import.meta.dir, "..");

@@ -2,19 +2,20 @@
  * The figures in the comments of src/store and src/bounded-cache.ts: `npx bun bench/store.ts`, about a minute. Every
  * comparison alternates between its sides, and prints the median processor time of a call.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { median } from "../trials/harness/statistics.ts";
 import { encodePet } from "../src/domain/resources.ts";
 import { ChangeCounters } from "../src/store/sqlite/pets.ts";
-import type { Connection } from "../src/store/sqlite/connection.ts";
+import { type Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
 import { SqliteStore } from "../src/store/sqlite/store.ts";
+import { compare } from "./cpu-time.ts";
 
 const ROUNDS = 7;
-const folder = mkdtempSync(join(tmpdir(), "petstore-bench-store-"));
+const folder = temporaryFolder("bench-store");
 
 function databaseWith(pets: number): Connection {
   const options = {
@@ -28,26 +29,6 @@ function databaseWith(pets: number): Connection {
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${pets})
     SELECT 'pet ' || i, i % 1000, iif(i % 2, 'sold', NULL) FROM n`);
   return connection;
-}
-
-/** Alternates between the sides and prints the median of each, in µs a call. */
-function compare(title: string, calls: number, sides: Record<string, (call: number) => void>): void {
-  const times = new Map(Object.keys(sides).map((name) => [name, [] as number[]]));
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const [name, work] of Object.entries(sides)) {
-      const before = process.cpuUsage();
-      for (let call = 0; call < calls; call++) work(call);
-      const { user, system } = process.cpuUsage(before);
-      // The first round warms up.
-      if (round > 0) times.get(name)?.push((user + system) / calls);
-    }
-  }
-  const medians = [...times].map(([name, each]) => `${name} ${median(each).toFixed(2)} µs`);
-  console.log(`${title}: ${medians.join(", ")}`);
-}
-
-function median(numbers: number[]): number {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN;
 }
 
 const randomUpTo = (max: number) => Math.floor(Math.random() * max);
@@ -106,19 +87,6 @@ function comparePages(connection: Connection, pets: number): void {
     "joined by SQLite": () => petJson.list(query()),
     "encoded row by row": () => store.listPets(query()).items.map(encodePet).join(","),
   });
-  const cached = new SqlitePetJson(connection, new ChangeCounters());
-  const id = () => BigInt(1 + randomUpTo(1_000));
-  compare("the list of one identifier", 20_000, {
-    "as one pet": () => cached.list({ ids: [id()], limit: 20 }),
-    "by the statement": () => cached.list({ ids: [-1n, id()], limit: 20 }),
-  });
-  const select = "SELECT id, name, category_id, status FROM pets WHERE id > ? ORDER BY id LIMIT";
-  const bare = connection.prepare<unknown, [number, number]>(`${select} ?`);
-  const expression = connection.prepare<unknown, [number, number]>(`${select} +?`);
-  compare("a page of 20 rows", 20_000, {
-    "LIMIT +?": () => expression.all(randomUpTo(pets - 20), 20),
-    "LIMIT ?": () => bare.all(randomUpTo(pets - 20), 20),
-  });
 }
 
 function compareChecks(connection: Connection): void {
@@ -155,18 +123,15 @@ async function compareGroupCommit(connection: Connection): Promise<void> {
   console.log(`32 durable creates: in one transaction ${ms(times.together)}, in 32 ${ms(times.alone)}`);
 }
 
-try {
-  for (const pets of [100_000, 1_000_000]) {
-    const connection = databaseWith(pets);
-    compareBlockCache(connection, pets);
-    if (pets === 100_000) {
-      compareCounters(connection, pets);
-      comparePages(connection, pets);
-      compareChecks(connection);
-      await compareGroupCommit(connection);
-    }
-    connection.close();
+for (const pets of [100_000, 1_000_000]) {
+  const connection = databaseWith(pets);
+  compareBlockCache(connection, pets);
+  if (pets === 100_000) {
+    compareCounters(connection, pets);
+    comparePages(connection, pets);
+    compareChecks(connection);
+    await compareGroupCommit(connection);
   }
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+  connection.close();
 }
+process.exit(0);

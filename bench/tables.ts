@@ -1,26 +1,23 @@
-import { machineText } from "../harness/machine.ts";
-import { median, ratioOf, spreadOf } from "../harness/statistics.ts";
-import { formatCount, formatFigure, formatSpread, type Table } from "../harness/table.ts";
-import { CANDIDATES, PEERS } from "./candidates.ts";
-import { type Cell, figuresOf, type Results, type Sample } from "./results.ts";
-import { judge } from "./targets.ts";
-import { type WorkloadId, workloadOf } from "./workloads.ts";
+import { machineText } from "../trials/harness/machine.ts";
+import { median, ratioOf, spreadOf } from "../trials/harness/statistics.ts";
+import { formatCount, formatFigure, formatSpread, type Table } from "../trials/harness/table.ts";
+import { type Cell, figuresOf, judge, type Results, type Sample } from "./targets.ts";
+import { CANDIDATES, PEERS, type WorkloadId, workloadOf } from "./workloads.ts";
 
 /** Above this share of its core the load generator limits the throughput, not the server. */
 const LOAD_LIMIT = 0.97;
 
 export function conditionsOf(results: Results): string[] {
-  const { takenAt, machine, versions, seconds, rounds, pinned, pets, omitted } = results;
+  const { takenAt, machine, versions, seconds, rounds, otherRounds, pinned, pets } = results;
   const cores = pinned
     ? "server and load on a core each"
     : "server and load on the same cores (fewer than two cores, or no taskset)";
   const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `Measured ${takenAt} on ${machineText(machine)}, load average before ${machine.load}.`,
-    `${rounds} rounds of ${seconds} s after a warm-up, new processes in each round, ${cores}; ${formatCount(pets)} pets unless stated.`,
+    `${rounds} rounds${otherRounds === rounds ? "" : ` of list, get, create and the mix, ${otherRounds} of everything else,`} of ${seconds} s after a warm-up, new processes in each round, ${cores}; ${formatCount(pets)} pets unless stated.`,
     `Figures are medians, with the lowest and highest round in brackets; ratios are formed round by round. "≥" marks figures that the load generator limited.`,
     packages.join(", "),
-    ...omitted.map(({ id, reason }) => `Not measured: ${CANDIDATES[id].title}: ${reason}.`),
   ];
 }
 
@@ -31,8 +28,7 @@ export function summaryTable({ cells, takenAt, machine, rounds, seconds, pets }:
     const [figures, bare] = [figuresOf(cells, workload, server), figuresOf(cells, workload, "bare")];
     return figures && bare ? formatFigure(ratioOf(figures, bare).median) : "–";
   };
-  const peers = PEERS.filter((id) => CANDIDATES[id].kind !== "mock");
-  const servers = ["ours", ...peers] as const;
+  const servers = ["ours", ...PEERS] as const;
   return {
     title: "Throughput",
     note: `Medians of ${rounds} rounds of ${seconds} s with ${formatCount(pets)} pets, on ${machineText(machine)}, ${takenAt.slice(0, 10)}. The columns with the names of servers are their throughput as a share of the bare route's.`,
@@ -41,7 +37,7 @@ export function summaryTable({ cells, takenAt, machine, rounds, seconds, pets }:
       "requests/s",
       "p99 ms",
       "Petstore",
-      ...peers.map((id) => CANDIDATES[id].title.replace(/ .*/, "")),
+      ...PEERS.map((id) => CANDIDATES[id].title.replace(/ .*/, "")),
     ],
     rows: ours.map(({ workload, samples }) => {
       const shares = servers.map((id) => shareOf(workload, id));
@@ -49,17 +45,6 @@ export function summaryTable({ cells, takenAt, machine, rounds, seconds, pets }:
       return [workloadOf(workload).title, formatCount(rate), formatFigure(p99)].concat(shares);
     }),
   };
-}
-
-export function growthLines({ growth }: Results): string[] {
-  return growth.map(({ pets, cells, startMs, residentMb }) => {
-    const rates = cells.map(
-      ({ workload, samples }) =>
-        `${workloadOf(workload).title}: ${formatCount(medianOf(samples, "perSecond"))}`,
-    );
-    const start = `started in ${formatFigure(median(startMs))} ms`;
-    return `${formatCount(pets)} pets: ${rates.join("; ")}; ${start}; ${formatFigure(residentMb)} MB`;
-  });
 }
 
 export function targetsTable(results: Results): Table {
@@ -85,7 +70,7 @@ export function detailTables(results: Results): Table[] {
 const valuesOf = (samples: readonly Sample[], figure: keyof Sample) => samples.map((each) => each[figure]);
 const medianOf = (samples: readonly Sample[], figure: keyof Sample) => median(valuesOf(samples, figure));
 
-function workloadTable({ cells, omitted }: Results, workload: WorkloadId): Table {
+function workloadTable({ cells }: Results, workload: WorkloadId): Table {
   const { title, connections } = workloadOf(workload);
   const bare = figuresOf(cells, workload, "bare");
   const bareCpu = figuresOf(cells, workload, "bare", "cpuMicros");
@@ -107,7 +92,7 @@ function workloadTable({ cells, omitted }: Results, workload: WorkloadId): Table
   return {
     title: `${title} (${connections} ${connections === 1 ? "connection" : "connections"})`,
     header: ["server", "× bare route", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "CPU × bare"],
-    rows: [...rows, ...omitted.map(({ id, reason }) => [CANDIDATES[id].title, reason, "", "", "", "", ""])],
+    rows,
   };
 }
 
@@ -142,7 +127,7 @@ function serversTable({ servers }: Results): Table {
   };
 }
 
-function growthTable({ growth }: Results): Table {
+export function growthTable({ growth }: Results): Table {
   const workloads = growth[0]?.cells.map(({ workload }) => workloadOf(workload).title) ?? [];
   return {
     title: "Growth: Petstore alone, requests/s by number of pets",

@@ -1,7 +1,7 @@
-import { median, ratioOf, type Spread, spreadOf } from "../harness/statistics.ts";
-import { CANDIDATES, PEERS } from "./candidates.ts";
-import { figuresOf, type Results } from "./results.ts";
-import type { WorkloadId } from "./workloads.ts";
+import type { Machine } from "../trials/harness/machine.ts";
+import { median, ratioOf, type Spread, spreadOf } from "../trials/harness/statistics.ts";
+import { BEST_PEERS } from "./plan.ts";
+import { type CandidateId, CANDIDATES, PEERS, type WorkloadId } from "./workloads.ts";
 
 /** What Petstore has to reach; both sides of a ratio are measured in the same run. */
 export interface Target {
@@ -37,14 +37,15 @@ function againstBare(workload: WorkloadId, what: string, atLeast: number): Targe
 
 type Peers = "Node peer" | "Bun peer" | "peer";
 
-/** Not measured if a peer is missing, since that one may be the fastest. */
+/** Not measured if one of the best peers is missing. */
 function againstBest(peers: Peers, workload: WorkloadId, what: string, atLeast: number): Target {
   const kinds = { "Node peer": ["node"], "Bun peer": ["bun"], peer: ["node", "bun"] }[peers];
   const ids = PEERS.filter((id) => kinds.includes(CANDIDATES[id].kind));
   return ratio(`${what}, against the best ${peers}`, { atLeast }, ({ cells }) => {
     const figures = ids.map((id) => figuresOf(cells, workload, id) ?? []);
-    const [best] = figures.toSorted((a, b) => median(b) - median(a));
-    const isComplete = figures.every(({ length }) => length > 0);
+    const [best] = figures.filter(({ length }) => length > 0).toSorted((a, b) => median(b) - median(a));
+    const needed = ids.filter((id) => BEST_PEERS.includes(id));
+    const isComplete = needed.every((id) => figuresOf(cells, workload, id) !== undefined);
     return [figuresOf(cells, workload, "ours"), isComplete ? best : undefined];
   });
 }
@@ -109,4 +110,58 @@ export function judge(results: Results) {
     const reached = measured && measured.median >= atLeast && measured.median <= atMost;
     return { target, measured, reached };
   });
+}
+
+/** Everything that a run measured: the JSON file, from which tables, targets and chart are made. */
+export interface Results {
+  readonly format: 3;
+  readonly takenAt: string;
+  readonly machine: Machine;
+  readonly versions: Readonly<Record<string, string>>;
+  /** Server and load each had a core of their own. */
+  readonly pinned: boolean;
+  readonly seconds: number;
+  /** Of list, get, create and the mix. */
+  readonly rounds: number;
+  readonly otherRounds: number;
+  readonly pets: number;
+  readonly cells: readonly Cell[];
+  readonly paced: readonly (Cell & { readonly targetPerSecond: number })[];
+  readonly servers: readonly (ServerFacts & { readonly id: CandidateId })[];
+  readonly growth: readonly (ServerFacts & { readonly pets: number; readonly cells: readonly Cell[] })[];
+  /** By the name of the measurement. */
+  readonly limiter?: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** One server with one workload, in one round. */
+export interface Sample {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** User and system time of the server for one request. */
+  readonly cpuMicros: number;
+  /** Share of a core that the load generator used; near 1 it was the bottleneck, and the server could do more. */
+  readonly loadCpu: number;
+}
+
+export interface Cell {
+  readonly workload: WorkloadId;
+  readonly server: CandidateId;
+  readonly samples: readonly Sample[];
+}
+
+interface ServerFacts {
+  readonly startMs: readonly number[];
+  readonly residentMb: number;
+}
+
+/** One figure of all rounds. */
+export function figuresOf(
+  cells: readonly Cell[],
+  workload: WorkloadId,
+  server: CandidateId,
+  figure: keyof Sample = "perSecond",
+): readonly number[] | undefined {
+  const cell = cells.find((each) => each.workload === workload && each.server === server);
+  return cell?.samples.map((sample) => sample[figure]);
 }

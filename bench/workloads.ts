@@ -1,6 +1,30 @@
-import type { RequestPart } from "../harness/wrk.ts";
-import { CANDIDATES, type CandidateId } from "./candidates.ts";
-import type { Dataset } from "./dataset.ts";
+import { encodeCursor } from "../src/api/cursor.ts";
+import type { RequestPart } from "../trials/harness/wrk.ts";
+
+export const PEERS = ["express", "fastify", "hono", "elysia"] as const;
+export type PeerId = (typeof PEERS)[number];
+export type CandidateId = "bare" | "ours" | "socket" | PeerId;
+
+export interface Candidate {
+  readonly title: string;
+  /** A replay server repeats Petstore's responses. */
+  readonly kind: "petstore" | "replay" | "node" | "bun";
+}
+
+/** The servers that are measured, in the order of the tables. */
+export const CANDIDATES: Readonly<Record<CandidateId, Candidate>> = {
+  bare: { title: "Bun.serve, bare route", kind: "replay" },
+  ours: { title: "Petstore", kind: "petstore" },
+  socket: { title: "Bun.listen, bare socket", kind: "replay" },
+  express: { title: "Express + express-rate-limit", kind: "node" },
+  fastify: { title: "Fastify + @fastify/rate-limit", kind: "node" },
+  hono: { title: "Hono + hono-rate-limiter, on Bun", kind: "bun" },
+  elysia: { title: "Elysia + elysia-rate-limit, on Bun", kind: "bun" },
+};
+
+export function isPeer(id: CandidateId): id is PeerId {
+  return PEERS.some((peer) => peer === id);
+}
 
 export type RequestKind = "list" | "filtered" | "deep" | "get" | "get-one" | "create";
 
@@ -63,33 +87,74 @@ export function statusOf({ rejection }: Workload, kind: RequestKind): number {
 /** In the middle of the smallest table. */
 const ONE_PET = 500;
 
+export interface RequestSource {
+  readonly keys: Readonly<Record<Exclude<Workload["key"], "none">, string>>;
+  readonly values: ReturnType<typeof requestValues>;
+}
+
 export function requestOf(
   kind: RequestKind,
   { key, mix }: Workload,
   id: CandidateId,
-  { keys, values }: Dataset,
+  { keys, values }: RequestSource,
 ): RequestPart {
   const share = mix[kind] ?? 0;
-  const server = CANDIDATES[id].kind;
-  const resource = server === "mock" ? "/pets" : "/v1/pets";
-  const cursors = server === "petstore" || server === "replay" ? values.opaqueCursors : values.plainCursors;
   const authorization = key === "none" ? "" : `Authorization: Bearer ${keys[key]}\r\n`;
   const head = ` HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}`;
-  const get = (path: string) => ({ prefix: `GET ${resource}${path}`, suffix: `${head}\r\n`, share });
+  const get = (path: string) => ({ prefix: `GET /v1/pets${path}`, suffix: `${head}\r\n`, share });
   switch (kind) {
     case "list":
       return get("");
     case "filtered":
       return get("?status=sold");
     case "deep":
-      return { ...get("?cursor="), values: cursors };
+      return { ...get("?cursor="), values: isPeer(id) ? values.plainCursors : values.opaqueCursors };
     case "get":
       return { ...get("/"), values: values.ids };
     case "get-one":
       return get(`/${ONE_PET}`);
     case "create": {
       const type = `Content-Type: application/json\r\nContent-Length: ${values.bodies[0]?.length}\r\n\r\n`;
-      return { prefix: `POST ${resource}${head}${type}`, suffix: "", share, values: values.bodies };
+      return { prefix: `POST /v1/pets${head}${type}`, suffix: "", share, values: values.bodies };
     }
   }
+}
+
+const MAX_VALUES = 100_000;
+const BODIES = 1_000;
+/** A cursor this close to the end begins a page that is not full. */
+const TAIL = 21;
+
+/** Spread evenly over the table and shuffled: a value is repeated only after all others were used. */
+export function requestValues(pets: number) {
+  const cursors = spread(pets - TAIL);
+  return {
+    opaqueCursors: cursors.map((after) => encodeCursor("pets", BigInt(after))),
+    /** The peers' own. */
+    plainCursors: cursors.map(String),
+    ids: spread(pets).map(String),
+    bodies: Array.from({ length: BODIES }, (_, n) => petBody(n)),
+  };
+}
+
+/** All have the same length, so that one Content-Length fits. */
+function petBody(n: number): string {
+  const name = `Rex ${String(n).padStart(4, "0")}`;
+  return JSON.stringify({ name, categoryId: 10 + (n % 90), status: "available" });
+}
+
+function spread(max: number): number[] {
+  const count = Math.min(max, MAX_VALUES);
+  return shuffled(Array.from({ length: count }, (_, i) => Math.floor((i * max) / count) + 1));
+}
+
+/** The same order in every run: Fisher-Yates with a linear congruential generator. */
+function shuffled(numbers: number[]): number[] {
+  let state = 42;
+  for (let i = numbers.length - 1; i > 0; i--) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    const j = state % (i + 1);
+    [numbers[i], numbers[j]] = [numbers[j] ?? 0, numbers[i] ?? 0];
+  }
+  return numbers;
 }

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { GENERATOR_PACKAGES } from "../compatibility/packages.ts";
+import { GENERATOR_PACKAGES } from "../trials/compatibility/tools.ts";
 
 type Generator = "@hey-api/openapi-ts" | "orval" | "openapi-typescript";
 
-/** The settings of compatibility/programs, in short. */
+/** The settings of trials/compatibility/programs, in short. */
 const SETTINGS: Readonly<Record<Generator, readonly [forBigint: string, forAllDigits: string]>> = {
   "@hey-api/openapi-ts": [
     '`{ name: "@hey-api/transformers", bigInt: true }` and `{ name: "@hey-api/sdk", transformer: true }` in `plugins`',
@@ -30,6 +30,6 @@ export function generatorRows(): string[][] {
 }
 
 export function exactJson(): string {
-  const file = join(import.meta.dir, "../compatibility/programs/exact-json.ts");
+  const file = join(import.meta.dir, "../trials/compatibility/programs/exact-json.ts");
   return `\`\`\`ts\n${readFileSync(file, "utf8").trimEnd()}\n\`\`\``;
 }

@@ -2,9 +2,9 @@
  * Checks deploy/kubernetes against the types of the Kubernetes API: `npm run check:deploy`. The types are installed
  * into a temporary folder, because nothing else needs them. The test suite checks everything else in deploy/.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { temporaryFolder } from "../trials/harness/cleanup.ts";
 
 const TYPES = "kubernetes-types@1.30.0";
 const MANIFESTS = resolve(import.meta.dir, "../deploy/kubernetes/petstore.yaml");
@@ -42,19 +42,14 @@ function run(command: string[], cwd: string): void {
   if (exitCode !== 0) throw new Error(`${command.join(" ")}:\n${stdout}${stderr}`);
 }
 
-const folder = mkdtempSync(join(tmpdir(), "petstore-check-deploy-"));
-try {
-  const manifests = Bun.YAML.parse(readFileSync(MANIFESTS, "utf8")) as readonly Manifest[];
-  writeFileSync(join(folder, "package.json"), '{"private":true}');
-  writeFileSync(
-    join(folder, "tsconfig.json"),
-    '{"compilerOptions":{"strict":true,"noEmit":true},"include":["*.ts"]}',
-  );
-  writeFileSync(join(folder, "manifests.ts"), program(manifests));
-  run(["npm", "install", "--no-save", "--ignore-scripts", TYPES], folder);
-  run([process.execPath, "check"], folder);
-  const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
-  process.stdout.write(`valid for the API of Kubernetes 1.30: ${names.join(", ")}\n`);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+const folder = temporaryFolder("check-deploy");
+const manifests = Bun.YAML.parse(readFileSync(MANIFESTS, "utf8")) as readonly Manifest[];
+const settings = { compilerOptions: { strict: true, noEmit: true }, include: ["*.ts"] };
+writeFileSync(join(folder, "package.json"), '{"private":true}');
+writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings));
+writeFileSync(join(folder, "manifests.ts"), program(manifests));
+run(["npm", "install", "--no-save", "--ignore-scripts", TYPES], folder);
+run([process.execPath, "check"], folder);
+const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+process.stdout.write(`valid for the API of Kubernetes 1.30: ${names.join(", ")}\n`);
+process.exit(0);

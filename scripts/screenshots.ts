@@ -6,9 +6,9 @@ import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
-import { Child } from "../harness/child.ts";
-import { connectToChromium } from "../harness/chromium.ts";
-import { integerIn, parseFlags, runCommand } from "../harness/command-line.ts";
+import { Child } from "../trials/harness/child.ts";
+import { connectToChromium } from "../trials/harness/chromium.ts";
+import { integerIn, parseFlags, runCommand } from "../trials/harness/command-line.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const IMAGES = join(ROOT, "docs/images");

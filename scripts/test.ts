@@ -1,11 +1,11 @@
 import { Glob } from "bun";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { BROWSER_VARIABLE, startChromium } from "../harness/chromium.ts";
-import { runCommand, UsageError } from "../harness/command-line.ts";
-import { POSTGRES_VARIABLE, startPostgres } from "../harness/postgres.ts";
-import * as P from "../harness/programs.ts";
-import { startValkey, VALKEY_VARIABLE } from "../harness/valkey.ts";
+import { BROWSER_VARIABLE, startChromium } from "../trials/harness/chromium.ts";
+import { runCommand, UsageError } from "../trials/harness/command-line.ts";
+import { POSTGRES_VARIABLE, startPostgres } from "../trials/harness/postgres.ts";
+import * as P from "../trials/harness/programs.ts";
+import { startValkey, VALKEY_VARIABLE } from "../trials/harness/valkey.ts";
 
 /**
  * `npm test` and `npm run test:all`. Tests that need programs are in the folder of their group; all others need

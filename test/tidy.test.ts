@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
-const TREES = ["src", "test", "harness", "bench", "faults", "attacks", "compatibility", "scripts", "docs"];
+const TREES = ["src", "test", "bench", "trials", "scripts", "docs"];
 const MAX_LINES = 500;
 const MAX_COLUMNS = 120;
 
@@ -166,7 +166,7 @@ describe("modules", () => {
   });
 
   test("imports within src stay within src", () => {
-    const outside = imports.filter(({ of }) => /^(?:test|harness|bench|faults|scripts|docs|\.\.)\b/.test(of));
+    const outside = imports.filter(({ of }) => /^(?:test|trials|bench|scripts|docs|\.\.)\b/.test(of));
     // The documentation site shows the pages of docs/.
     const isPage = ({ from, of }: Import) =>
       from === "src/docs-site/sources.ts" && /^docs\/[\w-]+\.(?:md|svg)$/.test(of);
@@ -205,7 +205,7 @@ describe("modules", () => {
 });
 
 test("no test outside engines, browser and system needs a program", () => {
-  const importers = new Set(["harness/programs.ts"]);
+  const importers = new Set(["trials/harness/programs.ts"]);
   for (const file of importers)
     for (const { from, of } of allImports) if (of === file && !from.startsWith("src/")) importers.add(from);
   const needy = [...importers].filter((file) => /^test\/.*\.test\.ts$/.test(file));

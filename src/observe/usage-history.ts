@@ -20,7 +20,7 @@ import type { Awaitable } from "../api/awaitable.ts";
 /** With a store that responds within three seconds, counts are stored within five. */
 const SAVE_EVERY_MS = 2_000;
 const RETRY_MS = 500;
-/** Keys in one transaction: up to 5 ms on SQLite, during which requests wait; see `bun bench/usage-history.ts`. */
+/** Keys in one transaction: up to 5 ms on SQLite, during which requests wait. */
 const KEYS_PER_BATCH = 50;
 /** Keys and hours that are counted and not stored yet: about 25 MB, which is reached only while the store fails. */
 const MAX_COUNTERS = 100_000;
@@ -81,7 +81,7 @@ export class UsageRecorder {
     this.#schedule(SAVE_EVERY_MS);
   }
 
-  /** Takes 0.1 µs; see `bun bench/usage-history.ts`. */
+  /** Takes 0.1 µs. */
   readonly observe: RequestObserver = ({ principal, decision, operation }, { status }) => {
     if (decision === undefined || typeof principal !== "object" || !("keyId" in principal)) return;
     const now = this.#options.clock.now();

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { temporaryFolder } from "../../harness/cleanup.ts";
-import { type PetstoreServer, startPetstore } from "../../harness/petstore.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { type PetstoreServer, startPetstore } from "../../trials/harness/petstore.ts";
 
 const TOKEN = "the-token-of-the-operators";
 /** Files of at most 2 MiB (in blocks of 512 bytes): every user can limit that, and only root can mount a small disk. */

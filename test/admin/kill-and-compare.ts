@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { temporaryFolder } from "../../harness/cleanup.ts";
-import { type PetstoreServer, startPetstore } from "../../harness/petstore.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { type PetstoreServer, startPetstore } from "../../trials/harness/petstore.ts";
 
 const TOKEN = "the-token-of-the-operators";
 const OPERATORS = 4;

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../harness/cleanup.ts";
-import { startPetstore } from "../../harness/petstore.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { startPetstore } from "../../trials/harness/petstore.ts";
 
 const TOKEN = "the-token-of-the-operators-which-is-long-enough";
 const MISTYPED = `${TOKEN.slice(0, -1)}x`;

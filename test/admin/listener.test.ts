@@ -4,7 +4,7 @@ import { listenForOperators } from "../../src/operator/admin-listener.ts";
 import { AdminListenError } from "../../src/operator/listen-error.ts";
 import { startupHandler } from "../../src/petstore/app.ts";
 import type { HttpServer } from "../../src/http1/index.ts";
-import { freePort } from "../../harness/ports.ts";
+import { freePort } from "../../trials/harness/server.ts";
 
 const opened: HttpServer[] = [];
 afterEach(async () => {

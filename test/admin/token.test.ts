@@ -5,7 +5,7 @@ import { Sessions } from "../../src/operator/sessions.ts";
 import { AdminToken, generateToken } from "../../src/operator/token.ts";
 import { saveAdminUrl } from "../../src/operator/token-source.ts";
 import { TokenAttempts } from "../../src/operator/token-attempts.ts";
-import { temporaryFolder } from "../../harness/cleanup.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { TestClock } from "../test-clock.ts";
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createPet } from "../../harness/api-client.ts";
+import { createPet } from "../../trials/harness/api-client.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";

@@ -2,7 +2,7 @@ import { setDefaultTimeout } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { connectToChromium } from "../../harness/chromium.ts";
+import { connectToChromium } from "../../trials/harness/chromium.ts";
 
 /** Where screenshots are written; without it there are none. */
 const FOLDER = process.env.PETSTORE_TEST_SCREENSHOTS;

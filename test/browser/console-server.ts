@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { Child } from "../../harness/child.ts";
-import { temporaryFolder } from "../../harness/cleanup.ts";
-import { PETSTORE } from "../../harness/petstore.ts";
-import { freePort } from "../../harness/ports.ts";
+import { Child } from "../../trials/harness/child.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { PETSTORE } from "../../trials/harness/petstore.ts";
+import { freePort } from "../../trials/harness/server.ts";
 import { parseJson } from "../exact-json.ts";
 
 export const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { Child } from "../../harness/child.ts";
+import { Child } from "../../trials/harness/child.ts";
 import { userName } from "../../src/cli/terminal.ts";
 import {
   cleanUp,

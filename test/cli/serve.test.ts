@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { createPet } from "../../harness/api-client.ts";
+import { createPet } from "../../trials/harness/api-client.ts";
 import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 
 // A busy machine takes long.

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
-import { temporaryFolder } from "../../harness/cleanup.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { type Service, startService } from "../service.ts";
 
 const ROOT = join(import.meta.dir, "../..");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientRestarts } from "../../faults/client-restarts.ts";
+import { clientRestarts } from "../../trials/faults/client.ts";
 
 test("every create happens once and every pet is listed once, while the server is killed three times", async () => {
   const options = { creates: 400, kills: 3, perMinute: 10_000, concurrency: 20 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { worstBodies } from "../../attacks/worst-bodies.ts";
+import { worstBodies } from "../../trials/attacks/worst-bodies.ts";
 import { NESTED, parseFields } from "../../src/api/json-fields.ts";
 import { NewPet } from "../../src/domain/resources.ts";
 import { Invalid } from "../../src/api/schema.ts";

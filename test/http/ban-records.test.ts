@@ -4,7 +4,7 @@ import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import { type App, serveOn } from "../../src/app.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../harness/cleanup.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn, TestClock } from "../service.ts";
 

@@ -7,7 +7,7 @@ import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { petJsonOf } from "../../src/petstore/pet-json.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../harness/cleanup.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { expectConforms } from "../conforms.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn, NO_LIMITS, TestClock } from "../service.ts";

@@ -1,13 +1,13 @@
 import { beforeEach, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { temporaryFolder } from "../../harness/cleanup.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import {
   createKey,
   type PetstoreServer,
   runKeysCommand,
   runPetstore,
   startPetstore,
-} from "../../harness/petstore.ts";
+} from "../../trials/harness/petstore.ts";
 
 let folder = "";
 beforeEach(() => void (folder = temporaryFolder("http")));

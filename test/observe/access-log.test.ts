@@ -6,7 +6,7 @@ import { Unavailable } from "../../src/api/errors.ts";
 import { RequestRecord } from "../../src/observe/request-record.ts";
 import type { Request } from "../../src/http1/index.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../harness/cleanup.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { type Service, startService } from "../service.ts";
 
 const folder = temporaryFolder("access-log");

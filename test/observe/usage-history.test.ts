@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { rateLimitStatus } from "../../harness/api-client.ts";
-import { temporaryFolder } from "../../harness/cleanup.ts";
-import { startPetstore } from "../../harness/petstore.ts";
+import { rateLimitStatus } from "../../trials/harness/api-client.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { startPetstore } from "../../trials/harness/petstore.ts";
 import type { UsageRow } from "../../src/domain/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { startService } from "../service.ts";

@@ -8,8 +8,8 @@ import { generateSecret, type NewKey, toNewSecret } from "../../src/domain/api-k
 import type { Attribution } from "../../src/domain/audit.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../harness/cleanup.ts";
-import { onFreePort } from "../../harness/ports.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { onFreePort } from "../../trials/harness/server.ts";
 import { configIn, TestClock } from "../service.ts";
 import { ORIGIN } from "./message.ts";
 

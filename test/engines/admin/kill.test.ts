@@ -1,5 +1,5 @@
 import { test } from "bun:test";
-import { postgresUrl } from "../../../harness/postgres.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { killAndCompare } from "../../admin/kill-and-compare.ts";
 
 test("on PostgreSQL SIGKILL loses no entry of the audit trail of an acknowledged change or sign-in", async () => {

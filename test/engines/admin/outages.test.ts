@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type PetstoreServer, startPetstore } from "../../../harness/petstore.ts";
-import { startPostgres } from "../../../harness/postgres.ts";
-import type { Server } from "../../../harness/server.ts";
-import { startValkey } from "../../../harness/valkey.ts";
+import { type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
+import { startPostgres } from "../../../trials/harness/postgres.ts";
+import type { Server } from "../../../trials/harness/server.ts";
+import { startValkey } from "../../../trials/harness/valkey.ts";
 
 const TOKEN = "the-token-of-the-operators";
 let postgres: Server;

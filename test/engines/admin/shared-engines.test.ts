@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type PetstoreServer, startPetstore } from "../../../harness/petstore.ts";
-import { postgresUrl } from "../../../harness/postgres.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { adminOperationAt, expectAdminConforms } from "../../admin/conforms.ts";
 
 const TOKEN = "the-token-of-both-servers";

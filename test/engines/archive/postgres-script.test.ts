@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, setDefaultTime
 import { SQL } from "bun";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { postgresUrl } from "../../../harness/postgres.ts";
-import { executable, PG_DUMP, PG_RESTORE } from "../../../harness/programs.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { executable, PG_DUMP, PG_RESTORE } from "../../../trials/harness/programs.ts";
 import { contentsOf } from "../../../src/archive/contents.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { cleanUp, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";

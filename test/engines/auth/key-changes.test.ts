@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import { followOn, testUnbans } from "../../auth/unban-cases.ts";
 import { openWithoutFallback } from "../../rate-limit/open-valkey.ts";

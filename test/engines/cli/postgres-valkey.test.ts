@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CertificateAuthority } from "../../../harness/certificates.ts";
-import { postgresUrl, startPostgres } from "../../../harness/postgres.ts";
-import type { Server } from "../../../harness/server.ts";
-import { startValkey } from "../../../harness/valkey.ts";
+import { CertificateAuthority } from "../../certificates.ts";
+import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
+import type { Server } from "../../../trials/harness/server.ts";
+import { startValkey } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 
 // A busy machine takes long.

@@ -1,7 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { CertificateAuthority } from "../../../harness/certificates.ts";
-import { postgresUrl } from "../../../harness/postgres.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { CertificateAuthority } from "../../certificates.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
 
 // Processes take long to start on a busy machine.

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { chmodSync } from "node:fs";
-import { selfSigned } from "../../../harness/certificates.ts";
-import { postgresUrl } from "../../../harness/postgres.ts";
-import { sendToValkey, startValkey, valkeyUrl } from "../../../harness/valkey.ts";
+import { selfSigned } from "../../certificates.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 import { diagnose } from "../../doctor/diagnose.ts";
 

@@ -1,12 +1,11 @@
 import { SQL } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { rateLimitStatus, type RateLimitStatus } from "../../../harness/api-client.ts";
-import { sendBurst } from "../../../harness/burst.ts";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
-import { Fleet } from "../../../harness/fleet.ts";
-import type { LogLine } from "../../../harness/petstore.ts";
-import { postgresUrl } from "../../../harness/postgres.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { rateLimitStatus, type RateLimitStatus, sendBurst } from "../../../trials/harness/api-client.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { Fleet } from "../../../trials/harness/fleet.ts";
+import type { LogLine } from "../../../trials/harness/petstore.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { openStores } from "../../../src/adapters.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../../../src/domain/api-keys.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startPostgres } from "../../../harness/postgres.ts";
-import type { Server } from "../../../harness/server.ts";
-import { startValkey } from "../../../harness/valkey.ts";
+import { startPostgres } from "../../../trials/harness/postgres.ts";
+import type { Server } from "../../../trials/harness/server.ts";
+import { startValkey } from "../../../trials/harness/valkey.ts";
 import { type Service, startService } from "../../service.ts";
 import { metricsOf } from "../../observe/parse-metrics.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { DAY_MS, newUsage, type Usage } from "../../../src/domain/rate-limit.ts";
 import { UsageCopy } from "../../../src/rate-limit/valkey/maintenance.ts";
 import { openWithoutFallback } from "../../rate-limit/open-valkey.ts";

@@ -4,7 +4,7 @@ import type { RateLimiter } from "../../../src/domain/ports.ts";
 import { createTestCase } from "../../conformance/rate-limiter-fixture.ts";
 import { testOperators } from "../../conformance/rate-limiter-operators.ts";
 import { testWindows } from "../../conformance/rate-limiter-windows.ts";
-import { startValkeyCluster, type ValkeyCluster } from "../../../harness/valkey-cluster.ts";
+import { startValkeyCluster, type ValkeyCluster } from "../../../trials/harness/valkey.ts";
 import { advance, settle, useFakeTimers } from "../../fake-timers.ts";
 import { key } from "../../subjects.ts";
 import {

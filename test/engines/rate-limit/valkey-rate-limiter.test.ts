@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
 import { type Ban, DEFAULT_BAN, type Subject } from "../../../src/domain/rate-limit.ts";
 import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { address, key, textOf } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
 import { openOnMaps } from "../../rate-limit/open-memory.ts";

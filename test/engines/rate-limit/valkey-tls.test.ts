@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { CertificateAuthority } from "../../../harness/certificates.ts";
-import type { Server } from "../../../harness/server.ts";
-import { startValkey } from "../../../harness/valkey.ts";
+import { CertificateAuthority } from "../../certificates.ts";
+import type { Server } from "../../../trials/harness/server.ts";
+import { startValkey } from "../../../trials/harness/valkey.ts";
 import { key } from "../../subjects.ts";
 import { openWithFallback, openWithoutFallback, PATIENT } from "../../rate-limit/open-valkey.ts";
 

@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
 import type { PoolsOptions } from "../../../src/store/postgres/pool.ts";
-import { postgresUrl } from "../../../harness/postgres.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
 
 /** On a busy machine a query takes longer than the default. */
 const PATIENT = { timeoutMs: 60_000 };

@@ -4,7 +4,7 @@ import type { StateChange } from "../../../src/domain/ports.ts";
 import { Pools } from "../../../src/store/postgres/pool.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
 import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixture.ts";
-import { startPostgres } from "../../../harness/postgres.ts";
+import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";
 
 /** Of instances whose server does not respond. */

@@ -5,7 +5,7 @@ import { requestName } from "../../../src/store/idempotency.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { LOCK_SPACE } from "../../../src/store/postgres/connection.ts";
 import { AT, KEY_ID, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../../conformance/store-fixture.ts";
-import { postgresUrl } from "../../../harness/postgres.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { createDatabase, emptyDatabase } from "./postgres-database.ts";
 import { BY, storedSecret } from "../../key-store-arguments.ts";
 

@@ -1,8 +1,8 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { CertificateAuthority } from "../../../harness/certificates.ts";
-import { startPostgres } from "../../../harness/postgres.ts";
-import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { allKeys } from "../../key-store-arguments.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { CertificateAuthority } from "../../certificates.ts";
+import { startPostgres } from "../../../trials/harness/postgres.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
 
 const authority = new CertificateAuthority();
 const otherAuthority = new CertificateAuthority();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { startPostgres } from "../../../harness/postgres.ts";
+import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { recordEveryKey } from "../../observe/record-every-key.ts";
 

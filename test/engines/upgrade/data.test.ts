@@ -1,6 +1,6 @@
 import { describe } from "bun:test";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { upgradedDataCases } from "./data-cases.ts";
 import { fixtureDatabase } from "./fixture-database.ts";
 

@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { postgresUrl } from "../../../harness/postgres.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { FIXTURES } from "./previous-release.ts";
 
 /** The URL of a PostgreSQL database with what the previous release stored. */

@@ -7,12 +7,12 @@ import { Database } from "bun:sqlite";
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
-import { outputOf } from "../../../harness/machine.ts";
-import { runProgram, startPetstore } from "../../../harness/petstore.ts";
-import { postgresUrl } from "../../../harness/postgres.ts";
-import { executable, PG_DUMP } from "../../../harness/programs.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { outputOf } from "../../../trials/harness/machine.ts";
+import { runProgram, startPetstore } from "../../../trials/harness/petstore.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { executable, PG_DUMP } from "../../../trials/harness/programs.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import {
   FIXTURES,
   type KeyName,

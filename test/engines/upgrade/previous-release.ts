@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 
 /** The release before this one. `fixtures` has its program in one file, and databases that it made. */
 export const PREVIOUS_RELEASE = {

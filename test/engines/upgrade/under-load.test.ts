@@ -1,10 +1,15 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { audit } from "../../../harness/audit.ts";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
-import { PETSTORE, type PetstoreServer, runProgram, startPetstore } from "../../../harness/petstore.ts";
-import { freePort, freePorts } from "../../../harness/ports.ts";
-import { SteadyLoad } from "../../../harness/steady-load.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { audit } from "../../../trials/harness/api-client.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import {
+  PETSTORE,
+  type PetstoreServer,
+  runProgram,
+  startPetstore,
+} from "../../../trials/harness/petstore.ts";
+import { freePort, freePorts } from "../../../trials/harness/server.ts";
+import { SteadyLoad } from "../../../trials/harness/steady-load.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { fixtureDatabase } from "./fixture-database.ts";
 import { fixtureData, previousRelease, readRecorded } from "./previous-release.ts";
 

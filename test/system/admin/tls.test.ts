@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { selfSigned } from "../../../harness/certificates.ts";
+import { selfSigned } from "../../certificates.ts";
 import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "petstore-admin-tls-"));

@@ -2,14 +2,14 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { connect } from "node:tls";
-import { CertificateAuthority } from "../../../harness/certificates.ts";
-import { type HttpRequest, sendOnce } from "../../../harness/http-connection.ts";
+import { CertificateAuthority } from "../../certificates.ts";
+import { type HttpRequest, sendOnce } from "../../../trials/harness/http-connection.ts";
 import {
   haproxy,
   type LoadBalancer,
   type LoadBalancerOptions,
   nginx,
-} from "../../../harness/load-balancer.ts";
+} from "../../../trials/harness/load-balancer.ts";
 import { startWithoutHealthChecks } from "./haproxy-command.ts";
 import { createPet, listPets } from "./requests.ts";
 

@@ -7,7 +7,7 @@ import {
   type LoadBalancerKind,
   type LoadBalancerOptions,
   startLoadBalancer,
-} from "../../../harness/load-balancer.ts";
+} from "../../../trials/harness/load-balancer.ts";
 
 /** Sends a command to the admin socket of HAProxy, and gives its reply. */
 export function haproxyCommand({ folder }: LoadBalancer, command: string): Promise<string> {

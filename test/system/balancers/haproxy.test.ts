@@ -1,5 +1,5 @@
 import { test } from "bun:test";
-import { haproxy } from "../../../harness/load-balancer.ts";
+import { haproxy } from "../../../trials/harness/load-balancer.ts";
 import { haproxyCommand } from "./haproxy-command.ts";
 import { expectNoErrors, expectNoErrorsWithoutRetries, until } from "./restart-under-load.ts";
 import { loadBalancerSuite, type Setup } from "./suite.ts";

@@ -1,6 +1,6 @@
 import { test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { nginx } from "../../../harness/load-balancer.ts";
+import { nginx } from "../../../trials/harness/load-balancer.ts";
 import { expectNoErrors, expectNoErrorsWithoutRetries, until } from "./restart-under-load.ts";
 import { loadBalancerSuite } from "./suite.ts";
 

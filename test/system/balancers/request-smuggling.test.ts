@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import * as fc from "fast-check";
-import { haproxy, type LoadBalancer, nginx } from "../../../harness/load-balancer.ts";
+import { haproxy, type LoadBalancer, nginx } from "../../../trials/harness/load-balancer.ts";
 import type { HttpServer, RequestHandler } from "../../../src/http1/index.ts";
 import { startWithoutHealthChecks } from "./haproxy-command.ts";
 import { CLOSES, get } from "../../http1/cases/case.ts";

@@ -1,4 +1,4 @@
-import type { Header, HttpRequest } from "../../../harness/http-connection.ts";
+import type { Header, HttpRequest } from "../../../trials/harness/http-connection.ts";
 
 export const PUBLIC_URL = "https://api.example.com/v1";
 export const JSON_BODY: Header = ["Content-Type", "application/json"];

@@ -5,7 +5,7 @@ import {
   type HttpResponse,
   NoResponse,
   sendOnce,
-} from "../../../harness/http-connection.ts";
+} from "../../../trials/harness/http-connection.ts";
 import { bearer, createPet, listPets } from "./requests.ts";
 import type { Setup } from "./suite.ts";
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { Fleet } from "../../../harness/fleet.ts";
-import { sendOnce } from "../../../harness/http-connection.ts";
+import { Fleet } from "../../../trials/harness/fleet.ts";
+import { sendOnce } from "../../../trials/harness/http-connection.ts";
 import {
   type LoadBalancer,
   type LoadBalancerKind,
   startLoadBalancer,
-} from "../../../harness/load-balancer.ts";
-import { postgresUrl } from "../../../harness/postgres.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+} from "../../../trials/harness/load-balancer.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { PUBLIC_URL } from "./requests.ts";
 import { unchangedResponseTests } from "./unchanged-responses.ts";
 

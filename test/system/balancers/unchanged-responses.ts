@@ -4,7 +4,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   sendOnce,
-} from "../../../harness/http-connection.ts";
+} from "../../../trials/harness/http-connection.ts";
 import { bearer, JSON_BODY, PUBLIC_URL } from "./requests.ts";
 import type { Setup } from "./suite.ts";
 

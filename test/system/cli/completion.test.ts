@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { executable, FISH, ZSH } from "../../../harness/programs.ts";
+import { executable, FISH, ZSH } from "../../../trials/harness/programs.ts";
 import { loadCommands } from "../../../src/cli/program.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 

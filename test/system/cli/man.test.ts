@@ -1,11 +1,10 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { executable, MANDOC } from "../../../harness/programs.ts";
+import { executable, MANDOC } from "../../../trials/harness/programs.ts";
 import { loadCommands } from "../../../src/cli/program.ts";
-import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
-
 import packageJson from "../../../package.json" with { type: "json" };
+import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 
 const COMMANDS = await loadCommands();
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CertificateAuthority } from "../../../harness/certificates.ts";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { CertificateAuthority } from "../../certificates.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { readTlsCredentials, type TlsFiles } from "../../../src/config/tls.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
 import { InProcessCli } from "../../cli/cli.ts";

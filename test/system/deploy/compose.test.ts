@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
-import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl, valkeyUrl } from "../../../src/config/address-types.ts";
 import { adminToken } from "../../../src/config/value-types.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";

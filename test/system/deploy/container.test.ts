@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Child } from "../../../harness/child.ts";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
-import { freePort } from "../../../harness/ports.ts";
-import { BUILDAH, executable as pathOf } from "../../../harness/programs.ts";
+import { Child } from "../../../trials/harness/child.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { freePort } from "../../../trials/harness/server.ts";
+import { BUILDAH, executable as pathOf } from "../../../trials/harness/programs.ts";
 import { builtExecutable } from "../executable/built-executable.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 

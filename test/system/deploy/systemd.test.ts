@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
-import { executable, SYSTEMD_ANALYZE } from "../../../harness/programs.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { executable, SYSTEMD_ANALYZE } from "../../../trials/harness/programs.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
 // systemd-analyze may have to be installed.

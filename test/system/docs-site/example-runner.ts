@@ -1,7 +1,7 @@
 import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
-import { executable, PYTHON } from "../../../harness/programs.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import {
   type Example,
   type ExampleContext,

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { buildExecutable } from "../../../scripts/build.ts";
 
 export const COMMIT = "0123456789ab";

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
-import { postgresUrl } from "../../../harness/postgres.ts";
-import { valkeyUrl } from "../../../harness/valkey.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, resultOf, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
 import { type ServerProcess, started } from "../../cli/server-process.ts";
 import { builtExecutable, COMMIT } from "./built-executable.ts";

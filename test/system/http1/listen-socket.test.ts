@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { executable, SS } from "../../../harness/programs.ts";
+import { executable, SS } from "../../../trials/harness/programs.ts";
 import { startEchoServer } from "../../http1/echo-server.ts";
 
 test("the listen backlog is the system's maximum", async () => {

@@ -5,9 +5,9 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { selfSigned } from "../../../harness/certificates.ts";
-import { readTlsFiles } from "../../../src/config/tls.ts";
 import { HttpServer, type HttpServerOptions } from "../../../src/http1/index.ts";
+import { readTlsFiles } from "../../../src/config/tls.ts";
+import { selfSigned } from "../../certificates.ts";
 import { nextTurn, respond } from "../../http1/test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";

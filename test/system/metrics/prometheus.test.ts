@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Prometheus, promtool, startPrometheus } from "../../../harness/prometheus.ts";
+import { type Prometheus, promtool, startPrometheus } from "./prometheus.ts";
 import { METRICS } from "../../../src/observe/metric-definitions.ts";
 import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
 

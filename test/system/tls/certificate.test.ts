@@ -2,12 +2,13 @@ import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "
 import { copyFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { selfSigned } from "../../../harness/certificates.ts";
-import { temporaryFolder } from "../../../harness/cleanup.ts";
 import { startApp } from "../../../src/app.ts";
-import { followTlsFiles, readTlsFiles, type TlsFiles } from "../../../src/config/tls.ts";
 import { createLog } from "../../../src/observe/log.ts";
+import type { TlsFiles } from "../../../src/config/tls.ts";
+import { followTlsFiles, readTlsFiles } from "../../../src/config/tls.ts";
 import { configIn } from "../../service.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { selfSigned } from "../../certificates.ts";
 
 const directory = temporaryFolder("tls");
 const used: TlsFiles = { certFile: join(directory, "used.crt"), keyFile: join(directory, "used.key") };

@@ -1,0 +1,178 @@
+/**
+ * Authentication and rate limit without HTTP: `bun bench/limiter.ts [--json]`. Each measurement runs in a process
+ * of its own, so that the memory is its own. Exits with 1 when a target is missed.
+ */
+import { quantile } from "../trials/harness/statistics.ts";
+import { Authenticator } from "../src/auth/authenticator.ts";
+import { Addresses } from "../src/auth/client-address.ts";
+import { createClock } from "../src/clock.ts";
+import { generateSecret } from "../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../src/domain/plans.ts";
+import type { UsageStore } from "../src/domain/ports.ts";
+import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";
+import { createMemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
+
+/** For a request: key lookup and both windows. */
+const MAX_NS = 2_000;
+/** For a subject: its usage and, if it is a key, its entry among the verified keys. */
+const MAX_BYTES = 250;
+const MILLION = 1_000_000;
+
+type Figures = Record<string, number>;
+const MEASUREMENTS: Record<string, () => Promise<Figures>> = {
+  "1 key": async () => measureRounds(await openKeys(1)),
+  "1,000 keys": async () => measureRounds(await openKeys(1_000)),
+  "1,000,000 keys": async () => measureRounds(await openKeys(MILLION)),
+  "1,000,000 addresses": async () => measureRounds(openAddresses()),
+  "memory of 1,000,000 keys": async () => measureMemory(await openKeys(MILLION)),
+  "memory of 1,000,000 addresses": async () => measureMemory(openAddresses()),
+  "growth to 1,000,000 keys": async () => measureGrowth(await openKeys(MILLION, NOT_STORED)),
+  "growth to 1,000,000 addresses": async () => measureGrowth(openAddresses(NOT_STORED)),
+};
+
+/** Never reached, so that every request is allowed and counted in both windows. */
+const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
+/** The measurement includes the list of changes that have to be stored, but not the disk. */
+const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, close() {} };
+const STORED: { ledger?: UsageStore } = { ledger: NO_DISK };
+const NOT_STORED: typeof STORED = {};
+const CLOCK = createClock();
+const CLIENT = { remoteAddress: "192.0.2.1", headers: { get: () => null } };
+
+/** Clients that have not sent a request yet. */
+interface Population {
+  readonly count: number;
+  /** A new string each time, as if it came from a socket. */
+  credentialOf(i: number): string;
+  request(credential: string): Decision | undefined;
+}
+
+const HEADER_LENGTH = 52;
+
+/** Headers in one buffer, which the garbage collector does not traverse. */
+function generateHeaders(count: number): Buffer {
+  const bytes = Buffer.alloc(count * HEADER_LENGTH);
+  for (let i = 0; i < count; i++) {
+    bytes.write(`Bearer ${generateSecret("production")}`, i * HEADER_LENGTH, "latin1");
+  }
+  return bytes;
+}
+
+/**
+ * From the Authorization header to the decision. The store takes the n-th unknown key for key n: a table of keys would
+ * add its own memory to the measurement.
+ */
+async function openKeys(count: number, usage = STORED): Promise<Population> {
+  const headers = generateHeaders(count);
+  let verified = 0;
+  const keys = {
+    changesSince: () => ({ revision: 1, changed: [], unbanned: [] }),
+    findCredential() {
+      if (verified === count) throw new Error("a verified key was evicted, or not found");
+      const id = ++verified;
+      const key = { id, name: "bench", plan: "enterprise", limits: LIMITS, createdAt: 0 } as const;
+      return { key: { ...key, labels: [], access: "write" } } as const;
+    },
+  };
+  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
+  const authenticator = await Authenticator.open({
+    keys,
+    environment: "production",
+    plans: DEFAULT_PLANS,
+    clock: CLOCK,
+    addresses: new Addresses([]),
+    rateLimiter: limiter,
+  });
+  return {
+    count,
+    credentialOf: (i) => headers.toString("latin1", i * HEADER_LENGTH, (i + 1) * HEADER_LENGTH),
+    request(header) {
+      const principal = authenticator.authenticate(header, CLIENT);
+      return typeof principal === "object" && "limits" in principal
+        ? limiter.decide(principal.subject, principal.limits)
+        : undefined;
+    },
+  };
+}
+
+/** IPv6, which has the longest names. */
+function openAddresses(usage = STORED): Population {
+  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
+  return {
+    count: MILLION,
+    credentialOf: (i) => `2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,
+    request: (id) => limiter.decide({ kind: "address", id }, LIMITS),
+  };
+}
+
+/** Every client is equally likely, so that of a million each is found outside the processor's caches. */
+function measureRounds({ count, credentialOf, request }: Population): Figures {
+  for (let i = 0; i < count; i++) request(credentialOf(i));
+  const anyCredential = () => credentialOf(Math.floor(Math.random() * count));
+  const [warmUp, rounds, requests] = [100, 400, 2_000];
+  const perRequest: number[] = [];
+  for (let i = 0; i < warmUp + rounds; i++) {
+    const credentials = Array.from({ length: requests }, anyCredential);
+    let allowed = 0;
+    const began = Bun.nanoseconds();
+    for (const each of credentials) if (request(each)?.outcome === "allowed") allowed++;
+    perRequest.push((Bun.nanoseconds() - began) / requests);
+    if (allowed !== requests) throw new Error(`${requests - allowed} requests were not allowed`);
+  }
+  const ns = (q: number) => Math.round(quantile(perRequest.slice(warmUp), q));
+  return { medianNs: ns(0.5), quickestQuarterNs: ns(0.25) };
+}
+
+function measureMemory({ count, credentialOf, request }: Population): Figures {
+  request(credentialOf(0));
+  Bun.gc(true);
+  const before = process.memoryUsage.rss();
+  for (let i = 1; i < count; i++) request(credentialOf(i));
+  const withGarbage = process.memoryUsage.rss() - before;
+  Bun.gc(true);
+  const settled = process.memoryUsage.rss() - before;
+  const { remaining = NaN } = request(credentialOf(0)) ?? {};
+  if (remaining !== LIMITS.perDay - 2) throw new Error("the first subject was evicted");
+  return {
+    bytesPerSubject: Math.round(settled / count),
+    beforeCollection: Math.round(withGarbage / count),
+  };
+}
+
+/** The first request of each client. Changes are not stored: the event loop, which empties their list, does not run. */
+function measureGrowth({ count, credentialOf, request }: Population): Figures {
+  const took = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    const credential = credentialOf(i);
+    const began = Bun.nanoseconds();
+    request(credential);
+    took[i] = Bun.nanoseconds() - began;
+  }
+  const us = (q: number) => Math.round(quantile(took, q) / 100) / 10;
+  return { medianUs: us(0.5), p9999Us: us(0.9999), longestUs: us(1) };
+}
+
+function measureInOwnProcess(name: string): Figures {
+  const { stdout, stderr, success } = Bun.spawnSync([process.execPath, import.meta.path, name]);
+  if (!success) throw new Error(`${name}: ${stderr.toString()}`);
+  return JSON.parse(stdout.toString());
+}
+
+const [argument = ""] = process.argv.slice(2);
+const measurement = MEASUREMENTS[argument];
+if (measurement !== undefined) {
+  console.log(JSON.stringify(await measurement()));
+  process.exit(0);
+}
+const figures = Object.fromEntries(
+  Object.keys(MEASUREMENTS).map((name) => [name, measureInOwnProcess(name)]),
+);
+if (argument === "--json") console.log(JSON.stringify(figures, undefined, 2));
+else console.table(figures);
+const missed: string[] = [];
+for (const [name, { medianNs = 0, bytesPerSubject = 0 }] of Object.entries(figures)) {
+  if (medianNs > MAX_NS) missed.push(`${name}: ${medianNs} ns, at most ${MAX_NS}`);
+  if (bytesPerSubject > MAX_BYTES) missed.push(`${name}: ${bytesPerSubject} bytes, at most ${MAX_BYTES}`);
+}
+for (const line of missed) console.error(`missed: ${line}`);
+process.exit(missed.length === 0 ? 0 : 1);

@@ -1,0 +1,82 @@
+/**
+ * Servers that repeat Petstore's responses from memory: `bun bench/replay.ts bare|socket FILE`. Each workload of the
+ * file gets a listener; the ports are printed as JSON.
+ */
+import { readFileSync } from "node:fs";
+import type { HttpResponse } from "../trials/harness/http-connection.ts";
+import type { RequestKind } from "./workloads.ts";
+
+/** A response of Petstore. */
+export interface CapturedResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+type Route = "list" | "get" | "create";
+type Routes = Readonly<Partial<Record<Route, CapturedResponse>>>;
+
+/** By workload. */
+export type CapturedResponses = Readonly<Record<string, Routes>>;
+
+export function routeOf(kind: RequestKind): Route {
+  if (kind === "create") return "create";
+  return kind === "get" || kind === "get-one" ? "get" : "list";
+}
+
+/** Headers that every server adds by itself. */
+const AUTOMATIC = new Set(["date", "content-length", "connection", "keep-alive", "server"]);
+
+export function capture({ status, rawHeaders, body }: HttpResponse): CapturedResponse {
+  const headers = rawHeaders.filter(([name]) => !AUTOMATIC.has(name.toLowerCase()));
+  return { status, body, headers: Object.fromEntries(headers) };
+}
+
+const NOT_FOUND: CapturedResponse = { status: 404, headers: {}, body: "" };
+
+/**
+ * The bare route: nothing is looked up, counted, validated or stored. Headers are given as an object with each
+ * response, since their values differ from request to request in a real server. A create parses its body and ignores
+ * it.
+ */
+function listenWithRoutes({ list, get, create }: Routes) {
+  const respond = ({ status, headers, body } = NOT_FOUND) => new Response(body, { status, headers });
+  const POST = async (request: Request) => {
+    await request.json();
+    return respond(create);
+  };
+  const routes = {
+    "/v1/pets": { GET: () => respond(list), POST },
+    "/v1/pets/:petId": () => respond(get),
+    "/*": () => respond(),
+  };
+  return Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, routes });
+}
+
+function bytesOf({ status, headers, body } = NOT_FOUND): string {
+  const fields = { ...headers, Date: new Date().toUTCString(), "Content-Length": Buffer.byteLength(body) };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} Status\r\n${lines.join("")}\r\n${body}`;
+}
+
+const POST = "P".charCodeAt(0);
+const SLASH = "/".charCodeAt(0);
+/** Where `GET /v1/pets/7` has the slash before the identifier. */
+const IDENTIFIER_AT = "GET /v1/pets".length;
+
+/** The bare socket: whatever arrives counts as one request, as wrk sends it. */
+function listenOnSocket({ list, get, create }: Routes) {
+  const [page, pet, created] = [bytesOf(list), bytesOf(get), bytesOf(create)];
+  const data = (socket: Bun.Socket, bytes: Buffer) => {
+    socket.write(bytes[0] === POST ? created : bytes[IDENTIFIER_AT] === SLASH ? pet : page);
+  };
+  return Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data } });
+}
+
+if (import.meta.main) {
+  const [kind, file = ""] = process.argv.slice(2);
+  const listen = kind === "bare" ? listenWithRoutes : listenOnSocket;
+  const responses: CapturedResponses = JSON.parse(readFileSync(file, "utf8"));
+  const ports = Object.entries(responses).map(([workload, routes]) => [workload, listen(routes).port]);
+  process.stdout.write(`${JSON.stringify(Object.fromEntries(ports))}\n`);
+}

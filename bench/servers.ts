@@ -1,0 +1,182 @@
+import { Database } from "bun:sqlite";
+import { copyFileSync, existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Child } from "../trials/harness/child.ts";
+import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { UsageError } from "../trials/harness/command-line.ts";
+import { sendOnce } from "../trials/harness/http-connection.ts";
+import { createKey, PETSTORE } from "../trials/harness/petstore.ts";
+import { freePort } from "../trials/harness/server.ts";
+import { residentMb } from "../trials/harness/processes.ts";
+import type { CapturedResponses } from "./replay.ts";
+import { CANDIDATES, type CandidateId, requestValues, type WorkloadId } from "./workloads.ts";
+
+export type Dataset = Awaited<ReturnType<typeof prepareDataset>>;
+
+/** A data directory of Petstore with pets in it, API keys for it, and values for requests. */
+export async function prepareDataset(pets: number) {
+  const folder = temporaryFolder(`bench-${pets}`);
+  const storage = ["--data", folder];
+  const { key: unlimited } = await createKey(storage);
+  const { key: exhausted } = await createKey(storage, "enterprise", "--per-minute", "1", "--per-day", "1");
+  // Well-formed, and of another database.
+  const { key: unknown } = await createKey(["--data", temporaryFolder("bench-unknown-key")]);
+  const database = join(folder, "production.db");
+  await insertPets(database, pets);
+  return { folder, database, pets, keys: { unlimited, exhausted, unknown }, values: requestValues(pets) };
+}
+
+/** In turns, as petstore has them: a quarter of the pets has no status. */
+export const PET_NAMES =
+  "Rex Mia Luna Bello Minka Oskar Nala Balu Felix Kira Rocky Lilly Simba Emma Bruno Socke".split(" ");
+const STATUSES = ["available", "pending", "sold", null];
+/** Takes a second or two, after which signals are handled. */
+const BATCH = 1_000_000;
+
+async function insertPets(path: string, pets: number): Promise<void> {
+  using database = new Database(path, { readwrite: true });
+  // Nothing else has opened the file, and a run that breaks off does not use it.
+  for (const pragma of ["journal_mode = OFF", "synchronous = OFF"]) database.run(`PRAGMA ${pragma}`);
+  const insert = database.prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)");
+  const insertBatch = database.transaction((first: number, last: number) => {
+    for (let n = first; n <= last; n++) {
+      insert.run(PET_NAMES[n % PET_NAMES.length] ?? "", n % 1_000, STATUSES[n % STATUSES.length] ?? null);
+    }
+  });
+  for (let first = 1; first <= pets; first += BATCH) {
+    insertBatch(first, Math.min(pets, first + BATCH - 1));
+    await Bun.sleep(0);
+  }
+  database.run("PRAGMA journal_mode = WAL");
+  // The disk is idle when the measurement begins.
+  Bun.spawnSync(["sync", path]);
+}
+
+export interface StartOptions {
+  readonly id: CandidateId;
+  readonly dataset: Dataset;
+  /** For the replay servers. */
+  readonly responses?: CapturedResponses;
+  readonly core: string | undefined;
+  /** The candidate's identifier, unless there are several of it. */
+  readonly name?: string;
+}
+
+export interface CandidateServer extends StartOptions {
+  readonly name: string;
+  readonly child: Child;
+  portFor(workload: WorkloadId): number;
+  /** Where creates are stored, if they are. */
+  readonly database?: string;
+  /** From the start of the process to its first correct response. */
+  readonly startMs: number;
+}
+
+/** Servers that are started together, again for every round. */
+export class ServerGroup {
+  readonly #startMs: number[][];
+  readonly #running: CandidateServer[] = [];
+
+  constructor(private readonly members: readonly StartOptions[]) {
+    this.#startMs = members.map(() => []);
+  }
+
+  /** Stops those that are running, and starts new processes. */
+  async start(announce: (name: string) => void): Promise<readonly CandidateServer[]> {
+    await this.stop();
+    for (const [i, options] of this.members.entries()) {
+      announce(`starting ${options.name ?? CANDIDATES[options.id].title}`);
+      const server = await startCandidate(options);
+      this.#running.push(server);
+      this.#startMs[i]?.push(server.startMs);
+    }
+    return [...this.#running];
+  }
+
+  async stop(): Promise<void> {
+    for (const { child } of this.#running.splice(0)) await child.stop();
+  }
+
+  /** How long each start took, and the memory now. */
+  facts() {
+    return this.#running.map(({ id, name, dataset, child }, i) => {
+      return { id, name, dataset, startMs: this.#startMs[i] ?? [], residentMb: residentMb(child.pid) };
+    });
+  }
+}
+
+const START_TIMEOUT_MS = 20_000;
+
+export async function startCandidate(options: StartOptions): Promise<CandidateServer> {
+  const startedAt = performance.now();
+  const { id, dataset, responses = {}, name = id } = options;
+  const { child, portFor, started, ...others } = await spawnCandidate(options);
+  const [workload = "list"] = Object.keys(responses) as WorkloadId[];
+  const headers = [["Authorization", `Bearer ${dataset.keys.unlimited}`]] as const;
+  for (;;) {
+    const response = await sendOnce(portFor(workload), { path: "/v1/pets", headers }).catch(() => undefined);
+    const startMs = performance.now() - startedAt;
+    // A replay server may respond with an error, as it should.
+    if (response && (response.status === 200 || CANDIDATES[id].kind === "replay")) {
+      await started;
+      return { ...options, ...others, name, child, portFor, startMs };
+    }
+    if (child.hasExited || startMs > START_TIMEOUT_MS) {
+      await child.stop();
+      throw new Error(`${id} did not start: ${child.output}`);
+    }
+    await Bun.sleep(1);
+  }
+}
+
+const MODULES = join(import.meta.dir, "node_modules");
+const NODE = join(MODULES, `node-linux-${process.arch}`, "bin/node");
+
+interface SpawnedCandidate extends Pick<CandidateServer, "child" | "portFor" | "database"> {
+  /** Resolves when nothing of its start is left to do, which would slow the start of the next one. */
+  readonly started?: Promise<unknown>;
+}
+
+async function spawnCandidate({
+  id,
+  dataset,
+  responses = {},
+  core,
+}: StartOptions): Promise<SpawnedCandidate> {
+  const env = { ...process.env, NODE_ENV: "production" };
+  const spawn = (...command: string[]) => new Child(command, { core, env });
+  if (id === "bare" || id === "socket") {
+    const path = join(dataset.folder, "responses.json");
+    writeFileSync(path, JSON.stringify(responses));
+    const child = spawn(process.execPath, join(import.meta.dir, "replay.ts"), id, path);
+    const ports: Record<string, number> = JSON.parse((await child.line(/^\{.*\}$/))[0]);
+    return { child, portFor: (workload) => ports[workload] ?? 0 };
+  }
+  const port = freePort();
+  const portFor = () => port;
+  if (id === "ours") {
+    // Here 401 and 429 are measured: neither is limited, nor slowed because one connection gets many in a row.
+    const unlimited = ["--anonymous-limits", "1000000000/1000000000", "--trust-proxy", "127.0.0.1"];
+    const flags = ["--data", dataset.folder, ...unlimited];
+    const child = spawn(...PETSTORE, "serve", "--port", String(port), ...flags);
+    return { child, portFor, database: dataset.database, started: child.line(/Rate limits/) };
+  }
+  const database = join(dataset.folder, `${id}.db`);
+  if (!existsSync(database)) {
+    copyFileSync(dataset.database, database);
+    Bun.spawnSync(["sync", database]);
+  }
+  const runtime = CANDIDATES[id].kind === "node" ? NODE : process.execPath;
+  const script = join(import.meta.dir, "peers", `${id}.ts`);
+  return { child: spawn(runtime, script, String(port), database), portFor, database };
+}
+
+/** The peers have a package.json of their own, so that the service does not depend on them. */
+export function installPeers(): void {
+  if (existsSync(join(MODULES, "fastify"))) return;
+  process.stderr.write("Installing the peers (npm ci --prefix bench); this happens once.\n");
+  const npm = ["npm", "ci", "--prefix", import.meta.dir, "--no-audit", "--no-fund", "--loglevel", "error"];
+  const { success } = Bun.spawnSync(npm, { stdout: "ignore", stderr: "inherit" });
+  if (!success)
+    throw new UsageError("the peers cannot be installed; --peers none runs the benchmark without them");
+}

@@ -1,0 +1,186 @@
+import { connect } from "node:net";
+import { sendOnce } from "../harness/http-connection.ts";
+import { addressOf } from "./attacks.ts";
+import { type FuzzRequest, fuzzRequest, Random } from "./fuzz-requests.ts";
+
+export interface FuzzOptions {
+  readonly port: number;
+  readonly key: string;
+  readonly seed: number;
+  readonly count: number;
+  readonly seconds: number;
+  readonly declared: ReadonlySet<number>;
+  /** Called after about every thousand requests, and the good request that follows them. */
+  onThousand?(sent: number): void;
+}
+
+export interface FuzzFigures {
+  readonly sent: number;
+  readonly seconds: number;
+  /** Responses by status. */
+  readonly statuses: ReadonlyMap<number, number>;
+  /** Connections that ended without a response. */
+  readonly silent: number;
+  /** The first problem, with the bytes that were sent. */
+  readonly problem?: string;
+}
+
+const CONNECTIONS = 8;
+const MAX_BATCH = 30;
+const GOOD_EVERY = 1_000;
+const TIMEOUT_MS = 20_000;
+/** Connections from one address; the ports of closed connections stay in use for a minute. */
+const PER_ADDRESS = 200;
+const ADDRESSES = 250;
+
+/** Sends generated requests until one of them causes a problem. */
+export async function runFuzz(options: FuzzOptions): Promise<FuzzFigures> {
+  const { port, key, count, seconds, declared } = options;
+  const random = new Random(options.seed);
+  const statuses = new Map<number, number>();
+  const startedAt = performance.now();
+  const elapsed = () => (performance.now() - startedAt) / 1_000;
+  let sent = 0;
+  let opened = 0;
+  let silent = 0;
+  let problem: string | undefined;
+
+  const sendBatches = async () => {
+    while (sent < count && elapsed() < seconds && problem === undefined) {
+      const before = sent;
+      const batch = batchOf(random, key, Math.min(MAX_BATCH, count - sent));
+      sent += batch.length;
+      const from = addressOf(Math.floor(opened++ / PER_ADDRESS) % ADDRESSES);
+      const text = batch.map(({ text }) => text).join("");
+      const received = await exchange(port, from, text).catch((error: unknown) => String(error));
+      const found = problemOf(batch, received, declared);
+      if (found !== undefined) problem ??= `${found}\nsent: ${escapeBytes(text)}`;
+      const responses =
+        readResponses(
+          received,
+          batch.map(({ method }) => method),
+        ) ?? [];
+      if (responses.length === 0) silent++;
+      for (const { status } of responses) statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (Math.floor(sent / GOOD_EVERY) > Math.floor(before / GOOD_EVERY)) {
+        const failure = await goodRequest(port, key);
+        if (failure !== undefined) problem ??= `a good request failed: ${failure}`;
+        options.onThousand?.(sent);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, sendBatches));
+  return { sent, seconds: elapsed(), statuses, silent, ...(problem !== undefined && { problem }) };
+}
+
+/** Ends with the first request after which nothing can follow. */
+function batchOf(random: Random, key: string, max: number): FuzzRequest[] {
+  const batch: FuzzRequest[] = [];
+  while (batch.length < max && batch.at(-1)?.isFramed !== false) batch.push(fuzzRequest(random, key));
+  return batch;
+}
+
+/** Sends the bytes, then the end of the stream; resolves with all that arrives before the server ends its side. */
+function exchange(port: number, from: string, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: "127.0.0.1", port, localAddress: from });
+    const chunks: Buffer[] = [];
+    const timer = setTimeout(() => {
+      reject(new Error(`the connection was open for ${TIMEOUT_MS} ms`));
+      socket.destroy();
+    }, TIMEOUT_MS);
+    socket.on("connect", () => socket.end(Buffer.from(text, "latin1")));
+    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
+    // A server may close while bytes that it does not want are on their way.
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      clearTimeout(timer);
+      resolve(Buffer.concat(chunks).toString("latin1"));
+    });
+  });
+}
+
+async function goodRequest(port: number, key: string): Promise<string | undefined> {
+  try {
+    const headers = [["Authorization", `Bearer ${key}`]] as const;
+    const { status } = await sendOnce(port, { path: "/v1/pets", headers });
+    return status === 200 ? undefined : `status ${status}`;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+interface ReceivedResponse {
+  readonly status: number;
+  readonly closes: boolean;
+}
+
+/** Reads pipelined responses. Undefined if the bytes are not HTTP responses in full. */
+function readResponses(
+  received: string,
+  methods: readonly string[],
+): readonly ReceivedResponse[] | undefined {
+  const responses: ReceivedResponse[] = [];
+  let at = 0;
+  while (at < received.length) {
+    const end = received.indexOf("\r\n\r\n", at);
+    if (end === -1) return undefined;
+    const head = received.slice(at, end + 2);
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]);
+    if (Number.isNaN(status)) return undefined;
+    at = end + 4;
+    // 100 Continue is no response of its own.
+    if (status === 100) continue;
+    const isEmpty = methods[responses.length] === "HEAD" || status === 204 || status === 304;
+    at += isEmpty ? 0 : Number(/^content-length: (\d+)\r$/im.exec(head)?.[1] ?? 0);
+    if (at > received.length) return undefined;
+    responses.push({ status, closes: /^connection: close\r$/im.test(head) });
+  }
+  return responses;
+}
+
+/** `/` leads to `/docs`. */
+const REDIRECT = 302;
+
+/** The statuses of the document, that of `/`, and those of malformed requests in docs/errors.md. */
+export function declaredStatuses(openApi: unknown, errorsPage: string): ReadonlySet<number> {
+  const statuses = new Set([REDIRECT]);
+  const collect = (value: unknown) => {
+    if (typeof value !== "object" || value === null) return;
+    for (const [name, member] of Object.entries(value)) {
+      // 5xx are declared, since they can happen; bad requests must not cause them.
+      if (/^[1-4]\d\d$/.test(name)) statuses.add(Number(name));
+      collect(member);
+    }
+  };
+  collect(openApi);
+  const [, malformed = ""] =
+    /<!-- malformed-requests -->([\s\S]*)<!-- \/malformed-requests -->/.exec(errorsPage) ?? [];
+  for (const [, status] of malformed.matchAll(/^\| (\d{3}) /gm)) statuses.add(Number(status));
+  return statuses;
+}
+
+/** What is wrong with the responses to the requests that one connection sent; undefined if nothing is. */
+function problemOf(
+  requests: readonly FuzzRequest[],
+  received: string,
+  declared: ReadonlySet<number>,
+): string | undefined {
+  const responses = readResponses(
+    received,
+    requests.map(({ method }) => method),
+  );
+  if (responses === undefined) return `not a response: ${escapeBytes(received.slice(-300))}`;
+  const undeclared = responses.find(({ status }) => !declared.has(status));
+  if (undeclared) return `status ${undeclared.status}`;
+  const expected = requests.filter(({ isFramed }) => isFramed).length;
+  const isEndedByServer = responses.at(-1)?.closes === true;
+  if (responses.length < expected && !isEndedByServer)
+    return `${responses.length} responses to ${expected} requests`;
+  return undefined;
+}
+
+/** Printable ASCII as it is, other bytes as \xNN. */
+function escapeBytes(text: string): string {
+  return text.replace(/[^\x20-\x7e]|\\/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`);
+}

@@ -1,0 +1,345 @@
+/** `npm run attacks`: see --help. */
+import { join } from "node:path";
+import { createPet } from "../harness/api-client.ts";
+import { Child } from "../harness/child.ts";
+import {
+  integerIn,
+  limitRunTime,
+  namesIn,
+  parseFlags,
+  Progress,
+  runCommand,
+  UsageError,
+} from "../harness/command-line.ts";
+import {
+  chooseCores,
+  type Cores,
+  describeMachine,
+  machineText,
+  pinThisProcessTo,
+} from "../harness/machine.ts";
+import { createKey } from "../harness/petstore.ts";
+import { cpuWaitMs, isRunning, peakMb, residentMb, setTreePriority } from "../harness/processes.ts";
+import {
+  type Bar,
+  formatFigure,
+  markdownTable,
+  missedBars,
+  plainTable,
+  replaceSection,
+  type Table,
+} from "../harness/table.ts";
+import { type Attack, ATTACKS, attacksOn, ENGINES, type Engines } from "./attacks.ts";
+import type { FreeKeyFigures, GoodClientFigures, Latency } from "./clients.ts";
+import { type Deployment, PRIORITY, startDeployment } from "./deployment.ts";
+
+const PETS = 20;
+const CONCURRENT_REQUESTS = 10;
+/** The attack begins before the measurement. */
+const LEAD_MS = 1_500;
+/** For the responses to the last requests, and for the end of the processes. */
+const GRACE_SECONDS = 15;
+/** For the start of PostgreSQL, Valkey and the servers. */
+const START_SECONDS = 30;
+const PREFER_EVERY_MS = 250;
+const MAX_SECONDS = 600;
+const width = Math.max(...ATTACKS.map(({ name }) => name.length));
+
+const HELP = `Usage: npm run attacks [-- OPTIONS]
+
+Attacks servers of its own on the loopback address, and measures what a well-behaved client notices: it sends 50 requests a
+second on one connection and 50 on new connections. Exits with 1 if an attack misses a bar.
+
+  --engines E    sqlite: one server (default); shared: two servers on one core, with a PostgreSQL and a Valkey, where a
+                 client with a Free key also sends more than its limit to both, and must get exactly its limit
+  --only LIST    Some of these attacks, with commas between (default: all)
+${ATTACKS.map(describeAttack).join("\n")}
+  --seconds N    Length of each measurement, 1 to ${MAX_SECONDS} (default: 8)
+  --json         Print the figures as JSON
+  --docs         Also write the figures to trials/attacks/results.md
+  --help         Show this
+`;
+
+function describeAttack({ name, title, engines = ["sqlite"] }: Attack): string {
+  return `                   ${name.padEnd(width)}  ${title} (${engines.join(", ")})`;
+}
+
+const FLAGS = {
+  engines: { type: "string", default: "sqlite" },
+  only: { type: "string" },
+  seconds: { type: "string", default: "8" },
+  json: { type: "boolean", default: false },
+  docs: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+const clientCommand = (...args: string[]) => [process.execPath, join(import.meta.dir, "clients.ts"), ...args];
+
+interface RunOptions {
+  readonly engines: Engines;
+  readonly seconds: number;
+  readonly cores: Cores;
+}
+
+async function runAttack(attack: Attack, options: RunOptions): Promise<AttackResult> {
+  const { engines, cores } = options;
+  const deployment = await startDeployment(engines, { cores, openFiles: attack.openFiles });
+  const children: Child[] = [];
+  const start = (command: readonly string[], priority: number) => {
+    const child = new Child(command, { core: cores.load, ownSession: true });
+    setTreePriority(child.pid, priority);
+    children.push(child);
+    return child;
+  };
+  try {
+    return await measure(attack, { ...options, deployment, start });
+  } finally {
+    await Promise.all(children.map((child) => child.stop("SIGKILL")));
+    await deployment.stop();
+  }
+}
+
+interface MeasureOptions extends RunOptions {
+  readonly deployment: Deployment;
+  /** Starts a process that ends with the attack. */
+  start(command: readonly string[], priority: number): Child;
+}
+
+async function measure(attack: Attack, options: MeasureOptions): Promise<AttackResult> {
+  const { name, title } = attack;
+  const { deployment, seconds, start } = options;
+  const { servers, storage } = deployment;
+  const [first, last = first] = [servers[0], servers.at(-1)];
+  if (first === undefined || last === undefined) throw new Error("no server is running");
+  const ports = servers.map(({ url }) => new URL(url).port);
+  const [{ key }, { key: attackerKey }] = [await createKey(storage), await createKey(storage)];
+  const { key: freeKey } = await createKey(storage, "free");
+  for (let pet = 0; pet < PETS; pet++) await createPet(first.url, key);
+  await Promise.all(servers.map(({ url }) => openConnections(url, key)));
+
+  if (attack.firstServerOnly) setTreePriority(last.pid, PRIORITY.ownMachine);
+  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) => {
+    const command = clientCommand("attack", name, port, attackerKey, `${seconds + GRACE_SECONDS}`);
+    return start(command, PRIORITY.attacker);
+  });
+  const announcesBegin = attack.isMeasuredWhenReady || attack.preparesFirst;
+  if (announcesBegin) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
+  if (!attack.isMeasuredWhenReady) await Bun.sleep(LEAD_MS);
+  const client = start(clientCommand("good", ports.at(-1) ?? "", key, `${seconds}`), PRIORITY.ownMachine);
+  const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(last.pid)];
+  const [figures, shared] = await Promise.all([
+    figuresOf<GoodClientFigures>(client, seconds),
+    measureShared(options, ports, freeKey),
+  ]);
+  const cpuWait = (cpuWaitMs(last.pid) - waitedBefore) / (performance.now() - startedAt);
+  const isAlive = servers.every(({ pid }) => isRunning(pid));
+  const memoryOf = attack.isMeasuredWhenReady ? residentMb : peakMb;
+  const memoryMb = Math.max(...servers.map(({ pid }) => memoryOf(pid)));
+  const problems = problemsOf(attack, figures, memoryMb, shared);
+  if (!isAlive) problems.push("a server ended");
+  if (attack.logs && logLines(deployment, attack.logs) === 0)
+    problems.push(`the attack was too weak: no server logged ${attack.logs.source}`);
+  for (const attacker of attackers) {
+    if (attacker.hasExited && (await attacker.ended) !== 0)
+      problems.push(`the attack ended early: ${attacker.output.trim()}`);
+  }
+  return { name, title, memoryMb, cpuWait, client: figures, ...(shared && { shared }), problems };
+}
+
+/** The server's own, to PostgreSQL: it opens them when it has several requests at once. */
+async function openConnections(url: string, key: string): Promise<void> {
+  const list = () => fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } });
+  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, async () => (await list()).text()));
+}
+
+/** Undefined for a server on SQLite. */
+async function measureShared(
+  { deployment, seconds, start }: MeasureOptions,
+  ports: readonly string[],
+  key: string,
+): Promise<SharedFigures | undefined> {
+  const { shared } = deployment;
+  if (shared === undefined) return undefined;
+  shared.prefer();
+  // The servers open more connections when they need them.
+  const timer = setInterval(() => shared.prefer(), PREFER_EVERY_MS);
+  const [startedAt, before] = [performance.now(), await shared.transactions()];
+  const client = start(clientCommand("free-key", ports.join(","), key, `${seconds}`), PRIORITY.ownMachine);
+  const freeKey = await figuresOf<FreeKeyFigures>(client, seconds).finally(() => clearInterval(timer));
+  const elapsedSeconds = (performance.now() - startedAt) / 1_000;
+  return {
+    freeKey,
+    valkeyEntries: await shared.valkeyEntries(),
+    valkeyOutages: logLines(deployment, /Valkey is unavailable/),
+    transactionsPerSecond: ((await shared.transactions()) - before) / elapsedSeconds,
+  };
+}
+
+function logLines({ servers }: Deployment, pattern: RegExp): number {
+  return servers.flatMap(({ log }) => log).filter((line) => pattern.test(JSON.stringify(line))).length;
+}
+
+async function figuresOf<T>(client: Child, seconds: number): Promise<T> {
+  const timer = setTimeout(() => client.kill("SIGKILL"), (seconds + GRACE_SECONDS) * 1_000);
+  try {
+    const [, figures = ""] = await client.line(/^FIGURES (.+)$/);
+    return JSON.parse(figures);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export interface AttackResult {
+  readonly name: string;
+  readonly title: string;
+  /** Resident memory of the server: its peak or, for an attack that is measured when it is ready, at the end. */
+  readonly memoryMb?: number;
+  /** Share of the time that the client's server had work but not its core, because other processes used it. */
+  readonly cpuWait?: number;
+  readonly client?: GoodClientFigures;
+  readonly shared?: SharedFigures;
+  /** Bars that were missed, and faults. Empty: the row passes. */
+  readonly problems: readonly string[];
+}
+
+export interface SharedFigures {
+  readonly freeKey: FreeKeyFigures;
+  readonly valkeyEntries: number;
+  /** How often a server took Valkey for unavailable, and counted on its own. */
+  readonly valkeyOutages: number;
+  readonly transactionsPerSecond: number;
+}
+
+/** What the Free plan allows in a minute. */
+const FREE_REQUESTS = 60;
+
+/** Bars that were missed. */
+export function problemsOf(
+  { bars }: Pick<Attack, "bars">,
+  { keptConnection, newConnections, failures }: GoodClientFigures,
+  memoryMb: number,
+  shared: SharedFigures | undefined,
+): string[] {
+  const { p99Ms, memoryMb: mostMb = Infinity } = bars;
+  const problems = missedBars([
+    { name: "kept connection, p99 ms", value: keptConnection.p99, most: p99Ms },
+    { name: "new connections, p99 ms", value: newConnections.p99, most: p99Ms },
+    { name: "memory, MB", value: memoryMb, most: mostMb },
+    { name: `failed requests (${failures[0]})`, value: failures.length, most: 0 },
+    ...(shared === undefined ? [] : sharedBars(bars, shared)),
+  ]);
+  const allowed = shared?.freeKey.allowed ?? FREE_REQUESTS;
+  if (allowed !== FREE_REQUESTS)
+    problems.push(`a Free key got ${allowed} requests, its limit is ${FREE_REQUESTS}`);
+  return problems;
+}
+
+/** What two servers on shared databases must hold in addition. */
+function sharedBars(bars: Attack["bars"], figures: SharedFigures): Bar[] {
+  const { valkeyEntries = Infinity, transactionsPerSecond = Infinity } = bars;
+  return [
+    { name: "times that Valkey counted as unavailable", value: figures.valkeyOutages, most: 0 },
+    { name: "entries in Valkey", value: figures.valkeyEntries, most: valkeyEntries },
+    {
+      name: "transactions a second in PostgreSQL",
+      value: figures.transactionsPerSecond,
+      most: transactionsPerSecond,
+    },
+  ];
+}
+
+export function attackTable(results: readonly AttackResult[], note: string): Table {
+  const isShared = results.some(({ shared }) => shared !== undefined);
+  return {
+    title: "Attacks",
+    note,
+    header: [
+      "attack",
+      "memory MB",
+      "CPU wait",
+      "client's",
+      "kept p50",
+      "p99",
+      "worst ms",
+      "new p50",
+      "p99",
+      "worst ms",
+      ...(isShared ? ["Free key", "Valkey entries", "transactions/s"] : []),
+      "verdict",
+    ],
+    rows: results.map(({ title, memoryMb, cpuWait, client, shared, problems }) => [
+      title,
+      memoryMb === undefined ? "–" : formatFigure(memoryMb),
+      percent(cpuWait),
+      percent(client?.cpuWait),
+      ...latencyCells(client?.keptConnection),
+      ...latencyCells(client?.newConnections),
+      ...(isShared ? sharedCells(shared) : []),
+      problems.length === 0 ? "pass" : "FAIL",
+    ]),
+  };
+}
+
+function sharedCells(shared: SharedFigures | undefined): string[] {
+  if (shared === undefined) return ["–", "–", "–"];
+  const { freeKey, valkeyEntries, transactionsPerSecond } = shared;
+  return [
+    `${freeKey.allowed} of ${FREE_REQUESTS}`,
+    String(valkeyEntries),
+    formatFigure(transactionsPerSecond),
+  ];
+}
+
+function percent(share: number | undefined): string {
+  return share === undefined ? "–" : `${Math.round(share * 100)} %`;
+}
+
+function latencyCells(latency: Latency | undefined): string[] {
+  return latency ? [latency.p50, latency.p99, latency.worst].map(formatFigure) : ["–", "–", "–"];
+}
+
+await runCommand("attacks", async (args) => {
+  const { engines: given, only, seconds: length, json, docs, help } = parseFlags(args, FLAGS);
+  if (help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (only !== undefined && docs)
+    throw new UsageError("--docs needs all attacks and does not go with --only");
+  const seconds = integerIn("--seconds", length, MAX_SECONDS);
+  const [engines = "sqlite", ...others] = namesIn("--engines", given, ENGINES);
+  if (others.length > 0) throw new UsageError(`--engines takes one of ${ENGINES.join(", ")}`);
+  const available = attacksOn(engines);
+  const names = available.map(({ name }) => name);
+  const chosen = only === undefined ? names : namesIn("--only", only, names);
+  const attacks = available.filter(({ name }) => chosen.includes(name));
+  const cores = chooseCores();
+  if (cores === undefined) throw new UsageError("two cores and taskset are needed");
+  // PostgreSQL and Valkey inherit the cores of this process, and use both.
+  if (engines === "sqlite") pinThisProcessTo(cores.load);
+  limitRunTime(attacks.length * (seconds + START_SECONDS + 2 * GRACE_SECONDS) * 1_000);
+
+  const progress = new Progress(attacks.length, process.stderr);
+  const results: AttackResult[] = [];
+  for (const attack of attacks) {
+    progress.step(attack.title);
+    const { name, title } = attack;
+    const result = await runAttack(attack, { engines, seconds, cores }).catch((error: unknown) => {
+      return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
+    });
+    results.push(result);
+  }
+  progress.finish();
+
+  const machine = describeMachine();
+  const note = `${machineText(machine)}; load average at the end ${machine.load}; ${seconds} s each`;
+  const table = attackTable(results, note);
+  if (docs) replaceSection("trials/attacks/results.md", engines, markdownTable(table));
+  if (json) process.stdout.write(`${JSON.stringify({ machine, engines, seconds, results }, null, 2)}\n`);
+  else {
+    process.stdout.write(plainTable(table));
+    for (const { title, problems } of results)
+      for (const problem of problems) process.stdout.write(`${title}: ${problem}\n`);
+  }
+  return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+});

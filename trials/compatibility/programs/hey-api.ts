@@ -1,0 +1,20 @@
+import { quoteInt64, writeJson } from "./exact-json.ts";
+import { client } from "./hey-api/client.gen.ts";
+import { createPet } from "../../harness/api-client.ts";
+import { getOrder, listPets, placeOrder, updateOrder } from "./hey-api/sdk.gen.ts";
+import { baseUrl, key, report, unwrap } from "./report.ts";
+
+client.setConfig({ baseUrl, auth: key, bodySerializer: writeJson });
+client.interceptors.response.use(async (response) =>
+  response.ok ? new Response(quoteInt64(await response.text()), response) : response,
+);
+
+const body = { name: "Mia", categoryId: 9007199254740993n };
+const pet = unwrap(await createPet({ body }));
+const other = unwrap(await createPet({ body }));
+const pets = unwrap(await listPets({ query: { id: [pet.id, other.id] } }));
+const order = unwrap(await placeOrder({ body: { petId: pet.id } }));
+const completed = unwrap(await updateOrder({ path: { orderId: order.id }, body: { status: "completed" } }));
+const { error } = await getOrder({ path: { orderId: 9000000n } });
+
+report({ pet, pets, completed, errorCode: error?.code });

@@ -1,0 +1,31 @@
+import { writeJson } from "./exact-json.ts";
+import { createPet } from "../../harness/api-client.ts";
+import { getOrder, listPets, placeOrder, updateOrder } from "./orval/petstore.ts";
+import { key, report } from "./report.ts";
+
+// oxlint-disable-next-line no-extend-native -- the generated code calls JSON.stringify, which has no other way
+Object.defineProperty(BigInt.prototype, "toJSON", {
+  value(this: bigint) {
+    return (JSON as JSON & { rawJSON(text: string): unknown }).rawJSON(String(this));
+  },
+});
+const options = { headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" } };
+
+const newPet = { name: "Mia", categoryId: 9007199254740993n };
+const created = await createPet(newPet, options);
+const second = await createPet(newPet, options);
+if (created.status !== 201 || second.status !== 201) throw new Error(writeJson(created));
+const listed = await listPets({ id: [created.data.id, second.data.id] }, options);
+if (listed.status !== 200) throw new Error(writeJson(listed));
+const placed = await placeOrder({ petId: created.data.id }, options);
+if (placed.status !== 201) throw new Error(writeJson(placed));
+const completed = await updateOrder(placed.data.id, { status: "completed" }, options);
+if (completed.status !== 200) throw new Error(writeJson(completed));
+const missing = await getOrder(9000000n, options);
+
+report({
+  pet: created.data,
+  pets: listed.data,
+  completed: completed.data,
+  errorCode: missing.status === 404 ? missing.data.code : undefined,
+});

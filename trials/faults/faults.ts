@@ -1,0 +1,153 @@
+/** `npm run faults`: see --help. */
+import { writeFileSync } from "node:fs";
+import { limitRunTime, namesIn, parseFlags, runCommand, UsageError } from "../harness/command-line.ts";
+import { describeMachine, machineText } from "../harness/machine.ts";
+import { databaseVersions } from "../harness/programs.ts";
+import { bulletList, markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
+import type { Figures } from "./figures.ts";
+import { type Result, runScenario, type Scenario } from "./scenario.ts";
+import { SCENARIOS } from "./scenarios.ts";
+
+const RUN_TIMEOUT_MS = 8 * 60_000;
+const SCENARIO_TIMEOUT_MS = 60_000;
+
+const names = SCENARIOS.map(({ name }) => name);
+const width = Math.max(...names.map(({ length }) => length));
+
+const HELP = `Usage: npm run faults [-- OPTIONS]
+
+Injects faults under load into real servers of its own and measures what clients notice: errors, the longest response time,
+the recovery time, creates lost or done twice. Exits with 1 if a promise is broken. Takes less than three minutes.
+
+  --only LIST   Some of these scenarios, with commas between (default: all)
+${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}
+  --json FILE   Also write the figures to this file
+  --docs        Also write the figures to trials/faults/results.md
+  --help        Show this
+`;
+
+const FLAGS = {
+  only: { type: "string" },
+  json: { type: "string" },
+  docs: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+async function runWithTimeout(scenario: Scenario): Promise<Result> {
+  const { name, title } = scenario;
+  const timeout = Bun.sleep(SCENARIO_TIMEOUT_MS).then(() => {
+    throw new Error(`not finished after ${SCENARIO_TIMEOUT_MS / 1_000} s`);
+  });
+  return await Promise.race([runScenario(scenario), timeout]).catch((error: unknown) => {
+    return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
+  });
+}
+
+function environmentOf(): string[] {
+  const machine = describeMachine();
+  return [
+    `${machineText(machine)}; load average at the end ${machine.load}`,
+    `Bun ${Bun.version}, ${databaseVersions()}`,
+    `measured on ${new Date().toISOString().slice(0, 10)}`,
+  ];
+}
+
+export function resultText({ skipped, problems }: Result): string {
+  if (skipped !== undefined) return `not run: ${skipped}`;
+  return problems.length === 0 ? "as promised" : problems.join("; ");
+}
+
+export function plainReport(results: readonly Result[], environment: readonly string[]): string {
+  const lists = listsOf(results).map(([title, lines]) => `\n${title}\n${bulletList(lines)}\n`);
+  return `\n${environment.join("\n")}\n${plainTable(figuresTable(results))}${lists.join("")}`;
+}
+
+export function markdownReport(results: readonly Result[], environment: readonly string[]): string {
+  const lists = listsOf(results).map(([title, lines]) => `### ${title}\n\n${bulletList(lines)}\n`);
+  return `${bulletList(environment)}\n\n${markdownTable(figuresTable(results))}\n${lists.join("\n")}`;
+}
+
+function listsOf(results: readonly Result[]): (readonly [title: string, lines: readonly string[]])[] {
+  const lists = [
+    ["Log messages", results.flatMap(logOf)],
+    ["Further checks", results.flatMap(notesOf)],
+  ] as const;
+  return lists.filter(([, lines]) => lines.length > 0);
+}
+
+const COLUMNS: Readonly<Record<string, (figures: Figures) => string>> = {
+  requests: ({ requests }) => String(requests),
+  errors: ({ errors }) => listOf(errors) || "none",
+  "failed after retries": ({ failed }) => String(failed.length),
+  median: ({ medianMs }) => inMs(medianMs),
+  longest: ({ longestMs }) => inMs(longestMs),
+  "control server's longest": ({ longestControlMs }) => inMs(longestControlMs),
+  "longest fail-fast 503": ({ longestFailFastMs }) => inMs(longestFailFastMs),
+  "recovery time": ({ recoveryMs }) => inMs(recoveryMs),
+  creates: ({ creates }) => String(creates.acknowledged),
+  lost: ({ creates }) => String(creates.lost),
+  duplicated: ({ creates }) => String(creates.duplicated),
+};
+
+function figuresTable(results: readonly Result[]): Table {
+  return {
+    title: "What clients noticed",
+    header: ["fault", ...Object.keys(COLUMNS), "result"],
+    rows: results.map((result) => {
+      const { title, figures } = result;
+      const cells = Object.values(COLUMNS).map((format) => (figures ? format(figures) : "–"));
+      return [title, ...cells, resultText(result)];
+    }),
+  };
+}
+
+function listOf(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${count} × ${name}`)
+    .join(", ");
+}
+
+function inMs(ms: number | undefined): string {
+  return ms === undefined ? "–" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
+
+function logOf({ title, figures }: Result): string[] {
+  const lines = Object.entries(figures?.log ?? {}).map(([line, count]) => `${count} × “${line}”`);
+  const servers = figures?.servers === 1 ? "1 server" : `${figures?.servers} servers`;
+  return lines.length === 0 ? [] : [`${title}; ${servers}: ${lines.join(", ")}`];
+}
+
+function notesOf({ title, figures }: Result): string[] {
+  if (figures === undefined) return [];
+  const unexpected = Object.entries(figures.outages).flatMap(([database, outages]) =>
+    outages.unexpected === 0
+      ? []
+      : [`${database} was logged as unavailable ${outages.unexpected} × without a fault`],
+  );
+  return [...figures.notes, ...unexpected].map((note) => `${title}: ${note}`);
+}
+
+await runCommand("faults", async (args) => {
+  const { only, json, docs, help } = parseFlags(args, FLAGS);
+  if (help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (only !== undefined && docs)
+    throw new UsageError("--docs needs all scenarios and does not go with --only");
+  limitRunTime(RUN_TIMEOUT_MS);
+  const chosen = only === undefined ? names : namesIn("--only", only, names);
+  const scenarios = SCENARIOS.filter(({ name }) => chosen.includes(name));
+  const results: Result[] = [];
+  for (const [i, scenario] of scenarios.entries()) {
+    process.stdout.write(`[${i + 1}/${scenarios.length}] ${scenario.title} … `);
+    const result = await runWithTimeout(scenario);
+    process.stdout.write(`${resultText(result)}\n`);
+    results.push(result);
+  }
+  const environment = environmentOf();
+  process.stdout.write(plainReport(results, environment));
+  if (json !== undefined) writeFileSync(json, `${JSON.stringify({ environment, results }, null, 2)}\n`);
+  if (docs) replaceSection("trials/faults/results.md", "figures", markdownReport(results, environment));
+  return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+});

@@ -1,0 +1,189 @@
+import type { Audit } from "../harness/api-client.ts";
+import type { Fleet } from "../harness/fleet.ts";
+import type { LogLine } from "../harness/petstore.ts";
+import { countsOf, median } from "../harness/statistics.ts";
+import type { Attempt, SteadyLoad } from "../harness/steady-load.ts";
+import type { ControlServer } from "./scenario.ts";
+
+export type Database = "PostgreSQL" | "Valkey";
+
+/** Of the fault; all times are those of `performance.now()`. */
+interface Period {
+  readonly beganAt: number;
+  readonly endedAt: number;
+}
+
+export interface Measurement extends Period {
+  readonly load: SteadyLoad;
+  readonly fleet: Fleet;
+  readonly audited: Audit;
+  readonly notes: readonly string[];
+  readonly control: ControlServer;
+}
+
+const NORMAL = /^(?:server\.(?:started|stopping|stopped)|admin\.started|key\.(?:first-created|changed))$/;
+const OUTAGE = { PostgreSQL: "database.unavailable", Valkey: "valkey.unavailable" } as const;
+const OUTAGES: ReadonlySet<string> = new Set(Object.values(OUTAGE));
+const RECOVERIES: ReadonlySet<string> = new Set(["database.available", "valkey.available"]);
+const REJECTED = "request.unavailable";
+/** A fault that is over at once is noticed by the next requests. */
+const NOTICE_MS = 500;
+
+export type Figures = ReturnType<typeof measureFigures>;
+
+export function measureFigures(measurement: Measurement) {
+  const { load, fleet, audited, notes, control, beganAt } = measurement;
+  const { attempts } = load;
+  const lines = fleet.logs.flat();
+  return {
+    requests: attempts.length,
+    errors: countsOf(attempts.filter(isError).map(errorOf)),
+    withoutRetryAfter: attempts.filter((each) => is503(each) && each.retryAfterMs < 1_000).length,
+    failed: load.failures,
+    medianMs: median(attempts.map(durationOf)),
+    longestMs: longestOf(attempts.filter(({ endedAt }) => endedAt >= beganAt)) ?? 0,
+    longestControlMs: control.longestSince(beganAt),
+    longestFailFastMs: longestOf(failFastAttempts(attempts, measurement.endedAt)),
+    recoveryMs: recoveryOf(attempts, fleet, measurement),
+    creates: {
+      acknowledged: audited.acknowledged,
+      lost: audited.lost.length,
+      duplicated: audited.duplicated.length,
+    },
+    log: countsOf(lines.map(({ event }) => event).filter((event) => !NORMAL.test(event))),
+    outages: {
+      PostgreSQL: outagesOf("PostgreSQL", lines, measurement),
+      Valkey: outagesOf("Valkey", lines, measurement),
+    },
+    causes: causesOf(lines),
+    notes,
+    servers: fleet.urls.length,
+  };
+}
+
+const durationOf = ({ startedAt, endedAt }: Attempt) => endedAt - startedAt;
+const is503 = ({ status }: Attempt) => status === 503;
+const isError = ({ status }: Attempt) => status !== 200 && status !== 201;
+const errorOf = ({ status, code }: Attempt) => (status === 0 ? `no ${code}` : `${status} ${code}`);
+
+function longestOf(attempts: readonly Attempt[]): number | undefined {
+  return attempts.length === 0 ? undefined : Math.max(...attempts.map(durationOf));
+}
+
+/**
+ * The 503 responses of a server that has already responded 503. Servers notice separately for reads and for creates
+ * that the database is unavailable.
+ */
+function failFastAttempts(attempts: readonly Attempt[], endedAt: number): Attempt[] {
+  const rejected = attempts.filter(is503);
+  const paths = Map.groupBy(rejected, ({ server, kind }) => `${server} ${kind === "create"}`);
+  return [...paths.values()].flatMap((each) => {
+    const firstEnd = Math.min(...each.map((attempt) => attempt.endedAt));
+    return each.filter((attempt) => attempt.startedAt > firstEnd && attempt.endedAt < endedAt);
+  });
+}
+
+export function outageLines(lines: readonly LogLine[], database: Database): LogLine[] {
+  return lines.filter(({ event }) => event === OUTAGE[database]);
+}
+
+function outagesOf(database: Database, lines: readonly LogLine[], period: Period) {
+  const outages = outageLines(lines, database);
+  const expected = outages.filter((line) => isDuring(line, period)).length;
+  return { expected, unexpected: outages.length - expected };
+}
+
+const timeOf = ({ at }: LogLine) => at - performance.timeOrigin;
+
+/** Times in the log are whole milliseconds. */
+function isDuring(line: LogLine, { beganAt, endedAt }: Period): boolean {
+  return timeOf(line) >= beganAt - 1 && timeOf(line) <= Math.max(endedAt, beganAt + NOTICE_MS);
+}
+
+function causesOf(lines: readonly LogLine[]): string[] {
+  const rejections = lines.filter(({ event }) => event === REJECTED);
+  return [...new Set(rejections.flatMap(({ text }) => /"reason":"([^"]*)"/.exec(text)?.[1] ?? []))];
+}
+
+/** From the end of the fault to its last sign: an error, or a server's log message that it has recovered. */
+function recoveryOf(attempts: readonly Attempt[], { logs }: Fleet, period: Period): number | undefined {
+  const errors = attempts.filter(isError).map(({ endedAt }) => endedAt);
+  const recoveries = logs.flatMap((log) => {
+    if (!log.some((line) => OUTAGES.has(line.event) && isDuring(line, period))) return [];
+    const times = log.filter(({ event }) => RECOVERIES.has(event)).map(timeOf);
+    return times.find((at) => at >= period.endedAt - 1) ?? [];
+  });
+  const signs = [...errors, ...recoveries];
+  return signs.length === 0 ? undefined : Math.max(0, Math.max(...signs) - period.endedAt);
+}
+
+/** Says what is wrong, if anything is. */
+export type Expectation = (figures: Figures) => string | undefined;
+
+/** What the machine itself may add to a response time: twice the control server's longest, and at least this. */
+const TOLERANCE_MS = 75;
+const toleranceOf = ({ longestControlMs }: Figures) => Math.max(TOLERANCE_MS, 2 * longestControlMs);
+
+const nothingLost: Expectation = ({ creates: { lost } }) =>
+  lost === 0 ? undefined : `${lost} acknowledged creates are lost`;
+
+const nothingDuplicated: Expectation = ({ creates: { duplicated } }) =>
+  duplicated === 0 ? undefined : `${duplicated} creates were done twice`;
+
+const allSucceed: Expectation = ({ failed: [first, ...others] }) =>
+  first === undefined ? undefined : `failed after all retries: ${first} and ${others.length} others`;
+
+export const ALWAYS = [nothingLost, nothingDuplicated, allSucceed];
+
+export function onlyErrors(...allowed: readonly string[]): Expectation {
+  return ({ errors, causes }) => {
+    const others = Object.entries(errors).filter(([error]) => !allowed.includes(error));
+    const why = causes.length === 0 ? "" : ` (${causes.join("; ")})`;
+    const list = others.map(([error, count]) => `${count} × ${error}`).join(", ");
+    return others.length === 0 ? undefined : `unexpected errors: ${list}${why}`;
+  };
+}
+
+export const retryAfterPresent: Expectation = ({ withoutRetryAfter }) =>
+  withoutRetryAfter === 0 ? undefined : `${withoutRetryAfter} responses of 503 had no Retry-After`;
+
+export function respondsWithin(ms: number): Expectation {
+  return (figures) => {
+    const { longestMs } = figures;
+    const tolerance = toleranceOf(figures);
+    return longestMs <= ms + tolerance
+      ? undefined
+      : `the longest response took ${Math.round(longestMs)} ms, more than ${ms} with a tolerance of ${Math.round(tolerance)}`;
+  };
+}
+
+/** A server that knows that its database is unavailable responds at once. */
+export function failsFastWithin(ms: number): Expectation {
+  return (figures) => {
+    const { longestFailFastMs } = figures;
+    if (longestFailFastMs === undefined) return "no request was rejected";
+    return longestFailFastMs <= ms + toleranceOf(figures)
+      ? undefined
+      : `a 503 took ${Math.round(longestFailFastMs)} ms, more than ${ms}`;
+  };
+}
+
+export function recoversWithin(ms: number): Expectation {
+  return ({ recoveryMs }) => {
+    if (recoveryMs === undefined) return "no server noticed the fault";
+    return recoveryMs <= ms ? undefined : `recovered only after ${Math.round(recoveryMs)} ms`;
+  };
+}
+
+/** One log message of each server while the fault lasts. */
+export function loggedOnce(database: Database): Expectation {
+  return ({ outages, servers }) => {
+    const { expected } = outages[database];
+    return expected === servers
+      ? undefined
+      : `${servers} servers logged ${expected} times that ${database} is unavailable`;
+  };
+}
+
+export const notNoticed: Expectation = ({ outages: { Valkey } }) =>
+  Valkey.expected === 0 ? undefined : `servers logged ${Valkey.expected} times that Valkey is unavailable`;

@@ -1,0 +1,352 @@
+/** Commands that are killed, the data that they work on, and what must hold after a kill. */
+import { SQL } from "bun";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../harness/cleanup.ts";
+import { runPetstore } from "../harness/petstore.ts";
+import { postgresUrl } from "../harness/postgres.ts";
+import { valkeyUrl } from "../harness/valkey.ts";
+import { readBackup } from "../../src/archive/backup.ts";
+import { type Contents, contentsOf, differencesBetween } from "../../src/archive/contents.ts";
+import { postgresTables } from "../../src/store/postgres/tables.ts";
+import { sqliteTables } from "../../src/store/sqlite/tables.ts";
+import type { TableStore } from "../../src/store/tables.ts";
+import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
+import { UsageCopy } from "../../src/rate-limit/valkey/maintenance.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import type { Counters } from "../../src/store/tables.ts";
+
+/** A command that is killed again and again, and what must hold after that. */
+export interface KilledCommand {
+  readonly name: string;
+  /** Prepares new data to work on. */
+  prepare(): Promise<Attempt>;
+}
+
+export interface Attempt {
+  readonly argv: readonly string[];
+  /** Of a run that is not killed; 0 if it is not given. */
+  readonly exitCode?: number;
+  /** Problems right after the kill: what others see must be whole. */
+  checkAfterKill(): Promise<readonly string[]>;
+  /** Problems after the same command has been run again. */
+  checkAtEnd(): Promise<readonly string[]>;
+  remove(): Promise<void>;
+}
+
+/** In the database that a restore replaces, so that it can be told from the backup. */
+const MORE_PETS = 10;
+
+export interface Fixture {
+  /** A data directory. Nothing changes it. */
+  readonly data: string;
+  readonly contents: Contents;
+  readonly backup: string;
+  /** A later state of the data. */
+  readonly laterData: string;
+}
+
+const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
+const petsIn = (path: string) => inspectDatabase(path).rows["pets"] ?? 0;
+const auditEntriesIn = (path: string) => inspectDatabase(path).rows["audit"] ?? 0;
+
+export async function createFixture(pets: number): Promise<Fixture> {
+  const folder = temporaryFolder("faults-backup");
+  const [data, laterData, backups] = [join(folder, "data"), join(folder, "later"), join(folder, "backups")];
+  await succeed("keys", "create", "--name", "test", "--plan", "pro", "--data", data);
+  await addPets(data, pets);
+  saveUsage(data);
+  await succeed("backup", backups, "--data", data);
+  cpSync(data, laterData, { recursive: true });
+  await addPets(laterData, MORE_PETS);
+  const name = readdirSync(backups).find((entry) => !entry.startsWith(".")) ?? "";
+  return { data, laterData, backup: join(backups, name), contents: await contentsIn(sqliteIn(data)) };
+}
+
+async function succeed(...argv: string[]): Promise<void> {
+  const { code, err } = await runPetstore(...argv);
+  if (code !== 0) throw new Error(`petstore ${argv[0]}: ${err}`);
+}
+
+async function addPets(data: string, count: number): Promise<void> {
+  const { store, close } = openSqlite(join(data, "production.db"));
+  const create = (i: number) =>
+    store.createPet({ name: `pet ${i}`, categoryId: BigInt(i) }, Date.now(), {
+      keyId: 1,
+      idempotencyKey: crypto.randomUUID(),
+      fingerprint: "0".repeat(64),
+    });
+  for (let from = 0; from < count; from += 1_000) {
+    await Promise.all(Array.from({ length: Math.min(1_000, count - from) }, (_, i) => create(from + i)));
+  }
+  await close();
+}
+
+/** Of the day in which key 1 has made so many requests. */
+const USED = 55;
+
+function saveUsage(data: string): void {
+  const usages = openUsageStore(join(data, "production-limits.db"));
+  const day = { openedAt: Date.now(), used: USED, firstRejectedAt: -1, strikes: 0 };
+  usages.save([
+    [
+      { kind: "key", id: 1 },
+      { ...newUsage(), day },
+    ],
+  ]);
+  usages.close();
+}
+
+/** Without the audit entry of the copy if the counters of its source are given. */
+async function contentsIn(end: TableStore, sourceCounters?: Counters): Promise<Contents> {
+  const reader = await end.read();
+  try {
+    return await contentsOf(reader, sourceCounters && { sourceCounters });
+  } finally {
+    await reader.close();
+  }
+}
+
+export function backupCommand({ data, contents }: Fixture): KilledCommand {
+  const pets = contents.tables["pets"]?.rows;
+  return {
+    name: "backup",
+    async prepare() {
+      const directory = temporaryFolder("killed-backup");
+      const check = async () => {
+        const names = readdirSync(directory).filter((name) => !name.startsWith("."));
+        const problems: string[] = [];
+        for (const name of names) {
+          await readBackup(join(directory, name)).catch((error: unknown) => problems.push(String(error)));
+          if (petsIn(join(directory, name, "production.db")) !== pets) problems.push("a backup lacks pets");
+        }
+        return { problems, count: names.length };
+      };
+      return {
+        argv: ["backup", directory, "--data", data],
+        checkAfterKill: async () => (await check()).problems,
+        async checkAtEnd() {
+          const { problems, count } = await check();
+          const left = readdirSync(directory).filter((name) => name.endsWith(".partial"));
+          if (left.length > 0) problems.push("something partial is left");
+          if (count === 0) problems.push("there is no backup");
+          return problems;
+        },
+        remove: async () => rmSync(directory, { recursive: true }),
+      };
+    },
+  };
+}
+
+export function restoreCommand({ backup, laterData, contents }: Fixture): KilledCommand {
+  const pets = contents.tables["pets"]?.rows ?? 0;
+  return {
+    name: "restore",
+    async prepare() {
+      const data = join(temporaryFolder("killed-restore"), "data");
+      cpSync(laterData, data, { recursive: true });
+      const store = join(data, "production.db");
+      return {
+        argv: ["restore", backup, "--replace", "--data", data],
+        async checkAfterKill() {
+          const { code, out, err } = await runPetstore("pets", "list", "--json", "--data", data);
+          if (err.includes("was interrupted; run the same petstore restore command again")) return [];
+          if (code !== 0) return [`pets list fails: ${err}`];
+          if (JSON.parse(out).length === 0) return ["a command sees an empty store"];
+          return existsSync(store) && [pets, pets + MORE_PETS].includes(petsIn(store))
+            ? []
+            : ["pets are missing"];
+        },
+        async checkAtEnd() {
+          const problems =
+            petsIn(store) === pets ? [] : ["the restored database has other pets than the backup"];
+          if (auditEntriesIn(store) !== Number(contents.tables["audit"]?.rows) + 1)
+            problems.push("the restored database has not one audit entry of the restore");
+          const replaced = readdirSync(data).filter((name) => name.startsWith("production-replaced-"));
+          const kept = replaced.some((name) => {
+            const path = join(data, name, "production.db");
+            return existsSync(path) && petsIn(path) === pets + MORE_PETS;
+          });
+          if (!kept) problems.push("the replaced database is lost");
+          if (existsSync(join(data, "production-restore"))) problems.push("the staged restore is left");
+          return problems;
+        },
+        remove: async () => rmSync(data, { recursive: true }),
+      };
+    },
+  };
+}
+
+/** Problems of a copy: what is visible must be all of it. */
+async function checkCopy(end: TableStore, contents: Contents): Promise<string[]> {
+  if (!(await end.exists())) return [];
+  const different = differencesBetween(contents, await contentsIn(end, contents.counters));
+  const entries = (await contentsIn(end)).tables["audit"]?.rows;
+  return [
+    ...(different.length === 0 ? [] : [`the copy differs in ${different.join(", ")}`]),
+    ...(entries === Number(contents.tables["audit"]?.rows) + 1 ? [] : ["the copy has not one audit entry"]),
+  ];
+}
+
+function usageProblems(usage: Usage | undefined): string[] {
+  return usage?.day.used === USED ? [] : ["the usage of the key is not copied"];
+}
+
+/** `usage` reads that of key 1 from the target. */
+function attemptOf(
+  argv: readonly string[],
+  { to, contents, usage }: { to: TableStore; contents: Contents; usage: () => Promise<Usage | undefined> },
+): Omit<Attempt, "remove"> {
+  return {
+    argv,
+    checkAfterKill: () => checkCopy(to, contents),
+    async checkAtEnd() {
+      if (!(await to.exists())) return ["the copy is not visible after the end"];
+      return [...(await checkCopy(to, contents)), ...usageProblems(await usage())];
+    },
+  };
+}
+
+export function copyToCommand({ data, contents }: Fixture): KilledCommand {
+  return {
+    name: "copy-to",
+    async prepare() {
+      const [url, limits] = [await postgresUrl(), await valkeyUrl()];
+      const argv = ["copy", "--to", url, "--limits-url", limits, "--data", data];
+      const to = postgresTables({ url, schema: "production" });
+      const usage = () => usageInValkey(limits);
+      return { ...attemptOf(argv, { to, contents, usage }), remove: () => dropDatabase(url) };
+    },
+  };
+}
+
+async function dropDatabase(url: string): Promise<void> {
+  const { pathname } = new URL(url);
+  await using sql = new SQL(new URL("/postgres", url).href, { max: 1 });
+  await sql.unsafe(`DROP DATABASE ${pathname.slice(1)} WITH (FORCE)`);
+}
+
+async function usageInValkey(url: string): Promise<Usage | undefined> {
+  const valkey = await UsageCopy.open({ url, prefix: "petstore:production:" });
+  const [found] = await valkey.read([1]);
+  valkey.close();
+  return found?.[1];
+}
+
+export async function copyFromCommand({ data }: Fixture): Promise<KilledCommand> {
+  const [url, limits] = [await postgresUrl(), await valkeyUrl()];
+  await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
+  const source = await contentsIn(postgresTables({ url, schema: "production" }));
+  return {
+    name: "copy-from",
+    async prepare() {
+      const target = temporaryFolder("killed-copy");
+      const usage = async () => usageInFile(join(target, "production-limits.db"));
+      const argv = ["copy", "--from", url, "--limits-url", limits, "--data", target];
+      return {
+        ...attemptOf(argv, { to: sqliteIn(target), contents: source, usage }),
+        remove: async () => rmSync(target, { recursive: true }),
+      };
+    },
+  };
+}
+
+function usageInFile(path: string): Usage | undefined {
+  const usages = openUsageStore(path);
+  const usage = usages.find({ kind: "key", id: 1 });
+  usages.close();
+  return usage;
+}
+
+interface TransferOptions {
+  readonly name: string;
+  readonly rows: number;
+  readonly isPostgres: boolean;
+}
+
+const rejectsIn = (storage: readonly string[]) => join(storage[1] ?? "", "rejects");
+
+async function newStorage(isPostgres: boolean): Promise<string[]> {
+  const data = ["--data", temporaryFolder("killed-transfer")];
+  return isPostgres ? [...data, "--database-url", await postgresUrl()] : data;
+}
+
+async function removeStorage([, data = "", , database]: readonly string[]): Promise<void> {
+  rmSync(data, { recursive: true });
+  if (database !== undefined) await dropDatabase(database);
+}
+
+const isInvalid = (i: number) => i % 100 === 7;
+
+/** One row in a hundred is rejected, and its line goes to the file of rejected rows. */
+function rowsOf(rows: number) {
+  const file = join(temporaryFolder("killed-rows"), "pets.csv");
+  const numbers = Array.from({ length: rows }, (_, i) => i);
+  const lines = numbers.map((i) => `pet ${i},${isInvalid(i) ? "x" : i},\n`);
+  writeFileSync(file, `name,categoryId,status\n${lines.join("")}`);
+  const valid = numbers.filter((i) => !isInvalid(i));
+  return {
+    file,
+    exported: `id,name,categoryId,status\n${valid.map((i, id) => `${id + 1},pet ${i},${i},\n`).join("")}`,
+    invalid: rows - valid.length,
+    importInto: (storage: readonly string[]) => [
+      "import",
+      file,
+      "--rejects",
+      rejectsIn(storage),
+      "--max-errors",
+      String(rows),
+      ...storage,
+    ],
+  };
+}
+
+/** It ends with 1, because of the rejected rows. */
+export function importCommand({ name, rows, isPostgres }: TransferOptions): KilledCommand {
+  const { exported, invalid, importInto } = rowsOf(rows);
+  return {
+    name,
+    async prepare() {
+      const storage = await newStorage(isPostgres);
+      return {
+        argv: importInto(storage),
+        exitCode: 1,
+        checkAfterKill: async () => [],
+        async checkAtEnd() {
+          const { out } = await runPetstore("export", "pets", "--format", "csv", ...storage);
+          const lines = readFileSync(rejectsIn(storage), "utf8").match(/line \d+:/g) ?? [];
+          const again = await runPetstore(...importInto(storage));
+          return [
+            ...(out === exported ? [] : ["pets are missing or doubled"]),
+            ...(lines.length === invalid && new Set(lines).size === invalid ? [] : ["wrong rejected rows"]),
+            ...((again.out + again.err).includes("Nothing was done") ? [] : ["it can be imported again"]),
+          ];
+        },
+        remove: () => removeStorage(storage),
+      };
+    },
+  };
+}
+
+/** The file of an export is always complete: the earlier one, or the new one. */
+export async function exportCommand({ name, rows, isPostgres }: TransferOptions): Promise<KilledCommand> {
+  const storage = await newStorage(isPostgres);
+  const { exported, importInto } = rowsOf(rows);
+  await runPetstore(...importInto(storage));
+  return {
+    name,
+    async prepare() {
+      const file = join(temporaryFolder("killed-export"), "pets.csv");
+      writeFileSync(file, "earlier");
+      const contains = (...texts: string[]) => texts.includes(readFileSync(file, "utf8"));
+      return {
+        argv: ["export", "pets", file, ...storage],
+        checkAfterKill: async () => (contains("earlier", exported) ? [] : ["the file is incomplete"]),
+        checkAtEnd: async () => (contains(exported) ? [] : ["the file is not the export"]),
+        remove: async () => rmSync(file),
+      };
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { audit, createPet } from "../harness/api-client.ts";
+import { Child } from "../harness/child.ts";
+import type { Fleet } from "../harness/fleet.ts";
+import { SteadyLoad } from "../harness/steady-load.ts";
+import { type Expectation, type Figures, measureFigures } from "./figures.ts";
+
+/** A fault that is injected under load, and what is expected then. */
+export interface Scenario {
+  readonly name: string;
+  readonly title: string;
+  /** How long the fault lasts; undefined if it is over once it is injected. */
+  readonly durationMs?: number;
+  /** Why this machine cannot run it, if so. */
+  unsupported?(): string | undefined;
+  prepare(): Promise<Experiment>;
+  readonly expectations: readonly Expectation[];
+}
+
+export interface Experiment {
+  readonly fleet: Fleet;
+  /** For the load; without it, a key is created. */
+  readonly key?: string;
+  /** Resolves when the fault has begun. */
+  inject(): Promise<unknown>;
+  /** Further checks while the fault lasts. */
+  check?(key: string): Promise<Findings>;
+  /** Resolves when the cause is gone; the servers have yet to notice. */
+  repair?(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+export interface Findings {
+  readonly notes: readonly string[];
+  readonly problems: readonly string[];
+}
+
+export interface Result {
+  readonly name: string;
+  readonly title: string;
+  readonly figures?: Figures;
+  readonly problems: readonly string[];
+  readonly skipped?: string;
+}
+
+/** Enough to meet every fault within milliseconds, and little enough for a small machine. */
+const PER_SECOND = 150;
+const BEFORE_MS = 3_000;
+const AFTER_MS = 3_000;
+/** Until every server has noticed the fault. */
+const NOTICE_MS = 1_000;
+
+export async function runScenario(scenario: Scenario): Promise<Result> {
+  const { name, title, durationMs = 0, expectations } = scenario;
+  const skipped = scenario.unsupported?.();
+  if (skipped !== undefined) return { name, title, skipped, problems: [] };
+  const experiment = await scenario.prepare();
+  const control = await startControlServer();
+  try {
+    const { figures, problems } = await measure(experiment, control, durationMs);
+    const broken = expectations.flatMap((expectation) => expectation(figures) ?? []);
+    return { name, title, figures, problems: [...problems, ...broken] };
+  } finally {
+    await control.stop();
+    await experiment.stop();
+  }
+}
+
+/** Some seconds without the fault, the fault, and some seconds without it again. */
+async function measure(experiment: Experiment, control: ControlServer, durationMs: number) {
+  const { fleet } = experiment;
+  const [url = ""] = fleet.urls;
+  const key = experiment.key ?? (await fleet.createKey()).key;
+  await createPet(url, key);
+  const load = new SteadyLoad({ urls: fleet.urls, key, perSecond: PER_SECOND });
+  await Bun.sleep(BEFORE_MS);
+
+  const beganAt = performance.now();
+  await experiment.inject();
+  await Bun.sleep(Math.min(NOTICE_MS, durationMs));
+  const { notes, problems } = (await experiment.check?.(key)) ?? { notes: [], problems: [] };
+  await Bun.sleep(Math.max(0, durationMs - (performance.now() - beganAt)));
+  await experiment.repair?.();
+  const endedAt = performance.now();
+
+  await Bun.sleep(AFTER_MS);
+  await load.stop();
+  const audited = await audit(url, key, load.acknowledged);
+  return { figures: measureFigures({ load, fleet, audited, notes, control, beganAt, endedAt }), problems };
+}
+
+const INTERVAL_MS = 20;
+
+export type ControlServer = Awaited<ReturnType<typeof startControlServer>>;
+
+/**
+ * A server in a process of its own that does nothing but respond, and gets requests all the time. How long it takes is
+ * what the machine itself adds to every response time, since neither the fault nor Petstore affects it.
+ */
+export async function startControlServer() {
+  const child = new Child([process.execPath, import.meta.path]);
+  const [url] = await child.line(/^http\S+$/);
+  const responses: { readonly endedAt: number; readonly ms: number }[] = [];
+  const request = async () => {
+    const startedAt = performance.now();
+    await fetch(url);
+    const endedAt = performance.now();
+    responses.push({ endedAt, ms: endedAt - startedAt });
+  };
+  // A request that breaks off when the server is stopped does not count.
+  const timer = setInterval(() => void request().catch(() => {}), INTERVAL_MS);
+  return {
+    /** By `performance.now()`. */
+    longestSince: (time: number) =>
+      Math.max(0, ...responses.flatMap(({ endedAt, ms }) => (endedAt >= time ? ms : []))),
+    async stop() {
+      clearInterval(timer);
+      await child.stop("SIGKILL");
+    },
+  };
+}
+
+if (import.meta.main) {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("ok") });
+  process.stdout.write(`${server.url.href}\n`);
+}

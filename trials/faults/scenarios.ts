@@ -1,0 +1,313 @@
+import { appendFileSync, rmSync } from "node:fs";
+import { rateLimitStatus, sendBurst } from "../harness/api-client.ts";
+import { temporaryFolder } from "../harness/cleanup.ts";
+import { Fleet } from "../harness/fleet.ts";
+import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
+import { startPostgres } from "../harness/postgres.ts";
+import { sendToValkey, SLOTS, startValkey, startValkeyCluster } from "../harness/valkey.ts";
+import * as expect from "./figures.ts";
+import { outageLines } from "./figures.ts";
+import type { Experiment, Findings, Scenario } from "./scenario.ts";
+
+type Deployed = Awaited<ReturnType<typeof startDeployment>>;
+type Fault = Pick<Experiment, "inject" | "check" | "repair">;
+
+/** The fault on two servers with PostgreSQL and Valkey, unless another number is given. */
+function on(faultOf: (deployed: Deployed) => Fault | Promise<Fault>, servers = 2) {
+  return async (): Promise<Experiment> => {
+    const deployed = await startDeployment(servers);
+    return { ...deployed, ...(await faultOf(deployed)) };
+  };
+}
+
+const nothing = async () => {};
+
+const NO_ERRORS = [...expect.ALWAYS, expect.onlyErrors()];
+const NOT_NOTICED = [...NO_ERRORS, expect.respondsWithin(25), expect.notNoticed];
+const VALKEY_UNAVAILABLE = [
+  ...NO_ERRORS,
+  expect.respondsWithin(25),
+  expect.loggedOnce("Valkey"),
+  expect.recoversWithin(1_000),
+];
+const ONLY_503 = [
+  ...expect.ALWAYS,
+  expect.onlyErrors("503 unavailable"),
+  expect.retryAfterPresent,
+  expect.recoversWithin(1_000),
+];
+/** The longest that a server waits for a query, before it can know that PostgreSQL is unavailable. */
+const QUERY_TIMEOUT_MS = 2_000;
+const POSTGRES_RESTARTED = [...ONLY_503, expect.respondsWithin(QUERY_TIMEOUT_MS)];
+const POSTGRES_UNAVAILABLE = [
+  ...POSTGRES_RESTARTED,
+  expect.failsFastWithin(50),
+  expect.loggedOnce("PostgreSQL"),
+];
+/** Servers that start take processor time from the others, so the response time only has to show that none hangs. */
+const SERVER_STOPPED = [
+  ...expect.ALWAYS,
+  expect.onlyErrors("no connection", "409 idempotency_conflict"),
+  expect.respondsWithin(1_000),
+];
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: "healthy",
+    title: "no fault",
+    durationMs: 4_000,
+    prepare: on(() => ({ inject: nothing })),
+    expectations: NO_ERRORS,
+  },
+  {
+    name: "burst",
+    title: "five bursts of 2,000 concurrent requests on a Free key, over four servers",
+    prepare: on(({ fleet }) => ({ inject: nothing, check: () => checkBursts(fleet) }), 4),
+    expectations: NO_ERRORS,
+  },
+  {
+    name: "valkey-frozen",
+    title: "Valkey frozen (SIGSTOP) for 4 s",
+    durationMs: 4_000,
+    prepare: on(async ({ fleet, valkey }) => ({
+      inject: async () => valkey.freeze(),
+      check: await limitsWithoutValkey(fleet),
+      repair: async () => valkey.thaw(),
+    })),
+    expectations: VALKEY_UNAVAILABLE,
+  },
+  {
+    name: "valkey-killed",
+    title: "Valkey killed, started again empty 4 s later",
+    durationMs: 4_000,
+    prepare: on(async ({ fleet, valkey }) => ({
+      inject: valkey.kill,
+      check: await limitsWithoutValkey(fleet),
+      repair: valkey.restart,
+    })),
+    expectations: VALKEY_UNAVAILABLE,
+  },
+  {
+    name: "script-flush",
+    title: "Valkey loses its scripts (SCRIPT FLUSH)",
+    prepare: on(({ valkey }) => ({ inject: () => sendToValkey(valkey.url, "SCRIPT", "FLUSH") })),
+    expectations: NOT_NOTICED,
+  },
+  {
+    name: "flushall",
+    title: "Valkey loses its data (FLUSHALL)",
+    prepare: on(({ valkey }) => ({ inject: () => sendToValkey(valkey.url, "FLUSHALL") })),
+    expectations: NOT_NOTICED,
+  },
+  {
+    name: "cluster-node-lost",
+    title: "one of three Valkey nodes killed, started again 4 s later",
+    durationMs: 4_000,
+    async prepare() {
+      const deployed = await startClusterDeployment();
+      const node = await deployed.nodeOfLoad();
+      const repair = () => node.restart().then(deployed.untilServing);
+      return { ...deployed, inject: node.kill, repair };
+    },
+    expectations: VALKEY_UNAVAILABLE,
+  },
+  {
+    name: "postgres-frozen",
+    title: "PostgreSQL frozen (SIGSTOP) for 5 s",
+    durationMs: 5_000,
+    prepare: on(({ fleet, postgres }) => ({
+      inject: async () => postgres.freeze(),
+      check: (key) => checkVerifiedKey(fleet, key, UNLIMITED_PER_MINUTE),
+      repair: async () => postgres.thaw(),
+    })),
+    expectations: POSTGRES_UNAVAILABLE,
+  },
+  {
+    name: "postgres-killed",
+    title: "PostgreSQL killed, started again 3 s later",
+    durationMs: 3_000,
+    prepare: on(({ fleet, postgres }) => ({
+      inject: postgres.kill,
+      check: (key) => checkVerifiedKey(fleet, key, UNLIMITED_PER_MINUTE),
+      repair: postgres.restart,
+    })),
+    expectations: POSTGRES_UNAVAILABLE,
+  },
+  {
+    name: "postgres-restarted",
+    title: "PostgreSQL restarted",
+    prepare: on(({ postgres }) => ({ inject: postgres.restart })),
+    expectations: POSTGRES_RESTARTED,
+  },
+  {
+    name: "rolling-restart",
+    title: "four servers restarted one by one, three times",
+    prepare: on(({ fleet }) => {
+      const servers = [...fleet.urls.keys()];
+      const inject = async () => {
+        for (const index of [...servers, ...servers, ...servers]) {
+          const code = await fleet.stopServer(index);
+          if (code !== 0) throw new Error(`a server ended with ${code}`);
+          await fleet.startServer(index);
+        }
+      };
+      return { inject };
+    }, 4),
+    expectations: SERVER_STOPPED,
+  },
+  {
+    name: "server-killed",
+    title: "one of two servers killed (SIGKILL), started again 3 s later",
+    durationMs: 3_000,
+    prepare: on(({ fleet }) => ({
+      inject: () => fleet.stopServer(0, "SIGKILL"),
+      repair: () => fleet.startServer(0),
+    })),
+    expectations: SERVER_STOPPED,
+  },
+  {
+    name: "disk-full",
+    title: "SQLite's disk full for 4 s",
+    durationMs: 4_000,
+    unsupported: smallDiskUnsupported,
+    prepare: startSmallDiskDeployment,
+    expectations: [...ONLY_503, expect.respondsWithin(50)],
+  },
+];
+
+/** Petstore servers and the databases that they use. PostgreSQL waits for the disk at every commit. */
+async function startDeployment(servers: number) {
+  const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
+  const storage = ["--database-url", postgres.url, "--limits-url", valkey.url];
+  const fleet = await Fleet.start({ size: servers, storage });
+  return { fleet, postgres, valkey, stop: () => stopAll(fleet, postgres, valkey) };
+}
+
+/** The fleet first: it would log errors without its databases. */
+async function stopAll(fleet: Fleet, ...databases: { stop(): Promise<void> }[]): Promise<void> {
+  await fleet.stop();
+  await Promise.all(databases.map((database) => database.stop()));
+}
+
+/** The load's key is the second: the first is the one that the first start creates. */
+const LOAD_USAGE = "petstore:production:{key:2}";
+
+async function startClusterDeployment() {
+  const [postgres, cluster] = await Promise.all([startPostgres({ durable: true }), startValkeyCluster()]);
+  const { nodes } = cluster;
+  const limits = nodes.flatMap(({ url }) => ["--limits-url", url]);
+  const fleet = await Fleet.start({ size: 2, storage: ["--database-url", postgres.url, ...limits] });
+  return {
+    fleet,
+    stop: () => stopAll(fleet, postgres, cluster),
+    /** The node that counts the load's requests. */
+    async nodeOfLoad() {
+      const slot = Number(await sendToValkey(nodes[0]?.url ?? "", "CLUSTER", "KEYSLOT", LOAD_USAGE));
+      const node = nodes[Math.floor((slot * nodes.length) / SLOTS)];
+      if (node === undefined) throw new Error(`no node has slot ${slot}`);
+      return node;
+    },
+    /** Valkey rejects commands for two seconds after a node has started again. */
+    async untilServing() {
+      for (const { url } of nodes) {
+        while (!(await sendToValkey(url, "CLUSTER", "INFO")).includes("cluster_state:ok")) await Bun.sleep(5);
+      }
+    },
+  };
+}
+
+function smallDiskUnsupported(): string | undefined {
+  return process.getuid?.() === 0 && Bun.which("unshare") ? undefined : "only root can mount a small disk";
+}
+
+/** One server on SQLite, on a disk in memory that is mounted for its process only and vanishes with it. */
+async function startSmallDiskDeployment() {
+  const path = temporaryFolder("disk");
+  const fleet = await Fleet.start({
+    size: 1,
+    storage: ["--data", path],
+    // Commands on keys do not see the disk, so the load uses the first key.
+    flags: ["--free-limits", "1000000/100000000"],
+    under: ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=24m tmpfs "$0" && exec "$@"', path],
+  });
+  const [server] = fleet.servers;
+  const filler = `/proc/${server?.pid}/root${path}/filler`;
+  return {
+    fleet,
+    key: server?.key ?? "",
+    inject: async () => fillDisk(filler),
+    repair: async () => rmSync(filler),
+    stop: () => stopAll(fleet),
+  };
+}
+
+function fillDisk(filler: string): void {
+  const chunk = new Uint8Array(4_096);
+  try {
+    for (;;) appendFileSync(filler, chunk);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
+  }
+}
+
+/** Of the Free plan. */
+const PER_MINUTE = 60;
+
+/** Without Valkey, each server allows an unused key its whole limit, and a key over its limit nothing. */
+async function limitsWithoutValkey(fleet: Fleet): Promise<() => Promise<Findings>> {
+  const { key: exceededKey } = await fleet.createKey("free");
+  const { key: unusedKey } = await fleet.createKey("free");
+  for (const url of fleet.urls) while ((await rateLimitStatus(url, exceededKey)).status === 200);
+  return async () => {
+    const [exceeded, unused] = [await countAllowed(fleet, exceededKey), await countAllowed(fleet, unusedKey)];
+    const servers = fleet.urls.length;
+    const expected = PER_MINUTE * servers;
+    const note = `a Free key over its limit was allowed ${exceeded} more requests, an unused one ${unused}`;
+    return {
+      notes: [`${note} on ${servers} servers`],
+      problems: exceeded === 0 && unused === expected ? [] : [`${note} instead of ${expected}`],
+    };
+  };
+}
+
+/** Of a few more requests than the limit, on every server. */
+async function countAllowed(fleet: Fleet, key: string): Promise<number> {
+  let allowed = 0;
+  for (const url of fleet.urls) {
+    for (let sent = 0; sent < PER_MINUTE + 5; sent++) {
+      if ((await rateLimitStatus(url, key)).status === 200) allowed++;
+    }
+  }
+  return allowed;
+}
+
+/**
+ * All servers together allow 60 requests of each burst. A server that logs that Valkey is unavailable, as may happen
+ * on a machine that a burst saturates, allows up to 60 on its own.
+ */
+async function checkBursts(fleet: Fleet): Promise<Findings> {
+  const countOutages = () => outageLines(fleet.logs.flat(), "Valkey").length;
+  const allowed: number[] = [];
+  const problems: string[] = [];
+  for (let burst = 0; burst < 5; burst++) {
+    const { key } = await fleet.createKey("free");
+    const outagesBefore = countOutages();
+    const responses = await sendBurst(fleet.ports, key, 2_000);
+    const count = responses.filter(({ status }) => status === 200).length;
+    const most = PER_MINUTE * (1 + countOutages() - outagesBefore);
+    if (count < PER_MINUTE || count > most)
+      problems.push(`${count} requests were allowed instead of ${most}`);
+    allowed.push(count);
+  }
+  const note = `of 2,000 concurrent requests on a Free key, allowed: ${allowed.join(", ")}`;
+  return { notes: [`${note}; Valkey was logged as unavailable ${countOutages()} ×`], problems };
+}
+
+/** Without PostgreSQL, a verified key is still recognised: the response is 503, with the key's own limit. */
+async function checkVerifiedKey(fleet: Fleet, key: string, limit: number): Promise<Findings> {
+  const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key)));
+  const isRecognised = statuses.every((each) => each.code === "unavailable" && each.limit === limit);
+  return isRecognised
+    ? { notes: ["a verified key gets 503, with its own limit"], problems: [] }
+    : { notes: [], problems: [`a verified key gets ${JSON.stringify(statuses)}`] };
+}

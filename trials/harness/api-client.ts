@@ -1,0 +1,84 @@
+import { HttpConnection, type HttpResponse } from "./http-connection.ts";
+
+const authorization = (key: string) => ({ Authorization: `Bearer ${key}` });
+
+export type RateLimitStatus = Awaited<ReturnType<typeof rateLimitStatus>>;
+
+/** Lists one pet, to read the rate-limit headers. */
+export async function rateLimitStatus(url: string, key: string) {
+  const response = await fetch(`${url}/pets?limit=1`, { headers: authorization(key) });
+  const body: unknown = await response.json();
+  const number = (name: string) => Number(response.headers.get(name));
+  return {
+    status: response.status,
+    code: errorCode(body),
+    limit: number("x-ratelimit-limit"),
+    remaining: number("x-ratelimit-remaining"),
+    retryAfter: number("retry-after"),
+  };
+}
+
+export function errorCode(body: unknown): string | undefined {
+  return typeof body === "object" && body !== null && "code" in body ? String(body.code) : undefined;
+}
+
+export const PET_BODY = '{"name":"Rex","categoryId":7,"status":"available"}';
+
+export async function createPet(url: string, key: string): Promise<void> {
+  const response = await fetch(`${url}/pets`, {
+    method: "POST",
+    headers: { ...authorization(key), "Content-Type": "application/json" },
+    body: PET_BODY,
+  });
+  if (response.status !== 201) throw new Error(`the pet was not created: ${await response.text()}`);
+}
+
+export async function* allPets(url: string, key: string): AsyncGenerator<{ id: string; name: string }> {
+  let next: string | undefined = `${url}/pets?limit=100`;
+  while (next !== undefined) {
+    const response: Response = await fetch(next, { headers: authorization(key) });
+    const pets: unknown = await response.json();
+    if (!Array.isArray(pets)) throw new Error(`the pets cannot be listed: ${response.status}`);
+    for (const { id, name } of pets) yield { id: String(id), name: String(name) };
+    next = /<([^>]+)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
+  }
+}
+
+export type Audit = Awaited<ReturnType<typeof audit>>;
+
+/** Compares the pets that the API lists with the acknowledged creates: names with identifiers. */
+export async function audit(url: string, key: string, acknowledged: ReadonlyMap<string, string>) {
+  const found = new Map<string, string[]>();
+  for await (const { id, name } of allPets(url, key)) found.set(name, [...(found.get(name) ?? []), id]);
+  return {
+    acknowledged: acknowledged.size,
+    /** Missing, or there with another identifier. */
+    lost: [...acknowledged].filter(([name, id]) => !found.get(name)?.includes(id)).map(([name]) => name),
+    duplicated: [...found].filter(([, ids]) => ids.length > 1).map(([name]) => name),
+  };
+}
+
+const BATCH = 100;
+
+/**
+ * Concurrent requests, spread evenly over the ports, each on a connection of its own. All connections are open before
+ * the first request is sent, so that every request is sent before the first response arrives.
+ */
+export async function sendBurst(
+  ports: readonly number[],
+  key: string,
+  count: number,
+): Promise<HttpResponse[]> {
+  const connections: HttpConnection[] = [];
+  while (connections.length < count) {
+    const batch = Math.min(BATCH, count - connections.length);
+    const opening = Array.from({ length: batch }, (_, i) =>
+      HttpConnection.open(ports[i % ports.length] ?? 0),
+    );
+    connections.push(...(await Promise.all(opening)));
+  }
+  const request = { path: "/v1/pets?limit=1", headers: [["Authorization", `Bearer ${key}`]] } as const;
+  const responses = await Promise.all(connections.map((connection) => connection.send(request)));
+  for (const connection of connections) connection.close();
+  return responses;
+}

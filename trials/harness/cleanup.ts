@@ -1,0 +1,71 @@
+import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isRunning, killTree, signal, thawTree } from "./processes.ts";
+
+function startCleanupProcess() {
+  // In a session of its own: Ctrl-C interrupts this process, and must not interrupt the cleanup.
+  const child = Bun.spawn([process.execPath, import.meta.path], {
+    stdio: ["pipe", "ignore", "inherit"],
+    detached: true,
+  });
+  child.unref();
+  return child.stdin;
+}
+
+let tasks: ReturnType<typeof startCleanupProcess> | undefined;
+
+/** The task is done when this process ends, even if it is killed. */
+export function cleanUpAtExit(task: CleanupTask): void {
+  tasks ??= startCleanupProcess();
+  tasks.write(`${JSON.stringify(task)}\n`);
+  void tasks.flush();
+}
+
+/** A folder that is removed when this process ends. */
+export function temporaryFolder(name: string, owner?: { uid: number; gid: number }): string {
+  const folder = mkdtempSync(join(tmpdir(), `petstore-${name}-`));
+  cleanUpAtExit({ folder });
+  chmodSync(folder, 0o700);
+  if (owner) chownSync(folder, owner.uid, owner.gid);
+  return folder;
+}
+
+type CleanupTask =
+  | { readonly process: number; readonly quit: NodeJS.Signals }
+  | { readonly ended: number }
+  | { readonly folder: string };
+
+const QUIT_TIMEOUT_MS = 3_000;
+
+function parse(text: string): CleanupTask[] {
+  return text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+}
+
+async function cleanUp(tasks: readonly CleanupTask[]): Promise<void> {
+  const ended = new Set(tasks.flatMap((task) => ("ended" in task ? task.ended : [])));
+  await Promise.all(
+    tasks.map(async (task) => {
+      if ("process" in task && !ended.has(task.process)) await quit(task.process, task.quit);
+    }),
+  );
+  for (const task of tasks) {
+    if ("folder" in task) rmSync(task.folder, { recursive: true, force: true });
+  }
+}
+
+/** The quit signal comes first, because PostgreSQL leaves shared memory behind when it is killed. */
+async function quit(pid: number, name: NodeJS.Signals): Promise<void> {
+  thawTree(pid);
+  signal(pid, name);
+  const deadline = Date.now() + QUIT_TIMEOUT_MS;
+  while (isRunning(pid) && Date.now() < deadline) await Bun.sleep(20);
+  await killTree(pid);
+}
+
+/** Reads tasks until the process that writes them ends. Then they are done. */
+if (import.meta.main) {
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => {});
+  await cleanUp(parse(await Bun.stdin.text()));
+}

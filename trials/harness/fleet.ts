@@ -1,0 +1,81 @@
+import { createKey, type LogLine, type PetstoreServer, runKeysCommand, startPetstore } from "./petstore.ts";
+import { freePorts } from "./server.ts";
+
+export interface FleetOptions {
+  readonly size: number;
+  /** Flags that say where the data is, for the servers and for the commands on keys. */
+  readonly storage: readonly string[];
+  readonly flags?: readonly string[];
+  readonly under?: readonly string[];
+}
+
+const ATTEMPTS = 5;
+/** All clients of a fleet have the same address. */
+const ONE_CLIENT_ADDRESS = ["--max-connections-per-address", "0"];
+
+/** Several Petstore servers on the same databases. A server that is started again keeps its address. */
+export class Fleet {
+  readonly ports: readonly number[];
+  readonly #options: FleetOptions;
+  readonly #servers: PetstoreServer[] = [];
+  /** Of processes that have ended. */
+  readonly #earlierLogs: LogLine[][];
+
+  private constructor(options: FleetOptions) {
+    this.#options = options;
+    this.ports = freePorts(options.size);
+    this.#earlierLogs = this.ports.map(() => []);
+  }
+
+  static async start(options: FleetOptions): Promise<Fleet> {
+    const fleet = new Fleet(options);
+    fleet.#servers.push(...(await Promise.all(fleet.ports.map((port) => fleet.#start(port)))));
+    return fleet;
+  }
+
+  get servers(): readonly PetstoreServer[] {
+    return this.#servers;
+  }
+
+  get urls(): readonly string[] {
+    return this.ports.map((port) => `http://127.0.0.1:${port}/v1`);
+  }
+
+  /** One for each server, over all its restarts. */
+  get logs(): readonly (readonly LogLine[])[] {
+    return this.#servers.map(({ log }, i) => [...(this.#earlierLogs[i] ?? []), ...log]);
+  }
+
+  async stopServer(index: number, signal: NodeJS.Signals = "SIGTERM"): Promise<number | undefined> {
+    return await this.#servers[index]?.stop(signal);
+  }
+
+  async startServer(index: number): Promise<void> {
+    this.#earlierLogs[index]?.push(...(this.#servers[index]?.log ?? []));
+    this.#servers[index] = await this.#start(this.ports[index] ?? 0);
+  }
+
+  keys(...args: string[]): Promise<Record<string, unknown>> {
+    return runKeysCommand(this.#options.storage, ...args);
+  }
+
+  createKey(...plan: string[]): Promise<{ id: string; key: string }> {
+    return createKey(this.#options.storage, ...plan);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.stop()));
+  }
+
+  /** A server does not start while its database takes longer than 2 s to respond, as it may on a busy machine. */
+  async #start(port: number): Promise<PetstoreServer> {
+    const { storage, flags = [], under } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await startPetstore([...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${port}`], under);
+      } catch (error) {
+        if (attempt === ATTEMPTS || !String(error).includes("no response within")) throw error;
+      }
+    }
+  }
+}

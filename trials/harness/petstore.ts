@@ -1,0 +1,102 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Child } from "./child.ts";
+import { temporaryFolder } from "./cleanup.ts";
+
+/** The program as `npm start` runs it. */
+export const PETSTORE = [join(import.meta.dir, "../../petstore")];
+
+export interface LogLine {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly level: string;
+  readonly event: string;
+  /** All of the line, as JSON. */
+  readonly text: string;
+}
+
+export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
+
+/** `under` is a command that runs the command after it, such as `nice`; `program` can be another release. */
+export async function startPetstore(
+  flags: readonly string[],
+  under: readonly string[] = [],
+  program: readonly string[] = PETSTORE,
+) {
+  const log: LogLine[] = [];
+  // A server on PostgreSQL and Valkey writes its first key there.
+  const data = flags.includes("--data") ? [] : ["--data", temporaryFolder("data")];
+  const child = new Child([...under, ...program, "serve", ...flags, ...data], {
+    onLine(line) {
+      const parsed = parseLogLine(line);
+      if (parsed) log.push(parsed);
+    },
+  });
+  const [, url = ""] = await child.line(/^ .* (http\S+\/v1)$/);
+  // A disk that is mounted for the server alone is visible through /proc.
+  const root = under.length === 0 ? "" : `/proc/${child.pid}/root`;
+  const [, adminUrl = ""] = /^ {2}Admin +(http\S+)/m.exec(child.output) ?? [];
+  const [, keyFile] = /^ {2}(\/.*-first-key)$/m.exec(child.output) ?? [];
+  return {
+    /** Base address, `/v1` included. */
+    url,
+    /** Of the listener for operators; empty if it is off. */
+    adminUrl,
+    /** The first API key, if this server created it. Its file is printed together with the address. */
+    key: keyFile && readFileSync(root + keyFile, "utf8").trim(),
+    pid: child.pid,
+    /** Grows while the server is running. */
+    log: log as readonly LogLine[],
+    stop: (signal?: NodeJS.Signals) => child.stop(signal),
+  };
+}
+
+/** Undefined for the other lines that a server prints. */
+function parseLogLine(text: string): LogLine | undefined {
+  if (!text.startsWith('{"time":')) return undefined;
+  const { time, level, event } = JSON.parse(text);
+  return { at: Date.parse(time), level, event, text };
+}
+
+export function runPetstore(...args: string[]): Promise<CommandResult> {
+  return runProgram(PETSTORE, args);
+}
+
+export interface CommandResult {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** `program` can be another release. */
+export async function runProgram(
+  program: readonly string[],
+  args: readonly string[],
+): Promise<CommandResult> {
+  const child = Bun.spawn([...program, ...args], { stdout: "pipe", stderr: "pipe" });
+  const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { code, out, err };
+}
+
+/** `storage` are the flags that say where the data is. Gives what the command prints as JSON. */
+export async function runKeysCommand(
+  storage: readonly string[],
+  ...args: string[]
+): Promise<Record<string, unknown>> {
+  const { code, out, err } = await runPetstore("keys", ...args, "--json", ...storage);
+  if (code !== 0) throw new Error(`keys ${args[0]}: ${err}`);
+  return JSON.parse(out);
+}
+
+export const UNLIMITED_PER_MINUTE = 1_000_000_000;
+const UNLIMITED = ["--per-minute", `${UNLIMITED_PER_MINUTE}`, "--per-day", `${UNLIMITED_PER_MINUTE}`];
+
+/** Without a plan, a key whose limits no load reaches. */
+export async function createKey(
+  storage: readonly string[],
+  ...plan: string[]
+): Promise<{ id: string; key: string }> {
+  const chosen = plan.length > 0 ? plan : ["enterprise", ...UNLIMITED];
+  const { id, key } = await runKeysCommand(storage, "create", "--name", "test", "--plan", ...chosen);
+  return { id: String(id), key: String(key) };
+}

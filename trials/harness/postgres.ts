@@ -1,0 +1,111 @@
+import { SQL } from "bun";
+import { chmodSync, chownSync, copyFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "./cleanup.ts";
+import { type Certificate, onFreePort, type Server, startServer } from "./server.ts";
+import { executable, INITDB, POSTGRES } from "./programs.ts";
+
+export interface PostgresOptions {
+  /** Each commit waits for the disk. Without it, committed data survives `kill` but not a power failure. */
+  readonly durable?: boolean;
+  /** The server also accepts connections over TLS. */
+  readonly tls?: Certificate;
+}
+
+const USER = "petstore";
+const LOOPBACK_ONLY = { listen_addresses: "127.0.0.1", unix_socket_directories: "" };
+
+export async function startPostgres({ durable = false, tls }: PostgresOptions = {}): Promise<Server> {
+  const user = unprivilegedUser();
+  const folder = temporaryFolder("postgres", user);
+  template ??= initialise(user);
+  run(["cp", "-a", template, join(folder, "data")], user);
+  const safety = durable ? {} : { fsync: "off", full_page_writes: "off" };
+  return onFreePort((port) => {
+    const encryption = tls ? tlsSettings(tls, folder, user) : {};
+    const settings = { ...LOOPBACK_ONLY, ...safety, ...encryption, port: `${port}` };
+    return startServer({
+      url: `postgres://${USER}@127.0.0.1:${port}/postgres`,
+      command: [executable(POSTGRES), "-D", join(folder, "data"), ...flags(settings)],
+      cwd: folder,
+      user,
+      ready: /ready to accept connections/,
+      // SIGINT ends sessions and writes a checkpoint; SIGQUIT leaves recovery to the next start.
+      stop: "SIGINT",
+      quit: "SIGQUIT",
+    });
+  });
+}
+
+/** PostgreSQL wants to own its private key. */
+function tlsSettings({ certFile, keyFile }: Certificate, folder: string, user: User | undefined) {
+  const settings = {
+    ssl: "on",
+    ssl_cert_file: join(folder, "tls.crt"),
+    ssl_key_file: join(folder, "tls.key"),
+  };
+  copyFileSync(certFile, settings.ssl_cert_file);
+  copyFileSync(keyFile, settings.ssl_key_file);
+  chmodSync(settings.ssl_key_file, 0o600);
+  if (user)
+    for (const path of [settings.ssl_cert_file, settings.ssl_key_file]) chownSync(path, user.uid, user.gid);
+  return settings;
+}
+
+function flags(settings: Record<string, string>): string[] {
+  return Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
+}
+
+/** initdb takes over a second and a copy of its files a tenth of that, so it runs once. */
+let template: string | undefined;
+
+function initialise(user: User | undefined): string {
+  const data = join(temporaryFolder("postgres-template", user), "data");
+  const options = {
+    pgdata: data,
+    username: USER,
+    auth: "trust",
+    encoding: "UTF8",
+    locale: "C",
+    "wal-segsize": "1",
+  };
+  run([executable(INITDB), "--no-sync", "--no-instructions", ...flags(options)], user);
+  return data;
+}
+
+function run(command: string[], user: User | undefined): void {
+  const env = { PATH: process.env.PATH ?? "", LC_ALL: "C" };
+  const { exitCode, stderr } = Bun.spawnSync(command, { env, cwd: "/", stderr: "pipe", ...user });
+  if (exitCode !== 0) throw new Error(`${command[0]} failed: ${stderr.toString()}`);
+}
+
+type User = { readonly uid: number; readonly gid: number };
+
+/** PostgreSQL does not run as root. */
+function unprivilegedUser(): User | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const accounts = readFileSync("/etc/passwd", "utf8").matchAll(/^(postgres|nobody):[^:]*:(\d+):(\d+):/gm);
+  const ids = new Map(
+    [...accounts].map(([, name, uid, gid]) => [name, { uid: Number(uid), gid: Number(gid) }]),
+  );
+  const user = ids.get("postgres") ?? ids.get("nobody");
+  if (user === undefined) throw new Error("PostgreSQL does not run as root, and there is no user nobody.");
+  return user;
+}
+
+/** Set by the test runner, so that all test files share one server. */
+export const POSTGRES_VARIABLE = "PETSTORE_TEST_POSTGRES_URL";
+
+let server: Promise<string> | undefined;
+
+/** A new, empty database on a server that tests share. */
+export async function postgresUrl(): Promise<string> {
+  server ??= Promise.resolve(process.env[POSTGRES_VARIABLE] ?? startPostgres().then(({ url }) => url));
+  const url = new URL(await server);
+  const name = `petstore_test_${crypto.randomUUID().replaceAll("-", "")}`;
+  const administration = new SQL(url.href, { max: 1 });
+  await administration.unsafe(`CREATE DATABASE ${name}`);
+  await administration.close();
+  url.pathname = `/${name}`;
+  return url.href;
+}

@@ -1,0 +1,112 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { setPriority } from "node:os";
+import { outputOf } from "./machine.ts";
+
+/** State, parent and so on, from /proc. The program's name in front of them may contain anything, even parentheses. */
+function statOf(pid: number | string): string[] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return [];
+  }
+}
+
+/** False also for a process that has ended and whose parent has not collected its exit code (state Z). */
+export function isRunning(pid: number): boolean {
+  const [state = "Z"] = statOf(pid);
+  return state !== "Z";
+}
+
+export function processTree(pid: number): number[] {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync("/proc")) {
+    if (/^\d+$/.test(name)) parents.set(Number(name), Number(statOf(name)[1]));
+  }
+  const tree = [pid];
+  for (const member of tree) {
+    for (const [child, parent] of parents) if (parent === member) tree.push(child);
+  }
+  return tree;
+}
+
+/** False when the process does not exist any more. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}
+
+const STOP_TIMEOUT_MS = 1_000;
+
+/**
+ * Stops a process before its children are listed, so that it cannot start another one meanwhile. It stops when the
+ * scheduler next runs it, which may be some time after the signal.
+ */
+export function freezeTree(pid: number): number[] {
+  signal(pid, "SIGSTOP");
+  const deadline = performance.now() + STOP_TIMEOUT_MS;
+  while (isRunning(pid) && statOf(pid)[0] !== "T" && performance.now() < deadline);
+  const tree = processTree(pid);
+  for (const member of tree) signal(member, "SIGSTOP");
+  return tree;
+}
+
+export function thawTree(pid: number): void {
+  for (const member of processTree(pid)) signal(member, "SIGCONT");
+}
+
+/** Resolves when all of them have ended, and their ports and files are free. */
+export async function killTree(pid: number): Promise<void> {
+  const tree = freezeTree(pid);
+  for (const member of tree) signal(member, "SIGKILL");
+  while (tree.some(isRunning)) await Bun.sleep(1);
+}
+
+let ticksPerSecond: number | undefined;
+
+export function cpuSeconds(pid: number): number {
+  const stat = statOf(pid);
+  ticksPerSecond ??= Number(outputOf(["getconf", "CLK_TCK"]).trim()) || 100;
+  return (Number(stat[11]) + Number(stat[12])) / ticksPerSecond;
+}
+
+/**
+ * Sets the priority of a process with a session of its own, and of its children: from -20, the highest, to 19. Where
+ * Linux shares the time among sessions first (autogroup), it is the priority of the sessions too. Only root can raise
+ * it: otherwise nothing changes.
+ */
+export function setTreePriority(pid: number, niceness: number): void {
+  for (const member of processTree(pid)) {
+    try {
+      setPriority(member, niceness);
+      writeFileSync(`/proc/${member}/autogroup`, `${niceness}`);
+    } catch {
+      // Not root, a kernel without autogroup, or a process that has ended.
+    }
+  }
+}
+
+/** How long its main thread has been ready to run without running, because other processes used the cores. */
+export function cpuWaitMs(pid: number): number {
+  if (!isRunning(pid)) return Number.NaN;
+  return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
+}
+
+export const residentMb = (pid: number) => memoryMb(pid, "VmRSS");
+
+/** The most so far. The resource usage of a child would not do: it begins with the memory of its parent. */
+export const peakMb = (pid: number) => memoryMb(pid, "VmHWM");
+
+/** Not a number if the process has ended. */
+function memoryMb(pid: number, field: string): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const kib = new RegExp(`^${field}:\\s*(\\d+) kB`, "m").exec(status)?.[1];
+    return (Number(kib) * 1_024) / 1e6;
+  } catch {
+    return Number.NaN;
+  }
+}

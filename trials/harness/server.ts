@@ -1,0 +1,111 @@
+import { readFileSync } from "node:fs";
+import { Child, type ChildOptions } from "./child.ts";
+import { freezeTree, isRunning, killTree, signal, thawTree } from "./processes.ts";
+
+/** Paths of PEM files. */
+export interface Certificate {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** A PostgreSQL or Valkey server on the loopback address. */
+export interface Server {
+  readonly url: string;
+  readonly pid: number;
+  readonly isRunning: boolean;
+  stop(): Promise<void>;
+  /** SIGKILL to all its processes. */
+  kill(): Promise<void>;
+  /** SIGSTOP: connections stay open and the kernel accepts new ones, but the server does not respond. */
+  freeze(): void;
+  thaw(): void;
+  /** At the same address, on the same data; stops it first if it is running. */
+  restart(): Promise<void>;
+}
+
+export interface ServerOptions extends Pick<ChildOptions, "cwd" | "user" | "quit"> {
+  readonly url: string;
+  readonly command: readonly string[];
+  /** Matches the line that it writes when it accepts connections. */
+  readonly ready: RegExp;
+  readonly stop: NodeJS.Signals;
+}
+
+export async function startServer(options: ServerOptions): Promise<Server> {
+  let child = await spawn(options);
+  const stop = async () => {
+    thawTree(child.pid);
+    signal(child.pid, options.stop);
+    await child.ended;
+  };
+  return {
+    url: options.url,
+    get pid() {
+      return child.pid;
+    },
+    get isRunning() {
+      return isRunning(child.pid);
+    },
+    stop,
+    async kill() {
+      await killTree(child.pid);
+      await child.ended;
+    },
+    freeze: () => void freezeTree(child.pid),
+    thaw: () => thawTree(child.pid),
+    async restart() {
+      await stop();
+      child = await spawn(options);
+    },
+  };
+}
+
+async function spawn({ command, ready, ...options }: ServerOptions): Promise<Child> {
+  const env = { PATH: process.env.PATH, LC_ALL: "C" };
+  const child = new Child(command, { ...options, env, ownSession: true });
+  child.unref();
+  await child.line(ready);
+  return child;
+}
+
+const ATTEMPTS = 5;
+
+/**
+ * A free port below the range from which the kernel takes the ports of outgoing connections. Inside that range, an
+ * outgoing connection could take the port of a server that is down; a client that retries until the port opens could
+ * even be connected to itself.
+ */
+export function freePort(): number {
+  const end = Number.parseInt(readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8"), 10);
+  const start = Math.min(10_000, end - 1_000);
+  for (;;) {
+    const port = start + Math.floor(Math.random() * (end - start));
+    if (isFree(port)) return port;
+  }
+}
+
+export function freePorts(count: number): number[] {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(freePort());
+  return [...ports];
+}
+
+function isFree(port: number): boolean {
+  try {
+    Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** For servers that cannot choose a port themselves. Another process may take the port before the server does. */
+export async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start(freePort());
+    } catch (error) {
+      if (attempt === ATTEMPTS || !/already in use/i.test(String(error))) throw error;
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { RedisClient } from "bun";
+import { temporaryFolder } from "./cleanup.ts";
+import { type Certificate, freePort, onFreePort, type Server, startServer } from "./server.ts";
+import { executable, VALKEY } from "./programs.ts";
+
+export interface ValkeyOptions {
+  /** By their names in the configuration file. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Each change is written to disk, so that a restart finds it again. */
+  readonly durable?: boolean;
+  /** The server accepts connections over TLS only. */
+  readonly tls?: Certificate;
+}
+
+/** More logical databases than the tests use; each costs next to nothing. */
+const DEFAULTS = { bind: "127.0.0.1", databases: "4096", save: "" };
+
+export async function startValkey(options: ValkeyOptions = {}): Promise<Server> {
+  const { settings = {}, durable = false, tls } = options;
+  const folder = temporaryFolder("valkey");
+  const log = durable ? { appendonly: "yes", appendfsync: "always" } : {};
+  return onFreePort((port) => {
+    const ports = tls ? { port: "0", "tls-port": `${port}`, ...tlsSettings(tls) } : { port: `${port}` };
+    const all = { ...DEFAULTS, ...log, ...settings, dir: folder, ...ports };
+    return startServer({
+      url: `${tls ? "rediss" : "redis"}://127.0.0.1:${port}`,
+      command: [executable(VALKEY), ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])],
+      cwd: folder,
+      ready: /Ready to accept connections/,
+      stop: "SIGTERM",
+    });
+  });
+}
+
+function tlsSettings({ certFile, keyFile }: Certificate): Record<string, string> {
+  return {
+    "tls-cert-file": certFile,
+    "tls-key-file": keyFile,
+    "tls-ca-cert-file": certFile,
+    "tls-auth-clients": "no",
+  };
+}
+
+export async function sendToValkey(url: string, command: string, ...args: string[]): Promise<string> {
+  const client = new RedisClient(url, { autoReconnect: false });
+  try {
+    return String(await client.send(command, args));
+  } finally {
+    client.close();
+  }
+}
+
+/** Set by the test runner, so that all test files share one server. */
+export const VALKEY_VARIABLE = "PETSTORE_TEST_VALKEY_URL";
+
+let server: Promise<string> | undefined;
+
+/** An empty logical database on a server that tests share. Database 0 counts those that are in use. */
+export async function valkeyUrl(): Promise<string> {
+  server ??= Promise.resolve(process.env[VALKEY_VARIABLE] ?? startValkey().then(({ url }) => url));
+  const url = new URL(await server);
+  url.pathname = `/${await sendToValkey(url.href, "INCR", "databases")}`;
+  return url.href;
+}
+
+export const SLOTS = 16_384;
+const JOIN_TIMEOUT_MS = 15_000;
+
+export type ValkeyCluster = Awaited<ReturnType<typeof startValkeyCluster>>;
+
+/** Three nodes, each with a third of the slots. There are no replicas: the slots of a lost node are lost with it. */
+export async function startValkeyCluster() {
+  const members = await Promise.all([startMember(), startMember(), startMember()]);
+  const clients = members.map(({ node }) => new RedisClient(node.url, { autoReconnect: false }));
+  try {
+    await assignSlots(clients);
+    for (const { node, busPort } of members.slice(1)) {
+      await clients[0]?.send("CLUSTER", ["MEET", "127.0.0.1", new URL(node.url).port, `${busPort}`]);
+    }
+    await Promise.all(clients.map(hasJoined));
+  } finally {
+    for (const client of clients) client.close();
+  }
+  const nodes = members.map(({ node }) => node);
+  return {
+    nodes,
+    async stop() {
+      await Promise.all(nodes.map((node) => node.stop()));
+    },
+  };
+}
+
+async function startMember() {
+  // For the nodes among themselves. The default is 10,000 above the port for clients, where it may not be free.
+  const busPort = freePort();
+  const settings = {
+    "cluster-enabled": "yes",
+    "cluster-port": `${busPort}`,
+    // The other nodes notice a lost node soon, and go on serving their own slots.
+    "cluster-node-timeout": "1000",
+    "cluster-require-full-coverage": "no",
+    databases: "1",
+  };
+  return { node: await startValkey({ settings }), busPort };
+}
+
+async function assignSlots(clients: readonly RedisClient[]): Promise<void> {
+  for (const [i, client] of clients.entries()) {
+    const first = Math.ceil((i * SLOTS) / clients.length);
+    const last = Math.ceil(((i + 1) * SLOTS) / clients.length) - 1;
+    await client.send("CLUSTER", ["ADDSLOTSRANGE", `${first}`, `${last}`]);
+    await client.send("CLUSTER", ["SET-CONFIG-EPOCH", `${i + 1}`]);
+  }
+}
+
+/** Nodes learn of one another by gossip, and nothing announces when that is done. */
+async function hasJoined(client: RedisClient): Promise<void> {
+  const deadline = Date.now() + JOIN_TIMEOUT_MS;
+  const expected = ["cluster_state:ok", "cluster_known_nodes:3", `cluster_slots_ok:${SLOTS}`];
+  for (;;) {
+    const info = String(await client.send("CLUSTER", ["INFO"]));
+    if (expected.every((line) => info.includes(line))) return;
+    if (Date.now() > deadline) throw new Error(`the nodes did not form a cluster:\n${info}`);
+    await Bun.sleep(25);
+  }
+}
