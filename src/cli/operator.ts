@@ -25,7 +25,7 @@ import { ADMIN_API, type BodyOf, type ResponseOf } from "../operator/operations.
 import { systemErrorField } from "./arguments.ts";
 import { attributionOf, type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
-import { openQuotas } from "./quotas.ts";
+import { openQuotas, QuotasUnavailable } from "./quotas.ts";
 
 /** Of every command that calls an operation of operators: on this data, or on a server elsewhere. */
 export const OPERATOR_OPTIONS = {
@@ -109,6 +109,7 @@ export async function withOperator(
       ? await withLocal(input, context, work, options)
       : await withRemote(values.server, values["admin-token"], work);
   } catch (error) {
+    if (error instanceof QuotasUnavailable) return new Failure(error.message);
     if (!(error instanceof RejectedCall)) throw error;
     const { code } = error.rejection;
     if (code === "invalid_body" || code === "invalid_parameter")
@@ -147,6 +148,7 @@ async function withLocal(
   const { actor } = attributionOf(context);
   const stores = createsData ? await openStores(storage) : await openExisting(storage);
   const quotas = await openQuotas(storage, stores.keys, clock);
+  let warnedOf: string | undefined;
   try {
     const settings = await stores.settings.readSettings();
     const saved = valuesWith(settings);
@@ -157,21 +159,22 @@ async function withLocal(
       clock,
       plans: plansOf(saved),
       ban: banRulesOf(saved),
-      canReadUsage: () => quotas.problem === undefined,
+      canReadUsage: () => {
+        const { problem } = quotas;
+        if (problem !== undefined && problem !== warnedOf) warn(unknownQuotas(problem));
+        warnedOf = problem;
+        return problem === undefined;
+      },
       // Running servers see the change within a second.
       applyKeyChanges: async () => {},
     });
-    const warned = quotas.problem;
-    if (warned !== undefined) warn(unknownQuotas(warned));
-    const outcome = await work(async (id, input = {}) => {
+    return await work(async (id, input = {}) => {
       // The input is validated for this operation, which is what the type of its handler says.
       const handler = handlers[id] as unknown as AnyHandler;
       const result = await handler(validated(id, input), { actor });
       if (isRejection(result)) throw new RejectedCall(result);
       return result as ResponseOf<typeof id>;
     }, settings);
-    if (quotas.problem !== undefined && quotas.problem !== warned) warn(unknownQuotas(quotas.problem));
-    return outcome;
   } finally {
     await quotas.close();
     await stores.close();

@@ -13,6 +13,9 @@ export interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unba
   readonly problem: string | undefined;
 }
 
+/** An unban cannot be written. The message has no capital and no full stop. */
+export class QuotasUnavailable extends Error {}
+
 export function openQuotas(
   storage: StorageConfig,
   keys: Pick<KeyStore, "getKey">,
@@ -61,7 +64,7 @@ async function openStored(
     },
     /** Running servers also unban the key when they see the change of it; this is for the server that starts next. */
     unban(subject) {
-      if (problem !== undefined) throw new Error(problem);
+      if (problem !== undefined) throw new QuotasUnavailable(problem);
       try {
         const usage = store?.find(subject);
         if (usage === undefined) return;
@@ -102,7 +105,7 @@ async function openShared(storage: StorageConfig, clock: Clock): Promise<Quotas>
     bannedKeys: () => rateLimiter.bannedKeys(),
     async unban(subject, agoMs) {
       if (problem === undefined) await rateLimiter.unban(subject, agoMs);
-      if (problem !== undefined) throw new Error(`${problem}; ${WITHOUT_VALKEY}`);
+      if (problem !== undefined) throw new QuotasUnavailable(`${problem}; ${WITHOUT_VALKEY}`);
     },
     close: () => rateLimiter.close(),
   };

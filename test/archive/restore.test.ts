@@ -189,7 +189,7 @@ describe("petstore restore", () => {
       "warning: keys revoked since the backup are valid again: run petstore keys revoke 1\n",
     );
     expect(out).toContain(
-      "warning: secrets replaced since are valid again, and the new ones are not: run petstore keys roll 2 --overlap 0\n",
+      "warning: secrets replaced since are valid again, and the new ones are not: run petstore keys rotate 2 --overlap 0\n",
     );
     expect(out).toContain("warning: keys created since are lost: 3\n");
     expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(49);

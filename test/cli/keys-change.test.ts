@@ -181,7 +181,10 @@ describe("keys unban", () => {
     await createKey(cli);
     const { usageStore } = paths(cli);
     writeFileSync(usageStore, "no database, ".repeat(100));
-    await expect(cli.run(["keys", "unban", "1"])).rejects.toThrow(`cannot open the database ${usageStore}`);
+    expect(await cli.run(["keys", "unban", "1"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`cannot open the database ${usageStore}`),
+    });
   });
 });
 

@@ -140,7 +140,7 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     const { startMessage, stop } = await cli.serve(["--env-file", file]);
     expect(startMessage).toContain("  API          https://api.example.com/pets/v1\n");
     expect(startMessage).toContain("  OpenAPI      https://api.example.com/pets/openapi.json\n");
-    expect(startMessage).toContain('" https://api.example.com/pets/v1/pets\n');
+    expect(startMessage).toContain("curl -i https://api.example.com/pets/v1/pets -H");
     expect(startMessage).toContain("(free plan, 7 requests per minute, 80 per day)");
     expect(await cli.json("keys", "list", "--env-file", file)).toMatchObject([
       { id: 1, limits: { perMinute: 7, perDay: 80 } },

@@ -1,8 +1,13 @@
 import type { Statement } from "bun:sqlite";
 import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../api/etag.ts";
 import type { Identifier } from "../../api/json.ts";
-import { AdmissionFilter, BoundedCache, CacheStatistics, type Sized } from "../../bounded-cache.ts";
-import { bytesOf } from "../../archive/backup.ts";
+import {
+  AdmissionFilter,
+  BoundedCache,
+  CacheStatistics,
+  type Sized,
+  stringBytes,
+} from "../../bounded-cache.ts";
 import type { PageQuery, PetQuery } from "../../domain/ports.ts";
 import type { PetStatus } from "../../domain/resources.ts";
 import { idsAfter } from "../rows.ts";
@@ -251,7 +256,7 @@ class PetBlockCache {
       this.#blocks.set(number, gappedBlock(changes));
       return undefined;
     }
-    const bytes = BLOCK_OVERHEAD_BYTES + bytesOf(json);
+    const bytes = BLOCK_OVERHEAD_BYTES + stringBytes(json);
     const block: Block = { json, ends, changes, etags: undefined, hasServedPet: false, bytes };
     this.#blocks.set(number, block);
     return block;

@@ -26,7 +26,6 @@ import {
   type OrderUpdate,
   type Pet,
 } from "../../domain/resources.ts";
-import type { ErrorCode } from "../../petstore/errors.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
@@ -113,7 +112,7 @@ interface SqliteStoreOptions {
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
 const MAX_WRITES_PER_TRANSACTION = 1_000;
 
-interface Write<Code extends ErrorCode> {
+interface Write<Code extends string> {
   readonly operation: IdempotentOperation;
   readonly at: number;
   readonly request: IdempotentRequest | undefined;
@@ -219,7 +218,7 @@ export class SqliteStore implements Store {
     this.connection.close();
   }
 
-  #write<Code extends ErrorCode>({ operation, at, request, work }: Write<Code>) {
+  #write<Code extends string>({ operation, at, request, work }: Write<Code>) {
     this.#lastWriteAt = at;
     if (request === undefined) return this.#submit(work);
     const write = { operation, at, request };
