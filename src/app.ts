@@ -1,6 +1,4 @@
-import { PETSTORE_API } from "./petstore/operations.ts";
-import { slowRejectedClients } from "./petstore/app.ts";
-import { RESPONSE_STATUSES } from "./petstore/operations.ts";
+import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -15,14 +13,13 @@ import { yieldToEventLoop } from "./event-loop.ts";
 import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
 import type { AccessLog } from "./observe/access-log.ts";
 import { AuditRetention } from "./observe/audit-trail.ts";
-import { observeFloods } from "./observe/event-reports.ts";
-import { logKeyChanges } from "./observe/event-reports.ts";
+import { logKeyChanges, observeFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { type AppMetrics, startMetrics } from "./observe/metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
-import { createHttpApp, startupHandler } from "./petstore/app.ts";
+import { createHttpApp, slowRejectedClients, startupHandler } from "./petstore/app.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */

@@ -1,7 +1,6 @@
-import { etagOf } from "./etag.ts";
 import { andThen, type Awaitable, loadOnce } from "./awaitable.ts";
 import type { HeaderFields, Response } from "../http1/index.ts";
-import { matchesEtag } from "./etag.ts";
+import { etagOf, matchesEtag } from "./etag.ts";
 import { emptyResponse, headerLinesOf } from "./responses.ts";
 
 export type Encoding = "br" | "gzip" | "identity";

@@ -1,8 +1,7 @@
 /** Copies an environment between SQLite and PostgreSQL, and the usage of its keys between SQLite and Valkey. */
 import { existsSync, rmSync } from "node:fs";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { readTextFile } from "../config/usage-error.ts";
-import { UsageError } from "../config/usage-error.ts";
+import { readTextFile, UsageError } from "../config/usage-error.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { UsageCopy } from "../rate-limit/valkey/maintenance.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";

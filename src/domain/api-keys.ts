@@ -1,9 +1,7 @@
-import type { Subject } from "./rate-limit.ts";
 import type { Unavailable } from "../api/errors.ts";
 import { KEY_PREFIX } from "./constants.ts";
-import { crc32 } from "../api/hash.ts";
-import { sha256 } from "../api/hash.ts";
-import type { Limits } from "./rate-limit.ts";
+import { crc32, sha256 } from "../api/hash.ts";
+import type { Limits, Subject } from "./rate-limit.ts";
 import type { PlanName } from "./plans.ts";
 
 export const ENVIRONMENTS = ["production", "staging"] as const;

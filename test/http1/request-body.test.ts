@@ -1,7 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import type { Request } from "../../src/http1/index.ts";
-import { CHUNKED_HEAD, deferredHandler, echoBody, echoTarget, get, nextTurn } from "./test-connection.ts";
-import { post, postChunked, respond, TestConnection } from "./test-connection.ts";
+import {
+  CHUNKED_HEAD,
+  deferredHandler,
+  echoBody,
+  echoTarget,
+  get,
+  nextTurn,
+  post,
+  postChunked,
+  respond,
+  TestConnection,
+} from "./test-connection.ts";
 
 const MALFORMED_CHUNK = postChunked("/a", "abc").replace("3\r\n", "x\r\n");
 

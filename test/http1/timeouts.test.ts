@@ -1,6 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { deferredHandler, echoBody, echoTarget, get, nextTurn, post } from "./test-connection.ts";
-import { respond, TestConnection } from "./test-connection.ts";
+import {
+  deferredHandler,
+  echoBody,
+  echoTarget,
+  get,
+  nextTurn,
+  post,
+  respond,
+  TestConnection,
+} from "./test-connection.ts";
 
 describe("an idle connection", () => {
   test("closes after 75 seconds without a request", () => {

@@ -10,13 +10,12 @@ import { readBackup } from "../../src/archive/backup.ts";
 import { type Contents, contentsOf, differencesBetween } from "../../src/archive/contents.ts";
 import { postgresTables } from "../../src/store/postgres/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
-import type { TableStore } from "../../src/store/tables.ts";
 import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
 import { UsageCopy } from "../../src/rate-limit/valkey/maintenance.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
-import type { Counters } from "../../src/store/tables.ts";
+import type { Counters, TableStore } from "../../src/store/tables.ts";
 
 /** A command that is killed again and again, and what must hold after that. */
 export interface KilledCommand {

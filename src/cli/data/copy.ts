@@ -1,4 +1,3 @@
-import { attributionOf } from "../command.ts";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { grouped, plural } from "../../api/formatting.ts";
@@ -11,7 +10,7 @@ import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { prepareDataDirectory } from "../../data-directory.ts";
-import { type Context, defineCommand, Failure, type Outcome } from "../command.ts";
+import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { errorMessage, isBug } from "../arguments.ts";
 import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";

@@ -10,10 +10,9 @@ import { choice, file, optional } from "../../config/value-types.ts";
 import { grouped } from "../../api/formatting.ts";
 import { exportRows } from "../../archive/export.ts";
 import { fileOutput, type Output } from "../../archive/files.ts";
-import { type Context, defineCommand, Failure } from "../command.ts";
 import { databaseExists } from "../operator.ts";
 import { json } from "../output.ts";
-import { attributionOf } from "../command.ts";
+import { attributionOf, type Context, defineCommand, Failure } from "../command.ts";
 import { Progress } from "./progress.ts";
 
 const destination = { ...file, expected: "the path of a file, or - for standard output" };

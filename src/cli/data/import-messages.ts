@@ -1,7 +1,5 @@
-import { describeStorage } from "../../config/config.ts";
-import { printable } from "../../config/usage-error.ts";
-import type { StorageConfig } from "../../config/config.ts";
-import { quotedPath } from "../../config/usage-error.ts";
+import { describeStorage, type StorageConfig } from "../../config/config.ts";
+import { printable, quotedPath } from "../../config/usage-error.ts";
 import { errorMessage } from "../arguments.ts";
 /** What `petstore import` tells its user. */
 import { statSync } from "node:fs";

@@ -1,4 +1,3 @@
-import { attributionOf } from "../command.ts";
 import { databaseExists } from "../operator.ts";
 import { resolve } from "node:path";
 import { tableStoreOf } from "../../archive/contents.ts";
@@ -23,7 +22,7 @@ import {
   ImportStore,
   NO_PROGRESS,
 } from "../../archive/import-store.ts";
-import { type Context, defineCommand, Failure, type Outcome } from "../command.ts";
+import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { isBug } from "../arguments.ts";
 import {
   failureAfter,

@@ -5,9 +5,8 @@ import { storageOf } from "../../config/config.ts";
 import { KEY_OPTIONS } from "../../config/key-options.ts";
 import { STORAGE_OPTIONS } from "../../config/options.ts";
 import { describeRows, notSqlite } from "./backup.ts";
-import { defineCommand, Failure } from "../command.ts";
 import { columns, json } from "../output.ts";
-import { attributionOf } from "../command.ts";
+import { attributionOf, defineCommand, Failure } from "../command.ts";
 import { Progress } from "./progress.ts";
 
 export const restore = defineCommand({

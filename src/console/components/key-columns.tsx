@@ -1,6 +1,5 @@
-import { grouped } from "../../api/formatting.ts";
 import { call, type Key } from "../admin-api.ts";
-import { shortDuration } from "../../api/formatting.ts";
+import { grouped, shortDuration } from "../../api/formatting.ts";
 import { capitalized } from "../format.ts";
 import { useNow } from "../observable.ts";
 import { usePolled } from "../polling.ts";

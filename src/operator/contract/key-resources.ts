@@ -1,5 +1,15 @@
-import { array, dateTime, integer, line, nested, nullable, object, oneOf, text } from "../../api/schema.ts";
-import type { Infer } from "../../api/schema.ts";
+import {
+  array,
+  dateTime,
+  type Infer,
+  integer,
+  line,
+  nested,
+  nullable,
+  object,
+  oneOf,
+  text,
+} from "../../api/schema.ts";
 import { ACCESS_LEVELS } from "../../domain/api-keys.ts";
 import { KEY_LABEL, KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
 import { MAX_OVERLAP_MS } from "../../domain/key-management.ts";

@@ -19,10 +19,8 @@ import {
   type TableTransaction,
   type TableWriter,
 } from "../tables.ts";
-import { COPY_LOCK, LOCK_SPACE, nextIdLock } from "./connection.ts";
 import { insertAudit } from "./audit.ts";
-import { applicationName, connect } from "./connection.ts";
-import { toUnavailable } from "./connection.ts";
+import { applicationName, connect, COPY_LOCK, LOCK_SPACE, nextIdLock, toUnavailable } from "./connection.ts";
 import { migratePostgres } from "./store.ts";
 import { FILL_SUMS } from "./usage-history.ts";
 

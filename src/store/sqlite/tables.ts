@@ -25,8 +25,7 @@ import { type Connection } from "./connection.ts";
 import { openDatabase } from "./database.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "./durable-files.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { isBusy } from "./errors.ts";
-import { toUnavailable } from "./errors.ts";
+import { isBusy, toUnavailable } from "./errors.ts";
 import { packUsage } from "./usage-history.ts";
 
 const OPTIONS = {
