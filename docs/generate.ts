@@ -2,9 +2,9 @@
  * Writes the generated blocks of README.md and docs/*.md, each between `<!-- name -->` and `<!-- /name -->`:
  * `bun docs/generate.ts && bun fmt`. The tests fail while a block differs from the code.
  */
-import { duration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { duration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
 import { PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/api/protocol-errors.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/api/request-timeout.ts";
 import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
@@ -13,9 +13,9 @@ import { DEFAULT_URL } from "../src/config/config.ts";
 import { AUDIT_OPTIONS, KEY_OPTIONS, USAGE_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";
-import { ERROR_ACTIONS } from "../src/docs-site/reference-pages.ts";
-import { type DocsSettings } from "../src/docs-site/layout.ts";
 import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
+import type { DocsSettings } from "../src/docs-site/layout.ts";
+import { ERROR_ACTIONS } from "../src/docs-site/reference-pages.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_LIFETIME_MS,
@@ -26,15 +26,14 @@ import {
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { Order, Pet } from "../src/domain/resources.ts";
-import { MAX_FIELDS } from "../src/http1/header-fields.ts";
-import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { IDLE_TIMEOUT_SECONDS, SILENT_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
+import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { REQUEST_TIMEOUT_SECONDS } from "../src/http1/index.ts";
+import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
 import { type MetricDefinition, METRICS } from "../src/observe/metric-definitions.ts";
-import { ADMIN_ERRORS } from "../src/operator/contract/errors.ts";
-import type { AdminOperation } from "../src/operator/contract/operation.ts";
-import { ADMIN_OPERATIONS } from "../src/operator/operations.ts";
+import { ADMIN_ERRORS } from "../src/operator/errors.ts";
+import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
 import { type ErrorCode, ERRORS } from "../src/petstore/errors.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
 import { latestVersion } from "../src/store/migrations.ts";

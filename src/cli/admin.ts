@@ -82,7 +82,7 @@ export const adminTokenRotate = defineCommand({
     }
     const storage = storageOf(values);
     const file = resolve(pathsOf(storage).adminToken);
-    const { rollTokenFile } = await import("../operator/token-file.ts");
+    const { rollTokenFile } = await import("../operator/token.ts");
     rollTokenFile(file);
     await recordRotation(storage, context);
     await context.print(

@@ -12,9 +12,8 @@ import {
   timeOf,
   type ValueType,
 } from "../config/value-types.ts";
-import type { AdminOperation } from "../operator/contract/operation.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
-import { ADMIN_API } from "../operator/operations.ts";
+import { ADMIN_API, type AdminOperation } from "../operator/operations.ts";
 
 /** A flag that is not simply the field of the operation. */
 export interface FieldFlag {

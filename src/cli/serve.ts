@@ -8,13 +8,14 @@ import type { TlsFiles } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { LogDetails } from "../observe/log-events.ts";
 import type { Log } from "../observe/log.ts";
-import { AdminListenError } from "../operator/listen-error.ts";
+import { AdminListenError } from "../operator/admin-listener.ts";
 import type { AdminListener } from "../operator/start-admin.ts";
 import { BASE_PATH } from "../petstore/operations.ts";
 import { errorMessage, systemErrorField } from "./arguments.ts";
 import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
 import { createFirstKey } from "./first-key.ts";
 import { columns } from "./output.ts";
+
 import packageJson from "../../package.json" with { type: "json" };
 
 export const serve = defineCommand({

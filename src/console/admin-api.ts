@@ -1,8 +1,9 @@
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
-import { type AdminOperation, ADMIN_BASE_PATH } from "../operator/contract/operation.ts";
 import {
+  ADMIN_BASE_PATH,
   ADMIN_OPERATIONS,
+  type AdminOperation,
   type AdminOperationId,
   type BodyOf,
   type ResponseOf,

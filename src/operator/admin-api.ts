@@ -1,25 +1,129 @@
 import type { Awaitable } from "../api/awaitable.ts";
-import { type Call, dispatch, type Front } from "../api/dispatch.ts";
+import { type AnyInput, type Call, dispatch, type Front } from "../api/dispatch.ts";
 import {
   INTERNAL_ERROR,
   isRejection,
   methodNotAllowed,
+  type Rejection,
   serviceUnavailable,
   Unavailable,
 } from "../api/errors.ts";
-import { parseJson } from "../api/json.ts";
+import { parseJson, toJson } from "../api/json.ts";
+import { errorResponse, headerLinesOf, type Headers } from "../api/responses.ts";
+import type { Actor } from "../domain/audit.ts";
 import { yieldToEventLoop } from "../event-loop.ts";
-import type { Request, Response } from "../http1/index.ts";
+import { headerLine, type Request, type Response, type Status } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";
-import type { AdminAuthentication } from "./authentication.ts";
-import { MAX_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "./contract/errors.ts";
-import type { AdminOperation } from "./contract/operation.ts";
-import { type AdminHandlers, type AnyHandler, type SessionContext, WithHeaders } from "./handler.ts";
+import {
+  ADMIN_ERRORS,
+  ADMIN_PATH_NOT_FOUND,
+  type AdminErrorCode,
+  FORBIDDEN_ORIGIN,
+  MAX_BODY_BYTES,
+  MAX_OPEN_BODY_BYTES,
+} from "./errors.ts";
 import { adminOpenApiJson } from "./openapi.ts";
-import { ADMIN_API, type AdminOperationId } from "./operations.ts";
-import { ADMIN_PATH_NOT_FOUND, FORBIDDEN_ORIGIN } from "./rejections.ts";
-import { isFromOtherOrigin } from "./request-origin.ts";
-import { adminEmptyResponse, adminErrorResponse, adminJsonText, adminResponse } from "./responses.ts";
+import {
+  ADMIN_API,
+  type AdminInput,
+  type AdminOperation,
+  type AdminOperationId,
+  type AdminRejectionOf,
+  type ResponseOf,
+} from "./operations.ts";
+import { type AdminAuthentication, isFromOtherOrigin } from "./sign-in.ts";
+
+/** Who calls an operation. */
+export interface AdminContext {
+  /** Of an operation that needs no token, what it would be with one. */
+  readonly actor: Actor;
+}
+
+/** An operation on the session needs the request: its cookie is the session. */
+export interface SessionContext extends AdminContext {
+  readonly request: Request;
+}
+type ContextOf<Id> = Id extends `${string}Session` ? SessionContext : AdminContext;
+
+/** A success that sets headers. */
+export class WithHeaders<T> {
+  constructor(
+    readonly body: T,
+    readonly headers: Readonly<Record<string, string>>,
+  ) {}
+}
+
+type Result<Id extends AdminOperationId> =
+  ResponseOf<Id> | WithHeaders<ResponseOf<Id>> | AdminRejectionOf<Id>;
+
+export type AdminHandler<Id extends AdminOperationId> = (
+  input: AdminInput<Id>,
+  context: ContextOf<Id>,
+) => Awaitable<Result<Id>>;
+
+/** Every operation has a handler. */
+export type AdminHandlers = { readonly [Id in AdminOperationId]: AdminHandler<Id> };
+
+/** The handlers of some operations. */
+export type HandlersOf<Id extends AdminOperationId> = Pick<AdminHandlers, Id>;
+
+/** The handler of any operation, for an input that was validated for that operation. */
+export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
+
+/** On every response of the admin listener but its pages, which need more than nothing. */
+const NOTHING_ALLOWED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/** The console's scripts, styles and requests, of this origin only, and nothing inline. */
+const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+const COMMON = {
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+};
+const API_LINES = headerLinesOf({
+  ...COMMON,
+  "Content-Security-Policy": NOTHING_ALLOWED,
+  "Cache-Control": "no-store",
+});
+/** Pages say themselves how long they can be cached. */
+export const PAGE_LINES = headerLinesOf({ ...COMMON, "Content-Security-Policy": PAGE_POLICY });
+
+const JSON_TYPE = headerLine("Content-Type", "application/json");
+
+export function adminResponse(status: Status, body: unknown, headers: Headers = {}): Response {
+  return { status, headerLines: JSON_TYPE + API_LINES + headerLinesOf(headers), body: toJson(body) };
+}
+
+export function adminJsonText(body: string): Response {
+  return { status: 200, headerLines: JSON_TYPE + API_LINES, body };
+}
+
+export function adminTextResponse(
+  status: Status,
+  body: string,
+  contentType = "text/plain; charset=utf-8",
+): Response {
+  return { status, headerLines: headerLine("Content-Type", contentType) + API_LINES, body };
+}
+
+export function adminEmptyResponse(headers: Headers = {}): Response {
+  return { status: 204, headerLines: API_LINES + headerLinesOf(headers), body: null };
+}
+
+export function adminErrorResponse(rejection: Rejection, headers: Headers = {}): Response {
+  const { retryAfterSeconds } = rejection;
+  const isUnauthenticated = ADMIN_ERRORS[rejection.code as AdminErrorCode].status === 401;
+  const lines = headerLinesOf({
+    ...(isUnauthenticated && { "WWW-Authenticate": CHALLENGE }),
+    ...headers,
+    ...(retryAfterSeconds !== undefined && { "Retry-After": String(retryAfterSeconds) }),
+  });
+  return errorResponse(ADMIN_ERRORS, rejection, API_LINES + lines);
+}
+
+const CHALLENGE = 'Bearer realm="petstore admin"';
 
 export interface AdminApiOptions {
   readonly authentication: AdminAuthentication;

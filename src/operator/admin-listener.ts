@@ -1,7 +1,19 @@
 import type { AdminConfig } from "../config/config.ts";
 import { HttpServer, type HttpServerOptions } from "../http1/index.ts";
 import { slowRejectedClients } from "../petstore/app.ts";
-import { AdminListenError } from "./listen-error.ts";
+
+/** The address that was asked for cannot be listened on. The cause is the error of the runtime. */
+export class AdminListenError extends Error {
+  override readonly name = "AdminListenError";
+
+  constructor(
+    readonly host: string,
+    readonly port: number,
+    cause: unknown,
+  ) {
+    super(`cannot listen for operators on ${host} port ${port}`, { cause });
+  }
+}
 
 /** Operators and their programs need few. */
 const MAX_CONNECTIONS = 200;

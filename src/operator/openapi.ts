@@ -1,19 +1,21 @@
+import { toJson } from "../api/json.ts";
 import { errorSchema, meaningsOf, NamedSchemas, pathParameters, pathsOf } from "../api/openapi.ts";
 import type { JsonSchema, Schema } from "../api/schema.ts";
-import { toJson } from "../api/json.ts";
 import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
-import packageJson from "../../package.json" with { type: "json" };
-import { ADMIN_ERRORS, type AdminErrorCode } from "./contract/errors.ts";
-import * as history from "./contract/history-resources.ts";
-import * as keys from "./contract/key-resources.ts";
+import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
+import * as history from "./history-resources.ts";
+import * as keys from "./key-resources.ts";
 import {
+  ADMIN_API,
   ADMIN_BASE_PATH,
   type AdminOperation,
+  type AdminOperationId,
   COMMON_ADMIN_ERRORS,
   OPEN_ERRORS,
-} from "./contract/operation.ts";
-import * as resources from "./contract/resources.ts";
-import { ADMIN_API, type AdminOperationId } from "./operations.ts";
+} from "./operations.ts";
+import * as resources from "./resources.ts";
+
+import packageJson from "../../package.json" with { type: "json" };
 
 const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
   { name: "Session", description: "Signing in and out." },

@@ -1,4 +1,3 @@
-import type { TlsCertificate } from "../http1/server.ts";
 import { type AdminConfig, type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
@@ -12,23 +11,20 @@ import type {
   UsageHistoryStore,
 } from "../domain/ports.ts";
 import { headerLine, type HttpServer, type HttpServerOptions } from "../http1/index.ts";
+import type { TlsCertificate } from "../http1/server.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { AdapterMonitor } from "../observe/monitors.ts";
 import { startupHandler } from "../petstore/app.ts";
-import { AdminApi } from "./admin-api.ts";
+import { AdminApi, type AdminHandlers } from "./admin-api.ts";
 import { type AdminPages, createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
-import { AdminAuthentication } from "./authentication.ts";
-import type { AdminHandlers } from "./handler.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
 import { sessionHandlers } from "./handlers/session.ts";
-import { Sessions } from "./sessions.ts";
-import { TokenAttempts } from "./token-attempts.ts";
-import { openToken, saveAdminUrl } from "./token-source.ts";
-import { WrongTokens } from "./wrong-tokens.ts";
+import { AdminAuthentication, Sessions, TokenAttempts, WrongTokens } from "./sign-in.ts";
+import { openToken, saveAdminUrl } from "./token.ts";
 
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { AdminOperation } from "../../src/operator/contract/operation.ts";
-import { ADMIN_OPERATIONS } from "../../src/operator/operations.ts";
+import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { sendRaw } from "../http/raw.ts";
 import { type AdminService, startAdminService, TOKEN } from "./admin-service.ts";
 

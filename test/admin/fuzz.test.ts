@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { AdminOperation } from "../../src/operator/contract/operation.ts";
-import { ADMIN_OPERATIONS } from "../../src/operator/operations.ts";
+import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
 
 let service: AdminService;

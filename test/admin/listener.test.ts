@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { listenForOperators } from "../../src/operator/admin-listener.ts";
-import { AdminListenError } from "../../src/operator/listen-error.ts";
-import { startupHandler } from "../../src/petstore/app.ts";
 import type { HttpServer } from "../../src/http1/index.ts";
+import { AdminListenError, listenForOperators } from "../../src/operator/admin-listener.ts";
+import { startupHandler } from "../../src/petstore/app.ts";
 import { freePort } from "../../trials/harness/server.ts";
 
 const opened: HttpServer[] = [];

@@ -1,13 +1,13 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, test } from "bun:test";
-import { ADMIN_ERRORS } from "../../src/operator/contract/errors.ts";
+import { ADMIN_ERRORS } from "../../src/operator/errors.ts";
+import { adminOpenApiJson } from "../../src/operator/openapi.ts";
 import {
+  ADMIN_OPERATIONS,
   type AdminOperation,
   COMMON_ADMIN_ERRORS,
   OPEN_ERRORS,
-} from "../../src/operator/contract/operation.ts";
-import { adminOpenApiJson } from "../../src/operator/openapi.ts";
-import { ADMIN_OPERATIONS } from "../../src/operator/operations.ts";
+} from "../../src/operator/operations.ts";
 import { parseJson } from "../exact-json.ts";
 import { startAdminService } from "./admin-service.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { isFromOtherOrigin, isOwnHost } from "../../src/operator/request-origin.ts";
 import { HeaderFields } from "../../src/http1/header-fields.ts";
+import { isFromOtherOrigin, isOwnHost } from "../../src/operator/sign-in.ts";
 
 function headersOf(fields: Readonly<Record<string, string>>): HeaderFields {
   const headers = HeaderFields.parse(

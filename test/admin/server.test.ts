@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
-import { type ReadinessChecks, readyResponse, sharedChecks } from "../../src/operator/health.ts";
 import type { Request } from "../../src/http1/index.ts";
+import { type ReadinessChecks, readyResponse, sharedChecks } from "../../src/operator/admin-app.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
 
 let service: AdminService;

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Sessions } from "../../src/operator/sessions.ts";
-import { AdminToken, generateToken } from "../../src/operator/token.ts";
-import { saveAdminUrl } from "../../src/operator/token-source.ts";
-import { TokenAttempts } from "../../src/operator/token-attempts.ts";
+import { Sessions, TokenAttempts } from "../../src/operator/sign-in.ts";
+import { AdminToken, generateToken, saveAdminUrl } from "../../src/operator/token.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { TestClock } from "../test-clock.ts";
 

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { SETTING_SOURCES } from "../../operator/contract/resources.ts";
-import { call, signOut, type Server, type Setting } from "../admin-api.ts";
+import { SETTING_SOURCES } from "../../operator/resources.ts";
+import { call, type Server, type Setting, signOut } from "../admin-api.ts";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Choices, Problem, useAction } from "../components/forms.tsx";
 import { Loaded, PageHead, type PageProps, PageSection } from "../components/page.tsx";

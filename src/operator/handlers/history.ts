@@ -1,13 +1,13 @@
 import { encodeCursor } from "../../api/cursor.ts";
+import type { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
 import type { AuditStore, Clock, KeyStore, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { HOUR_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
-import type { Rejection } from "../../api/errors.ts";
-import { ADMIN_PAGE_LIMIT } from "../contract/operation.ts";
-import type { HandlersOf } from "../handler.ts";
-import { keyNotFound } from "../rejections.ts";
+import type { HandlersOf } from "../admin-api.ts";
+import { keyNotFound } from "../errors.ts";
+import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 
 interface HistoryHandlerOptions {
   readonly keys: Pick<KeyStore, "getKey" | "getKeys">;

@@ -1,4 +1,5 @@
 import { encodeCursor } from "../../api/cursor.ts";
+import type { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import type { Identifier } from "../../api/json.ts";
 import type { ApiKey, Environment } from "../../domain/api-keys.ts";
@@ -12,12 +13,10 @@ import {
   type KeyManagementOptions,
 } from "../../domain/key-management.ts";
 import type { KeyView } from "../../domain/key-view.ts";
-import type { Rejection } from "../../api/errors.ts";
-import { DEFAULT_OVERLAP_SECONDS } from "../contract/key-resources.ts";
-import { ADMIN_PAGE_LIMIT } from "../contract/operation.ts";
-import type { AdminContext, HandlersOf } from "../handler.ts";
-import type { KeyRotation, KeyUpdate, QueryOf } from "../operations.ts";
-import { keyNotFound, nothingToChange, sentence } from "../rejections.ts";
+import type { AdminContext, HandlersOf } from "../admin-api.ts";
+import { keyNotFound, nothingToChange, sentence } from "../errors.ts";
+import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
+import { ADMIN_PAGE_LIMIT, type KeyRotation, type KeyUpdate, type QueryOf } from "../operations.ts";
 import type { KeyDirectory, KeyList } from "./key-directory.ts";
 
 interface KeyHandlerOptions extends Omit<KeyManagementOptions, "actor"> {

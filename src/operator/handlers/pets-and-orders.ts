@@ -1,11 +1,11 @@
 import { encodeCursor } from "../../api/cursor.ts";
-import { orderNotFound, petNotFound } from "../../domain/rejections.ts";
+import { isRejection } from "../../api/errors.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import type { Clock, OperatorStore, Store } from "../../domain/ports.ts";
-import { ADMIN_PAGE_LIMIT } from "../contract/operation.ts";
-import { isRejection } from "../../api/errors.ts";
-import type { HandlersOf } from "../handler.ts";
-import { nothingToChange } from "../rejections.ts";
+import { orderNotFound, petNotFound } from "../../domain/rejections.ts";
+import type { HandlersOf } from "../admin-api.ts";
+import { nothingToChange } from "../errors.ts";
+import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 
 export interface StoreHandlerOptions {
   readonly store: Pick<Store, "listPets" | "getPet">;

@@ -4,9 +4,9 @@ import type { Clock, KeyStore, Store, UsageHistoryStore } from "../../domain/por
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
-import type { AdapterMonitor } from "../../observe/monitors.ts";
 import type { LiveSeries } from "../../observe/live-series.ts";
-import type { HandlersOf } from "../handler.ts";
+import type { AdapterMonitor } from "../../observe/monitors.ts";
+import type { HandlersOf } from "../admin-api.ts";
 import type { Setting } from "../operations.ts";
 import type { KeyDirectory } from "./key-directory.ts";
 

@@ -1,10 +1,9 @@
+import { isRejection } from "../../api/errors.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import type { Clock } from "../../domain/ports.ts";
 import type { Request } from "../../http1/index.ts";
-import type { AdminAuthentication } from "../authentication.ts";
-import { isRejection } from "../../api/errors.ts";
-import { type HandlersOf, WithHeaders } from "../handler.ts";
-import { SESSION_MS, type Sessions } from "../sessions.ts";
+import { type HandlersOf, WithHeaders } from "../admin-api.ts";
+import { type AdminAuthentication, SESSION_MS, type Sessions } from "../sign-in.ts";
 import type { ServerFacts } from "./server.ts";
 
 export interface SessionHandlerOptions {

@@ -11,20 +11,20 @@ import {
   oneOf,
   quantity,
   type Schema,
-} from "../../api/schema.ts";
+} from "../api/schema.ts";
 import {
   ACTOR_KINDS,
   AUDIT_ACTIONS,
   AUDIT_TARGET_KINDS,
   type AuditedValues,
   type AuditTarget,
-} from "../../domain/audit.ts";
+} from "../domain/audit.ts";
 import {
   type CountedOperation,
   DEPRECATED_USE_DAYS,
   OPERATION_IDS,
   USAGE_INTERVALS,
-} from "../../domain/usage-history.ts";
+} from "../domain/usage-history.ts";
 import { count, keyId, KeyState, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
 /** Of the audit trail, of the usage history and of the live series. */

@@ -1,4 +1,3 @@
-import { orderFields, Pet, petFields, PetStatus } from "../../domain/resources.ts";
 import {
   array,
   boolean,
@@ -11,8 +10,9 @@ import {
   oneOf,
   quantity,
   text,
-} from "../../api/schema.ts";
-import { ENVIRONMENTS } from "../../domain/api-keys.ts";
+} from "../api/schema.ts";
+import { ENVIRONMENTS } from "../domain/api-keys.ts";
+import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
 import { keyId, nextCursor, time } from "./key-resources.ts";
 
 export const NewSession = object({
