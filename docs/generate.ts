@@ -5,8 +5,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { duration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
-import { PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/api/protocol-errors.ts";
-import { REQUEST_TIMEOUT_MS } from "../src/api/request-timeout.ts";
+import { REQUEST_TIMEOUT_MS } from "../src/api/request.ts";
+import { PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/api/responses.ts";
 import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
 import { OperationFlags } from "../src/cli/operation-flags.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";

@@ -3,9 +3,7 @@ import type { Operation } from "./api.ts";
 import { andThen, type Awaitable, recover } from "./awaitable.ts";
 import { invalidBody, invalidParameter, isRejection, malformedIdentifier, type Rejection } from "./errors.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
-import { readQuery } from "./query-string.ts";
-import { type JsonBody, type JsonParser, readJsonBody } from "./request-body.ts";
-import { withTimeout } from "./request-timeout.ts";
+import { type JsonBody, type JsonParser, readJsonBody, readQuery, withTimeout } from "./request.ts";
 import { Invalid } from "./schema.ts";
 
 /** A request for an operation. */

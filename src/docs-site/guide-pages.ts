@@ -1,10 +1,10 @@
 import { encodeCursor } from "../api/cursor.ts";
 import { duration, plural } from "../api/formatting.ts";
 import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
-import { deprecationHeaders } from "../petstore/deprecation-headers.ts";
 import { baseUrlOf, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { planTable } from "../petstore/openapi/description.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
+import { deprecationHeaders } from "../petstore/responses.ts";
 import { exampleContext, withExampleContext } from "./examples.ts";
 import { tryItData, tryItSection } from "./fields.ts";
 import { type DocsSettings, type Page, PageContent } from "./layout.ts";

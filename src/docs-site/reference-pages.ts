@@ -1,6 +1,6 @@
 import { longDate } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
-import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
+import { PROTOCOL_ERRORS } from "../api/responses.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import { Order, Pet } from "../domain/resources.ts";

@@ -1,8 +1,7 @@
 import { andThen, type Awaitable } from "../api/awaitable.ts";
 import { INTERNAL_ERROR, isRejection, methodNotAllowed } from "../api/errors.ts";
-import { protocolErrorResponse } from "../api/protocol-errors.ts";
-import { newRequestId, requestIdOf } from "../api/request-id.ts";
-import { withRequestId } from "../api/responses.ts";
+import { newRequestId, requestIdOf } from "../api/request.ts";
+import { protocolErrorResponse, withRequestId } from "../api/responses.ts";
 import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";
 import { type AdminApi, adminErrorResponse, adminTextResponse, PAGE_LINES } from "./admin-api.ts";

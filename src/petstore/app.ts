@@ -1,10 +1,11 @@
-import type { Authenticator } from "../auth/authenticator.ts";
-import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
-import type { Addresses } from "../auth/client-address.ts";
-import { NOT_FOUND, READ_ONLY_KEY } from "./errors.ts";
 import type { Route } from "../api/api.ts";
-import { methodNotAllowed, Unavailable } from "../api/errors.ts";
 import { andThen, type Awaitable, recover } from "../api/awaitable.ts";
+import { methodNotAllowed, Unavailable } from "../api/errors.ts";
+import { newRequestId, requestIdOf } from "../api/request.ts";
+import { emptyResponse, protocolErrorResponse, withRequestId } from "../api/responses.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { Addresses } from "../auth/client-address.ts";
+import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
@@ -16,13 +17,14 @@ import {
   type RequestHandler,
   type Response,
 } from "../http1/index.ts";
+import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
+import { type RequestObserver, RequestRecord } from "../observe/request-record.ts";
 import { Cors } from "./cors.ts";
 import { createDispatch, createEndpoints } from "./dispatch.ts";
-import { ErrorLog } from "../observe/event-reports.ts";
+import { NOT_FOUND, READ_ONLY_KEY } from "./errors.ts";
 import type { HandlerOptions } from "./handlers.ts";
-import { newRequestId, requestIdOf } from "../api/request-id.ts";
-import { type RequestObserver, RequestRecord } from "../observe/request-record.ts";
+import { PETSTORE_API } from "./operations.ts";
 import {
   authFailureResponse,
   errorResponse,
@@ -31,9 +33,6 @@ import {
   rateLimitLines,
   unavailableResponse,
 } from "./responses.ts";
-import { protocolErrorResponse } from "../api/protocol-errors.ts";
-import { emptyResponse, withRequestId } from "../api/responses.ts";
-import { PETSTORE_API } from "./operations.ts";
 import { type StaticRouteOptions, StaticRoutes } from "./static-routes.ts";
 
 export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {

@@ -1,9 +1,10 @@
-import { dispatch as dispatchCall, type AnyInput, type Call, type Front } from "../api/dispatch.ts";
 import type { Awaitable } from "../api/awaitable.ts";
+import { type AnyInput, type Call, dispatch as dispatchCall, type Front } from "../api/dispatch.ts";
 import { isRejection, type Rejection, Unavailable } from "../api/errors.ts";
 import { etagOf } from "../api/etag.ts";
+import { sha256 } from "../api/hash.ts";
 import { parseFields } from "../api/json-fields.ts";
-import { headerLinesOf, type Headers, ABORTED_RESPONSE, jsonResponse } from "../api/responses.ts";
+import { ABORTED_RESPONSE, headerLinesOf, type Headers, jsonResponse } from "../api/responses.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/constants.ts";
 import type { Clock, IdempotentRequest } from "../domain/ports.ts";
@@ -11,15 +12,19 @@ import type { Decision } from "../domain/rate-limit.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { headerLine, RequestAborted, type Response } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";
-import { sha256 } from "../api/hash.ts";
-import { conditionalResponse } from "./conditional-requests.ts";
-import { deprecationLines } from "./deprecation-headers.ts";
 import { INVALID_IDEMPOTENCY_KEY, operationRemoved } from "./errors.ts";
 import { createHandlers, type HandlerOptions } from "./handlers.ts";
 import { OPERATIONS, type PetstoreOperation } from "./operations.ts";
 import type { IdRange } from "./pet-json.ts";
 import { ResponseCache } from "./response-cache.ts";
-import { errorResponse, internalErrorResponse, rateLimitLines, unavailableResponse } from "./responses.ts";
+import {
+  conditionalResponse,
+  deprecationLines,
+  errorResponse,
+  internalErrorResponse,
+  rateLimitLines,
+  unavailableResponse,
+} from "./responses.ts";
 
 /** An operation and everything that serves it. */
 export interface Endpoint {

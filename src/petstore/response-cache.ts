@@ -1,13 +1,13 @@
 import {
   AdmissionFilter,
   BoundedCache,
-  stringBytes,
   CacheStatistics,
-  type Sized,
   copyOf,
+  type Sized,
+  stringBytes,
 } from "../bounded-cache.ts";
-import type { Representation } from "./conditional-requests.ts";
 import type { ChangeTracker, IdRange } from "./pet-json.ts";
+import type { Representation } from "./responses.ts";
 
 interface Entry extends Sized {
   readonly representation: Representation;

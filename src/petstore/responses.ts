@@ -1,10 +1,20 @@
 import { INTERNAL_ERROR, type Rejection, serviceUnavailable, Unavailable } from "../api/errors.ts";
+import { matchesEtag } from "../api/etag.ts";
 import { plural } from "../api/formatting.ts";
-import { errorBody, errorResponse as respond, jsonResponse } from "../api/responses.ts";
+import { parseIdentifier } from "../api/json.ts";
+import {
+  emptyResponse,
+  errorBody,
+  errorResponse as respond,
+  headerLinesOf,
+  type Headers,
+  jsonResponse,
+} from "../api/responses.ts";
 import type { AuthFailure } from "../domain/api-keys.ts";
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import { headerLine, type Response } from "../http1/index.ts";
+import { headerLine, type Request, type Response } from "../http1/index.ts";
+import { docsUrl } from "./documented-settings.ts";
 import {
   authenticationUnavailable,
   DISABLED_API_KEY,
@@ -14,6 +24,7 @@ import {
   MISSING_API_KEY,
   rateLimited,
 } from "./errors.ts";
+import type { Deprecation } from "./operations.ts";
 
 /** On every response of the API. */
 export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
@@ -77,4 +88,49 @@ export function authFailureResponse(failure: AuthFailure, decision: Decision): R
     );
   const { challenge, body } = UNAUTHENTICATED[failure];
   return jsonResponse(401, challenge + rateLimitLines(decision), body);
+}
+
+/** The response to a GET, without the headers that depend on the request. */
+export interface Representation {
+  /** With `ETag`, without the rate limit headers. */
+  readonly headerLines: string;
+  readonly body: string;
+  readonly etag: string;
+}
+
+/** 304 if the client has this representation already, 200 otherwise. */
+export function conditionalResponse(
+  { headers }: Request,
+  { headerLines, body, etag }: Representation,
+  decision: Decision,
+): Response {
+  const lines = headerLines + rateLimitLines(decision);
+  return matchesEtag(headers.get("if-none-match"), etag)
+    ? emptyResponse(304, lines)
+    : jsonResponse(200, lines, body);
+}
+
+/**
+ * `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` to the documentation and to the replacement: the one of this
+ * very pet or, where the path has no valid identifier, the list.
+ */
+export function deprecationLines(deprecation: Deprecation, baseUrl: string): (identifier: string) => string {
+  const [start = "", end = ""] = headerLinesOf(deprecationHeaders(deprecation, baseUrl)).split(IDENTIFIER);
+  const withoutIdentifier = start.replace(QUERY, "") + end;
+  return (identifier) =>
+    parseIdentifier(identifier) === undefined ? withoutIdentifier : start + identifier + end;
+}
+
+const IDENTIFIER = /\{\w+\}/;
+const QUERY = /\?\w+=$/;
+
+/** `{petId}` stands for the identifier. */
+export function deprecationHeaders({ since, sunset, replacement }: Deprecation, baseUrl: string): Headers {
+  const successor = `<${baseUrl}${replacement}>; rel="successor-version"`;
+  const documentation = `<${docsUrl(baseUrl)}/deprecation>; rel="deprecation"; type="text/html"`;
+  return {
+    Deprecation: `@${since.getTime() / 1000}`,
+    Sunset: sunset.toUTCString(),
+    Link: `${successor}, ${documentation}`,
+  };
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
+import { PROTOCOL_ERRORS } from "../../src/api/responses.ts";
+import { bestMatches } from "../../src/docs-site/browser/search-matches.ts";
+import type { DocsSettings } from "../../src/docs-site/layout.ts";
+import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
-import { PROTOCOL_ERRORS } from "../../src/api/protocol-errors.ts";
 import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
 import { OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
-import { bestMatches } from "../../src/docs-site/browser/search-matches.ts";
-import { renderSite } from "../../src/docs-site/render-site.ts";
-import type { DocsSettings } from "../../src/docs-site/layout.ts";
 
 const siteWith = (settings: DocsSettings) =>
   renderSite({

@@ -1,9 +1,9 @@
+import { curlCommand } from "../../api/curl.ts";
+import { duration, grouped, longDate } from "../../api/formatting.ts";
+import { PROTOCOL_ERRORS } from "../../api/responses.ts";
 import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
 import { baseUrlOf, type DocumentedSettings } from "../documented-settings.ts";
 import { ERRORS } from "../errors.ts";
-import { PROTOCOL_ERRORS } from "../../api/protocol-errors.ts";
-import { curlCommand } from "../../api/curl.ts";
-import { duration, grouped, longDate } from "../../api/formatting.ts";
 import { BASE_PATH, OPERATIONS } from "../operations.ts";
 
 /** The description of the API in Markdown. */

@@ -1,3 +1,5 @@
+import { duration } from "../../api/formatting.ts";
+import { toJson } from "../../api/json.ts";
 import {
   byStatus,
   errorSchema,
@@ -6,9 +8,7 @@ import {
   pathParameters,
   pathsOf,
 } from "../../api/openapi.ts";
-import { duration } from "../../api/formatting.ts";
-import { toJson } from "../../api/json.ts";
-import { PROTOCOL_ERRORS } from "../../api/protocol-errors.ts";
+import { PROTOCOL_ERRORS } from "../../api/responses.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
 import { toYaml } from "../../api/yaml.ts";
 import {

@@ -1,8 +1,7 @@
 import type { SQL } from "bun";
 import { Overloaded } from "../../api/errors.ts";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
-import type { Attribution } from "../../domain/audit.ts";
-import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
+import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../../domain/audit.ts";
 import type { KeyListQuery, KeyPage } from "../../domain/key-list.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
 import { POSTGRES_DIALECT, type SqlQuery } from "../dialect.ts";

@@ -1,10 +1,9 @@
 import type { Statement } from "bun:sqlite";
 import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
-import type { Attribution } from "../../domain/audit.ts";
-import { keyCreated, keyRolled, keyUpdated } from "../../domain/key-audit.ts";
-import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
+import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../../domain/audit.ts";
 import type { KeyListQuery, KeyPage } from "../../domain/key-list.ts";
-import { yieldToEventLoop, TimeSlice } from "../../event-loop.ts";
+import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
+import { TimeSlice, yieldToEventLoop } from "../../event-loop.ts";
 import { SQLITE_DIALECT } from "../dialect.ts";
 import { keyCount, keyPage, sortValue } from "../key-list.ts";
 import {
