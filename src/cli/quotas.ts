@@ -90,23 +90,25 @@ async function openShared(storage: StorageConfig, clock: Clock): Promise<Quotas>
   const timeoutMs = SETTINGS["limits-timeout"].default;
   // While Valkey is unavailable the rate limiter counts in this process, so what it returns is worthless.
   let problem: string | undefined;
-  const rateLimiter = await openValkey(
-    { environment, urls, caFile, ban: BAN_RULES, clock, timeoutMs },
-    (state, cause) => {
-      if (state === "unavailable")
-        problem = `${describeStorage(storage).rateLimits} is unavailable: ${errorMessage(cause)}`;
-    },
-  );
+  const onStateChange = (state: "available" | "unavailable", cause?: unknown) => {
+    if (state === "unavailable")
+      problem = `${describeStorage(storage).rateLimits} is unavailable: ${errorMessage(cause)}`;
+  };
+  // Most commands need no quotas, and those without keys do not either.
+  let opened: ReturnType<typeof openValkey> | undefined;
+  const open = () =>
+    (opened ??= openValkey({ environment, urls, caFile, ban: BAN_RULES, clock, timeoutMs }, onStateChange));
   return {
     get problem() {
       return problem;
     },
-    usage: (subject) => rateLimiter.usage(subject),
-    bannedKeys: () => rateLimiter.bannedKeys(),
+    usage: async (subject) => (await open()).usage(subject),
+    bannedKeys: () => undefined,
     async unban(subject, agoMs) {
+      const rateLimiter = await open();
       if (problem === undefined) await rateLimiter.unban(subject, agoMs);
       if (problem !== undefined) throw new QuotasUnavailable(`${problem}; ${WITHOUT_VALKEY}`);
     },
-    close: () => rateLimiter.close(),
+    close: async () => (await opened)?.close(),
   };
 }

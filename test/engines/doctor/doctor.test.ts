@@ -89,11 +89,18 @@ describe("PostgreSQL and Valkey", () => {
     const valkey = await startValkey({ settings: { maxmemory: "100mb", "maxmemory-policy": "allkeys-lru" } });
     await sendToValkey(valkey.url, "ACL", "SETUSER", "ann", "on", ">s3cret", "~*", "+get");
     const user = valkey.url.replace("//", "//ann:s3cret@");
-    expect((await diagnose(cli, "--limits-url", valkey.url)).of("Valkey")[0]).toMatchObject({
+    // On a busy machine Valkey may take longer than the 500 ms that the doctor waits.
+    const findingOf = async (url: string) => {
+      for (;;) {
+        const finding = (await diagnose(cli, "--limits-url", url)).of("Valkey")[0];
+        if (!finding?.message.includes("no reply within")) return finding;
+      }
+    };
+    expect(await findingOf(valkey.url)).toMatchObject({
       level: "warning",
       remedy: "set maxmemory-policy noeviction",
     });
-    expect((await diagnose(cli, "--limits-url", user)).of("Valkey")[0]?.message).toContain("NOPERM");
+    expect((await findingOf(user))?.message).toContain("NOPERM");
     await valkey.stop();
   });
 });
