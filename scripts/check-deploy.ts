@@ -16,6 +16,7 @@ const MODULES: Readonly<Record<string, string>> = {
   Service: "core/v1",
   Deployment: "apps/v1",
   PodDisruptionBudget: "policy/v1",
+  NetworkPolicy: "networking/v1",
 };
 
 interface Manifest {

@@ -39,8 +39,9 @@ const addressOf = ({ networks }: Service) =>
 const names = (list: readonly string[] | Readonly<Record<string, unknown>> = []) =>
   Array.isArray(list) ? list : Object.keys(list);
 
-test("two instances, PostgreSQL, Valkey and HAProxy; only HAProxy has a port outside", () => {
-  expect(Object.keys(services)).toEqual(["petstore-a", "petstore-b", "haproxy", "postgres", "valkey"]);
+test("two instances, PostgreSQL, Valkey, HAProxy and Prometheus; only HAProxy has a port outside", () => {
+  const others = ["haproxy", "postgres", "valkey", "prometheus"];
+  expect(Object.keys(services)).toEqual(["petstore-a", "petstore-b", ...others]);
   expect(Object.entries(services).flatMap(([name, { ports }]) => (ports ? name : []))).toEqual(["haproxy"]);
 });
 
@@ -76,6 +77,30 @@ test("the addresses are those in the configuration of HAProxy, and the instances
   );
   const haproxy = services["haproxy"];
   expect(haproxy && addressOf(haproxy)).toBe(instances[0]?.environment?.["PETSTORE_TRUST_PROXY"]);
+});
+
+test("each instance has its listener for operators in their network, where Prometheus scrapes it", () => {
+  const listeners = instances.map((instance) => instance?.environment?.["PETSTORE_ADMIN_ADDRESS"]);
+  const networks = instances.map((instance) => instance?.networks);
+  expect<unknown>(networks.map((each) => Object(each).operators?.ipv4_address)).toEqual(
+    listeners.map((listener) => listener?.replace(/:8090$/, "")),
+  );
+  expect(
+    Object.entries(services).flatMap(([name, { networks }]) =>
+      names(networks).includes("operators") ? name : [],
+    ),
+  ).toEqual(["petstore-a", "petstore-b", "prometheus"]);
+  expect<unknown>(Bun.YAML.parse(readDeploy("compose/prometheus.yml"))).toMatchObject({
+    scrape_configs: [{ static_configs: [{ targets: listeners }] }],
+  });
+});
+
+test("images and actions have an exact version", () => {
+  const images = Object.values(services).map(({ image }) => image);
+  const workflow = readFileSync(join(ROOT, ".github/workflows/ci.yml"), "utf8");
+  const inWorkflow = [...workflow.matchAll(/ image: (\S+)/g)].map(([, image]) => image);
+  for (const image of [...images, ...inWorkflow]) expect(image).toMatch(/:v?\d+\.\d+\.?\d*(?:-\w+)?$/);
+  for (const [, version] of workflow.matchAll(/uses: \S+@(\S+)/g)) expect(version).toMatch(/^[\da-f]{40}$/);
 });
 
 test("make-secrets makes every secret and the certificate, valid and private, and keeps what exists", () => {

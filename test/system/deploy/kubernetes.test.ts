@@ -67,13 +67,40 @@ test("the settings are valid, and Kubernetes adds none", () => {
 
 test("every port that a probe or the service names exists", () => {
   const ports = container?.ports.map(({ name }) => name);
-  expect(container?.ports).toEqual([{ name: "http", containerPort: 8080 }]);
-  const probes = [container?.startupProbe, container?.livenessProbe, container?.readinessProbe];
-  for (const probe of probes) {
-    expect(ports).toContain(probe?.httpGet.port ?? "none");
-    expect(probe?.httpGet.path).toBe("/healthz");
-  }
+  expect(container?.ports).toEqual([
+    { name: "http", containerPort: 8080 },
+    { name: "admin", containerPort: 8090 },
+  ]);
+  expect(container).toMatchObject({
+    startupProbe: { httpGet: { path: "/livez", port: "admin" } },
+    livenessProbe: { httpGet: { path: "/livez", port: "admin" } },
+    readinessProbe: { httpGet: { path: "/readyz?exclude=rate-limiter", port: "admin" } },
+  });
+  expect(find("ConfigMap")?.data?.["PETSTORE_ADMIN_ADDRESS"]).toEndWith(":8090");
   for (const { targetPort } of find("Service")?.spec?.ports ?? []) expect(ports).toContain(targetPort);
+});
+
+test("the listener for operators is open to Prometheus alone, which scrapes it with the token", () => {
+  expect<unknown>(find("NetworkPolicy")?.spec).toMatchObject({
+    podSelector: { matchLabels: deployment?.selector.matchLabels },
+    ingress: [
+      { ports: [{ port: "http" }] },
+      {
+        from: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }],
+        ports: [{ port: "admin" }],
+      },
+    ],
+  });
+  expect(Bun.YAML.parse(readDeploy("kubernetes/pod-monitor.yaml"))).toMatchObject({
+    kind: "PodMonitor",
+    metadata: { namespace: "petstore" },
+    spec: {
+      selector: { matchLabels: deployment?.selector.matchLabels },
+      podMetricsEndpoints: [
+        { port: "admin", path: "/metrics", authorization: { credentials: { key: "admin-token" } } },
+      ],
+    },
+  });
 });
 
 test("an instance is drained before it stops, one at a time, and is not killed before it has stopped", () => {
