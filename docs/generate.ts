@@ -8,9 +8,9 @@ import { duration, grouped, kibibytes, longDate, plural } from "../src/api/forma
 import { REQUEST_TIMEOUT_MS } from "../src/api/request.ts";
 import { PROTOCOL_ERRORS, type ProtocolErrorCode } from "../src/api/responses.ts";
 import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
-import { OperationFlags } from "../src/cli/operation-flags.ts";
+import { COMMANDS } from "../src/cli/commands.ts";
+import { OPERATOR_OPTIONS } from "../src/cli/operator.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
-import { AUDIT_OPTIONS, KEY_OPTIONS, USAGE_OPTIONS } from "../src/config/key-options.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";
 import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
@@ -33,6 +33,7 @@ import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-hea
 import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
 import { type MetricDefinition, METRICS } from "../src/observe/metric-definitions.ts";
 import { ADMIN_ERRORS } from "../src/operator/errors.ts";
+import { DEFAULT_OVERLAP_SECONDS } from "../src/operator/key-resources.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
 import { type ErrorCode, ERRORS } from "../src/petstore/errors.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
@@ -60,7 +61,7 @@ export const VALUES = {
   idleTimeout: plural(IDLE_TIMEOUT_SECONDS, "second"),
   silentTimeout: plural(SILENT_TIMEOUT_SECONDS, "second"),
   removalDate: longDate(OPERATIONS.getPet.deprecated.sunset),
-  rotationOverlap: duration(KEY_OPTIONS.overlap.default),
+  rotationOverlap: duration(DEFAULT_OVERLAP_SECONDS * 1_000),
 } as const;
 
 export const DEFAULT_SETTINGS: DocsSettings = {
@@ -90,10 +91,10 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "admin-errors": table(["Status", "Code", "Meaning"], adminErrorRows()),
   metrics: table(["Metric", "Type", "Meaning", "Labels"], metricRows()),
   "metric-labels": table(["Label", "Values"], metricLabelRows()),
-  "key-options": optionTable(KEY_OPTIONS),
-  "key-filters": optionTable(new OperationFlags("listKeys", { limit: null, cursor: null }).options),
-  "usage-options": optionTable(USAGE_OPTIONS),
-  "audit-options": optionTable(AUDIT_OPTIONS),
+  "key-options": optionTable(optionsOf("keys update", "keys create", "keys rotate")),
+  "key-filters": optionTable(optionsOf("keys list")),
+  "usage-options": optionTable(optionsOf("usage")),
+  "audit-options": optionTable(optionsOf("audit")),
   migrations: table(
     ["Release", "Schema on SQLite", "Schema on PostgreSQL", "What its first start migrates"],
     migrationRows(),
@@ -178,6 +179,13 @@ function malformedRows(): string[][] {
     code(name),
     causes[name as ProtocolErrorCode],
   ]);
+}
+
+/** The options of commands besides those of the server and of every command. */
+function optionsOf(...names: readonly string[]): Options {
+  const found = names.flatMap((name) => COMMANDS.find((command) => command.name === name) ?? []);
+  const entries = found.flatMap(({ options }) => Object.entries(options));
+  return Object.fromEntries(entries.filter(([flag]) => !(flag in SETTINGS) && !(flag in OPERATOR_OPTIONS)));
 }
 
 function optionTable(options: Options): string {

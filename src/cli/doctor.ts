@@ -1,7 +1,6 @@
 import { plural } from "../api/formatting.ts";
 import { configOf } from "../config/config.ts";
-import { KEY_OPTIONS } from "../config/key-options.ts";
-import { SETTINGS } from "../config/options.ts";
+import { JSON_OPTION, SETTINGS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Finding, Level } from "../doctor/databases.ts";
 import { defineCommand, Failure } from "./command.ts";
@@ -12,7 +11,7 @@ export const doctor = defineCommand({
   summary: "Check everything that a server needs, and say what to do",
   description:
     "Checks the settings, the data directory, the databases with their integrity and migrations, PostgreSQL and Valkey if they are set, the clock, the limit of open files and the TLS files. Give it the same settings as petstore serve. It changes nothing, and servers may be running. The exit status is 1 if there is an error; warnings alone are 0.",
-  options: { ...SETTINGS, json: KEY_OPTIONS.json },
+  options: { ...SETTINGS, ...JSON_OPTION },
   examples: [
     "petstore doctor",
     "petstore doctor --env-file /etc/petstore/production.env",

@@ -1,7 +1,6 @@
 import { flagUsage, type Option } from "../config/parse-options.ts";
 import { type Command, defineCommand, positionalUsage } from "./command.ts";
 import { describeOption } from "./help.ts";
-import { loadCommands } from "./program.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -13,7 +12,8 @@ export const man = defineCommand({
   options: {},
   examples: ["petstore man > /usr/local/share/man/man1/petstore.1"],
   async run(_input, { print }) {
-    await print(manualPage(await loadCommands()));
+    const { COMMANDS } = await import("./commands.ts");
+    await print(manualPage(COMMANDS));
     return undefined;
   },
 });

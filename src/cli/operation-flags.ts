@@ -1,5 +1,5 @@
 import { formatTime } from "../api/formatting.ts";
-import { parseIdentifier } from "../api/json.ts";
+import { INT64_RANGE, parseIdentifier } from "../api/json.ts";
 import { Invalid, type JsonSchema, type Schema } from "../api/schema.ts";
 import type { Option, Options } from "../config/parse-options.ts";
 import {
@@ -15,21 +15,20 @@ import {
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation } from "../operator/operations.ts";
 
-/** A flag that is not simply the field of the operation. */
-export interface FieldFlag {
+interface Field {
+  /** Where the value goes: `plan`, or `limits` and `perMinute`. */
+  readonly path: readonly string[];
   readonly flag: string;
   readonly option: Option;
   /** The value of the field; undefined if it is not set. */
   readonly toField?: (value: never, now: number) => unknown;
 }
 
+/** What differs from the flag that the table gives a field. */
+type FieldFlag = Partial<Pick<Field, "flag" | "toField">> & { readonly option?: Partial<Option> };
+
 /** By field. Null for a field that has no flag. */
 export type FieldFlags = Readonly<Record<string, FieldFlag | null>>;
-
-interface Field extends FieldFlag {
-  /** Where the value goes: `plan`, or `limits` and `perMinute`. */
-  readonly path: readonly string[];
-}
 
 /** A schema, or a part of one of which only its JSON Schema is known. */
 type SchemaPart = Pick<Schema<unknown>, "json"> & Partial<Schema<unknown>>;
@@ -38,11 +37,13 @@ type SchemaPart = Pick<Schema<unknown>, "json"> & Partial<Schema<unknown>>;
 export class OperationFlags {
   readonly options: Options;
   readonly required: readonly string[];
+  readonly #operation: AdminOperation;
   readonly #query: readonly Field[];
   readonly #body: readonly Field[];
 
   constructor(id: DataOperationId, changes: FieldFlags = {}) {
-    const { query = {}, body }: AdminOperation = ADMIN_API.operations[id];
+    this.#operation = ADMIN_API.operations[id];
+    const { query = {}, body } = this.#operation;
     const fieldsIn = (schemas: Readonly<Record<string, Schema<unknown>>>) =>
       Object.entries(schemas).flatMap(([name, schema]) => fieldsOf([name], schema, changes));
     this.#query = fieldsIn(query);
@@ -66,7 +67,11 @@ export class OperationFlags {
 
   /** The query and the body that the values of the flags say. */
   inputOf(values: Readonly<Record<string, unknown>>, now: number) {
-    return { query: collect(this.#query, values, now), body: collect(this.#body, values, now) };
+    const { query, body } = this.#operation;
+    return {
+      query: query && collect(this.#query, values, now),
+      body: body && collect(this.#body, values, now),
+    };
   }
 }
 
@@ -83,12 +88,13 @@ function collect(fields: readonly Field[], values: Readonly<Record<string, unkno
   return result;
 }
 
+const toTime = (value: PointInTime, now: number) => formatTime(timeOf(value, now));
+
 /** An object has a flag for each of its fields. */
 function fieldsOf(path: readonly string[], field: SchemaPart, changes: FieldFlags): Field[] {
   const name = path.at(-1) ?? "";
   const change = changes[name];
   if (change === null) return [];
-  if (change) return [{ ...change, path }];
   const { json } = field;
   const schema = withoutNull(json);
   const { properties } = schema as { properties?: Readonly<Record<string, JsonSchema>> };
@@ -96,27 +102,21 @@ function fieldsOf(path: readonly string[], field: SchemaPart, changes: FieldFlag
     return Object.entries(properties).flatMap(([inner, each]) =>
       fieldsOf([...path, inner], { json: each }, changes),
     );
-  const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const flag = change?.flag ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   const type = typeOf({ ...field, json: schema }, flag);
   const { description = `Only those with this ${name}`, default: byDefault } = { ...schema, ...json } as {
     description?: string;
     default?: unknown;
   };
-  return [
-    {
-      path,
-      flag,
-      option: {
-        type,
-        help: description.replaceAll("`", ""),
-        ...(byDefault !== undefined && { defaultText: String(byDefault) }),
-        ...(schema["type"] === "array" && { repeatable: true }),
-      },
-      ...(schema["format"] === "date-time" && {
-        toField: (value: PointInTime, now: number) => formatTime(timeOf(value, now)),
-      }),
-    },
-  ];
+  const option: Option = {
+    type,
+    help: description.replaceAll("`", ""),
+    ...(byDefault !== undefined && { defaultText: String(byDefault) }),
+    ...(schema["type"] === "array" && { repeatable: true }),
+    ...change?.option,
+  };
+  const isTime = schema["format"] === "date-time";
+  return [{ path, flag, ...(isTime && { toField: toTime }), ...change, option }];
 }
 
 function withoutNull(json: JsonSchema): JsonSchema {
@@ -137,7 +137,7 @@ function typeOf({ json, expected = "text", read }: SchemaPart, flag: string): Va
   const values = json["enum"] as readonly string[] | undefined;
   if (values) return erased(choice(placeholder, values));
   if (format === "date-time") return erased(pointInTime);
-  if (format === "int64") return erased(IDENTIFIER);
+  if (format === "int64") return erased(int64("N", `an integer ${INT64_RANGE}`));
   if (type === "integer")
     return erased(integer({ min: minimum ?? 0, max: maximum ?? Number.MAX_SAFE_INTEGER }));
   if (type === "boolean") return erased(boolean);
@@ -154,12 +154,22 @@ function erased<T>(type: ValueType<T>): ValueType<unknown> {
   return type as ValueType<unknown>;
 }
 
-const IDENTIFIER: ValueType<bigint> = {
-  placeholder: "N",
-  expected: "an integer of 64 bits",
-  parse: (text) => {
-    const value = parseIdentifier(text);
-    return value === undefined ? undefined : BigInt(value);
-  },
-  format: String,
-};
+/** An int64 in plain decimal, as in the paths of the API. */
+function int64(placeholder: string, expected: string): ValueType<bigint> {
+  return {
+    placeholder,
+    expected,
+    parse: (text) => {
+      const value = parseIdentifier(text);
+      return value === undefined ? undefined : BigInt(value);
+    },
+    format: String,
+  };
+}
+
+/** An ID, and never a secret: other users of the machine can read the arguments of a process. */
+export const ID_TYPES = {
+  key: int64("ID", "the ID of a key, as petstore keys list shows it"),
+  pet: int64("ID", "the ID of a pet, as petstore pets list shows it"),
+  order: int64("ID", "the ID of an order, as petstore orders list shows it"),
+} as const;

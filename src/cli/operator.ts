@@ -13,10 +13,15 @@ import {
   type StorageConfig,
   storageOf,
 } from "../config/config.ts";
-import { ADMIN_TOKEN_OPTIONS, BAN_OPTIONS, PLAN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import {
+  ADMIN_TOKEN_OPTIONS,
+  BAN_OPTIONS,
+  JSON_OPTION,
+  PLAN_OPTIONS,
+  STORAGE_OPTIONS,
+} from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { boolean } from "../config/value-types.ts";
 import { rejectInterruptedRestore } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-api.ts";
 import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
@@ -35,7 +40,7 @@ export const OPERATOR_OPTIONS = {
     help: "URL of the listener for operators of a running server, such as https://admin.example.com",
   },
   ...ADMIN_TOKEN_OPTIONS,
-  json: { type: boolean, default: false, help: "Print JSON" },
+  ...JSON_OPTION,
 } as const satisfies Options;
 
 /** The settings that servers save with their data. */
@@ -55,15 +60,16 @@ type QueryText<Id extends DataOperationId> = Table[Id] extends { query: infer Q 
   : never;
 
 export interface CallInput<Id extends DataOperationId> {
-  readonly id?: Identifier;
+  readonly id?: Identifier | undefined;
   readonly query?: QueryText<Id>;
   readonly body?: BodyOf<Id>;
 }
 
-interface AnyCallInput {
-  readonly id?: Identifier;
-  readonly query?: Readonly<Record<string, unknown>>;
-  readonly body?: unknown;
+/** The input of any operation, before it is validated. */
+export interface AnyCallInput {
+  readonly id?: Identifier | undefined;
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly body?: object | undefined;
 }
 
 /** Calls an operation. Throws RejectedCall if it is rejected. */
@@ -90,7 +96,7 @@ type Work = (call: CallOperator, saved: SavedSettings) => Promise<Outcome>;
 
 interface WorkOptions {
   /** Whether the database is created if it is missing. */
-  readonly createsData?: true;
+  readonly createsData?: true | undefined;
   /** Those that set the fields of the call. */
   readonly flags?: OperationFlags;
 }
@@ -272,13 +278,15 @@ function rejectionIn(json: unknown, status: number, server: string): Rejection {
 /** The most items of one page. */
 const MAX_PAGE = 500;
 
+export type ReadPage<T> = (page: {
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}) => Promise<{ readonly items: readonly T[]; readonly nextCursor: string | null }>;
+
 /** The first items of all pages. */
 export async function firstItems<T>(
   limit: number,
-  read: (page: {
-    limit: number;
-    cursor: string | undefined;
-  }) => Promise<{ items: readonly T[]; nextCursor: string | null }>,
+  read: ReadPage<T>,
   start?: string,
 ): Promise<{ readonly items: readonly T[]; readonly hasMore: boolean }> {
   const items: T[] = [];

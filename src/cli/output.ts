@@ -25,6 +25,14 @@ export function columns(
   return rows.map((row) => `${row.map(padded).join(GAP).trimEnd()}\n`).join("");
 }
 
+/** A column of a table: its header, and the cell of an item. */
+export type TableColumn<T> = readonly [header: string, cell: (item: T) => string];
+
+export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[]): string {
+  const header = shown.map(([title]) => title);
+  return columns([header, ...items.map((item) => shown.map(([, cell]) => cell(item)))]);
+}
+
 /** For a cell of a table: a name can be longer than a terminal is wide. */
 export function shortened(text: string, maxLength: number): string {
   const characters = [...printable(text)];

@@ -1,8 +1,11 @@
-import { checkVariables, OPTIONS, RENAMED_SETTINGS, renamedText } from "../config/options.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options.ts";
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
 import type { Command, Context, Outcome } from "./command.ts";
+import { COMMANDS, OPTIONS } from "./commands.ts";
+import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, overview } from "./help.ts";
 
 /** Earlier names of commands. They work until release 1.2. */
@@ -29,8 +32,12 @@ function withCurrentNames(argv: readonly string[], warn: (line: string) => void)
 }
 
 export async function runProgram(typed: readonly string[], context: Context): Promise<Outcome> {
+  if (typed[0] === COMPLETE) {
+    await context.print(complete(typed.slice(1), COMMANDS));
+    return undefined;
+  }
   const argv = withCurrentNames(typed, context.warn);
-  const command = await commandIn(parseArguments(argv, OPTIONS));
+  const command = commandIn(parseArguments(argv, OPTIONS));
   // Which flags take a value is known for sure when the command is.
   const parsed = parseArguments(argv, { ...OPTIONS, ...command?.options });
   const { isHelpCommand, positionals } = wordsOf(parsed);
@@ -42,7 +49,7 @@ export async function runProgram(typed: readonly string[], context: Context): Pr
   }
   if (command === undefined) return withoutCommand(argv, parsed, context);
   if (parsed.error) return parsed.error(command.options);
-  const checked = checkVariables(parsed.flags, context.variables);
+  const checked = checkVariables(Object.keys(OPTIONS), parsed.flags, context.variables);
   if (checked instanceof UsageError) return checked;
   if ("port" in command.options) for (const warning of checked.warnings) context.warn(warning);
   const { variables, envFileVariables } = checked;
@@ -55,15 +62,12 @@ function wordsOf({ positionals }: Arguments) {
   return { isHelpCommand, positionals: isHelpCommand ? positionals.slice(1) : positionals };
 }
 
-async function commandIn(parsed: Arguments): Promise<Command | undefined> {
+function commandIn(parsed: Arguments): Command | undefined {
   const { positionals } = wordsOf(parsed);
-  const name = COMMAND_NAMES.find((words) => startsWith(positionals, words.split(" ")));
-  return name && (await loadCommand(name));
+  return COMMANDS.find(({ name }) => name.split(" ").every((word, index) => positionals[index] === word));
 }
 
-function startsWith(texts: readonly string[], start: readonly string[]): boolean {
-  return start.every((text, index) => texts[index] === text);
-}
+const COMMAND_NAMES = COMMANDS.map(({ name }) => name);
 
 async function showHelp(
   positionals: readonly string[],
@@ -72,7 +76,7 @@ async function showHelp(
 ): Promise<Outcome> {
   const isGroup = positionals.length === 1 && subcommandsOf(positionals).length > 0;
   if (command === undefined && positionals.length > 0 && !isGroup) return unknownCommand(positionals);
-  await context.print(command ? commandHelp(command) : overview(await loadCommands()));
+  await context.print(command ? commandHelp(command) : overview(COMMANDS));
   return undefined;
 }
 
@@ -84,7 +88,7 @@ async function withoutCommand(
   if (error && argv[0]?.startsWith("-")) return error(OPTIONS);
   if (positionals.length > 0) return unknownCommand(positionals);
   if (argv.length > 0) return new UsageError("no command given; see petstore --help");
-  await context.print(overview(await loadCommands()));
+  await context.print(overview(COMMANDS));
   return undefined;
 }
 
@@ -108,71 +112,6 @@ function unknownCommand(positionals: readonly string[]): UsageError {
     `unknown command ${quoted(shown)}; ${near ? `did you mean ${near}?` : "see petstore --help"}`,
   );
 }
-
-/**
- * In the order of the overview. A command is imported when it is used: `serve` starts sooner without the code of the
- * others.
- */
-const keys = (name: string) => async () => find((await import("./keys.ts")).KEY_COMMANDS, name);
-const pets = (name: string) => async () => find((await import("./pets-and-orders.ts")).PET_COMMANDS, name);
-
-const LOADERS = {
-  serve: async () => (await import("./serve.ts")).serve,
-  health: async () => (await import("./health.ts")).health,
-  demo: async () => (await import("./demo.ts")).demo,
-  "keys create": keys("keys create"),
-  "keys list": keys("keys list"),
-  "keys show": keys("keys show"),
-  "keys find": keys("keys find"),
-  "keys update": keys("keys update"),
-  "keys set-plan": keys("keys set-plan"),
-  "keys rotate": keys("keys rotate"),
-  "keys disable": keys("keys disable"),
-  "keys enable": keys("keys enable"),
-  "keys revoke": keys("keys revoke"),
-  "keys unban": keys("keys unban"),
-  "admin-url": async () => (await import("./admin.ts")).adminUrl,
-  "admin-token rotate": async () => (await import("./admin.ts")).adminTokenRotate,
-  "pets list": pets("pets list"),
-  "pets show": pets("pets show"),
-  "pets update": pets("pets update"),
-  "pets delete": pets("pets delete"),
-  "orders list": pets("orders list"),
-  "orders show": pets("orders show"),
-  "orders update": pets("orders update"),
-  import: async () => (await import("./data/import.ts")).importCommand,
-  export: async () => (await import("./data/export.ts")).exportCommand,
-  audit: async () => (await import("./audit.ts")).audit,
-  usage: async () => (await import("./usage.ts")).usage,
-  backup: async () => (await import("./data/backup.ts")).backup,
-  restore: async () => (await import("./data/restore.ts")).restore,
-  copy: async () => (await import("./data/copy.ts")).copy,
-  doctor: async () => (await import("./doctor.ts")).doctor,
-  openapi: async () => (await import("./openapi.ts")).openapi,
-  completion: async () => (await import("./completion/completion.ts")).completion,
-  man: async () => (await import("./man.ts")).man,
-} satisfies Readonly<Record<string, () => Promise<Command>>>;
-
-function find(commands: readonly Command[], name: string): Command {
-  const command = commands.find((each) => each.name === name);
-  if (command === undefined) throw new Error(`there is no command ${name}`);
-  return command;
-}
-
-export type CommandName = keyof typeof LOADERS;
-
-export const COMMAND_NAMES = Object.keys(LOADERS) as CommandName[];
-
-export function loadCommand(name: CommandName): Promise<Command> {
-  return LOADERS[name]();
-}
-
-export function loadCommands(): Promise<Command[]> {
-  return Promise.all(COMMAND_NAMES.map(loadCommand));
-}
-
-import packageJson from "../../package.json" with { type: "json" };
-
 /** Such as `petstore 1.0.0 (commit 66cceed7213f, Bun 1.4.4)`. */
 export function versionLine(contents = EXECUTABLE): string {
   const origin = contents === undefined ? "from source" : `commit ${contents.commit}`;

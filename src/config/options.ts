@@ -14,8 +14,6 @@ import {
   postgresUrl,
   valkeyUrl,
 } from "./address-types.ts";
-import { BACKUP_OPTIONS, COPY_OPTIONS, RESTORE_OPTIONS } from "./backup-options.ts";
-import { AUDIT_OPTIONS, KEY_OPTIONS, USAGE_OPTIONS } from "./key-options.ts";
 import {
   describeDefault,
   type Flags,
@@ -26,7 +24,6 @@ import {
   variableOf,
   type Variables,
 } from "./parse-options.ts";
-import { EXPORT_OPTIONS, IMPORT_OPTIONS } from "./transfer-options.ts";
 import { nearest, quoted, quotedPath, readTextFile, UsageError, withoutSecrets } from "./usage-error.ts";
 import {
   adminToken,
@@ -42,6 +39,8 @@ import {
 } from "./value-types.ts";
 
 export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { production: 8090, staging: 8091 };
+
+export const JSON_OPTION = { json: { type: boolean, default: false, help: "Print JSON" } } as const;
 
 /** What operators sign in with. */
 export const ADMIN_TOKEN_OPTIONS = {
@@ -272,28 +271,6 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
-/** Further options of `petstore openapi`. */
-export const OPENAPI_OPTIONS = {
-  postman: { type: boolean, default: false, help: "Removed: import /openapi.json into Postman" },
-} as const satisfies Options;
-
-/**
- * Every option. A flag means the same in every command that has it, but for the name and the status, which are those of
- * a key, a pet or an order.
- */
-export const OPTIONS = {
-  ...SETTINGS,
-  ...KEY_OPTIONS,
-  ...USAGE_OPTIONS,
-  ...AUDIT_OPTIONS,
-  ...OPENAPI_OPTIONS,
-  ...IMPORT_OPTIONS,
-  ...EXPORT_OPTIONS,
-  ...BACKUP_OPTIONS,
-  ...RESTORE_OPTIONS,
-  ...COPY_OPTIONS,
-} as const;
-
 /** A setting as operators see it. */
 export interface ShownSetting {
   /** The flag without its dashes. */
@@ -357,13 +334,21 @@ export interface CheckedVariables {
   readonly warnings: readonly string[];
 }
 
-/** Adds the variables of --env-file, and rejects every PETSTORE_ variable that is not a setting. */
-export function checkVariables(flags: Flags, variables: Variables): CheckedVariables | UsageError {
+/** Adds the variables of --env-file, and rejects every PETSTORE_ variable whose flag is not known. */
+export function checkVariables(
+  known: readonly string[],
+  flags: Flags,
+  variables: Variables,
+): CheckedVariables | UsageError {
   const warnings: string[] = [];
   const own = withCurrentNames(withoutServiceLinks(variables), warnings);
-  const fileVariables = readEnvFile(sourceOf("env-file", flags, own), warnings);
-  if (fileVariables instanceof UsageError) return fileVariables;
-  const unknown = unknownVariable(own);
+  const source = sourceOf("env-file", flags, own);
+  const read = source === undefined ? {} : readEnvFile(source);
+  if (read instanceof UsageError) return read;
+  const fileVariables = withCurrentNames(read, warnings);
+  const unknown =
+    unknownVariable(known, fileVariables, ` in ${quotedPath(source?.texts[0] ?? "")}`) ??
+    unknownVariable(known, own);
   if (unknown) return unknown;
   const isPortDropped = variables["PETSTORE_PORT"] && own["PETSTORE_PORT"] === undefined;
   return {
@@ -400,8 +385,7 @@ const ASSIGNMENT =
  * The format of systemd's EnvironmentFile: `NAME=value` lines, and comments on lines of their own. Quotes around a
  * whole value are removed; nothing else in a value has a meaning, so a password can contain # and $.
  */
-function readEnvFile(source: Source | undefined, warnings: string[]): Variables | UsageError {
-  if (source === undefined) return {};
+function readEnvFile(source: Source): Variables | UsageError {
   const [path = "", ...others] = source.texts;
   if (others.length > 0) return new UsageError(`${source.name} is given more than once`);
   const text = readTextFile(source.name, path);
@@ -414,8 +398,7 @@ function readEnvFile(source: Source | undefined, warnings: string[]): Variables 
       return new UsageError(`line ${index + 1} of ${quotedPath(path)} is not NAME=value`);
     variables[name] = double ?? single ?? bare ?? "";
   }
-  const current = withCurrentNames(variables, warnings);
-  return unknownVariable(current, ` in ${quotedPath(path)}`) ?? current;
+  return variables;
 }
 
 /** What Kubernetes sets in every pod for a service whose name begins with "petstore". */
@@ -436,15 +419,17 @@ function withoutServiceLinks(variables: Variables): Variables {
   return Object.fromEntries(entries);
 }
 
-const FLAGS = Object.keys(OPTIONS);
-
 /** PETSTORE_TEST_ variables are for the tests of this project. */
-function unknownVariable(variables: Variables, place = ""): UsageError | undefined {
+function unknownVariable(
+  flags: readonly string[],
+  variables: Variables,
+  location = "",
+): UsageError | undefined {
   const isUnknown = (name: string) =>
-    /^PETSTORE_(?!TEST_)/.test(name) && !FLAGS.map(variableOf).includes(name);
+    /^PETSTORE_(?!TEST_)/.test(name) && !flags.map(variableOf).includes(name);
   const unknown = Object.keys(variables).find(isUnknown);
   if (unknown === undefined) return undefined;
-  const flag = nearest(unknown.replace("PETSTORE_", "").toLowerCase().replaceAll("_", "-"), FLAGS);
+  const flag = nearest(unknown.replace("PETSTORE_", "").toLowerCase().replaceAll("_", "-"), flags);
   const suggestion = flag ? `did you mean ${variableOf(flag)}?` : "see petstore --help";
-  return new UsageError(`unknown variable ${quoted(unknown)}${place}; ${suggestion}`);
+  return new UsageError(`unknown variable ${quoted(unknown)}${location}; ${suggestion}`);
 }

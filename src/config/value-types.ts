@@ -1,7 +1,6 @@
 import { grouped } from "../api/formatting.ts";
-import type { TextRule } from "../domain/key-fields.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { joined, UsageError } from "./usage-error.ts";
+import { joined } from "./usage-error.ts";
 
 /** What the value of an option can be. `format` writes a value as a user types it. */
 export interface ValueType<T> {
@@ -83,15 +82,6 @@ export const limitPair: ValueType<Limits> = {
   },
   format: ({ perMinute, perDay }) => `${perMinute}/${perDay}`,
 };
-
-export function text(placeholder: string, { expected, isValid }: TextRule): ValueType<string> {
-  return {
-    placeholder,
-    expected,
-    parse: (text) => (isValid(text) ? text : undefined),
-    format: (value) => value,
-  };
-}
 
 const ADMIN_TOKEN = /^[!-~]{16,200}$/;
 
@@ -213,24 +203,6 @@ function isOnCalendar(text: string): boolean {
 
 export function timeOf(value: PointInTime, now: number): number {
   return "at" in value ? value.at : now - value.agoMs;
-}
-
-interface Period<T> {
-  readonly since: T;
-  readonly until: T;
-}
-
-/** The ends that are given, in milliseconds. */
-export function periodOf(
-  { since, until }: Period<PointInTime | undefined>,
-  now: number,
-): Partial<Period<number>> | UsageError {
-  const start = since && timeOf(since, now);
-  const end = until && timeOf(until, now);
-  if (start !== undefined && start > (end ?? now)) {
-    return new UsageError("--since is after --until; the period must have a length");
-  }
-  return { ...(start !== undefined && { since: start }), ...(end !== undefined && { until: end }) };
 }
 
 /** Null for no end, for which `endless` is the word. */

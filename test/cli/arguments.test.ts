@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { parseArguments } from "../../src/cli/arguments.ts";
-import { OPTIONS } from "../../src/config/options.ts";
-import type { Option } from "../../src/config/parse-options.ts";
+import { OPTIONS } from "../../src/cli/commands.ts";
 import { editDistance, nearest } from "../../src/config/usage-error.ts";
 
 const parse = (...argv: string[]) => parseArguments(argv, OPTIONS);
@@ -85,9 +84,7 @@ describe("a command line", () => {
   });
 
   test("the form and the place of a flag do not matter", () => {
-    const flagsWithValue = Object.entries<Option>(OPTIONS).filter(
-      ([, { type }]) => type.placeholder !== undefined,
-    );
+    const flagsWithValue = Object.entries(OPTIONS).filter(([, { type }]) => type.placeholder !== undefined);
     const flag = fc.constantFrom(...flagsWithValue.map(([name]) => name));
     const value = fc.string().filter((value) => !value.startsWith("--"));
     const part = fc.oneof(

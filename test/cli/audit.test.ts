@@ -65,7 +65,7 @@ test.each([
 test("audit --limit: warns that there are more", async () => {
   const { out } = await cli.run(["audit", "--limit", "2"]);
   expect(out.split("\n").slice(3)).toEqual([
-    "warning: there are more entries than 2; raise --limit, or set --since and --until",
+    "warning: more audit entries follow; raise --limit, up to 10000, or set --since and --until",
     "",
   ]);
 });
@@ -73,7 +73,7 @@ test("audit --limit: warns that there are more", async () => {
 test("audit: without a database a message, an empty array, and no files", async () => {
   const empty = new InProcessCli();
   const { out } = await empty.run(["audit"]);
-  expect(out).toBe(`The audit trail of production (data: ${empty.dataDir}) has no such entry.\n`);
+  expect(out).toBe(`There are no audit entries in production (data: ${empty.dataDir}).\n`);
   expect(await empty.json<unknown>("audit")).toEqual([]);
   expect(existsSync(empty.dataDir)).toBeFalse();
 });

@@ -127,7 +127,7 @@ describe("keys update", () => {
   test.each([
     [
       "",
-      "keys update needs a change: --name, --owner, --notes, --label, --plan, --per-minute, --per-day, --access, --expires or --clear",
+      "keys update needs --name, --owner, --notes, --label, --plan, --per-minute, --per-day, --access, --expires or --clear",
     ],
     ["--owner x --clear owner", "--owner and --clear owner exclude each other; use one of them"],
     ["--label x --clear labels", "--label and --clear labels exclude each other; use one of them"],

@@ -225,7 +225,7 @@ describe("filters of keys list", () => {
 
   test("says that none matches", async () => {
     expect((await cli.run(["keys", "list", "--search", "tablet"])).out).toBe(
-      "None of the 3 keys in production matches.\n",
+      `There are no such keys in production (data: ${cli.dataDir}).\n`,
     );
     expect(await cli.run(["keys", "list", "--banned", "--state", "active"])).toMatchObject({
       code: 2,

@@ -74,14 +74,14 @@ describe("pets list and pets show", () => {
   test("pets list and orders list say how to continue", async () => {
     const cli = await cliWithPets();
     const first = (await run(cli, "pets list --limit 2")).out;
-    expect(first).toEndWith("\nMore pets follow: add --after 2\n");
+    expect(first).toEndWith("\nwarning: more pets follow; add --after 2\n");
     expect((await run(cli, "pets list --limit 2 --after 2")).out).toMatch(/^3 +x+… +-1 +sold$/m);
     expect((await run(cli, "pets list --after 3")).out).toStartWith("There are no such pets in production ");
     await withStores(cli, ({ store }) => store.placeOrder({ keyId: 2, petId: 1n }, cli.clock.now()));
     expect((await run(cli, "orders list --limit 1")).out).toBe(
       `ID  PET  KEY  STATUS  PLACED
 2   1    2    placed  2026-11-15T12:00:00.000Z
-Older orders follow: add --before 2
+warning: more orders follow; add --before 2
 `,
     );
     expect((await run(cli, "orders list --before 2")).out).toMatch(/^1 +2 +1 +placed /m);

@@ -1,13 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { parseArguments } from "../../src/cli/arguments.ts";
-import { COMMAND_NAMES, loadCommands } from "../../src/cli/program.ts";
+import { COMMANDS } from "../../src/cli/commands.ts";
 import { parseOptions } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
-
-const COMMANDS = await loadCommands();
 
 afterAll(cleanUp);
 
@@ -24,10 +22,6 @@ describe("help", () => {
     for (const { name, summary } of COMMANDS) {
       expect(out).toMatch(new RegExp(`^  ${name}.*  ${summary}$`, "m"));
     }
-  });
-
-  test("loads each command by its name", () => {
-    expect(COMMANDS.map(({ name }) => name)).toEqual(COMMAND_NAMES);
   });
 
   test.each(COMMANDS.map((command) => [command.name, command] as const))(
@@ -123,7 +117,7 @@ describe("wrong usage", () => {
     ["keys set-plan 1", "keys set-plan needs PLAN: free, pro, business or enterprise"],
     ["keys set-plan 1 gold", 'PLAN is "gold"; it must be free, pro, business or enterprise'],
     ["keys show", "keys show needs ID: the ID of a key, as petstore keys list shows it"],
-    ["keys revoke 0", 'ID is "0"; it must be the ID of a key, as petstore keys list shows it'],
+    ["keys revoke x", 'ID is "x"; it must be the ID of a key, as petstore keys list shows it'],
     ["keys unban 1 2", 'unexpected argument "2"; see petstore keys unban --help'],
     [
       "keys create --name x --plan free --expires 3651d",

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { OPTIONS } from "../../src/config/options.ts";
-import { type Option, variableOf } from "../../src/config/parse-options.ts";
+import { OPTIONS } from "../../src/cli/commands.ts";
+import { variableOf } from "../../src/config/parse-options.ts";
 import { quoted } from "../../src/config/usage-error.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
@@ -40,7 +40,7 @@ describe("flags, variables and defaults", () => {
     expect(parseConfig({ "trust-proxy": ["10.0.0.0/8", "192.0.2.1"] }).trustedProxies).toHaveLength(2);
   });
 
-  test.each(Object.entries<Option>(OPTIONS).filter(([, option]) => option.default !== undefined))(
+  test.each(Object.entries(OPTIONS).filter(([, option]) => option.default !== undefined))(
     "the default of --%s is a valid value",
     (_flag, { type, default: value }) => {
       const typed = type.format(value);
@@ -48,7 +48,7 @@ describe("flags, variables and defaults", () => {
     },
   );
 
-  test.each(Object.entries<Option>(OPTIONS).filter(([, { type }]) => type.placeholder === "TIME"))(
+  test.each(Object.entries(OPTIONS).filter(([, { type }]) => type.placeholder === "TIME"))(
     "the examples for --%s are valid",
     (_flag, { type }) => {
       const [, examples = ""] = /such as (.+)$/.exec(type.expected) ?? [];

@@ -6,10 +6,8 @@ import {
   formatDuration,
   limitPair,
   pointInTime,
-  text,
   timeOf,
 } from "../../src/config/value-types.ts";
-import { lineOf } from "../../src/domain/key-fields.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 const DAY = 86_400_000;
@@ -95,15 +93,7 @@ describe("durations", () => {
   });
 });
 
-describe("texts and switches", () => {
-  test("a text has a length in characters and no line break", () => {
-    const name = text("NAME", lineOf(3));
-    for (const valid of ["a", "a b", "日本の", "👍👍👍"]) expect(name.parse(valid)).toBe(valid);
-    for (const invalid of ["", "  ", "abcd", "a\nb", "a\u2028b", "\ud800"]) {
-      expect(name.parse(invalid)).toBeUndefined();
-    }
-  });
-
+describe("switches", () => {
   test("the variable of a switch is true or false", () => {
     expect(["true", "1", "false", "0", "yes", ""].map(boolean.parse)).toEqual([
       true,

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkVariables } from "../../src/config/options.ts";
+import { checkVariables, SETTINGS } from "../../src/config/options.ts";
 import type { Flags, Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 
@@ -16,7 +16,7 @@ function envFile(text: string): string {
 }
 
 function check(flags: Flags, variables: Variables = {}) {
-  const checked = checkVariables(flags, variables);
+  const checked = checkVariables(Object.keys(SETTINGS), flags, variables);
   if (checked instanceof UsageError) throw new Error(checked.message);
   return checked;
 }
@@ -25,7 +25,7 @@ const readFile = (text: string, variables: Variables = {}) =>
   check({ "env-file": [envFile(text)] }, variables).variables;
 
 function message(flags: Flags, variables: Variables = {}): string | undefined {
-  const checked = checkVariables(flags, variables);
+  const checked = checkVariables(Object.keys(SETTINGS), flags, variables);
   return checked instanceof UsageError ? checked.message : undefined;
 }
 

@@ -1,8 +1,7 @@
 import type { Backup } from "../../archive/backup.ts";
-import { BACKUP_OPTIONS, backupDirectory } from "../../config/backup-options.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
-import { KEY_OPTIONS } from "../../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
+import { directory, integer } from "../../config/value-types.ts";
 import { grouped, plural } from "../../api/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "../command.ts";
@@ -15,8 +14,16 @@ export const backup = defineCommand({
   summary: "Back up the SQLite databases while the server runs",
   description:
     "Copies the databases of an environment to a new directory in DIR, with checksums, and reads all of the copy to verify it. The server may be running. A backup has its name only when it is complete, so the command can be run by cron and be interrupted at any time. PostgreSQL has its own tools: see docs/backup.md.",
-  positionals: { DIR: backupDirectory },
-  options: { ...BACKUP_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  positionals: { DIR: { ...directory, expected: "the path of a directory for backups" } },
+  options: {
+    keep: {
+      type: integer({ min: 1, max: 10_000 }),
+      defaultText: "all",
+      help: "Number of backups of the environment to keep, the new one included; older ones are removed",
+    },
+    ...STORAGE_OPTIONS,
+    ...JSON_OPTION,
+  },
   examples: [
     "petstore backup /var/backups/petstore",
     "petstore backup /var/backups/petstore --keep 14 --env-file /etc/petstore/production.env",

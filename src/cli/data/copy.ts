@@ -4,11 +4,11 @@ import { grouped, plural } from "../../api/formatting.ts";
 import type { Contents } from "../../archive/contents.ts";
 import type { Direction } from "../../archive/copy.ts";
 import { giveToDirectoryOwner } from "../../store/sqlite/durable-files.ts";
-import { COPY_OPTIONS } from "../../config/backup-options.ts";
+import { postgresUrl } from "../../config/address-types.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
-import { KEY_OPTIONS } from "../../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { UsageError } from "../../config/usage-error.ts";
+import { file } from "../../config/value-types.ts";
 import { prepareDataDirectory } from "../../data-directory.ts";
 import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { errorMessage, isBug } from "../arguments.ts";
@@ -22,7 +22,25 @@ export const copy = defineCommand({
   summary: "Copy everything from SQLite to PostgreSQL, or back",
   description:
     "Copies pets, orders, keys, idempotency records, usage history, audit trail and settings between SQLite in --data and a PostgreSQL database, and with --limits-url the usage and bans of keys between SQLite and Valkey. All servers of the environment must be stopped. It compares the number and the checksum of the rows on both sides; the copy becomes visible in one step after that. If it is interrupted, run it again. The source stays as it is, and a target with other data is a failure.",
-  options: { ...COPY_OPTIONS, ...OTHER_STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  options: {
+    to: {
+      type: postgresUrl,
+      fileOption: "to-file",
+      help: "PostgreSQL database to copy to, from SQLite in --data",
+    },
+    "to-file": {
+      type: file,
+      help: "File that contains --to, whose password other users could read in a list of processes",
+    },
+    from: {
+      type: postgresUrl,
+      fileOption: "from-file",
+      help: "PostgreSQL database to copy from, to SQLite in --data",
+    },
+    "from-file": { type: file, help: "File that contains --from" },
+    ...OTHER_STORAGE_OPTIONS,
+    ...JSON_OPTION,
+  },
   examples: [
     "petstore copy --to postgres://petstore@db.example.com/petstore",
     "petstore copy --to postgres://petstore@db/petstore --limits-url redis://valkey:6379",

@@ -1,15 +1,12 @@
 import { basename } from "node:path";
 import { openStores } from "../../adapters.ts";
-import { tableStoreOf } from "../../archive/contents.ts";
 import { describeStorage, storageOf } from "../../config/config.ts";
-import { KEY_OPTIONS } from "../../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { EXPORT_KINDS, EXPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import { choice, file, optional } from "../../config/value-types.ts";
 import { grouped } from "../../api/formatting.ts";
-import { exportRows } from "../../archive/export.ts";
-import { fileOutput, type Output } from "../../archive/files.ts";
+import type { Output } from "../../archive/files.ts";
 import { databaseExists } from "../operator.ts";
 import { json } from "../output.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "../command.ts";
@@ -23,7 +20,7 @@ export const exportCommand = defineCommand({
   description:
     "Writes all pets, orders, API keys or usage of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets; --hashes adds the hashes, and the audit trail records it.",
   positionals: { KIND: choice("KIND", EXPORT_KINDS), FILE: optional(destination) },
-  options: { ...EXPORT_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  options: { ...EXPORT_OPTIONS, ...STORAGE_OPTIONS, ...JSON_OPTION },
   examples: [
     "petstore export pets pets.ndjson.gz",
     "petstore export orders orders.csv --env staging",
@@ -53,6 +50,9 @@ export const exportCommand = defineCommand({
       () => {},
     );
     const startedAt = performance.now();
+    const { tableStoreOf } = await import("../../archive/contents.ts");
+    const { exportRows } = await import("../../archive/export.ts");
+    const { fileOutput } = await import("../../archive/files.ts");
     const reader = await (await tableStoreOf(storage)).read();
     const output = isFile ? fileOutput(path) : standardOutput(context);
     try {

@@ -1,13 +1,17 @@
 import type { WorkProgress } from "../../archive/contents.ts";
 import type { RestorePlan } from "../../archive/restore.ts";
-import { backupPath, RESTORE_OPTIONS } from "../../config/backup-options.ts";
 import { storageOf } from "../../config/config.ts";
-import { KEY_OPTIONS } from "../../config/key-options.ts";
-import { STORAGE_OPTIONS } from "../../config/options.ts";
+import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
+import { boolean, directory } from "../../config/value-types.ts";
 import { describeRows, notSqlite } from "./backup.ts";
 import { columns, json } from "../output.ts";
 import { attributionOf, defineCommand, Failure } from "../command.ts";
 import { Progress } from "./progress.ts";
+
+const backupPath = {
+  ...directory,
+  expected: "the path of a backup, or of a directory of backups, whose newest one is meant",
+};
 
 export const restore = defineCommand({
   name: "restore",
@@ -15,7 +19,16 @@ export const restore = defineCommand({
   description:
     "Verifies a backup that petstore backup made, shows what it will do, and puts the databases into --data. The server must be stopped. It overwrites nothing: present databases are a failure, or move to another directory with --replace. If it is interrupted, run it again: it goes on where it stopped, and no server starts in between.",
   positionals: { BACKUP: backupPath },
-  options: { ...RESTORE_OPTIONS, ...STORAGE_OPTIONS, json: KEY_OPTIONS.json },
+  options: {
+    replace: {
+      type: boolean,
+      default: false,
+      help: "Move the present databases to another directory in --data first; without it, a restore overwrites nothing",
+    },
+    "dry-run": { type: boolean, default: false, help: "Show what would be done, and change nothing" },
+    ...STORAGE_OPTIONS,
+    ...JSON_OPTION,
+  },
   examples: [
     "petstore restore /var/backups/petstore --dry-run",
     "petstore restore /var/backups/petstore --replace",

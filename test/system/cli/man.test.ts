@@ -2,11 +2,9 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { executable, MANDOC } from "../../../trials/harness/programs.ts";
-import { loadCommands } from "../../../src/cli/program.ts";
+import { COMMANDS } from "../../../src/cli/commands.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
-
-const COMMANDS = await loadCommands();
 
 // mandoc may have to be installed.
 setDefaultTimeout(120_000);

@@ -1,0 +1,195 @@
+import type { Awaitable } from "../api/awaitable.ts";
+import { expectedUrl } from "../config/config.ts";
+import { ADDRESS_OPTIONS } from "../config/options.ts";
+import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
+import { joined, UsageError } from "../config/usage-error.ts";
+import type { ValueType } from "../config/value-types.ts";
+import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
+import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
+import { type Command, type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
+import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
+import {
+  type AnyCallInput,
+  type CallOperator,
+  firstItems,
+  OPERATOR_OPTIONS,
+  type OperatorInput,
+  type ReadPage,
+  SERVER_SETTINGS,
+  whereOf,
+  withOperator,
+} from "./operator.ts";
+import { json, table, type TableColumn } from "./output.ts";
+
+/** One execution of a command. */
+export interface Execution<O extends Options> {
+  readonly values: ValuesOf<O> & OperatorInput["values"];
+  readonly context: Context;
+  readonly startedAt: number;
+  /** URL of the API; undefined if it is not known. */
+  readonly url: string | undefined;
+}
+
+/** A command that is a view of an operation: its flags, their help and their checks come from the table. */
+export interface OperationView<Id extends DataOperationId, O extends Options, R> {
+  readonly name: string;
+  readonly operation: Id;
+  readonly summary: string;
+  readonly description: string;
+  readonly examples: readonly string[];
+  /** Fields whose flag is not simply the field. */
+  readonly fields?: FieldFlags;
+  /** Fields that follow the ID without a flag. */
+  readonly positionals?: readonly string[];
+  /** Flags that are no fields. */
+  readonly options?: O;
+  /** Whether the database is created if it is missing. */
+  readonly createsData?: true;
+  /** Whether the text has the URL of the API. */
+  readonly showsUrl?: true;
+  /** Changes the input of the operation. */
+  readonly prepare?: (
+    input: AnyCallInput,
+    execution: Execution<O>,
+  ) => Awaitable<AnyCallInput | UsageError | Failure>;
+  /** For a command that needs more than one call. */
+  readonly request?: (call: CallOperator, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
+  /** What --json prints; the result itself if missing. */
+  readonly json?: (result: R) => unknown;
+  readonly text: (result: R, execution: Execution<O>) => string;
+  readonly warning?: (result: R, execution: Execution<O>) => string | undefined;
+}
+
+export function operationCommand<
+  Id extends DataOperationId,
+  O extends Options = Record<never, never>,
+  R = ResponseOf<Id>,
+>(view: OperationView<Id, O, R>): Command {
+  const { name, operation, positionals: moved = [], showsUrl } = view;
+  const { method, identifier }: AdminOperation = ADMIN_API.operations[operation];
+  const flags = new OperationFlags(operation, view.fields);
+  const fieldOptions = Object.entries(flags.options);
+  const isMoved = ([flag]: [string, unknown]) => moved.includes(flag);
+  const ownOptions = {
+    ...Object.fromEntries(fieldOptions.filter((each) => !isMoved(each))),
+    ...view.options,
+  };
+  const savedOptions = { ...(showsUrl && ADDRESS_OPTIONS), ...SERVER_SETTINGS };
+  const positionals: Record<string, ValueType<unknown>> = identifier ? { ID: idType(identifier.name) } : {};
+  for (const [flag, { type }] of fieldOptions.filter(isMoved)) positionals[flag.toUpperCase()] = type;
+  return defineCommand({
+    ...view,
+    positionals,
+    options: { ...ownOptions, ...OPERATOR_OPTIONS, ...savedOptions },
+    required: flags.required.filter((flag) => !moved.includes(flag)) as never[],
+    savedOptions,
+    async run(input, context) {
+      // The options include those of the view, of every operator command and, for its URL, of the address.
+      const { values, source, valuesWith } = input as unknown as OperatorInput & AddressInput;
+      const startedAt = context.clock.now();
+      const execution = (saved: SavedSettings) => ({
+        values: values as Execution<O>["values"],
+        context,
+        startedAt,
+        url: showsUrl && clientUrl({ values, source, valuesWith }, saved),
+      });
+      const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
+      const { ID: id } = input.positionals;
+      const given = { id: id as bigint | undefined, ...flags.inputOf({ ...values, ...typed }, startedAt) };
+      const prepared = (await view.prepare?.(given, execution({}))) ?? given;
+      if (prepared instanceof UsageError || prepared instanceof Failure) return prepared;
+      if (method === "PATCH" && Object.keys(prepared.body ?? {}).length === 0)
+        return new UsageError(`${name} needs ${joined(Object.keys(ownOptions).map((flag) => `--${flag}`))}`);
+      const work = async (call: CallOperator, saved: SavedSettings) => {
+        const running = execution(saved);
+        const result = view.request
+          ? await view.request(call, prepared, running)
+          : ((await call(operation, prepared as never)) as R);
+        await context.print(
+          values.json ? json(view.json ? view.json(result) : result) : view.text(result, running),
+        );
+        const warning = view.warning?.(result, running);
+        if (warning !== undefined) context.warn(warning);
+        return undefined;
+      };
+      return withOperator({ values, valuesWith }, context, work, { createsData: view.createsData, flags });
+    },
+  });
+}
+
+function idType(name: string): ValueType<bigint> {
+  const kind = name.replace(/Id$/, "");
+  return ID_TYPES[kind as keyof typeof ID_TYPES];
+}
+
+type AddressValues = ValuesOf<typeof ADDRESS_OPTIONS> & OperatorInput["values"];
+
+interface AddressInput {
+  readonly values: AddressValues;
+  source(flag: keyof typeof ADDRESS_OPTIONS): Source | undefined;
+  valuesWith(saved: SavedSettings): AddressValues;
+}
+
+/**
+ * The URL of the API for a new secret; undefined if it is not known. The variables of host and port do not override the
+ * URL that the server saved: PETSTORE_PORT=0 does not say where it listens.
+ */
+function clientUrl({ values, source, valuesWith }: AddressInput, saved: SavedSettings): string | undefined {
+  const isGiven =
+    source("public-url") ?? [source("host"), source("port")].find((given) => given?.name.startsWith("--"));
+  return expectedUrl(isGiven ? values : valuesWith(saved));
+}
+
+type ListOperationId = "listKeys" | "listAudit" | "listPets" | "listOrders";
+type ItemOf<Id extends ListOperationId> = ResponseOf<Id>["items"][number];
+
+interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<
+  OperationView<Id, O, never>,
+  "request" | "json" | "text" | "warning" | "showsUrl"
+> {
+  /** What is listed, such as `pets`. */
+  readonly noun: string;
+  readonly columns: readonly TableColumn<ItemOf<Id>>[];
+  /** What to do if there are none at all. */
+  readonly ifNone?: string;
+  readonly includes?: (item: ItemOf<Id>, execution: Execution<O>) => boolean;
+  readonly itemJson?: (item: ItemOf<Id>) => unknown;
+  /** How to see what follows the last item, if there is a limit. */
+  readonly next?: (last: ItemOf<Id>) => string;
+}
+
+/** A command that prints the items of all pages of a list, up to --limit if it has one. */
+export function listCommand<Id extends ListOperationId, O extends Options = Record<never, never>>(
+  view: ItemsView<Id, O>,
+): Command {
+  const { operation, noun, columns, ifNone = "", includes, itemJson, next, ...rest } = view;
+  interface Result {
+    readonly items: readonly ItemOf<Id>[];
+    readonly hasMore: boolean;
+    readonly isFiltered: boolean;
+  }
+  return operationCommand<Id, O, Result>({
+    ...rest,
+    operation,
+    fields: { limit: null, cursor: null, ...view.fields },
+    async request(call, { query = {} }, execution) {
+      const { limit = Infinity } = execution.values as { readonly limit?: number };
+      const { cursor, ...conditions } = query;
+      const read = (page: object) => call(operation, { query: { ...conditions, ...page } as never });
+      // The operation is one of those whose response is a page.
+      const readPage = read as unknown as ReadPage<ItemOf<Id>>;
+      const { items, hasMore } = await firstItems(limit, readPage, cursor as string | undefined);
+      const included = includes ? items.filter((item) => includes(item, execution)) : items;
+      return { items: included, hasMore, isFiltered: Object.keys(query).length > 0 };
+    },
+    json: ({ items }) => (itemJson ? items.map(itemJson) : items),
+    text: ({ items, isFiltered }, { values }) =>
+      items.length > 0
+        ? table(columns, items)
+        : `There are no ${isFiltered ? "such " : ""}${noun} in ${whereOf(values)}.${isFiltered ? "" : ifNone}\n`,
+    warning: ({ items, hasMore }) => {
+      const last = items.at(-1);
+      return hasMore && last !== undefined ? `more ${noun} follow; ${next?.(last)}` : undefined;
+    },
+  });
+}
