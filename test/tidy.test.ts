@@ -122,7 +122,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "clock",
     "event-loop",
   ],
-  demo: ["app", "adapters", "operator", "observe", "domain", "config"],
+  demo: ["app", "adapters", "client", "operator", "observe", "domain", "config"],
   cli: [
     "app",
     "adapters",

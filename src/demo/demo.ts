@@ -1,5 +1,6 @@
 import { type Adapters, openAdapters } from "../adapters.ts";
 import { type App, serveOn } from "../app.ts";
+import { Petstore } from "../client/index.js";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { isKeyFailure, type IssuedKey, type KeyDraft, KeyManagement } from "../domain/key-management.ts";
@@ -72,7 +73,6 @@ export interface DemoOptions {
 }
 
 const PETS = 120;
-const CONCURRENT_CREATES = 20;
 
 /** Starts a server on new data, fills it, and lets clients use it until it is disposed of. */
 export async function startDemo(config: Config, options: DemoOptions): Promise<Demo> {
@@ -95,7 +95,9 @@ async function fill(
   const { url } = app;
   const { clientKeys, secret } = await createDemoKeys({ keys, clock, environment });
   await addEarlierUsage(usageHistory, clientKeys, clock.now());
-  await createPets(url, clientKeys.find(({ client }) => client.habit === "imports")?.secret ?? secret);
+  const key = clientKeys.find(({ client }) => client.habit === "imports")?.secret ?? secret;
+  const { pets } = new Petstore({ key, baseUrl: url });
+  await Promise.all(Array.from({ length: PETS }, (_, index) => pets.create(samplePet(index + 1))));
   const traffic = new Traffic({ url, keys: clientKeys, pets: PETS });
   return {
     url,
@@ -113,20 +115,6 @@ function withShortRange(consoleUrl: string): string {
   const url = new URL(consoleUrl);
   url.searchParams.set("range", "15m");
   return url.href;
-}
-
-async function createPets(url: string, secret: string): Promise<void> {
-  const numbers = Array.from({ length: PETS }, (_, index) => index + 1);
-  for (let start = 0; start < PETS; start += CONCURRENT_CREATES) {
-    const batch = numbers.slice(start, start + CONCURRENT_CREATES);
-    await Promise.all(batch.map((number) => createPet(url, secret, number)));
-  }
-}
-
-async function createPet(url: string, secret: string, number: number): Promise<void> {
-  const headers = { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" };
-  const { status } = await fetch(`${url}/pets`, { method: "POST", headers, body: samplePet(number) });
-  if (status !== 201) throw new Error(`a sample pet was not created: ${status}`);
 }
 
 const DAYS = 30;

@@ -1,29 +1,16 @@
+import { ApiError, type NewPet, Petstore } from "../client/index.js";
 import type { PlanName } from "../domain/plans.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 
-const NAMES = [
-  "Rex",
-  "Mia",
-  "Balu",
-  "Luna",
-  "Fips",
-  "Nala",
-  "Oskar",
-  "Cleo",
-  "Bruno",
-  "Wilma",
-  "Zoë",
-  "李小龙",
-  "قمر",
-];
+const NAMES = "Rex Mia Balu Luna Fips Nala Oskar Cleo Bruno Wilma Zoë 李小龙 قمر".split(" ");
 const KINDS = ["beagle", "tabby", "parrot", "rabbit", "tortoise", "hamster", "goldfish"];
 
-/** The body of a request that creates a pet. Every ninth pet has no status. */
-export function samplePet(number: number): string {
+/** Every ninth pet has no status. */
+export function samplePet(number: number): NewPet {
   const name = NAMES[number % NAMES.length];
   const kind = KINDS[number % KINDS.length];
   const pet = { name: `${name} the ${kind}`, categoryId: 1 + (number % KINDS.length) };
-  return JSON.stringify(number % 9 === 0 ? pet : { ...pet, status: "available" });
+  return number % 9 === 0 ? pet : { ...pet, status: "available" };
 }
 
 /** What a client of the demo does most. */
@@ -134,20 +121,6 @@ export interface TrafficOptions {
   readonly pets: number;
 }
 
-interface DemoRequest {
-  readonly method?: "POST" | "PATCH";
-  readonly path: string;
-  readonly body?: string;
-}
-
-interface DemoResponse {
-  readonly status: number;
-  readonly retryAfterMs: number;
-  /** Of what was created, as a URL. */
-  readonly location: string | null;
-  readonly text: string;
-}
-
 /** A client whose key is not valid. */
 const INVALID_KEY_EVERY_MS = 7_000;
 /** A client that was banned still tries now and then. */
@@ -173,62 +146,49 @@ export class Traffic {
   }
 
   async #run({ client, secret }: DemoKey): Promise<void> {
-    const openOrders: string[] = [];
+    const petstore = this.#petstore(secret);
+    const openOrders: bigint[] = [];
     while (!this.#stopped.signal.aborted) {
-      const response = await this.#send(secret, this.#nextRequest(client.habit, openOrders));
-      if (response?.location?.includes("/store/orders/") && openOrders.length < MAX_OPEN_ORDERS) {
-        openOrders.push(response.location.slice(this.options.url.length));
-      }
-      await this.#sleep(pauseAfter(response, client));
+      const error = await errorOf(this.#call(petstore, client.habit, openOrders));
+      await this.#sleep(pauseAfter(error, client));
     }
   }
 
   async #runInvalidKey(): Promise<void> {
+    const petstore = this.#petstore("pet_live_mistyped");
     while (!this.#stopped.signal.aborted) {
-      await this.#send("pet_live_mistyped", { path: "/pets" });
+      await errorOf(petstore.pets.listPage({ signal: this.#stopped.signal }));
       await this.#sleep(INVALID_KEY_EVERY_MS);
     }
   }
 
-  #nextRequest(habit: Habit, openOrders: string[]): DemoRequest {
+  /** Sends each request once and at once: the console shows those that are rejected. */
+  #petstore(key: string): Petstore {
+    const { url: baseUrl } = this.options;
+    return new Petstore({ key, baseUrl, waitForRateLimit: false, maxRetries: 0, onDeprecation: () => {} });
+  }
+
+  async #call({ pets, orders }: Petstore, habit: Habit, openOrders: bigint[]): Promise<unknown> {
+    const { signal } = this.#stopped;
     const chance = Math.random();
-    if (habit === "imports" && chance < 0.5) {
-      return { method: "POST", path: "/pets", body: samplePet(++this.#pets) };
-    }
+    if (habit === "imports" && chance < 0.5) return pets.create(samplePet(++this.#pets), { signal });
     if (habit === "orders" && chance < 0.3) {
-      return { method: "POST", path: "/store/orders", body: `{"petId":${this.#anyPet()}}` };
+      const { id } = await orders.place({ petId: this.#anyPet() }, { signal });
+      return openOrders.length < MAX_OPEN_ORDERS && openOrders.push(id);
     }
     if (habit === "orders" && chance < 0.55) {
-      const path = openOrders.shift() ?? "/store/orders/1";
-      const body = chance < 0.45 ? '{"status":"completed"}' : '{"status":"cancelled"}';
-      return { method: "PATCH", path, body };
+      const id = openOrders.shift() ?? 1n;
+      return chance < 0.45 ? orders.complete(id, { signal }) : orders.cancel(id, { signal });
     }
-    if (habit === "orders" && chance < 0.65) return { path: "/store/orders?limit=20" };
-    if (chance < 0.7) return { path: `/pets?id=${this.#anyPet()}` };
-    if (chance < 0.72) return { path: `/pets/${this.#anyPet()}` };
-    if (chance < 0.73) return { path: "/pets?limit=1000" };
-    return { path: chance < 0.9 ? "/pets?limit=20" : "/pets?status=available&limit=50" };
+    if (habit === "orders" && chance < 0.65) return orders.listPage({ signal });
+    if (chance < 0.7) return pets.byIds([this.#anyPet()], { signal });
+    if (chance < 0.72) return pets.get(this.#anyPet(), { signal });
+    if (chance < 0.73) return pets.listPage({ limit: 1_000, signal });
+    return pets.listPage(chance < 0.9 ? { signal } : { status: "available", limit: 50, signal });
   }
 
   #anyPet(): number {
     return 1 + Math.floor(Math.random() * this.#pets);
-  }
-
-  /** Undefined if the traffic has stopped, or the server does not respond. */
-  async #send(secret: string, { method, path, body }: DemoRequest): Promise<DemoResponse | undefined> {
-    try {
-      const response = await fetch(`${this.options.url}${path}`, {
-        method: method ?? "GET",
-        headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
-        ...(body !== undefined && { body }),
-        signal: this.#stopped.signal,
-      });
-      const { status, headers } = response;
-      const retryAfterMs = Number(headers.get("retry-after") ?? 0) * 1_000;
-      return { status, retryAfterMs, location: headers.get("location"), text: await response.text() };
-    } catch {
-      return undefined;
-    }
   }
 
   /** Ends early when the traffic stops. */
@@ -247,8 +207,16 @@ export class Traffic {
   }
 }
 
-function pauseAfter(response: DemoResponse | undefined, { isPatient, perSecond }: DemoKey["client"]): number {
-  if (response?.status === 429 && isPatient) return response.retryAfterMs;
-  if (response?.text.includes("key_banned")) return BANNED_PAUSE_MS;
-  return (1_000 / perSecond) * (0.5 + Math.random());
+/** Undefined if the call succeeds. */
+function errorOf(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+function pauseAfter(error: unknown, { isPatient, perSecond }: DemoClient): number {
+  const { code, retryAfter = 0 } = error instanceof ApiError ? error : {};
+  if (isPatient && retryAfter > 0) return retryAfter * 1_000;
+  return code === "key_banned" ? BANNED_PAUSE_MS : (1_000 / perSecond) * (0.5 + Math.random());
 }
