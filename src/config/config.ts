@@ -25,29 +25,29 @@ export interface Config extends StorageConfig {
   /** How long a request waits for Valkey. */
   readonly limitsTimeoutMs: number;
   /** URL of the API as clients see it; undefined means the address listened on. */
-  readonly publicUrl?: string;
+  readonly publicUrl?: string | undefined;
   /** URL of the API in the other environment, for the documentation and the OpenAPI document. */
-  readonly otherEnvironmentUrl?: string;
+  readonly otherEnvironmentUrl?: string | undefined;
   /** Undefined means plain HTTP. */
-  readonly tls?: TlsFiles;
+  readonly tls?: TlsFiles | undefined;
   /** Networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly IpNetwork[];
   /** Origins of web pages whose scripts may use the API; undefined means none. */
-  readonly corsOrigins?: readonly string[];
+  readonly corsOrigins?: readonly string[] | undefined;
   /** Undefined means as many as the limit of open files allows. */
-  readonly maxConnections?: number;
+  readonly maxConnections?: number | undefined;
   /** Connections of one IPv4 address or IPv6 /64 network; 0 means any number. */
   readonly maxConnectionsPerAddress: number;
   /** How long the server keeps serving after a stop signal, so that load balancers notice it first. */
   readonly drainDelayMs: number;
   /** Path of the access log, or - for standard output; undefined means none. */
-  readonly accessLog?: string;
+  readonly accessLog?: string | undefined;
   readonly plans: Plans;
   readonly ban: BanRules;
   /** Older entries of the audit trail are deleted; undefined means none. */
-  readonly auditRetentionMs?: number;
+  readonly auditRetentionMs?: number | undefined;
   /** The listener for operators; undefined means none. */
-  readonly admin?: AdminConfig;
+  readonly admin?: AdminConfig | undefined;
 }
 
 export interface AdminConfig {
@@ -59,9 +59,9 @@ export interface AdminConfig {
   /** Names by which browsers may address it, in lower case. */
   readonly hostnames: readonly string[];
   /** Undefined means that it is made once and kept in `dataDir`. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** A file with the token, which may change. */
-  readonly tokenFile?: string;
+  readonly tokenFile?: string | undefined;
   /** Whether /metrics responds without the token. */
   readonly areMetricsPublic: boolean;
 }
@@ -71,11 +71,11 @@ export interface StorageConfig {
   readonly environment: Environment;
   readonly dataDir: string;
   /** PostgreSQL; undefined means SQLite in `dataDir`. */
-  readonly databaseUrl?: string;
+  readonly databaseUrl?: string | undefined;
   /** Valkey: one server, or several nodes of a cluster. Undefined means in the server process. */
-  readonly limitsUrls?: readonly string[];
+  readonly limitsUrls?: readonly string[] | undefined;
   /** Path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
-  readonly limitsCaFile?: string;
+  readonly limitsCaFile?: string | undefined;
 }
 
 /** The one place that reads the process's environment variables. */
@@ -84,62 +84,50 @@ export function processVariables(): Variables {
 }
 
 export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
-  const publicUrl = values["public-url"];
-  const otherEnvironmentUrl = values["other-environment-url"];
-  const certFile = values["tls-cert"];
-  const keyFile = values["tls-key"];
-  const maxConnections = values["max-connections"];
-  const accessLog = values["access-log"];
-  const auditRetentionMs = values["audit-retention"];
+  const { "tls-cert": certFile, "tls-key": keyFile } = values;
   return {
     ...storageOf(values),
     limitsTimeoutMs: values["limits-timeout"],
     host: values.host,
     port: values.port ?? DEFAULT_PORT[values.env],
-    ...(publicUrl !== undefined && { publicUrl }),
-    ...(otherEnvironmentUrl !== undefined && { otherEnvironmentUrl }),
-    ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
+    publicUrl: values["public-url"],
+    otherEnvironmentUrl: values["other-environment-url"],
+    tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     trustedProxies: values["trust-proxy"],
     corsOrigins: values["cors-origin"],
-    ...(maxConnections !== undefined && { maxConnections }),
+    maxConnections: values["max-connections"],
     maxConnectionsPerAddress: values["max-connections-per-address"],
     drainDelayMs: values["drain-delay"],
-    ...(accessLog !== undefined && { accessLog }),
+    accessLog: values["access-log"],
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banRulesOf(values),
-    ...(auditRetentionMs !== null && { auditRetentionMs }),
-    ...adminOf(values),
+    auditRetentionMs: values["audit-retention"] ?? undefined,
+    admin: adminOf(values),
   };
 }
 
 function adminOf(
   values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment },
-): Pick<Config, "admin"> {
+): AdminConfig | undefined {
   const address = values["admin-address"];
-  if (address === "off") return {};
-  const token = values["admin-token"];
-  const tokenFile = values["admin-token-file"];
-  const admin: AdminConfig = {
+  if (address === "off") return undefined;
+  return {
     ...(address ?? { host: "127.0.0.1", port: DEFAULT_ADMIN_PORT[values.env] }),
     isDefault: address === undefined,
     hostnames: values["admin-hostname"],
-    ...(token !== undefined && { token }),
-    ...(tokenFile !== undefined && { tokenFile }),
+    token: values["admin-token"],
+    tokenFile: values["admin-token-file"],
     areMetricsPublic: values["metrics-public"],
   };
-  return { admin };
 }
 
 export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS>): StorageConfig {
-  const databaseUrl = values["database-url"];
-  const limitsUrls = values["limits-url"];
-  const limitsCaFile = values["limits-ca"];
   return {
     environment: values.env,
     dataDir: values.data,
-    ...(databaseUrl !== undefined && { databaseUrl }),
-    ...(limitsUrls !== undefined && { limitsUrls }),
-    ...(limitsCaFile !== undefined && { limitsCaFile }),
+    databaseUrl: values["database-url"],
+    limitsUrls: values["limits-url"],
+    limitsCaFile: values["limits-ca"],
   };
 }
 

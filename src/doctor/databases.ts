@@ -21,45 +21,48 @@ export interface Finding {
 }
 
 /** The findings of one check. */
-export interface Check {
-  ok(message: string): Finding;
-  warning(message: string, remedy: string): Finding;
-  error(message: string, remedy: string): Finding;
-}
-
-export function check(name: string): Check {
+export function check(name: string) {
+  const problem = (level: Level) => (message: string, remedy: string) => ({
+    check: name,
+    level,
+    message,
+    remedy,
+  });
   return {
-    ok: (message) => ({ check: name, level: "ok", message }),
-    warning: (message, remedy) => ({ check: name, level: "warning", message, remedy }),
-    error: (message, remedy) => ({ check: name, level: "error", message, remedy }),
+    ok: (message: string): Finding => ({ check: name, level: "ok", message }),
+    warning: problem("warning"),
+    error: problem("error"),
   };
 }
 
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** The problems that there are, or `ok` if there are none. */
+export function problemsOr(ok: Finding, problems: readonly (Finding | false | undefined)[]): Finding[] {
+  const found = problems.filter((problem) => problem !== false && problem !== undefined);
+  return found.length > 0 ? found : [ok];
+}
+
+function reasonOf(error: unknown): string {
+  return withoutSecrets(error instanceof Error ? error.message : String(error));
 }
 
 const schema = check("migrations");
 
-export interface SchemaVersions {
+interface SchemaVersions {
   readonly schemaVersion: number;
   readonly supportedVersion: number;
 }
 
-export function schemaFinding({ schemaVersion, supportedVersion }: SchemaVersions): Finding {
-  if (schemaVersion > supportedVersion) {
-    return schema.error(
-      `the schema has version ${schemaVersion}, and this release supports versions up to ${supportedVersion}`,
-      "install the release that was used before, or a newer one",
-    );
-  }
-  if (schemaVersion < supportedVersion) {
-    return schema.warning(
-      `the schema has version ${schemaVersion}, and the next start migrates it to ${supportedVersion}`,
-      "make a backup before you start this release",
-    );
-  }
-  return schema.ok(`the schema has version ${schemaVersion}, the newest`);
+function schemaFinding({ schemaVersion: version, supportedVersion: newest }: SchemaVersions): Finding {
+  if (version === newest) return schema.ok(`the schema has version ${version}, the newest`);
+  return version > newest
+    ? schema.error(
+        `the schema has version ${version}, and this release supports versions up to ${newest}`,
+        "install the release that was used before, or a newer one",
+      )
+    : schema.warning(
+        `the schema has version ${version}, and the next start migrates it to ${newest}`,
+        "make a backup before you start this release",
+      );
 }
 
 const openFiles = check("open files");
@@ -100,24 +103,24 @@ export interface ClockOptions {
 
 const SYNCHRONIZE = "synchronize the clock with NTP: timedatectl set-ntp true";
 
-export function checkClock({ now, newestTime, comparisons }: ClockOptions): Finding[] {
+export function checkClock({ now, newestTime = 0, comparisons }: ClockOptions): Finding[] {
   const today = new Date(now).toISOString();
   if (now < RELEASED_AT)
     return [clock.error(`it is ${today} by this machine, before this release was made`, SYNCHRONIZE)];
-  const findings = comparisons
-    .filter(({ differenceMs }) => Math.abs(differenceMs) > CLOCK_TOLERANCE_MS)
-    .map(({ name, differenceMs }) => {
-      const seconds = (Math.abs(differenceMs) / 1000).toFixed(1);
-      return clock.warning(
-        `the clock of ${name} is ${seconds} s ${differenceMs > 0 ? "ahead of" : "behind"} this machine's`,
+  const different = comparisons.filter(({ differenceMs }) => Math.abs(differenceMs) > CLOCK_TOLERANCE_MS);
+  return problemsOr(clock.ok(`it is ${today}`), [
+    ...different.map(({ name, differenceMs }) =>
+      clock.warning(
+        `the clock of ${name} is ${(Math.abs(differenceMs) / 1000).toFixed(1)} s ${differenceMs > 0 ? "ahead of" : "behind"} this machine's`,
         `${SYNCHRONIZE}, on both machines`,
-      );
-    });
-  if (newestTime !== undefined && newestTime > now + CLOCK_TOLERANCE_MS) {
-    const message = `the data has a key of ${new Date(newestTime).toISOString()}, which is later than now (${today})`;
-    findings.push(clock.warning(message, SYNCHRONIZE));
-  }
-  return findings.length > 0 ? findings : [clock.ok(`it is ${today}`)];
+      ),
+    ),
+    newestTime > now + CLOCK_TOLERANCE_MS &&
+      clock.warning(
+        `the data has a key of ${new Date(newestTime).toISOString()}, which is later than now (${today})`,
+        SYNCHRONIZE,
+      ),
+  ]);
 }
 
 const engine = check("SQLite");
@@ -127,10 +130,11 @@ const usage = check("rate limit usage");
 const RESTORE =
   "stop the server, keep the file for an analysis, and restore a backup with petstore restore --replace";
 
+/** What a check found, and what the check of the clock needs of it. */
 export interface StoreFindings {
   readonly findings: readonly Finding[];
-  /** The newest time in the data. */
-  readonly newestTime: number | undefined;
+  readonly newestTime?: number | undefined;
+  readonly clocks?: readonly ClockComparison[];
 }
 
 export function checkSqlite(storage: StorageConfig): StoreFindings {
@@ -144,14 +148,11 @@ export function checkSqlite(storage: StorageConfig): StoreFindings {
       );
   try {
     const { database: facts, newestTime } = inspectStore(store);
-    if (facts === undefined) {
-      const found = database.ok(`${store} does not exist yet; the server creates it`);
-      return { findings: [library, found], newestTime };
-    }
+    if (facts === undefined)
+      return { findings: [library, database.ok(`${store} does not exist yet; the server creates it`)] };
     const [problem] = facts.problems;
-    if (problem !== undefined) {
+    if (problem !== undefined)
       return { findings: [library, database.error(`${store} is damaged: ${problem}`, RESTORE)], newestTime };
-    }
     const { pets = 0, orders = 0, api_keys: keys = 0 } = facts.rows;
     const contents = `${grouped(pets)} pets, ${grouped(orders)} orders, ${grouped(keys)} keys`;
     const findings = [library, database.ok(`${store} is sound: ${contents}`), schemaFinding(facts)];
@@ -160,13 +161,13 @@ export function checkSqlite(storage: StorageConfig): StoreFindings {
     const remedy = isAccessible(store)
       ? RESTORE
       : `run the command as the user of the server, or give the file to that user: chown USER ${store}`;
-    return { findings: [library, database.error(reasonOf(error), remedy)], newestTime: undefined };
+    return { findings: [library, database.error(reasonOf(error), remedy)] };
   }
 }
 
-function isAccessible(path: string): boolean {
+export function isAccessible(path: string, mode = constants.R_OK | constants.W_OK): boolean {
   try {
-    accessSync(path, constants.R_OK | constants.W_OK);
+    accessSync(path, mode);
     return true;
   } catch {
     return false;
@@ -192,100 +193,94 @@ const postgres = check("PostgreSQL");
 /** An instance opens this many. */
 const CONNECTIONS = 6;
 
-export interface EngineFindings {
-  readonly findings: readonly Finding[];
-  readonly clocks: readonly ClockComparison[];
-}
-
-export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<EngineFindings> {
+export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
   const { databaseUrl = "", environment } = storage;
   const name = describeStorage(storage).data;
   try {
     const state = await inspectPostgres(databaseUrl, environment, now);
-    const findings = postgresProblems(state);
-    if (findings.length === 0) findings.push(postgres.ok(`${name} is reachable; version ${state.version}`));
+    const ok = postgres.ok(`${name} is reachable; version ${state.version}`);
+    const findings = problemsOr(ok, postgresProblems(state));
     if (state.schemaVersion > 0) findings.push(schemaFinding(state));
     return { findings, clocks: [{ name: "PostgreSQL", differenceMs: state.clockDifferenceMs }] };
   } catch (error) {
-    const message = `${name} cannot be used: ${withoutSecrets(reasonOf(error))}`;
+    const message = `${name} cannot be used: ${reasonOf(error)}`;
     const remedy = "check --database-url, that PostgreSQL runs, and that this machine may connect to it";
-    return { findings: [postgres.error(message, remedy)], clocks: [] };
+    return { findings: [postgres.error(message, remedy)] };
   }
 }
 
-function postgresProblems(state: PostgresState): Finding[] {
-  const findings: Finding[] = [];
-  if (state.version < state.oldestVersion) {
-    const message = `version ${state.version} is too old`;
-    findings.push(postgres.error(message, `use PostgreSQL ${state.oldestVersion} or newer`));
-  }
-  if (state.encoding !== "UTF8") {
-    const message = `the encoding of the database is ${state.encoding}`;
-    findings.push(postgres.error(message, "create a database with ENCODING 'UTF8' TEMPLATE template0"));
-  }
-  if (state.isStandby) {
-    findings.push(postgres.error("the server is a standby and accepts no writes", "connect to the primary"));
-  }
-  if (!state.isDurable) {
-    const message = "a power failure can lose writes that clients were told of";
-    findings.push(postgres.warning(message, "set fsync = on and synchronous_commit = on"));
-  }
-  if (state.freeConnections < CONNECTIONS) {
-    const message = `${state.freeConnections} more connections are possible, and an instance needs ${CONNECTIONS}`;
-    findings.push(postgres.warning(message, "raise max_connections; docs/deployment.md has the arithmetic"));
-  }
-  if (state.schemaVersion === 0 && !state.canCreateSchema) {
-    const message = "the user may not create the schema of the environment";
-    findings.push(
-      postgres.error(message, "GRANT CREATE ON DATABASE … TO …, or run any command once as the owner"),
-    );
-  }
-  return findings;
+function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
+  const { version, oldestVersion, encoding, freeConnections } = state;
+  return [
+    version < oldestVersion &&
+      postgres.error(`version ${version} is too old`, `use PostgreSQL ${oldestVersion} or newer`),
+    encoding !== "UTF8" &&
+      postgres.error(
+        `the encoding of the database is ${encoding}`,
+        "create a database with ENCODING 'UTF8' TEMPLATE template0",
+      ),
+    state.isStandby &&
+      postgres.error("the server is a standby and accepts no writes", "connect to the primary"),
+    !state.isDurable &&
+      postgres.warning(
+        "a power failure can lose writes that clients were told of",
+        "set fsync = on and synchronous_commit = on",
+      ),
+    freeConnections < CONNECTIONS &&
+      postgres.warning(
+        `${freeConnections} more connections are possible, and an instance needs ${CONNECTIONS}`,
+        "raise max_connections; docs/deployment.md has the arithmetic",
+      ),
+    state.schemaVersion === 0 &&
+      !state.canCreateSchema &&
+      postgres.error(
+        "the user may not create the schema of the environment",
+        "GRANT CREATE ON DATABASE … TO …, or run any command once as the owner",
+      ),
+  ];
 }
 
 const valkey = check("Valkey");
 const OLDEST_MAJOR_VERSION = 7;
 
-export async function checkValkey(storage: StorageConfig, now: () => number): Promise<EngineFindings> {
+export async function checkValkey(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
   const { limitsUrls: urls = [], limitsCaFile, environment } = storage;
   const ca = limitsCaFile === undefined ? undefined : readTextFile("--limits-ca", limitsCaFile);
-  if (ca instanceof UsageError)
-    return { findings: [valkey.error(ca.message, "correct --limits-ca")], clocks: [] };
+  if (ca instanceof UsageError) return { findings: [valkey.error(ca.message, "correct --limits-ca")] };
   const name = describeStorage(storage).rateLimits;
   try {
     const prefix = `petstore:${environment}:`;
-    const state = await inspectValkey({ urls, ...(ca !== undefined && { ca }), prefix, now });
-    const findings = state.information ? valkeyProblems(state.information) : [];
-    if (findings.length === 0) {
-      const version = state.information
-        ? `version ${state.information.version}`
-        : "its version is not visible to this user";
-      findings.push(valkey.ok(`${name} is reachable; ${version}`));
-    }
-    return { findings, clocks: [{ name: "Valkey", differenceMs: state.clockDifferenceMs }] };
+    const { information, clockDifferenceMs } = await inspectValkey({
+      urls,
+      ...(ca !== undefined && { ca }),
+      prefix,
+      now,
+    });
+    const version = information
+      ? `version ${information.version}`
+      : "its version is not visible to this user";
+    const ok = valkey.ok(`${name} is reachable; ${version}`);
+    const findings = problemsOr(ok, information ? valkeyProblems(information) : []);
+    return { findings, clocks: [{ name: "Valkey", differenceMs: clockDifferenceMs }] };
   } catch (error) {
-    const message = `${name} cannot be used: ${withoutSecrets(reasonOf(error))}`;
+    const message = `${name} cannot be used: ${reasonOf(error)}`;
     const remedy =
       "check --limits-url, its user's permissions (docs/deployment.md) and that Valkey runs; until then each server counts on its own";
-    return { findings: [valkey.error(message, remedy)], clocks: [] };
+    return { findings: [valkey.error(message, remedy)] };
   }
 }
 
-function valkeyProblems({
-  version,
-  maxmemoryPolicy,
-  maxmemoryBytes,
-  isReplica,
-}: ValkeyInformation): Finding[] {
-  const findings: Finding[] = [];
-  if (Number.parseInt(version, 10) < OLDEST_MAJOR_VERSION) {
-    findings.push(valkey.error(`version ${version} is too old`, "use Valkey 7.2 or later, or Redis 7"));
-  }
-  if (isReplica)
-    findings.push(valkey.error("the server is a replica and accepts no writes", "connect to the primary"));
-  if (maxmemoryBytes > 0 && maxmemoryPolicy !== "noeviction") {
-    const message = `maxmemory-policy is ${maxmemoryPolicy}, so Valkey may drop counts and bans when its memory is full`;
-    findings.push(valkey.warning(message, "set maxmemory-policy noeviction"));
-  }
-  return findings;
+function valkeyProblems(information: ValkeyInformation): readonly (Finding | false)[] {
+  const { version, maxmemoryPolicy, maxmemoryBytes, isReplica } = information;
+  return [
+    Number.parseInt(version, 10) < OLDEST_MAJOR_VERSION &&
+      valkey.error(`version ${version} is too old`, "use Valkey 7.2 or later, or Redis 7"),
+    isReplica && valkey.error("the server is a replica and accepts no writes", "connect to the primary"),
+    maxmemoryBytes > 0 &&
+      maxmemoryPolicy !== "noeviction" &&
+      valkey.warning(
+        `maxmemory-policy is ${maxmemoryPolicy}, so Valkey may drop counts and bans when its memory is full`,
+        "set maxmemory-policy noeviction",
+      ),
+  ];
 }

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
+import { constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { type Config, pathsOf, type StorageConfig } from "../config/config.ts";
@@ -12,10 +12,14 @@ import {
   check,
   checkClock,
   checkOpenFiles,
+  checkPostgres,
   checkSqlite,
   checkUsageStore,
-  type ClockComparison,
+  checkValkey,
   type Finding,
+  isAccessible,
+  problemsOr,
+  type StoreFindings,
 } from "./databases.ts";
 
 export interface DoctorOptions {
@@ -27,29 +31,19 @@ export interface DoctorOptions {
 /** Checks everything that a server with this configuration needs. Changes nothing. Servers may be running. */
 export async function diagnose({ config, variables, clock }: DoctorOptions): Promise<Finding[]> {
   const now = () => clock.now();
-  const findings = [...checkConfiguration(config, variables), ...checkDataDirectory(config)];
-  const clocks: ClockComparison[] = [];
-  let newestTime: number | undefined;
-  if (config.databaseUrl === undefined) {
-    const sqlite = checkSqlite(config);
-    findings.push(...sqlite.findings);
-    newestTime = sqlite.newestTime;
-  } else {
-    const { checkPostgres } = await import("./databases.ts");
-    const postgres = await checkPostgres(config, now);
-    findings.push(...postgres.findings);
-    clocks.push(...postgres.clocks);
-  }
-  findings.push(...checkUsageStore(config));
-  if (config.limitsUrls !== undefined) {
-    const { checkValkey } = await import("./databases.ts");
-    const valkey = await checkValkey(config, now);
-    findings.push(...valkey.findings);
-    clocks.push(...valkey.clocks);
-  }
-  findings.push(...checkClock({ now: now(), newestTime, comparisons: clocks }));
-  findings.push(checkOpenFiles(config), ...checkTls(config, now()));
-  return findings;
+  const store = config.databaseUrl === undefined ? checkSqlite(config) : await checkPostgres(config, now);
+  const valkey = config.limitsUrls === undefined ? { findings: [] } : await checkValkey(config, now);
+  const comparisons = [store, valkey].flatMap(({ clocks = [] }: StoreFindings) => clocks);
+  return [
+    ...checkConfiguration(config, variables),
+    ...checkDataDirectory(config),
+    ...store.findings,
+    ...checkUsageStore(config),
+    ...valkey.findings,
+    ...checkClock({ now: now(), newestTime: store.newestTime, comparisons }),
+    checkOpenFiles(config),
+    ...checkTls(config, now()),
+  ];
 }
 
 const configuration = check("configuration");
@@ -71,30 +65,23 @@ const PLAIN_TEXT: Readonly<Record<PlainTextConnection, readonly [message: string
 };
 
 /** Settings that are valid one by one, and do not go together. */
-export function checkConfiguration(config: Config, variables: Variables): Finding[] {
+function checkConfiguration(config: Config, variables: Variables): Finding[] {
   const { databaseUrl, limitsUrls, publicUrl, host } = config;
-  const findings = plainTextConnections(config, variables).map((connection) =>
-    configuration.warning(...PLAIN_TEXT[connection]),
-  );
-  if (databaseUrl !== undefined && limitsUrls === undefined) {
-    findings.push(
+  return problemsOr(configuration.ok(`${config.environment}: the settings go together`), [
+    ...plainTextConnections(config, variables).map((each) => configuration.warning(...PLAIN_TEXT[each])),
+    databaseUrl !== undefined &&
+      limitsUrls === undefined &&
       configuration.warning(
         "several servers on one PostgreSQL would each apply the rate limits in full",
         "set --limits-url, or run one server only",
       ),
-    );
-  }
-  if (publicUrl === undefined && (host === "0.0.0.0" || host === "::")) {
-    findings.push(
+    publicUrl === undefined &&
+      (host === "0.0.0.0" || host === "::") &&
       configuration.warning(
         "links in responses and in the OpenAPI document name the address that the server listens on",
         "set --public-url to the URL that clients use",
       ),
-    );
-  }
-  return findings.length > 0
-    ? findings
-    : [configuration.ok(`${config.environment}: the settings go together`)];
+  ]);
 }
 
 const directory = check("data directory");
@@ -104,16 +91,15 @@ const OTHER_USERS = 0o077;
 const LOW_BYTES = 1e9;
 const TOO_LOW_BYTES = 1e8;
 
-export function checkDataDirectory(storage: StorageConfig): Finding[] {
+function checkDataDirectory(storage: StorageConfig): Finding[] {
   const { dataDir } = storage;
   const stats = statSync(dataDir, { throwIfNoEntry: false });
   if (stats === undefined) return [directory.ok(`${dataDir} does not exist yet; the server creates it`)];
-  if (!stats.isDirectory()) {
+  if (!stats.isDirectory())
     return [
       directory.error(`${dataDir} is not a directory`, "choose another --data, or move that file away"),
     ];
-  }
-  if (!isWritable(dataDir)) {
+  if (!isAccessible(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)) {
     return [
       directory.error(
         `${dataDir} is not writable for the user who runs this command`,
@@ -121,63 +107,43 @@ export function checkDataDirectory(storage: StorageConfig): Finding[] {
       ),
     ];
   }
+  const files = readdirSync(dataDir).flatMap((name) => {
+    const path = join(dataDir, name);
+    const file = statSync(path, { throwIfNoEntry: false });
+    return file ? { path, mode: file.mode, uid: file.uid } : [];
+  });
+  const open = files.filter(({ mode }) => (mode & OTHER_USERS) !== 0).map(({ path }) => path);
+  // Such as those that root has copied into the directory.
+  const foreign = files.filter(({ uid }) => uid !== stats.uid).map(({ path }) => path);
   return [
-    ...openToOthers(dataDir, stats.mode),
-    ...ofOtherUsers(dataDir, stats.uid),
-    ...interrupted(storage),
-    ...freeSpace(dataDir),
+    ...problemsOr(directory.ok(`${dataDir} is writable, and only its owner has access`), [
+      (stats.mode & OTHER_USERS) !== 0
+        ? directory.warning(`other users have access to ${dataDir}`, `chmod 700 ${dataDir}`)
+        : open.length > 0 &&
+          directory.warning(`other users have access to ${open.join(", ")}`, `chmod go= ${open.join(" ")}`),
+    ]),
+    ...(foreign.length === 0
+      ? []
+      : [
+          directory.warning(
+            `${foreign.join(", ")} ${foreign.length === 1 ? "belongs" : "belong"} to another user than the directory`,
+            `give them to the user of the server: chown --reference=${dataDir} ${foreign.join(" ")}`,
+          ),
+        ]),
+    ...(existsSync(pathsOf(storage).restore)
+      ? [directory.error("a restore was interrupted", "run the same petstore restore command again")]
+      : []),
+    freeSpace(dataDir),
   ];
 }
 
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Such as those that root has copied into the directory. */
-function ofOtherUsers(dataDir: string, owner: number): Finding[] {
-  const files = readdirSync(dataDir)
-    .map((name) => join(dataDir, name))
-    .filter((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? owner) !== owner);
-  if (files.length === 0) return [];
-  const names = files.join(" ");
-  return [
-    directory.warning(
-      `${files.join(", ")} ${files.length === 1 ? "belongs" : "belong"} to another user than the directory`,
-      `give them to the user of the server: chown --reference=${dataDir} ${names}`,
-    ),
-  ];
-}
-
-function openToOthers(dataDir: string, mode: number): Finding[] {
-  if ((mode & OTHER_USERS) !== 0) {
-    return [directory.warning(`other users have access to ${dataDir}`, `chmod 700 ${dataDir}`)];
-  }
-  const open = readdirSync(dataDir)
-    .map((name) => join(dataDir, name))
-    .filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHER_USERS) !== 0);
-  return open.length > 0
-    ? [directory.warning(`other users have access to ${open.join(", ")}`, `chmod go= ${open.join(" ")}`)]
-    : [directory.ok(`${dataDir} is writable, and only its owner has access`)];
-}
-
-function interrupted(storage: StorageConfig): Finding[] {
-  return statSync(pathsOf(storage).restore, { throwIfNoEntry: false }) === undefined
-    ? []
-    : [directory.error("a restore was interrupted", "run the same petstore restore command again")];
-}
-
-function freeSpace(dataDir: string): Finding[] {
+function freeSpace(dataDir: string): Finding {
   const { bavail, bsize } = statfsSync(dataDir);
   const bytes = bavail * bsize;
   const free = `${(bytes / 1e9).toFixed(1)} GB are free on the disk of ${dataDir}`;
   const remedy = "free space or enlarge the disk: without space, every write gets 503";
-  if (bytes < TOO_LOW_BYTES) return [space.error(free, remedy)];
-  return [bytes < LOW_BYTES ? space.warning(free, remedy) : space.ok(free)];
+  if (bytes < TOO_LOW_BYTES) return space.error(free, remedy);
+  return bytes < LOW_BYTES ? space.warning(free, remedy) : space.ok(free);
 }
 
 const tls = check("TLS");
@@ -185,10 +151,7 @@ const DAY_MS = 86_400_000;
 /** Programs that renew certificates do so weeks before. */
 const RENEWAL_DAYS = 14;
 
-export function checkTls(
-  { tls: files, publicUrl }: Pick<Config, "tls" | "publicUrl">,
-  now: number,
-): Finding[] {
+function checkTls({ tls: files, publicUrl }: Config, now: number): Finding[] {
   if (files === undefined) return [tls.ok("the server serves plain HTTP: --tls-cert is not set")];
   const credentials = readTlsCredentials(files);
   if (credentials instanceof UsageError) {
@@ -197,34 +160,29 @@ export function checkTls(
     ];
   }
   const certificate = new X509Certificate(credentials.cert);
-  const findings = [...validity(certificate, now), ...hostOf(certificate, publicUrl)];
-  if ((statSync(files.keyFile).mode & OTHER_USERS) !== 0) {
-    findings.push(tls.warning(`other users can read ${files.keyFile}`, `chmod 600 ${files.keyFile}`));
-  }
-  return findings.length > 0 ? findings : [tls.ok(`${files.certFile} is valid until ${certificate.validTo}`)];
+  return problemsOr(tls.ok(`${files.certFile} is valid until ${certificate.validTo}`), [
+    validity(certificate, now),
+    publicUrl !== undefined && hostProblem(certificate, publicUrl),
+    (statSync(files.keyFile).mode & OTHER_USERS) !== 0 &&
+      tls.warning(`other users can read ${files.keyFile}`, `chmod 600 ${files.keyFile}`),
+  ]);
 }
 
-function validity({ validFrom, validTo }: X509Certificate, now: number): Finding[] {
+function validity({ validFrom, validTo }: X509Certificate, now: number): Finding | undefined {
   const renew = "renew the certificate; a running server takes the new files within seconds";
-  if (now < Date.parse(validFrom)) {
-    return [
-      tls.error(`the certificate is valid from ${validFrom} on`, "check the clock, or wait until then"),
-    ];
-  }
+  if (now < Date.parse(validFrom))
+    return tls.error(`the certificate is valid from ${validFrom} on`, "check the clock, or wait until then");
   const daysLeft = Math.floor((Date.parse(validTo) - now) / DAY_MS);
-  if (daysLeft < 0) return [tls.error(`the certificate expired on ${validTo}`, renew)];
-  return daysLeft < RENEWAL_DAYS ? [tls.warning(`the certificate expires on ${validTo}`, renew)] : [];
+  if (daysLeft < 0) return tls.error(`the certificate expired on ${validTo}`, renew);
+  return daysLeft < RENEWAL_DAYS ? tls.warning(`the certificate expires on ${validTo}`, renew) : undefined;
 }
 
-function hostOf(certificate: X509Certificate, publicUrl: string | undefined): Finding[] {
-  if (publicUrl === undefined) return [];
+function hostProblem(certificate: X509Certificate, publicUrl: string): Finding | undefined {
   const host = new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, "$1");
   const name = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
-  if (name !== undefined) return [];
-  return [
-    tls.warning(
-      `the certificate is not for ${host}, the host of --public-url`,
-      "use a certificate that names it, unless a proxy in front has one",
-    ),
-  ];
+  if (name !== undefined) return undefined;
+  return tls.warning(
+    `the certificate is not for ${host}, the host of --public-url`,
+    "use a certificate that names it, unless a proxy in front has one",
+  );
 }
