@@ -167,11 +167,6 @@ function parsePositionals(
   return new UsageError(`unexpected argument ${quoted(extra)}; see petstore ${name} --help`);
 }
 
-/** As in a usage line: `ID`, or `[ID]` if it may be missing. */
-export function positionalUsage(positionals: Positionals): string[] {
-  return Object.entries(positionals).map(([label, { optional }]) => (optional ? `[${label}]` : label));
-}
-
 function missingOption(name: string, flag: string, options: Options): UsageError {
   return new UsageError(`${name} needs --${flag} (or ${variableOf(flag)}): ${options[flag]?.type.expected}`);
 }

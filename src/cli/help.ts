@@ -1,5 +1,5 @@
 import { describeDefault, flagUsage, type Option, variableOf } from "../config/parse-options.ts";
-import { type Command, positionalUsage } from "./command.ts";
+import type { Command } from "./command.ts";
 import { columns } from "./output.ts";
 
 const WIDTH = 100;
@@ -24,13 +24,12 @@ Exit status: 0 success, 1 failure, 2 wrong usage.
 `;
 }
 
-/** The command with its required arguments. */
-function usageOf({ name, positionals, required, options }: Command): string {
-  const flags = required.map((flag) => {
-    const option = options[flag];
-    return option ? flagUsage(flag, option) : `--${flag}`;
-  });
-  return [name, ...positionalUsage(positionals), ...flags].join(" ");
+/** The command with its required arguments. An optional positional is in brackets. */
+export function usageOf({ name, positionals, required, options }: Command): string {
+  const labels = Object.entries(positionals).map(([label, { optional }]) =>
+    optional ? `[${label}]` : label,
+  );
+  return [name, ...labels, ...required.map((flag) => flagUsage(flag, options[flag]))].join(" ");
 }
 
 export function commandHelp(command: Command): string {
@@ -40,7 +39,7 @@ export function commandHelp(command: Command): string {
 Usage
   petstore ${usageOf(command)}${hasOptions ? " [options]" : ""}
 
-${paragraph(command.description)}
+${Bun.wrapAnsi(command.description, WIDTH)}
 
 ${hasOptions ? optionSection(command) : ""}Examples
 ${command.examples.map((example) => `${INDENT}${example}\n`).join("")}`;
@@ -49,7 +48,7 @@ ${command.examples.map((example) => `${INDENT}${example}\n`).join("")}`;
 function optionSection(command: Command): string {
   return `Options
 ${optionLines(command)}
-${paragraph(savedOptionsNote(command) + variableNote(command))}
+${Bun.wrapAnsi(savedOptionsNote(command) + variableNote(command), WIDTH)}
 
 `;
 }
@@ -68,18 +67,14 @@ function savedOptionsNote({ savedOptions }: Command): string {
 function optionLines({ options, savedOptions, required }: Command): string {
   const rows = Object.entries(options)
     .filter(([flag]) => !(flag in savedOptions))
-    .map(
-      ([flag, option]) =>
-        [INDENT + flagUsage(flag, option), describeOption(option, required.includes(flag))] as const,
-    );
-  const indent = Math.max(...rows.map(([usage]) => usage.length)) + INDENT.length;
-  return rows
-    .flatMap(([usage, text]) =>
-      wrapped(text, WIDTH - indent).map(
-        (line, index) => `${(index === 0 ? usage : "").padEnd(indent)}${line}\n`,
-      ),
-    )
-    .join("");
+    .map(([flag, option]) => ({
+      usage: INDENT + flagUsage(flag, option),
+      text: describeOption(option, required.includes(flag)),
+    }));
+  const indent = Math.max(...rows.map(({ usage }) => usage.length)) + INDENT.length;
+  const linesOf = (text: string) =>
+    Bun.wrapAnsi(text, WIDTH - indent).replaceAll("\n", `\n${" ".repeat(indent)}`);
+  return rows.map(({ usage, text }) => `${usage.padEnd(indent)}${linesOf(text)}\n`).join("");
 }
 
 /** The help text with bounds and default. */
@@ -87,20 +82,4 @@ export function describeOption(option: Option, isRequired: boolean): string {
   const value = describeDefault(option);
   const notes = [option.type.range, value && `default: ${value}`, isRequired && "required"].filter(Boolean);
   return notes.length === 0 ? option.help : `${option.help} (${notes.join("; ")})`;
-}
-
-function paragraph(text: string): string {
-  return wrapped(text, WIDTH).join("\n");
-}
-
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    if (line !== "" && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === "" ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }

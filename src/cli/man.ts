@@ -1,6 +1,5 @@
-import { flagUsage, type Option } from "../config/parse-options.ts";
-import { type Command, defineCommand, positionalUsage } from "./command.ts";
-import { describeOption } from "./help.ts";
+import { type Command, defineCommand } from "./command.ts";
+import { describeOption, usageOf } from "./help.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -68,17 +67,9 @@ function releaseDate(isoDate: string): string {
 }
 
 function commandSection(command: Command): string {
-  const { name, summary, description, positionals, required, options } = command;
-  const operands = [
-    ...positionalUsage(positionals),
-    ...required.map((flag) => requiredUsage(flag, options[flag])),
-  ];
-  return `.Ss ${escaped(["petstore", name, ...operands].join(" "))}
+  const { summary, description } = command;
+  return `.Ss ${escaped(`petstore ${usageOf(command)}`)}
 ${sentences(`${summary}. ${description}`)}${optionList(command)}`;
-}
-
-function requiredUsage(flag: string, option: Option | undefined): string {
-  return option ? flagUsage(flag, option) : `--${flag}`;
 }
 
 function optionList({ options, required }: Command): string {

@@ -128,6 +128,6 @@ export function describeDefault({ type, default: value, defaultText }: Option): 
 }
 
 /** `--port N`. */
-export function flagUsage(flag: string, { type }: Option): string {
-  return type.placeholder === undefined ? `--${flag}` : `--${flag} ${type.placeholder}`;
+export function flagUsage(flag: string, option: Option | undefined): string {
+  return `--${flag} ${option?.type.placeholder ?? ""}`.trimEnd();
 }
