@@ -1,7 +1,6 @@
-import { describeStorage, type StorageConfig } from "../../config/config.ts";
+import { describeStorage, storageOf } from "../../config/config.ts";
 import { printable, quotedPath } from "../../config/usage-error.ts";
 import { errorMessage } from "../arguments.ts";
-/** What `petstore import` tells its user. */
 import { statSync } from "node:fs";
 import { formatTime, grouped } from "../../api/formatting.ts";
 import type { ImportEnd } from "../../archive/import.ts";
@@ -9,6 +8,7 @@ import { InputError } from "../../archive/row-formats.ts";
 import type { ImportProgress, ImportRecord } from "../../archive/import-store.ts";
 import { Failure, type Outcome } from "../command.ts";
 import { columns, json } from "../output.ts";
+import type { Import } from "./import-run.ts";
 
 export function nameOf(path: string): string {
   return path === "-" ? "standard input" : printable(path);
@@ -57,13 +57,8 @@ export function otherOptions(path: string, { options, progress }: ImportRecord):
   );
 }
 
-export interface ImportReport {
-  readonly path: string;
-  readonly kind: "pets" | "orders";
-  readonly storage: StorageConfig;
-  readonly isDryRun: boolean;
-  readonly maxErrors: number;
-  readonly rejectsPath: string;
+/** How an import ended. */
+export interface ImportEnded {
   readonly end: ImportEnd;
   readonly progress: ImportProgress;
   /** Rows that were done before. */
@@ -74,8 +69,9 @@ export interface ImportReport {
 }
 
 /** Undefined if every row was imported or skipped. */
-export function outcomeOf({ path, isDryRun, maxErrors, rejectsPath, end, progress }: ImportReport): Outcome {
+export function outcomeOf({ path, values, rejectsPath }: Import, { end, progress }: ImportEnded): Outcome {
   const { rows, rejected } = progress;
+  const { "dry-run": isDryRun, "max-errors": maxErrors } = values;
   if (end === "stopped") {
     const next = isDryRun ? "nothing was stored" : "run the same command again to continue";
     return new Failure(`interrupted after ${grouped(rows)} rows of ${nameOf(path)}; ${next}`);
@@ -91,43 +87,41 @@ export function outcomeOf({ path, isDryRun, maxErrors, rejectsPath, end, progres
   );
 }
 
-export function summaryJson(report: ImportReport): string {
-  const { kind, isDryRun, end, progress, rejectsPath, seconds, finishedAt } = report;
-  const { rows, added, replaced, skipped, rejected } = progress;
+export function summaryJson({ kind, values, rejectsPath }: Import, ended: ImportEnded): string {
+  const { rows, added, replaced, skipped, rejected } = ended.progress;
+  const isDryRun = values["dry-run"];
   return json({
     kind,
-    isComplete: end === "complete",
+    isComplete: ended.end === "complete",
     isDryRun,
-    importedBefore: finishedAt !== undefined,
+    importedBefore: ended.finishedAt !== undefined,
     rows,
     added,
     replaced,
     skipped,
     rejected,
     rejects: rejected > 0 && !isDryRun ? rejectsPath : null,
-    seconds,
+    seconds: ended.seconds,
   });
 }
 
-export function summaryText(report: ImportReport): string {
-  const { progress, rowsBefore, seconds, finishedAt } = report;
+export function summaryText(job: Import, { progress, rowsBefore, seconds, finishedAt }: ImportEnded): string {
   const { rows, added, replaced, skipped, rejected } = progress;
   const rate = grouped(Math.round((rows - rowsBefore) / Math.max(seconds, 0.001)));
+  const optional = Object.entries({ Replaced: replaced, Skipped: skipped, Rejected: rejected });
   const table = [
     ["  Rows", grouped(rows)],
     ["  Added", grouped(added)],
-    ...(replaced > 0 ? [["  Replaced", grouped(replaced)]] : []),
-    ...(skipped > 0 ? [["  Skipped", grouped(skipped)]] : []),
-    ...(rejected > 0 ? [["  Rejected", grouped(rejected)]] : []),
+    ...optional.flatMap(([title, count]) => (count > 0 ? [[`  ${title}`, grouped(count)]] : [])),
     ...(finishedAt === undefined ? [["  Time", `${seconds.toFixed(1)} s, ${rate} rows/s`]] : []),
   ];
-  return `${titleOf(report)}\n\n${columns(table)}`;
+  return `${titleOf(job, finishedAt)}\n\n${columns(table)}`;
 }
 
-function titleOf({ path, kind, storage, isDryRun, finishedAt }: ImportReport): string {
+function titleOf({ path, kind, values }: Import, finishedAt: number | undefined): string {
   const name = nameOf(path);
-  const where = `${storage.environment} (data: ${describeStorage(storage).data})`;
-  if (isDryRun) return `Checked ${kind} of ${name} for ${where}. Nothing was stored.`;
+  const where = `${values.env} (data: ${describeStorage(storageOf(values)).data})`;
+  if (values["dry-run"]) return `Checked ${kind} of ${name} for ${where}. Nothing was stored.`;
   if (finishedAt === undefined) return `Imported ${kind} of ${name} into ${where}.`;
   return `${name} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
 }
