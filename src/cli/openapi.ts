@@ -1,14 +1,8 @@
 import { banRulesOf, DEFAULT_URL, expectedUrl, plansOf, serversOf } from "../config/config.ts";
-import { ADDRESS_OPTIONS, BAN_OPTIONS, PLAN_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../config/options.ts";
+import { ADDRESS_OPTIONS, SAVED_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { boolean } from "../config/value-types.ts";
 import { defineCommand } from "./command.ts";
-
-const LIMIT_OPTIONS = {
-  ...PLAN_OPTIONS,
-  "anonymous-limits": SETTINGS["anonymous-limits"],
-  ...BAN_OPTIONS,
-} as const;
 
 export const openapi = defineCommand({
   name: "openapi",
@@ -20,7 +14,7 @@ export const openapi = defineCommand({
     ...STORAGE_OPTIONS,
     ...ADDRESS_OPTIONS,
     "other-environment-url": SETTINGS["other-environment-url"],
-    ...LIMIT_OPTIONS,
+    ...SAVED_OPTIONS,
   },
   examples: [
     "petstore openapi > openapi.json",
@@ -34,8 +28,8 @@ export const openapi = defineCommand({
     }
     const { openApiJson } = await import("../petstore/openapi/document.ts");
     const { env: environment, "other-environment-url": otherEnvironmentUrl } = values;
-    const config = { environment, ...(otherEnvironmentUrl !== undefined && { otherEnvironmentUrl }) };
-    const servers = serversOf(config, expectedUrl(values) ?? DEFAULT_URL[environment]);
+    const ownUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
+    const servers = serversOf({ environment, otherEnvironmentUrl }, ownUrl);
     const plans = { ...plansOf(values), anonymous: values["anonymous-limits"] };
     const settings = { servers, environment, plans, ban: banRulesOf(values) };
     await print(`${openApiJson(settings)}\n`);

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { openEmptyStores, openStores, type Stores } from "../adapters.ts";
+import { openEmptyStores, openStores } from "../adapters.ts";
 import type { AnyInput } from "../api/dispatch.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
@@ -151,7 +151,8 @@ async function withLocal(
   const storage = storageOf(values);
   const { clock, warn } = context;
   const { actor } = attributionOf(context);
-  const stores = createsData ? await openStores(storage) : await openExisting(storage);
+  // Most commands create no database: without one, everything is empty.
+  const stores = await (createsData || databaseExists(storage) ? openStores(storage) : openEmptyStores());
   const quotas = await openQuotas(storage, stores.keys, clock);
   let warnedOf: string | undefined;
   try {
@@ -166,7 +167,8 @@ async function withLocal(
       ban: banRulesOf(saved),
       canReadUsage: () => {
         const { problem } = quotas;
-        if (problem !== undefined && problem !== warnedOf) warn(unknownQuotas(problem));
+        if (problem !== undefined && problem !== warnedOf)
+          warn(`${problem} (usage, strikes and bans are unknown)`);
         warnedOf = problem;
         return problem === undefined;
       },
@@ -184,10 +186,6 @@ async function withLocal(
     await quotas.close();
     await stores.close();
   }
-}
-
-function unknownQuotas(problem: string): string {
-  return `${problem} (usage, strikes and bans are unknown)`;
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */
@@ -210,14 +208,9 @@ function invalid(code: string, problems: readonly string[]): RejectedCall {
 }
 
 /**
- * A command creates no database: without one, everything is empty. Throws while a restore is replacing it, and if this
- * user may not see it: without that, the answer would be that there are no keys.
+ * Throws while a restore is replacing the database, and if this user may not see it: without that, the answer would be
+ * that there are no keys.
  */
-async function openExisting(storage: StorageConfig): Promise<Stores> {
-  if (databaseExists(storage)) return openStores(storage);
-  return openEmptyStores();
-}
-
 export function databaseExists(storage: StorageConfig): boolean {
   if (storage.databaseUrl !== undefined) return true;
   rejectInterruptedRestore(storage);

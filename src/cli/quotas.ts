@@ -32,30 +32,30 @@ async function openStored(
 ): Promise<Quotas> {
   const { usageStore: path } = pathsOf(storage);
   let problem: string | undefined;
-  const open = async () => {
+  const attempt = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (error) {
+      problem = errorMessage(error);
+      return undefined;
+    }
+  };
+  const store = await attempt(async () => {
     const { openUsageStore } = await import("../store/sqlite/usage-store.ts");
     return existsSync(path) ? openUsageStore(path) : undefined;
-  };
-  const store = await open().catch((error: unknown) => {
-    problem = errorMessage(error);
-    return undefined;
   });
   return {
     get problem() {
       return problem;
     },
-    async usage(subject) {
-      try {
+    usage: (subject) =>
+      attempt(async () => {
         const usage = store?.find(subject);
         const unbannedAt = (await keys.getKey(Number(subject.id)))?.unbannedAt;
         // A running server may have written the ban again before it saw the unban.
         if (usage && unbannedAt !== undefined) unban(usage, unbannedAt);
         return usage;
-      } catch (error) {
-        problem = errorMessage(error);
-        return undefined;
-      }
-    },
+      }),
     bannedKeys() {
       const entries = problem === undefined ? [...(store?.load() ?? [])] : [];
       return entries.flatMap(([{ kind, id }, { bannedUntil }]) =>

@@ -56,28 +56,23 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
  * `--prot` is too far from `--port`.
  */
 export function editDistance(from: string, to: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number) => rows[row]?.[column] ?? Infinity;
   for (let row = 1; row <= from.length; row++) {
     const current = [row];
+    rows.push(current);
     for (let column = 1; column <= to.length; column++) {
-      const same = from[row - 1] === to[column - 1];
-      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      current[column] = Math.min(
-        at(last, column) + 1,
-        at(current, column - 1) + 1,
-        at(last, column - 1) + (same ? 0 : 1),
-        swapped ? at(beforeLast, column - 2) + 1 : Infinity,
-      );
+      const isSame = from[row - 1] === to[column - 1];
+      const isSwapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      const edits = [
+        at(row - 1, column),
+        at(row, column - 1),
+        ...(isSwapped ? [at(row - 2, column - 2)] : []),
+      ];
+      current.push(Math.min(at(row - 1, column - 1) + (isSame ? 0 : 1), Math.min(...edits) + 1));
     }
-    beforeLast = last;
-    last = current;
   }
-  return at(last, to.length);
-}
-
-function at(row: readonly number[], column: number): number {
-  return row[column] ?? Infinity;
+  return at(from.length, to.length);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -104,7 +104,7 @@ describe("admin-token rotate", () => {
     const withCookie = () => fetch(`${server.adminUrl}/api/keys`, { headers: { Cookie } });
     expect((await withCookie()).status).toBe(200);
 
-    expect(await cli.run(["admin-token", "rotate"])).toEqual({
+    expect(await cli.run("admin-token rotate")).toEqual({
       code: 0,
       out: `Replaced the admin token in ${tokenFileOf(cli)}. A running server takes it within a second, and everybody is signed out.\nSign in again with the URL that petstore admin-url prints.\n`,
       err: "",
@@ -132,15 +132,15 @@ test("admin-url prints the URL that signs in, and fails when no server runs", as
   const cli = new InProcessCli();
   const server = await cli.serve();
   const url = `${server.adminUrl}/?token=${tokenOf(cli)}\n`;
-  expect(await cli.run(["admin-url"])).toEqual({ code: 0, out: url, err: "" });
-  expect((await cli.run(["admin-url", "--env", "staging"])).err).toBe(
+  expect(await cli.run("admin-url")).toEqual({ code: 0, out: url, err: "" });
+  expect((await cli.run("admin-url --env staging")).err).toBe(
     `no server with a listener for operators runs in staging (data: ${cli.dataDir}); start it with petstore serve`,
   );
   await server.stop();
-  expect((await cli.run(["admin-url"])).code).toBe(1);
+  expect((await cli.run("admin-url")).code).toBe(1);
   // As a server that was killed leaves it.
   writeFileSync(join(cli.dataDir, "production-admin-url"), server.adminUrl);
-  expect(await cli.run(["admin-url"])).toMatchObject({
+  expect(await cli.run("admin-url")).toMatchObject({
     code: 1,
     err: `no server responds at ${server.adminUrl}; start it with petstore serve`,
   });

@@ -69,12 +69,14 @@ export class InProcessCli {
   /** Whether standard output is a terminal. */
   isTerminal = false;
 
+  /** A command line that is one string has its words separated by spaces. */
   async run(
-    argv: readonly string[],
+    typed: string | readonly string[],
     variables: Variables = {},
     context: Partial<Context> = {},
   ): Promise<Result> {
     let out = "";
+    const argv = typeof typed === "string" ? typed.split(" ") : typed;
     const outcome = await runProgram(argv, {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
@@ -111,9 +113,10 @@ export class InProcessCli {
     }
   }
 
-  /** Runs a command with --json that must succeed, and parses its output. */
+  /** Runs a command with --json that must succeed, and parses its output. A single argument is a whole line. */
   async json<T = Record<string, unknown>>(...argv: string[]): Promise<T> {
-    const { code, out, err } = await this.run([...argv, "--json"]);
+    const words = argv.length === 1 ? argv.flatMap((line) => line.split(" ")) : argv;
+    const { code, out, err } = await this.run([...words, "--json"]);
     if (code !== 0) throw new Error(err);
     return JSON.parse(out);
   }

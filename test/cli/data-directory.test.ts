@@ -136,7 +136,7 @@ describe("owners", () => {
     const path = join(cli.dataDir, "production.db");
     chmodSync(path, 0o644);
     chownSync(path, owner, process.getgid?.() ?? 0);
-    await cli.run(["keys", "list"]);
+    await cli.run("keys list");
     expect(modeOf(path)).toBe(self === 0 ? "644" : "600");
   });
 });
@@ -161,7 +161,7 @@ describe("one server per data directory", () => {
     rmSync(lockOf(cli));
     await expect(second(cli)).rejects.toThrow(message(cli));
     await expect(second(cli)).rejects.toThrow(message(cli));
-    expect((await cli.run(["keys", "create", "--name", "x", "--plan", "free"])).code).toBe(0);
+    expect((await cli.run("keys create --name x --plan free")).code).toBe(0);
     await first.stop();
     const next = await cli.serve();
     await expect(second(cli)).rejects.toThrow(message(cli));

@@ -47,7 +47,7 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   const printed = Promise.withResolvers<string>();
   const stopping = Promise.withResolvers<StopSignal>();
   const banned = Promise.withResolvers<void>();
-  const ended = cli.run(["demo"], settings, {
+  const ended = cli.run("demo", settings, {
     print: async (text) => printed.resolve(String(text)),
     openLog: (options) =>
       createLog({

@@ -63,17 +63,17 @@ const NOBODY = "; nobody received the first key, so it is revoked; create anothe
 test("a first key that cannot be written is revoked", async () => {
   const cli = new InProcessCli();
   mkdirSync(join(cli.dataDir, "production-first-key"), { recursive: true });
-  const { code, err } = await cli.run(["serve", "--port", "0"]);
+  const { code, err } = await cli.run("serve --port 0");
   expect(code).toBe(1);
   expect(err).toEndWith(NOBODY);
-  expect(await cli.json("keys", "list")).toMatchObject([{ name: "first key", state: "revoked" }]);
+  expect(await cli.json("keys list")).toMatchObject([{ name: "first key", state: "revoked" }]);
 });
 
 test("a first key whose message cannot be printed is revoked, and its file removed", async () => {
   const cli = new InProcessCli();
   const full = Object.assign(new Error("ENOSPC: raw"), { code: "ENOSPC" });
-  const { code, err } = await cli.run(["serve", "--port", "0"], {}, { print: () => Promise.reject(full) });
+  const { code, err } = await cli.run("serve --port 0", {}, { print: () => Promise.reject(full) });
   expect({ code, err }).toEqual({ code: 1, err: `no space is left on the device${NOBODY}` });
   expect(existsSync(join(cli.dataDir, "production-first-key"))).toBeFalse();
-  expect(await cli.json("keys", "list")).toMatchObject([{ name: "first key", state: "revoked" }]);
+  expect(await cli.json("keys list")).toMatchObject([{ name: "first key", state: "revoked" }]);
 });

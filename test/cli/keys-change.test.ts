@@ -9,7 +9,7 @@ afterAll(cleanUp);
 test("keys roll works as keys rotate, and says so", async () => {
   const cli = new InProcessCli();
   await createKey(cli);
-  const { code, out } = await cli.run(["keys", "roll", "1"]);
+  const { code, out } = await cli.run("keys roll 1");
   expect(code).toBe(0);
   expect(out).toContain("keys roll is now keys rotate; keys roll works until release 1.2");
   expect(out).toContain('Key 1 "app" has a new secret.');
@@ -18,13 +18,13 @@ test("keys roll works as keys rotate, and says so", async () => {
 test("keys disable switches a key off, and keys enable on again", async () => {
   const cli = new InProcessCli();
   await createKey(cli);
-  expect((await cli.run(["keys", "disable", "1"])).out).toBe(
+  expect((await cli.run("keys disable 1")).out).toBe(
     "Key 1 is disabled. petstore keys enable 1 switches it on again.\n",
   );
   expect(await showKey(cli, 1)).toMatchObject({ state: "disabled" });
-  expect((await cli.run(["keys", "enable", "1"])).out).toBe("Key 1 is enabled.\n");
+  expect((await cli.run("keys enable 1")).out).toBe("Key 1 is enabled.\n");
   expect(await showKey(cli, 1)).toMatchObject({ state: "active" });
-  const actions = (await cli.json<{ action: string }[]>("audit", "--key", "1")).map(({ action }) => action);
+  const actions = (await cli.json<{ action: string }[]>("audit --key 1")).map(({ action }) => action);
   expect(actions).toEqual(["key.enabled", "key.disabled", "key.created"]);
 });
 
@@ -32,7 +32,7 @@ describe("keys rotate", () => {
   test("prints a new secret; the previous one stays valid for a day, or for --overlap", async () => {
     const cli = new InProcessCli();
     const { key: previous } = await createKey(cli);
-    const rotated = await cli.json("keys", "rotate", "1");
+    const rotated = await cli.json("keys rotate 1");
     expect(rotated).toMatchObject({
       id: 1,
       name: "app",
@@ -43,7 +43,7 @@ describe("keys rotate", () => {
     const current = await findCredential(cli, String(rotated["key"]));
     expect([current?.key.id, current?.validUntil]).toEqual([1, undefined]);
 
-    const { out } = await cli.run(["keys", "rotate", "1", "--overlap", "0"]);
+    const { out } = await cli.run("keys rotate 1 --overlap 0");
     expect(out).toStartWith(
       'Key 1 "app" has a new secret. Its previous secrets are no longer valid.\n\n  pet_live_',
     );
@@ -55,7 +55,7 @@ describe("keys rotate", () => {
     const cli = new InProcessCli();
     const { key: first } = await createKey(cli);
     cli.clock.advance(1_000);
-    const rolled = (await cli.run(["keys", "rotate", "1", "--overlap", "1h"])).out;
+    const rolled = (await cli.run("keys rotate 1 --overlap 1h")).out;
     expect(rolled).toStartWith(
       'Key 1 "app" has a new secret. Its previous secrets stay valid until 2026-11-15T13:00:01.000Z.\n',
     );
@@ -65,7 +65,7 @@ describe("keys rotate", () => {
       { hint: hint(second), createdAt: "2026-11-15T12:00:01.000Z", validUntil: null },
       { hint: hint(first), createdAt: "2026-11-15T12:00:00.000Z", validUntil: "2026-11-15T13:00:01.000Z" },
     ]);
-    expect((await cli.run(["keys", "show", "1"])).out).toContain(
+    expect((await cli.run("keys show 1")).out).toContain(
       `\nSecret       ${hint(second)}, created at 2026-11-15T12:00:01.000Z
              ${hint(first)}, created at 2026-11-15T12:00:00.000Z, valid until 2026-11-15T13:00:01.000Z\n`,
     );
@@ -77,9 +77,9 @@ describe("keys rotate", () => {
 test("keys revoke: a second time changes nothing", async () => {
   const cli = new InProcessCli();
   await createKey(cli);
-  expect((await cli.run(["keys", "revoke", "1"])).out).toBe("Key 1 is revoked.\n");
+  expect((await cli.run("keys revoke 1")).out).toBe("Key 1 is revoked.\n");
   cli.clock.advance(5_000);
-  expect(await cli.run(["keys", "revoke", "1"])).toEqual({
+  expect(await cli.run("keys revoke 1")).toEqual({
     code: 0,
     out: "Key 1 was already revoked at 2026-11-15T12:00:00.000Z.\n",
     err: "",
@@ -95,7 +95,7 @@ test("keys set-plan moves a key to Enterprise and away from it", async () => {
     "Key 1 is now on the enterprise plan: 5 requests per minute, 6 per day.\n",
   );
   expect(await showKey(cli, 1)).toMatchObject({ plan: "enterprise", limits: { perMinute: 5, perDay: 6 } });
-  await cli.run(["keys", "set-plan", "1", "pro"]);
+  await cli.run("keys set-plan 1 pro");
   expect(await showKey(cli, 1)).toMatchObject({ plan: "pro", limits: { perMinute: 300, perDay: 10_000 } });
 });
 
@@ -138,7 +138,7 @@ describe("keys update", () => {
   });
 
   test("--help: what is not given stays as it is, so nothing has a default; --clear lists its fields", async () => {
-    const { out } = await new InProcessCli().run(["keys", "update", "--help"]);
+    const { out } = await new InProcessCli().run("keys update --help");
     expect(out).not.toMatch(/default:\s+(?:write|never)/);
     expect(out).toContain(
       "--clear FIELD…            Fields to remove from the key (owner, notes or labels)\n",
@@ -164,7 +164,7 @@ describe("keys unban", () => {
     addStrikes(cli, id, { strikesToBan: 2 });
     expect(await showKey(cli, id)).toMatchObject({ state: "banned" });
     cli.clock.advance(1);
-    expect((await cli.run(["keys", "unban", "1"])).out).toBe("Key 1 is not banned and has no strikes.\n");
+    expect((await cli.run("keys unban 1")).out).toBe("Key 1 is not banned and has no strikes.\n");
     expect(await showKey(cli, id)).toMatchObject({ state: "active", usage: { minute: { used: 1 } } });
 
     addStrikes(cli, id, { strikesToBan: 2 });
@@ -172,7 +172,7 @@ describe("keys unban", () => {
 
     addStrikes(cli, id, { strikesToBan: 3 });
     expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2 });
-    expect(await cli.json("keys", "unban", "1")).toMatchObject({ id: 1, state: "active", strikes: 0 });
+    expect(await cli.json("keys unban 1")).toMatchObject({ id: 1, state: "active", strikes: 0 });
     expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 0 });
   });
 
@@ -181,7 +181,7 @@ describe("keys unban", () => {
     await createKey(cli);
     const { usageStore } = paths(cli);
     writeFileSync(usageStore, "no database, ".repeat(100));
-    expect(await cli.run(["keys", "unban", "1"])).toMatchObject({
+    expect(await cli.run("keys unban 1")).toMatchObject({
       code: 1,
       err: expect.stringContaining(`cannot open the database ${usageStore}`),
     });
@@ -208,7 +208,7 @@ test("an expired or revoked key is not changed", async () => {
   };
   cli.clock.advance(3_600_000);
   await expectUnchanged("expired");
-  await cli.run(["keys", "revoke", "1"]);
+  await cli.run("keys revoke 1");
   await expectUnchanged("was revoked");
 });
 

@@ -80,7 +80,7 @@ This is the only time it is shown: Petstore stores only its hash. Try it in a br
   });
 
   test("every option can come from a variable", async () => {
-    const { code, out } = await new InProcessCli().run(["keys", "create"], {
+    const { code, out } = await new InProcessCli().run("keys create", {
       PETSTORE_NAME: "from a variable",
       PETSTORE_PLAN: "business",
       PETSTORE_BUSINESS_LIMITS: "7/8",
@@ -98,7 +98,7 @@ This is the only time it is shown: Petstore stores only its hash. Try it in a br
     const details = { owner: "ann@example.com", notes: "one\ntwo", labels: ["a", "b", "c"], access: "read" };
     expect<object>(await createKey(cli, ...FREE_KEY, ...DETAILS, "--access", "read")).toMatchObject(details);
     expect(await showKey(cli, 1)).toMatchObject(details);
-    const { out } = await cli.run(["keys", "show", "1"]);
+    const { out } = await cli.run("keys show 1");
     expect(out).toContain(
       "Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n",
     );

@@ -17,9 +17,9 @@ describe("keys find", () => {
     const { key } = await createKey(cli);
     for (const typed of [key, ` ${key}\t`, `Bearer ${key}`, `Authorization: Bearer ${key}`]) {
       cli.secret = typed;
-      expect(await cli.json("keys", "find")).toMatchObject({ id: 2, secretValidUntil: null });
+      expect(await cli.json("keys find")).toMatchObject({ id: 2, secretValidUntil: null });
     }
-    const { out } = await cli.run(["keys", "find"]);
+    const { out } = await cli.run("keys find");
     expect(out).toStartWith("Key           2\n");
     expect(out).toContain("\nGiven secret  the current one\n");
     expect(out).not.toContain(key.slice(0, 14));
@@ -29,12 +29,12 @@ describe("keys find", () => {
     const cli = new InProcessCli();
     const { key } = await createKey(cli);
     cli.secret = key;
-    const given = async () => /Given secret +(.*)/.exec((await cli.run(["keys", "find"])).out)?.[1];
-    await cli.run(["keys", "rotate", "1", "--overlap", "1h"]);
+    const given = async () => /Given secret +(.*)/.exec((await cli.run("keys find")).out)?.[1];
+    await cli.run("keys rotate 1 --overlap 1h");
     expect(await given()).toBe("replaced, valid until 2026-11-15T13:00:00.000Z");
     cli.clock.advance(3_600_000);
     expect(await given()).toBe("replaced, no longer valid since 2026-11-15T13:00:00.000Z");
-    await cli.run(["keys", "rotate", "1", "--overlap", "0"]);
+    await cli.run("keys rotate 1 --overlap 0");
     expect(await given()).toBe("replaced, and no longer valid");
   });
 
@@ -42,7 +42,7 @@ describe("keys find", () => {
     const cli = new InProcessCli();
     const find = async (secret: string) => {
       cli.secret = secret;
-      return cli.run(["keys", "find"]);
+      return cli.run("keys find");
     };
     const unknown = generateSecret("production");
     expect((await find(unknown)).code).toBe(1);

@@ -53,7 +53,7 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     expect(await status(second.url, first.secret)).toBe(200);
     expect((await second.stop()).code).toBe(0);
     cli.clock.time = Date.now();
-    expect(await cli.json("keys", "list")).toMatchObject([
+    expect(await cli.json("keys list")).toMatchObject([
       { id: 1, name: "first key", plan: "free", usage: { day: { used: 2 } } },
     ]);
   });
@@ -175,12 +175,12 @@ describe("a start that fails", () => {
 
   test("because the usage store is damaged, or the access log cannot be opened", async () => {
     const cli = new InProcessCli();
-    await expect(cli.run(["serve", "--port", "0", "--access-log", "missing/a.log"])).rejects.toThrow(
+    await expect(cli.run("serve --port 0 --access-log missing/a.log")).rejects.toThrow(
       "cannot open the access log",
     );
     const path = join(cli.dataDir, "production-limits.db");
     writeFileSync(path, "no database, ".repeat(100), { mode: 0o600 });
-    await expect(cli.run(["serve", "--port", "0"])).rejects.toThrow(
+    await expect(cli.run("serve --port 0")).rejects.toThrow(
       `cannot open the database ${path}: file is not a database; `,
     );
   });
@@ -250,12 +250,12 @@ describe("commands beside a running server", () => {
     for (const path of [page, "/pets/7", available]) {
       for (let i = 0; i < 5; i++) expect((await get(server.url + path, key)).status).toBe(200);
     }
-    await cli.run(["pets", "update", "7", "--name", "Rover"]);
+    await cli.run("pets update 7 --name Rover");
     await until("/pets/7", key, (body) => body.includes("Rover"));
     await until(page, key, (body) => body.includes("Rover"));
-    await cli.run(["pets", "update", "7", "--status", "sold"]);
+    await cli.run("pets update 7 --status sold");
     await until(available, key, (body) => !body.includes("Rover"));
-    await cli.run(["pets", "delete", "7"]);
+    await cli.run("pets delete 7");
     await until("/pets/7", key, (body) => body.includes("pet_not_found"));
     await until(page, key, (body) => !body.includes('"id":7,'));
   });
@@ -265,11 +265,11 @@ describe("commands beside a running server", () => {
     const page = "/pets?limit=100&status=sold";
     for (let i = 0; i < 4; i++) expect((await get(server.url + page, key)).status).toBe(200);
     cli.input = '{"name":"imported","categoryId":1,"status":"sold"}\n';
-    expect(await cli.run(["import", "-"])).toMatchObject({ code: 0 });
+    expect(await cli.run("import -")).toMatchObject({ code: 0 });
     await until(page, key, (body) => body.includes('"imported"'));
     for (let i = 0; i < 4; i++) await get(`${server.url}/pets?limit=2`, key);
     cli.input = "id,name,categoryId\n1,Rex,7\n";
-    expect((await cli.run(["import", "-", "--keep-ids", "--on-conflict", "replace"])).code).toBe(0);
+    expect((await cli.run("import - --keep-ids --on-conflict replace")).code).toBe(0);
     await until("/pets?limit=2", key, (body) => body.includes('{"id":1,"name":"Rex","categoryId":7}'));
   });
 });

