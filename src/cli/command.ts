@@ -6,7 +6,6 @@ import {
   parseOptions,
   type Source,
   sourceOf,
-  type ValueOf,
   type ValuesOf,
   variableOf,
   type Variables,
@@ -67,10 +66,10 @@ export type Outcome = UsageError | Failure | undefined;
 /** By the label in usage lines. Those that are optional come last. */
 export type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 
-/** The parsed command line and variables. `R` names the options that must have a value. */
-export interface Input<P extends Positionals, O extends Options, R extends keyof O> {
+/** The parsed command line and variables. */
+export interface Input<P extends Positionals, O extends Options> {
   readonly positionals: { readonly [N in keyof P]: P[N] extends ValueType<infer T> ? T : never };
-  readonly values: ValuesOf<O> & { readonly [F in R]: Exclude<ValueOf<O[F]>, undefined> };
+  readonly values: ValuesOf<O>;
   /** The flag or variable that sets an option; undefined for a default. */
   source(flag: keyof O & string): Source | undefined;
   /** The values, with `saved` in place of defaults. */
@@ -80,36 +79,32 @@ export interface Input<P extends Positionals, O extends Options, R extends keyof
 /** Values of options as text, by flag: what a server saves when it starts. */
 export type SavedSettings = Readonly<Record<string, string>>;
 
-export interface Definition<P extends Positionals, O extends Options, R extends keyof O & string> {
+export interface Definition<P extends Positionals, O extends Options> {
   /** Such as `keys create`. */
   readonly name: string;
   readonly summary: string;
   readonly description: string;
   readonly positionals?: P;
   readonly options: O;
-  readonly required?: readonly R[];
   /** Those of `options` that the server saves with its data; given here, they override what it saved. */
   readonly savedOptions?: Options;
   readonly examples: readonly string[];
-  run(input: Input<P, O, R>, context: Context): Promise<Outcome>;
+  run(input: Input<P, O>, context: Context): Promise<Outcome>;
 }
 
 /** A command with its types erased: its definition for --help, and `execute`. */
-export interface Command extends Required<Omit<Definition<Positionals, Options, string>, "run">> {
+export interface Command extends Required<Omit<Definition<Positionals, Options>, "run">> {
   execute(positionals: readonly string[], flags: Flags, context: Context): Promise<Outcome>;
 }
 
-export function defineCommand<
-  P extends Positionals,
-  O extends Options,
-  const R extends keyof O & string = never,
->(definition: Definition<P, O, R>): Command {
-  const { name, options, run, required = [], savedOptions = {} } = definition;
+export function defineCommand<P extends Positionals, O extends Options>(
+  definition: Definition<P, O>,
+): Command {
+  const { name, options, run, savedOptions = {} } = definition;
   const positionalTypes: Positionals = definition.positionals ?? {};
   return {
     ...definition,
     positionals: positionalTypes,
-    required,
     savedOptions,
     async execute(texts, flags, context) {
       const source = (flag: string) => sourceOf(flag, flags, context.variables);
@@ -119,8 +114,10 @@ export function defineCommand<
       if (positionals instanceof UsageError) return positionals;
       const values = parseOptions(options, flags, context.variables);
       if (values instanceof UsageError) return values;
-      const missing = required.find((flag) => source(flag) === undefined);
-      if (missing !== undefined) return missingOption(name, missing, options);
+      for (const [flag, { isRequired, type }] of Object.entries<Option>(options)) {
+        if (isRequired && source(flag) === undefined)
+          return new UsageError(`${name} needs --${flag} (or ${variableOf(flag)}): ${type.expected}`);
+      }
       const valuesWith = (saved: SavedSettings) => {
         const isSaved = ([flag]: [string, Option]) => Object.hasOwn(saved, flag);
         const optionsToMerge = Object.fromEntries(Object.entries<Option>(options).filter(isSaved));
@@ -128,8 +125,8 @@ export function defineCommand<
         // A server of another version can have saved what this one does not accept.
         return merged instanceof UsageError ? values : { ...values, ...merged };
       };
-      // Every positional and every required option has a value, which is what the type says.
-      return run({ positionals, values, source, valuesWith } as Input<P, O, R>, context);
+      // Every positional has a value, which is what the type says.
+      return run({ positionals, values, source, valuesWith } as Input<P, O>, context);
     },
   };
 }
@@ -165,8 +162,4 @@ function parsePositionals(
   const extra = texts[Object.keys(positionals).length];
   if (extra === undefined) return values;
   return new UsageError(`unexpected argument ${quoted(extra)}; see petstore ${name} --help`);
-}
-
-function missingOption(name: string, flag: string, options: Options): UsageError {
-  return new UsageError(`${name} needs --${flag} (or ${variableOf(flag)}): ${options[flag]?.type.expected}`);
 }

@@ -25,11 +25,12 @@ Exit status: 0 success, 1 failure, 2 wrong usage.
 }
 
 /** The command with its required arguments. An optional positional is in brackets. */
-export function usageOf({ name, positionals, required, options }: Command): string {
+export function usageOf({ name, positionals, options }: Command): string {
   const labels = Object.entries(positionals).map(([label, { optional }]) =>
     optional ? `[${label}]` : label,
   );
-  return [name, ...labels, ...required.map((flag) => flagUsage(flag, options[flag]))].join(" ");
+  const required = Object.entries(options).filter(([, { isRequired }]) => isRequired);
+  return [name, ...labels, ...required.map(([flag, option]) => flagUsage(flag, option))].join(" ");
 }
 
 export function commandHelp(command: Command): string {
@@ -64,12 +65,12 @@ function savedOptionsNote({ savedOptions }: Command): string {
   return `These are taken from the server that last started on this data, unless they are given here: ${flags.join(", ")}. `;
 }
 
-function optionLines({ options, savedOptions, required }: Command): string {
+function optionLines({ options, savedOptions }: Command): string {
   const rows = Object.entries(options)
     .filter(([flag]) => !(flag in savedOptions))
     .map(([flag, option]) => ({
       usage: INDENT + flagUsage(flag, option),
-      text: describeOption(option, required.includes(flag)),
+      text: describeOption(option),
     }));
   const indent = Math.max(...rows.map(({ usage }) => usage.length)) + INDENT.length;
   const linesOf = (text: string) =>
@@ -78,8 +79,10 @@ function optionLines({ options, savedOptions, required }: Command): string {
 }
 
 /** The help text with bounds and default. */
-export function describeOption(option: Option, isRequired: boolean): string {
+export function describeOption(option: Option): string {
   const value = describeDefault(option);
-  const notes = [option.type.range, value && `default: ${value}`, isRequired && "required"].filter(Boolean);
+  const notes = [option.type.range, value && `default: ${value}`, option.isRequired && "required"].filter(
+    Boolean,
+  );
   return notes.length === 0 ? option.help : `${option.help} (${notes.join("; ")})`;
 }

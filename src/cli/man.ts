@@ -72,11 +72,11 @@ function commandSection(command: Command): string {
 ${sentences(`${summary}. ${description}`)}${optionList(command)}`;
 }
 
-function optionList({ options, required }: Command): string {
+function optionList({ options }: Command): string {
   const items = Object.entries(options).map(([flag, option]) => {
     const { placeholder } = option.type;
     const argument = placeholder === undefined ? "" : ` Ar ${escaped(placeholder)}`;
-    const text = describeOption(option, required.includes(flag));
+    const text = describeOption(option);
     return `.It Fl Fl ${escaped(flag)}${argument}\n${sentences(`${text}.`)}`;
   });
   return items.length === 0 ? "" : `.Bl -tag -width indent\n${items.join("")}.El\n`;

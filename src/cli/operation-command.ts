@@ -81,7 +81,6 @@ export function operationCommand<
     ...view,
     positionals,
     options: { ...ownOptions, ...OPERATOR_OPTIONS, ...savedOptions },
-    required: flags.required.filter((flag) => !moved.includes(flag)) as never[],
     savedOptions,
     async run(input, context) {
       // The options include those of the view, of every operator command and, for its URL, of the address.

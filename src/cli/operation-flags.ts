@@ -36,7 +36,6 @@ type SchemaPart = Pick<Schema<unknown>, "json"> & Partial<Schema<unknown>>;
 /** The flags of a command: one for each field of its operation's query and body. */
 export class OperationFlags {
   readonly options: Options;
-  readonly required: readonly string[];
   readonly #operation: AdminOperation;
   readonly #query: readonly Field[];
   readonly #body: readonly Field[];
@@ -48,10 +47,10 @@ export class OperationFlags {
       Object.entries(schemas).flatMap(([name, schema]) => fieldsOf([name], schema, changes));
     this.#query = fieldsIn(query);
     this.#body = fieldsIn({ ...body?.required, ...body?.optional });
+    const optionOf = ({ path: [name = ""], option }: Field): Option =>
+      name in (body?.required ?? {}) ? { ...option, isRequired: true } : option;
     const fields = [...this.#query, ...this.#body];
-    this.options = Object.fromEntries(fields.map(({ flag, option }) => [flag, option]));
-    const isRequired = ({ path: [name = ""] }: Field) => body !== undefined && name in body.required;
-    this.required = this.#body.filter(isRequired).map(({ flag }) => flag);
+    this.options = Object.fromEntries(fields.map((field) => [field.flag, optionOf(field)]));
   }
 
   /** A message about fields, as one about flags: `limits.perDay is required` is about --per-day. */

@@ -8,6 +8,7 @@ export interface Option<T = unknown> {
   readonly default?: T;
   /** Describes a default that is not one fixed value. */
   readonly defaultText?: string;
+  readonly isRequired?: true;
   /** Several flags are joined by commas. */
   readonly repeatable?: true;
   /** Another option, which names a file that contains the value: one per line if the option is repeatable. */
@@ -128,6 +129,6 @@ export function describeDefault({ type, default: value, defaultText }: Option): 
 }
 
 /** `--port N`. */
-export function flagUsage(flag: string, option: Option | undefined): string {
-  return `--${flag} ${option?.type.placeholder ?? ""}`.trimEnd();
+export function flagUsage(flag: string, { type }: Option): string {
+  return `--${flag} ${type.placeholder ?? ""}`.trimEnd();
 }
