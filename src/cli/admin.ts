@@ -6,9 +6,8 @@ import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";
 import { errorMessage } from "./arguments.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
+import { problemOf } from "./health.ts";
 import { databaseExists } from "./operator.ts";
-
-const PROBE_TIMEOUT_MS = 2_000;
 
 export const adminUrl = defineCommand({
   name: "admin-url",
@@ -19,11 +18,18 @@ export const adminUrl = defineCommand({
   examples: ["petstore admin-url", "petstore admin-url --env staging"],
   async run({ values }, { print }) {
     const storage = storageOf(values);
-    const url = savedUrl(storage);
-    if (url === undefined) return notRunning(storage);
-    if (!(await responds(url)))
+    const paths = pathsOf(storage);
+    // A server that is killed leaves the file behind.
+    const url = savedText(paths.adminUrl);
+    if (typeof url !== "string") {
+      const where = `${storage.environment} (data: ${describeStorage(storage).data})`;
+      return new Failure(
+        `no server with a listener for operators runs in ${where}; start it with petstore serve`,
+      );
+    }
+    if (await problemOf(`${url}/livez`))
       return new Failure(`no server responds at ${url}; start it with petstore serve`);
-    const token = values["admin-token"] ?? savedToken(storage);
+    const token = values["admin-token"] ?? savedText(paths.adminToken);
     if (token instanceof UsageError) return token;
     if (token === undefined) {
       return new Failure(
@@ -35,35 +41,11 @@ export const adminUrl = defineCommand({
   },
 });
 
-/** A server that is killed leaves the file behind. */
-function savedUrl(storage: StorageConfig): string | undefined {
-  const { adminUrl: path } = pathsOf(storage);
-  const text = existsSync(path) ? readTextFile("the file of the URL", path) : undefined;
-  return typeof text === "string" ? text.trim() : undefined;
-}
-
-function savedToken(storage: StorageConfig): string | UsageError | undefined {
-  const { adminToken: path } = pathsOf(storage);
+/** The text of a file in --data; undefined if there is none. */
+function savedText(path: string): string | UsageError | undefined {
   if (!existsSync(path)) return undefined;
-  const text = readTextFile("the file of the admin token", path);
+  const text = readTextFile("the file in --data", path);
   return typeof text === "string" ? text.trim() : text;
-}
-
-function notRunning(storage: StorageConfig): Failure {
-  const { data } = describeStorage(storage);
-  return new Failure(
-    `no server with a listener for operators runs in ${storage.environment} (data: ${data}); start it with petstore serve`,
-  );
-}
-
-/** The certificate may be for another name than the address. The request has no token. */
-async function responds(url: string): Promise<boolean> {
-  try {
-    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-    return (await fetch(`${url}/livez`, { signal, tls: { rejectUnauthorized: false } })).ok;
-  } catch {
-    return false;
-  }
 }
 
 export const adminTokenRotate = defineCommand({

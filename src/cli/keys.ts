@@ -52,62 +52,6 @@ const MORE_LABELS = {
   banned: { type: boolean, default: false, help: "Only keys that are banned, as with --state banned" },
 } as const;
 
-const keysList = listCommand({
-  name: "keys list",
-  operation: "listKeys",
-  summary: "List the API keys with their limits, usage and bans",
-  description:
-    "Lists the API keys of an environment, oldest first: all of them, or those that meet every given condition. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
-  fields: { label: null },
-  options: MORE_LABELS,
-  examples: [
-    "petstore keys list",
-    "petstore keys list --banned",
-    "petstore keys list --state active --unused-since 90d",
-    "petstore keys list --search ann@example.com --env staging --json",
-    "petstore keys list --server https://admin.example.com --json",
-  ],
-  prepare({ query = {} }, { values: { banned, label = [] } }) {
-    const { state = "banned" } = query;
-    if (banned && state !== "banned")
-      return new UsageError(`--banned and --state ${String(state)} exclude each other; use one of them`);
-    const [first] = label;
-    return { query: { ...query, ...(banned && { state }), ...(first !== undefined && { label: first }) } };
-  },
-  includes: (key, { values: { label = [] } }) =>
-    label.every((wanted) => key.labels.some((each) => each.toLowerCase() === wanted.toLowerCase())),
-  noun: "keys",
-  columns: COLUMNS,
-  ifNone: " Create one: petstore keys create --name NAME --plan free",
-});
-
-const keysCreate = operationCommand({
-  name: "keys create",
-  operation: "createKey",
-  summary: "Create an API key and print it",
-  description:
-    "Creates an API key and prints it. Petstore stores only a hash, so the key cannot be shown again. Running servers accept it at once. The data directory and its database are created if missing.",
-  fields: {
-    ...FIELDS,
-    expiresAt: { ...expiresAt, option: { ...expiresAt.option, defaultText: "never" } },
-    access: { option: { defaultText: "write" } },
-  },
-  examples: [
-    "petstore keys create --name 'mobile app' --plan free --owner ann@example.com",
-    "petstore keys create --name dashboard --plan pro --access read --label internal --label reports",
-    "petstore keys create --name partner --plan enterprise --per-minute 5000 --per-day 2000000",
-    "petstore keys create --name 'nightly build' --plan pro --expires 30d --env staging --json",
-  ],
-  createsData: true,
-  showsUrl: true,
-  json: ({ key, secret }) => ({ ...key, key: secret, secret }),
-  text({ key, secret }, { values, url }) {
-    const readOnly = key.access === "read" ? "; read-only" : "";
-    const expiration = key.expiresAt === null ? "" : `; expires at ${key.expiresAt}`;
-    return `Created key ${key.id} ${quoted(key.name)} in ${values.env}: ${key.plan} plan, ${formatLimits(key.limits)}${readOnly}${expiration}\n${formatSecret(secret, url)}`;
-  },
-});
-
 /** The flag has any unit of time, and the field seconds. */
 const OVERLAP = {
   flag: "overlap",
@@ -119,169 +63,195 @@ const OVERLAP = {
   toField: (ms: number) => Math.ceil(ms / 1_000),
 };
 
-const keysRotate = operationCommand({
-  name: "keys rotate",
-  operation: "rotateKey",
-  summary: "Give an API key a new secret and print it",
-  description:
-    "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
-  fields: { overlapSeconds: OVERLAP },
-  examples: [
-    "petstore keys rotate 3",
-    "petstore keys rotate 3 --overlap 0   # the previous secrets stop working at once",
-  ],
-  showsUrl: true,
-  json: ({ key, secret, overlapEndsAt }) => ({
-    ...key,
-    key: secret,
-    secret,
-    previousSecretsValidUntil: overlapEndsAt,
-  }),
-  text({ key, secret, overlapEndsAt }, { url, startedAt }) {
-    const isOver = Date.parse(overlapEndsAt) <= startedAt;
-    const previous = isOver ? "are no longer valid" : `stay valid until ${overlapEndsAt}`;
-    return `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.\n${formatSecret(secret, url)}`;
-  },
-});
-
-const keysShow = operationCommand({
-  name: "keys show",
-  operation: "getKey",
-  summary: "Show one API key with its secrets, limits, usage and ban",
-  description:
-    "Shows one key: its plan, its usage of both limits, its strikes and its ban. While a server runs, usage is at most a second old. Of a secret it shows the first and the last characters; the whole is not stored. After a rotation it shows the previous secrets until their overlap ends.",
-  examples: ["petstore keys show 3", "petstore keys show 3 --json"],
-  text: (key) => keyTable(key),
-});
-
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;
-
-const keysFind = operationCommand({
-  name: "keys find",
-  operation: "findKey",
-  summary: "Find the API key that has a given secret",
-  description:
-    "Asks for a secret without showing it, or reads it from standard input, and shows its key as petstore keys show does. A secret is never an argument: other users of the machine could read it in the list of processes. It finds the key also if the secret no longer works.",
-  fields: { secret: null },
-  examples: ["petstore keys find", "petstore keys find --json < secret.txt"],
-  async prepare(_input, { context }) {
-    const secret = (await context.readSecret("API key: ")).trim().replace(BEARER, "");
-    return secret === "" ? new Failure("no API key was given") : { body: { secret } };
-  },
-  text: ({ secretValidUntil, ...key }, { startedAt }) =>
-    keyTable(key, [["Given secret", describeEnd(secretValidUntil, startedAt)]]),
-});
-
-function describeEnd(validUntil: string | null, now: number): string {
-  if (validUntil === null) return "the current one";
-  const end = Date.parse(validUntil);
-  // An overlap of 0 is stored as the beginning of the epoch.
-  if (end === 0) return "replaced, and no longer valid";
-  return now < end ? `replaced, valid until ${validUntil}` : `replaced, no longer valid since ${validUntil}`;
-}
 
 const CLEARED = { owner: null, notes: null, labels: [] } as const;
 
-const keysUpdate = operationCommand({
-  name: "keys update",
-  operation: "updateKey",
-  summary: "Rename an API key, or change its owner, notes, labels, plan, access or expiry",
-  description:
-    "Changes the given fields of a key. --label replaces all labels. --expires counts from now; an expired key works again. Running servers apply the change within a second. Usage in the current windows still counts. A revoked key stays revoked; its name, owner, notes and labels can still be changed.",
-  fields: { ...FIELDS, expiresAt },
-  options: {
-    clear: {
-      type: list(choice("FIELD", ["owner", "notes", "labels"])),
-      repeatable: true,
-      help: "Fields to remove from the key",
-    },
-  },
-  examples: [
-    "petstore keys update 3 --name 'mobile app' --owner ann@example.com",
-    "petstore keys update 3 --access read --expires 90d",
-    "petstore keys update 3 --expires never --clear notes,labels",
-  ],
-  prepare({ body = {}, ...input }, { values: { clear = [] } }) {
-    const both = clear.find((field) => field in body);
-    if (both !== undefined) {
-      const flag = both === "labels" ? "label" : both;
-      return new UsageError(`--${flag} and --clear ${both} exclude each other; use one of them`);
-    }
-    const removed = Object.fromEntries(clear.map((field) => [field, CLEARED[field]]));
-    return { ...input, body: { ...body, ...removed } };
-  },
-  text: ({ id, name }) => `Key ${id} ${quoted(name)} is updated.\n`,
-});
-
-const keysSetPlan = operationCommand({
-  name: "keys set-plan",
-  operation: "updateKey",
-  summary: "Move an API key to another plan",
-  description:
-    "Moves a key to another plan, or changes the limits of an Enterprise key. Running servers apply the change within a second. Usage in the current windows still counts.",
-  fields: { ...FIELDS, name: null, owner: null, notes: null, labels: null, access: null, expiresAt: null },
-  positionals: ["plan"],
-  examples: [
-    "petstore keys set-plan 3 business",
-    "petstore keys set-plan 3 enterprise --per-minute 5000 --per-day 2000000",
-  ],
-  text: ({ id, plan, limits }) => `Key ${id} is now on the ${plan} plan: ${formatLimits(limits)}.\n`,
-});
-
-const keysRevoke = operationCommand({
-  name: "keys revoke",
-  operation: "revokeKey",
-  summary: "Revoke an API key permanently",
-  description:
-    "Revokes a key: running servers reject it within a second. This cannot be undone. Revoking a key twice has no further effect.",
-  examples: ["petstore keys revoke 3"],
-  text: ({ id, revokedAt }, { startedAt }) =>
-    revokedAt !== null && Date.parse(revokedAt) < startedAt
-      ? `Key ${id} was already revoked at ${revokedAt}.\n`
-      : `Key ${id} is revoked.\n`,
-});
-
-const keysDisable = operationCommand({
-  name: "keys disable",
-  operation: "disableKey",
-  summary: "Switch an API key off until it is enabled again",
-  description:
-    "Disables a key: running servers respond 401 to it within a second. petstore keys enable switches it on again. Its secrets, plan and usage stay.",
-  examples: ["petstore keys disable 3"],
-  text: ({ id }) => `Key ${id} is disabled. petstore keys enable ${id} switches it on again.\n`,
-});
-
-const keysEnable = operationCommand({
-  name: "keys enable",
-  operation: "enableKey",
-  summary: "Switch a disabled API key on again",
-  description: "Enables a key that was disabled: running servers accept it within a second.",
-  examples: ["petstore keys enable 3"],
-  text: ({ id }) => `Key ${id} is enabled.\n`,
-});
-
-const keysUnban = operationCommand({
-  name: "keys unban",
-  operation: "unbanKey",
-  summary: "End the ban of an API key",
-  description:
-    "Ends the ban of a key and resets its strikes; its next ban is a first one again. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
-  examples: ["petstore keys unban 3"],
-  text: ({ id }) => `Key ${id} is not banned and has no strikes.\n`,
-});
-
 export const KEY_COMMANDS = [
-  keysCreate,
-  keysList,
-  keysShow,
-  keysFind,
-  keysUpdate,
-  keysSetPlan,
-  keysRotate,
-  keysDisable,
-  keysEnable,
-  keysRevoke,
-  keysUnban,
+  operationCommand({
+    name: "keys create",
+    operation: "createKey",
+    summary: "Create an API key and print it",
+    description:
+      "Creates an API key and prints it. Petstore stores only a hash, so the key cannot be shown again. Running servers accept it at once. The data directory and its database are created if missing.",
+    fields: {
+      ...FIELDS,
+      expiresAt: { ...expiresAt, option: { ...expiresAt.option, defaultText: "never" } },
+      access: { option: { defaultText: "write" } },
+    },
+    examples: [
+      "petstore keys create --name 'mobile app' --plan free --owner ann@example.com",
+      "petstore keys create --name dashboard --plan pro --access read --label internal --label reports",
+      "petstore keys create --name partner --plan enterprise --per-minute 5000 --per-day 2000000",
+      "petstore keys create --name 'nightly build' --plan pro --expires 30d --env staging --json",
+    ],
+    createsData: true,
+    showsUrl: true,
+    json: ({ key, secret }) => ({ ...key, key: secret, secret }),
+    text({ key, secret }, { values, url }) {
+      const readOnly = key.access === "read" ? "; read-only" : "";
+      const expiration = key.expiresAt === null ? "" : `; expires at ${key.expiresAt}`;
+      return `Created key ${key.id} ${quoted(key.name)} in ${values.env}: ${key.plan} plan, ${formatLimits(key.limits)}${readOnly}${expiration}\n${formatSecret(secret, url)}`;
+    },
+  }),
+  listCommand({
+    name: "keys list",
+    operation: "listKeys",
+    summary: "List the API keys with their limits, usage and bans",
+    description:
+      "Lists the API keys of an environment, oldest first: all of them, or those that meet every given condition. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
+    fields: { label: null },
+    options: MORE_LABELS,
+    examples: [
+      "petstore keys list",
+      "petstore keys list --banned",
+      "petstore keys list --state active --unused-since 90d",
+      "petstore keys list --search ann@example.com --env staging --json",
+      "petstore keys list --server https://admin.example.com --json",
+    ],
+    prepare({ query = {} }, { values: { banned, label = [] } }) {
+      const { state = "banned" } = query;
+      if (banned && state !== "banned")
+        return new UsageError(`--banned and --state ${String(state)} exclude each other; use one of them`);
+      const [first] = label;
+      return { query: { ...query, ...(banned && { state }), ...(first !== undefined && { label: first }) } };
+    },
+    includes: (key, { values: { label = [] } }) =>
+      label.every((wanted) => key.labels.some((each) => each.toLowerCase() === wanted.toLowerCase())),
+    noun: "keys",
+    columns: COLUMNS,
+    ifNone: " Create one: petstore keys create --name NAME --plan free",
+  }),
+  operationCommand({
+    name: "keys show",
+    operation: "getKey",
+    summary: "Show one API key with its secrets, limits, usage and ban",
+    description:
+      "Shows one key: its plan, its usage of both limits, its strikes and its ban. While a server runs, usage is at most a second old. Of a secret it shows the first and the last characters; the whole is not stored. After a rotation it shows the previous secrets until their overlap ends.",
+    examples: ["petstore keys show 3", "petstore keys show 3 --json"],
+    text: (key) => keyTable(key),
+  }),
+  operationCommand({
+    name: "keys find",
+    operation: "findKey",
+    summary: "Find the API key that has a given secret",
+    description:
+      "Asks for a secret without showing it, or reads it from standard input, and shows its key as petstore keys show does. A secret is never an argument: other users of the machine could read it in the list of processes. It finds the key also if the secret no longer works.",
+    fields: { secret: null },
+    examples: ["petstore keys find", "petstore keys find --json < secret.txt"],
+    async prepare(_input, { context }) {
+      const secret = (await context.readSecret("API key: ")).trim().replace(BEARER, "");
+      return secret === "" ? new Failure("no API key was given") : { body: { secret } };
+    },
+    text: ({ secretValidUntil, ...key }, { startedAt }) =>
+      keyTable(key, [["Given secret", describeEnd(secretValidUntil, startedAt)]]),
+  }),
+  operationCommand({
+    name: "keys update",
+    operation: "updateKey",
+    summary: "Rename an API key, or change its owner, notes, labels, plan, access or expiry",
+    description:
+      "Changes the given fields of a key. --label replaces all labels. --expires counts from now; an expired key works again. Running servers apply the change within a second. Usage in the current windows still counts. A revoked key stays revoked; its name, owner, notes and labels can still be changed.",
+    fields: { ...FIELDS, expiresAt },
+    options: {
+      clear: {
+        type: list(choice("FIELD", ["owner", "notes", "labels"])),
+        repeatable: true,
+        help: "Fields to remove from the key",
+      },
+    },
+    examples: [
+      "petstore keys update 3 --name 'mobile app' --owner ann@example.com",
+      "petstore keys update 3 --access read --expires 90d",
+      "petstore keys update 3 --expires never --clear notes,labels",
+    ],
+    prepare({ body = {}, ...input }, { values: { clear = [] } }) {
+      const both = clear.find((field) => field in body);
+      if (both !== undefined) {
+        const flag = both === "labels" ? "label" : both;
+        return new UsageError(`--${flag} and --clear ${both} exclude each other; use one of them`);
+      }
+      const removed = Object.fromEntries(clear.map((field) => [field, CLEARED[field]]));
+      return { ...input, body: { ...body, ...removed } };
+    },
+    text: ({ id, name }) => `Key ${id} ${quoted(name)} is updated.\n`,
+  }),
+  operationCommand({
+    name: "keys set-plan",
+    operation: "updateKey",
+    summary: "Move an API key to another plan",
+    description:
+      "Moves a key to another plan, or changes the limits of an Enterprise key. Running servers apply the change within a second. Usage in the current windows still counts.",
+    fields: { ...FIELDS, name: null, owner: null, notes: null, labels: null, access: null, expiresAt: null },
+    positionals: ["plan"],
+    examples: [
+      "petstore keys set-plan 3 business",
+      "petstore keys set-plan 3 enterprise --per-minute 5000 --per-day 2000000",
+    ],
+    text: ({ id, plan, limits }) => `Key ${id} is now on the ${plan} plan: ${formatLimits(limits)}.\n`,
+  }),
+  operationCommand({
+    name: "keys rotate",
+    operation: "rotateKey",
+    summary: "Give an API key a new secret and print it",
+    description:
+      "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
+    fields: { overlapSeconds: OVERLAP },
+    examples: [
+      "petstore keys rotate 3",
+      "petstore keys rotate 3 --overlap 0   # the previous secrets stop working at once",
+    ],
+    showsUrl: true,
+    json: ({ key, secret, overlapEndsAt }) => ({
+      ...key,
+      key: secret,
+      secret,
+      previousSecretsValidUntil: overlapEndsAt,
+    }),
+    text({ key, secret, overlapEndsAt }, { url, startedAt }) {
+      const isOver = Date.parse(overlapEndsAt) <= startedAt;
+      const previous = isOver ? "are no longer valid" : `stay valid until ${overlapEndsAt}`;
+      return `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.\n${formatSecret(secret, url)}`;
+    },
+  }),
+  operationCommand({
+    name: "keys disable",
+    operation: "disableKey",
+    summary: "Switch an API key off until it is enabled again",
+    description:
+      "Disables a key: running servers respond 401 to it within a second. petstore keys enable switches it on again. Its secrets, plan and usage stay.",
+    examples: ["petstore keys disable 3"],
+    text: ({ id }) => `Key ${id} is disabled. petstore keys enable ${id} switches it on again.\n`,
+  }),
+  operationCommand({
+    name: "keys enable",
+    operation: "enableKey",
+    summary: "Switch a disabled API key on again",
+    description: "Enables a key that was disabled: running servers accept it within a second.",
+    examples: ["petstore keys enable 3"],
+    text: ({ id }) => `Key ${id} is enabled.\n`,
+  }),
+  operationCommand({
+    name: "keys revoke",
+    operation: "revokeKey",
+    summary: "Revoke an API key permanently",
+    description:
+      "Revokes a key: running servers reject it within a second. This cannot be undone. Revoking a key twice has no further effect.",
+    examples: ["petstore keys revoke 3"],
+    text: ({ id, revokedAt }, { startedAt }) =>
+      revokedAt !== null && Date.parse(revokedAt) < startedAt
+        ? `Key ${id} was already revoked at ${revokedAt}.\n`
+        : `Key ${id} is revoked.\n`,
+  }),
+  operationCommand({
+    name: "keys unban",
+    operation: "unbanKey",
+    summary: "End the ban of an API key",
+    description:
+      "Ends the ban of a key and resets its strikes; its next ban is a first one again. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
+    examples: ["petstore keys unban 3"],
+    text: ({ id }) => `Key ${id} is not banned and has no strikes.\n`,
+  }),
 ];
 
 /** A key as `keys show` and `keys find` print it. */
@@ -326,4 +296,12 @@ function describeWindow(window: NonNullable<Key["usage"]>["minute"] | undefined)
   const { used, limit, resetsAt } = window;
   const usage = `${grouped(used)} of ${grouped(limit)} used`;
   return resetsAt === null ? usage : `${usage}, resets at ${resetsAt}`;
+}
+
+function describeEnd(validUntil: string | null, now: number): string {
+  if (validUntil === null) return "the current one";
+  const end = Date.parse(validUntil);
+  // An overlap of 0 is stored as the beginning of the epoch.
+  if (end === 0) return "replaced, and no longer valid";
+  return now < end ? `replaced, valid until ${validUntil}` : `replaced, no longer valid since ${validUntil}`;
 }

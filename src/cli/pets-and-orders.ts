@@ -30,154 +30,140 @@ const ORDER_COLUMNS: readonly TableColumn<AdminOrder>[] = [
   ["PLACED", ({ createdAt }) => createdAt],
 ];
 
-const petsList = listCommand({
-  name: "pets list",
-  operation: "listPets",
-  summary: "List the pets",
-  description:
-    "Lists the pets of an environment in ascending order of their IDs. When more follow, a warning says how to continue.",
-  fields: {
-    // A page begins after an item. The cursor of a page says the same, and is opaque.
-    cursor: {
-      flag: "after",
-      option: { type: ID_TYPES.pet, help: "Only pets with a greater ID" },
-      toField: (id: bigint) => encodeCursor("pets", id),
-    },
-  },
-  options: LIMIT,
-  examples: ["petstore pets list", "petstore pets list --status sold --after 50 --json"],
-  noun: "pets",
-  columns: PET_COLUMNS,
-  itemJson: petJson,
-  next: ({ id }) => `add --after ${id}`,
-});
-
-const ordersList = listCommand({
-  name: "orders list",
-  operation: "listOrders",
-  summary: "List the orders of all API keys",
-  description:
-    "Lists the orders of all keys, newest first. KEY is the key that placed the order; orders of earlier releases may have none. When more follow, a warning says how to continue.",
-  fields: {
-    keyId: { flag: "key", option: { type: ID_TYPES.key, help: "Only orders of this key" } },
-    petId: { flag: "pet", option: { type: ID_TYPES.pet, help: "Only orders for this pet" } },
-    cursor: {
-      flag: "before",
-      option: { type: ID_TYPES.order, help: "Only orders with a smaller ID" },
-      toField: (id: bigint) => encodeCursor("orders", id),
-    },
-  },
-  options: LIMIT,
-  examples: [
-    "petstore orders list",
-    "petstore orders list --status placed --key 3",
-    "petstore orders list --pet 7",
-  ],
-  noun: "orders",
-  columns: ORDER_COLUMNS,
-  next: ({ id }) => `add --before ${id}`,
-});
-
 const LATEST_ORDERS = 5;
 
-const petsShow = operationCommand({
-  name: "pets show",
-  operation: "getPet",
-  summary: "Show one pet with its latest orders",
-  description: `Shows one pet with its latest orders, newest first, at most ${LATEST_ORDERS}. All of them: petstore orders list --pet ID.`,
-  examples: ["petstore pets show 7", "petstore pets show 7 --json"],
-  async request(call, { id }) {
-    const pet = await call("getPet", { id });
-    const { items } = await call("listOrders", { query: { petId: pet.id, limit: LATEST_ORDERS } });
-    return { ...petJson(pet), orders: items };
-  },
-  text: ({ id, name, categoryId, status, orders }) =>
-    columns([
-      ["Pet", String(id)],
-      ["Name", printable(name)],
-      ["Category", String(categoryId)],
-      ["Status", status ?? "none"],
-      ...(orders.length === 0 ? [["Orders", "none"]] : orders.map(orderRow)),
-    ]),
-});
+export const PET_COMMANDS = [
+  listCommand({
+    name: "pets list",
+    operation: "listPets",
+    summary: "List the pets",
+    description:
+      "Lists the pets of an environment in ascending order of their IDs. When more follow, a warning says how to continue.",
+    fields: {
+      // A page begins after an item. The cursor of a page says the same, and is opaque.
+      cursor: {
+        flag: "after",
+        option: { type: ID_TYPES.pet, help: "Only pets with a greater ID" },
+        toField: (id: bigint) => encodeCursor("pets", id),
+      },
+    },
+    options: LIMIT,
+    examples: ["petstore pets list", "petstore pets list --status sold --after 50 --json"],
+    noun: "pets",
+    columns: PET_COLUMNS,
+    itemJson: petJson,
+    next: ({ id }) => `add --after ${id}`,
+  }),
+  operationCommand({
+    name: "pets show",
+    operation: "getPet",
+    summary: "Show one pet with its latest orders",
+    description: `Shows one pet with its latest orders, newest first, at most ${LATEST_ORDERS}. All of them: petstore orders list --pet ID.`,
+    examples: ["petstore pets show 7", "petstore pets show 7 --json"],
+    async request(call, { id }) {
+      const pet = await call("getPet", { id });
+      const { items } = await call("listOrders", { query: { petId: pet.id, limit: LATEST_ORDERS } });
+      return { ...petJson(pet), orders: items };
+    },
+    text: ({ id, name, categoryId, status, orders }) =>
+      columns([
+        ["Pet", String(id)],
+        ["Name", printable(name)],
+        ["Category", String(categoryId)],
+        ["Status", status ?? "none"],
+        ...(orders.length === 0 ? [["Orders", "none"]] : orders.map(orderRow)),
+      ]),
+  }),
+  operationCommand({
+    name: "pets update",
+    operation: "updatePet",
+    summary: "Correct the name, category or status of a pet",
+    description:
+      "Changes the given fields of a pet. Running servers show the change within a second. A pet with a placed order keeps its status: complete or cancel the order first. The change is in the audit trail.",
+    fields: {
+      categoryId: { flag: "category", option: { help: "New category" } },
+      status: {
+        option: { type: choice("STATUS", [...PET_STATUSES, "none"]), help: "New status; none removes it" },
+        toField: (status: string) => (status === "none" ? null : status),
+      },
+    },
+    examples: [
+      "petstore pets update 7 --name Rex",
+      "petstore pets update 7 --category 12 --status available",
+      "petstore pets update 7 --status none",
+    ],
+    json: petJson,
+    text: (pet) => table(PET_COLUMNS, [pet]),
+  }),
+  operationCommand({
+    name: "pets delete",
+    operation: "deletePet",
+    summary: "Delete a pet that was never ordered",
+    description:
+      "Deletes a pet. It cannot be undone, and the ID is not used again. Running servers respond 404 within a second. A pet that has ever been ordered is kept, because its orders name it. The deletion is in the audit trail, with the pet as it was.",
+    examples: ["petstore pets delete 7"],
+    async request(call, { id }) {
+      const pet = await call("getPet", { id });
+      await call("deletePet", { id });
+      return pet;
+    },
+    json: petJson,
+    text: ({ id, name }) => `Pet ${id} (${printable(name)}) is deleted.\n`,
+  }),
+  listCommand({
+    name: "orders list",
+    operation: "listOrders",
+    summary: "List the orders of all API keys",
+    description:
+      "Lists the orders of all keys, newest first. KEY is the key that placed the order; orders of earlier releases may have none. When more follow, a warning says how to continue.",
+    fields: {
+      keyId: { flag: "key", option: { type: ID_TYPES.key, help: "Only orders of this key" } },
+      petId: { flag: "pet", option: { type: ID_TYPES.pet, help: "Only orders for this pet" } },
+      cursor: {
+        flag: "before",
+        option: { type: ID_TYPES.order, help: "Only orders with a smaller ID" },
+        toField: (id: bigint) => encodeCursor("orders", id),
+      },
+    },
+    options: LIMIT,
+    examples: [
+      "petstore orders list",
+      "petstore orders list --status placed --key 3",
+      "petstore orders list --pet 7",
+    ],
+    noun: "orders",
+    columns: ORDER_COLUMNS,
+    next: ({ id }) => `add --before ${id}`,
+  }),
+  operationCommand({
+    name: "orders show",
+    operation: "getOrder",
+    summary: "Show one order of any API key",
+    description: "Shows one order with the key that placed it. Orders of earlier releases may have no key.",
+    examples: ["petstore orders show 12", "petstore orders show 12 --json"],
+    text: ({ id, petId, keyId, status, createdAt }) =>
+      columns([
+        ["Order", String(id)],
+        ["Pet", String(petId)],
+        ["Key", String(keyId ?? "unknown")],
+        ["Status", status],
+        ["Placed", createdAt],
+      ]),
+  }),
+  operationCommand({
+    name: "orders update",
+    operation: "updateOrder",
+    summary: "Complete or cancel an order of any API key",
+    description:
+      "Completes or cancels a placed order, whichever key it belongs to. Its pet becomes sold or available. Running servers show the change within a second. The change is in the audit trail.",
+    positionals: ["status"],
+    examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled"],
+    text: ({ id, petId, status }) =>
+      `Order ${id} is ${status}. Pet ${petId} is ${status === "placed" ? "pending" : STATUS_AFTER[status]}.\n`,
+  }),
+];
 
 function orderRow({ id, keyId, status, createdAt }: AdminOrder, index: number): string[] {
   const key = keyId === null ? "unknown key" : `key ${keyId}`;
   return [index === 0 ? "Orders" : "", [id, status, key, createdAt].join("  ")];
 }
-
-const petsUpdate = operationCommand({
-  name: "pets update",
-  operation: "updatePet",
-  summary: "Correct the name, category or status of a pet",
-  description:
-    "Changes the given fields of a pet. Running servers show the change within a second. A pet with a placed order keeps its status: complete or cancel the order first. The change is in the audit trail.",
-  fields: {
-    categoryId: { flag: "category", option: { help: "New category" } },
-    status: {
-      option: { type: choice("STATUS", [...PET_STATUSES, "none"]), help: "New status; none removes it" },
-      toField: (status: string) => (status === "none" ? null : status),
-    },
-  },
-  examples: [
-    "petstore pets update 7 --name Rex",
-    "petstore pets update 7 --category 12 --status available",
-    "petstore pets update 7 --status none",
-  ],
-  json: petJson,
-  text: (pet) => table(PET_COLUMNS, [pet]),
-});
-
-const petsDelete = operationCommand({
-  name: "pets delete",
-  operation: "deletePet",
-  summary: "Delete a pet that was never ordered",
-  description:
-    "Deletes a pet. It cannot be undone, and the ID is not used again. Running servers respond 404 within a second. A pet that has ever been ordered is kept, because its orders name it. The deletion is in the audit trail, with the pet as it was.",
-  examples: ["petstore pets delete 7"],
-  async request(call, { id }) {
-    const pet = await call("getPet", { id });
-    await call("deletePet", { id });
-    return pet;
-  },
-  json: petJson,
-  text: ({ id, name }) => `Pet ${id} (${printable(name)}) is deleted.\n`,
-});
-
-const ordersShow = operationCommand({
-  name: "orders show",
-  operation: "getOrder",
-  summary: "Show one order of any API key",
-  description: "Shows one order with the key that placed it. Orders of earlier releases may have no key.",
-  examples: ["petstore orders show 12", "petstore orders show 12 --json"],
-  text: ({ id, petId, keyId, status, createdAt }) =>
-    columns([
-      ["Order", String(id)],
-      ["Pet", String(petId)],
-      ["Key", String(keyId ?? "unknown")],
-      ["Status", status],
-      ["Placed", createdAt],
-    ]),
-});
-
-const ordersUpdate = operationCommand({
-  name: "orders update",
-  operation: "updateOrder",
-  summary: "Complete or cancel an order of any API key",
-  description:
-    "Completes or cancels a placed order, whichever key it belongs to. Its pet becomes sold or available. Running servers show the change within a second. The change is in the audit trail.",
-  positionals: ["status"],
-  examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled"],
-  text: ({ id, petId, status }) =>
-    `Order ${id} is ${status}. Pet ${petId} is ${status === "placed" ? "pending" : STATUS_AFTER[status]}.\n`,
-});
-
-export const PET_COMMANDS = [
-  petsList,
-  petsShow,
-  petsUpdate,
-  petsDelete,
-  ordersList,
-  ordersShow,
-  ordersUpdate,
-];

@@ -36,9 +36,13 @@ import {
   integer,
   limitPair,
   list,
+  type ValueType,
 } from "./value-types.ts";
 
 export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { production: 8090, staging: 8091 };
+
+const anyNumberOf = <T>(type: ValueType<T>, help: string) =>
+  ({ type: list(type), default: [], defaultText: "none", repeatable: true, help }) as const;
 
 export const JSON_OPTION = { json: { type: boolean, default: false, help: "Print JSON" } } as const;
 
@@ -63,13 +67,10 @@ export const ADMIN_OPTIONS = {
     defaultText: `127.0.0.1:${DEFAULT_ADMIN_PORT.production}, or ${DEFAULT_ADMIN_PORT.staging} in staging, or the next free port`,
     help: "Address of the listener for operators, with the console, the admin API, health checks and metrics; off for none",
   },
-  "admin-hostname": {
-    type: list(hostname),
-    default: [],
-    defaultText: "none",
-    repeatable: true,
-    help: "Names by which browsers may address that listener, besides IP addresses and localhost; can be repeated",
-  },
+  "admin-hostname": anyNumberOf(
+    hostname,
+    "Names by which browsers may address that listener, besides IP addresses and localhost; can be repeated",
+  ),
   ...ADMIN_TOKEN_OPTIONS,
   "metrics-public": {
     type: boolean,
@@ -211,20 +212,11 @@ export const SETTINGS = {
     defaultText: "its default port on this machine",
     help: "URL of the API in the other environment, for the documentation and the OpenAPI document",
   },
-  "trust-proxy": {
-    type: list(network),
-    default: [],
-    defaultText: "none",
-    repeatable: true,
-    help: "Proxies whose X-Forwarded-For header is trusted; can be repeated",
-  },
-  "cors-origin": {
-    type: list(origin),
-    default: [],
-    defaultText: "none",
-    repeatable: true,
-    help: "Origins of web pages whose scripts may use the API from a browser (CORS); can be repeated",
-  },
+  "trust-proxy": anyNumberOf(network, "Proxies whose X-Forwarded-For header is trusted; can be repeated"),
+  "cors-origin": anyNumberOf(
+    origin,
+    "Origins of web pages whose scripts may use the API from a browser (CORS); can be repeated",
+  ),
   "max-connections": {
     type: integer({ min: 1, max: 1_000_000 }),
     defaultText: "20000, or what the limit of open files allows",
