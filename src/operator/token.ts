@@ -2,6 +2,7 @@ import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type AdminConfig, pathsOf, type StorageConfig } from "../config/config.ts";
+import { followFiles } from "../config/follow-files.ts";
 import { adminToken } from "../config/value-types.ts";
 import { createPrivateFile, replacePrivateFile } from "../data-directory.ts";
 import type { Log } from "../observe/log.ts";
@@ -79,36 +80,8 @@ export function rollTokenFile(path: string): void {
   replacePrivateFile(path, `${generateToken()}\n`);
 }
 
-export interface FollowTokenOptions {
-  readonly onChange: (token: string) => void;
-  /** The file has changed and cannot be used. It is read again when it changes again. */
-  readonly onError: (error: unknown) => void;
-}
-
-/** A roll takes effect within a second. */
+/** A rotation takes effect within a second. */
 const FOLLOW_EVERY_MS = 250;
-
-/** Reads the file again when it has changed. Returns a function that stops it. */
-export function followTokenFile(path: string, { onChange, onError }: FollowTokenOptions): () => void {
-  let version = fileVersion(path);
-  const timer = setInterval(() => {
-    const current = fileVersion(path);
-    if (current === version) return;
-    version = current;
-    try {
-      onChange(readTokenFile(path));
-    } catch (error) {
-      onError(error);
-    }
-  }, FOLLOW_EVERY_MS);
-  timer.unref();
-  return () => clearInterval(timer);
-}
-
-function fileVersion(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
-}
 
 export interface OpenedToken {
   readonly token: AdminToken;
@@ -126,7 +99,9 @@ export function openToken(storage: StorageConfig, admin: AdminConfig, log: Log):
   const stopFollowing =
     file === undefined
       ? () => {}
-      : followTokenFile(file, {
+      : followFiles([file], {
+          everyMs: FOLLOW_EVERY_MS,
+          read: () => readTokenFile(file),
           onChange(changed) {
             token.replace(changed);
             log.event("admin.token-replaced");
