@@ -45,23 +45,17 @@ const COLUMNS: readonly TableColumn<Key>[] = [
 
 const MORE_LABELS = {
   label: {
-    type: list({ placeholder: "LABEL", expected: "a label", parse: String, format: String }),
+    type: list({
+      placeholder: "LABEL",
+      expected: "a label",
+      parse: (text) => text || undefined,
+      format: String,
+    }),
     repeatable: true,
     help: "Only keys with this label; can be repeated",
   },
   banned: { type: boolean, default: false, help: "Only keys that are banned, as with --state banned" },
 } as const;
-
-/** The flag has any unit of time, and the field seconds. */
-const OVERLAP = {
-  flag: "overlap",
-  option: {
-    type: duration({ min: 0, max: MAX_OVERLAP_MS }),
-    defaultText: "1d",
-    help: "Time for which the previous secrets stay valid",
-  },
-  toField: (ms: number) => Math.ceil(ms / 1_000),
-};
 
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;
 
@@ -196,7 +190,15 @@ export const KEY_COMMANDS = [
     summary: "Give an API key a new secret and print it",
     description:
       "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
-    fields: { overlapSeconds: OVERLAP },
+    // The flag has any unit of time, and the field seconds.
+    fields: { overlapSeconds: null },
+    options: {
+      overlap: {
+        type: duration({ min: 0, max: MAX_OVERLAP_MS }),
+        default: DAY_MS,
+        help: "Time for which the previous secrets stay valid",
+      },
+    },
     examples: [
       "petstore keys rotate 3",
       "petstore keys rotate 3 --overlap 0   # the previous secrets stop working at once",
@@ -208,9 +210,12 @@ export const KEY_COMMANDS = [
       secret,
       previousSecretsValidUntil: overlapEndsAt,
     }),
-    text({ key, secret, overlapEndsAt }, { url, startedAt }) {
-      const isOver = Date.parse(overlapEndsAt) <= startedAt;
-      const previous = isOver ? "are no longer valid" : `stay valid until ${overlapEndsAt}`;
+    prepare: (input, { values }) => ({
+      ...input,
+      body: { overlapSeconds: Math.ceil(values.overlap / 1_000) },
+    }),
+    text({ key, secret, overlapEndsAt }, { url, values }) {
+      const previous = values.overlap === 0 ? "are no longer valid" : `stay valid until ${overlapEndsAt}`;
       return `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.\n${formatSecret(secret, url)}`;
     },
   }),

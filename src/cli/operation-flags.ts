@@ -59,7 +59,7 @@ export class OperationFlags {
     const names = new Map(fields.map(({ path, flag }) => [path.join("."), `--${flag}`]));
     for (const [name, group] of Map.groupBy(fields, ({ path: [outer = ""] }) => outer))
       if (!names.has(name)) names.set(name, group.map(({ flag }) => `--${flag}`).join(" and "));
-    return message.replace(/(^|; )([\w.]+)/g, (all, start: string, name: string) =>
+    return message.replace(/(^|; )([\w.]+)(?:\[\d+\])?/g, (all, start: string, name: string) =>
       names.has(name) ? start + names.get(name) : all,
     );
   }

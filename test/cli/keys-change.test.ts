@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
-import { decide, newUsage } from "../../src/domain/rate-limit.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
-import { createKey, DETAILS, findCredential, FREE_KEY, paths, saveUsage, showKey } from "./keys.ts";
+import { createKey, DETAILS, findCredential, FREE_KEY, paths, sendRequests, showKey } from "./keys.ts";
 
 afterAll(cleanUp);
 
@@ -147,30 +146,19 @@ describe("keys update", () => {
 });
 
 describe("keys unban", () => {
-  /** Four requests with a limit of one: the first is allowed, the last two are strikes. */
-  function addStrikes(cli: InProcessCli, id: number, { strikesToBan }: { strikesToBan: number }): void {
-    const usage = newUsage();
-    for (let i = 0; i < 4; i++) {
-      cli.clock.advance(1);
-      const rules = { strikes: strikesToBan, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
-      decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
-    }
-    saveUsage(cli, id, usage);
-  }
-
   test("ends the current ban, and not a later one, or resets strikes", async () => {
     const cli = new InProcessCli();
     const { id } = await createKey(cli);
-    addStrikes(cli, id, { strikesToBan: 2 });
+    sendRequests(cli, id, { strikesToBan: 2 });
     expect(await showKey(cli, id)).toMatchObject({ state: "banned" });
     cli.clock.advance(1);
     expect((await cli.run("keys unban 1")).out).toBe("Key 1 is not banned and has no strikes.\n");
     expect(await showKey(cli, id)).toMatchObject({ state: "active", usage: { minute: { used: 1 } } });
 
-    addStrikes(cli, id, { strikesToBan: 2 });
+    sendRequests(cli, id, { strikesToBan: 2 });
     expect(await showKey(cli, id)).toMatchObject({ state: "banned" });
 
-    addStrikes(cli, id, { strikesToBan: 3 });
+    sendRequests(cli, id, { strikesToBan: 3 });
     expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2 });
     expect(await cli.json("keys unban 1")).toMatchObject({ id: 1, state: "active", strikes: 0 });
     expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 0 });

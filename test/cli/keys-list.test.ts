@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { KeyView } from "../../src/domain/key-view.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
-import { type BanRules, decide, newUsage } from "../../src/domain/rate-limit.ts";
+import { decide, newUsage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
-import { createKey, paths, saveUsage, showKey } from "./keys.ts";
+import { createKey, paths, saveUsage, sendRequests, showKey } from "./keys.ts";
 
 afterAll(cleanUp);
 
@@ -106,15 +106,8 @@ Expires      never
   test("strikes, a ban and its end", async () => {
     const cli = new InProcessCli();
     const { id } = await createKey(cli);
-    const rules: BanRules = { strikes: 3, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
     const usage = newUsage();
-    const request = (times: number) => {
-      for (let i = 0; i < times; i++) {
-        cli.clock.advance(1);
-        decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
-      }
-      saveUsage(cli, id, usage);
-    };
+    const request = (requests: number) => sendRequests(cli, id, { requests, strikesToBan: 3, usage });
     request(4);
     expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2, bannedUntil: null });
     request(1);
@@ -232,13 +225,7 @@ describe("filters of keys list", () => {
   });
 
   test("--banned: the keys that are banned now", async () => {
-    const usage = newUsage();
-    const rules = { strikes: 2, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
-    for (let i = 0; i < 4; i++) {
-      cli.clock.advance(1);
-      decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
-    }
-    saveUsage(cli, 2, usage);
+    sendRequests(cli, 2, {});
     expect(await idsWith("--banned")).toEqual([2]);
     expect(await idsWith("--state banned")).toEqual([2]);
   });

@@ -1,7 +1,7 @@
 import type { KeyView } from "../../src/domain/key-view.ts";
 import { pathsOf } from "../../src/config/config.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
-import type { Usage } from "../../src/domain/rate-limit.ts";
+import { decide, newUsage, type Usage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import type { InProcessCli } from "./cli.ts";
@@ -42,4 +42,18 @@ export function saveUsage(cli: InProcessCli, id: number, usage: Usage): void {
   const usageStore = openUsageStore(paths(cli).usageStore);
   usageStore.save([[{ kind: "key", id }, usage]]);
   usageStore.close();
+}
+
+/** A millisecond before each request with a limit of one: the first is allowed, and from the third on each is a strike. */
+export function sendRequests(
+  cli: InProcessCli,
+  id: number,
+  { requests = 4, strikesToBan = 2, usage = newUsage() },
+): void {
+  const rules = { strikes: strikesToBan, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
+  for (let i = 0; i < requests; i++) {
+    cli.clock.advance(1);
+    decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
+  }
+  saveUsage(cli, id, usage);
 }
