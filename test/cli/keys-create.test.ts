@@ -68,17 +68,6 @@ This is the only time it is shown: Petstore stores only its hash. Try it in a br
     expect(out).toContain("http://127.0.0.1:8081/v1/pets");
   });
 
-  test("an Enterprise key has its own limits; a key does not expire unless --expires is given", async () => {
-    const enterprise = ["--plan", "enterprise", "--per-minute", "5000", "--per-day", "4000"];
-    const cli = new InProcessCli();
-    expect(await createKey(cli, "--name", "partner", ...enterprise)).toMatchObject({
-      plan: "enterprise",
-      limits: { perMinute: 5_000, perDay: 4_000 },
-      expiresAt: null,
-    });
-    expect(await createKey(cli, ...FREE_KEY, "--expires", "never")).toMatchObject({ expiresAt: null });
-  });
-
   test("every option can come from a variable", async () => {
     const { code, out } = await new InProcessCli().run("keys create", {
       PETSTORE_NAME: "from a variable",

@@ -162,6 +162,11 @@ describe("pets update, pets delete and orders update", () => {
     ],
     ["pets delete 2", 1, "pet 2 has orders and cannot be deleted; the latest is order 1"],
     ["pets update 1", 2, "pets update needs --name, --category or --status"],
+    [
+      "pets update 1 --name=",
+      2,
+      '--name is ""; it must be a string of 1 to 1,024 characters that is not blank and has no NUL or lone surrogate',
+    ],
     ["pets update 1 --category 1.5", 2, '--category is "1.5"; it must be an integer from -2^63 to 2^63 - 1'],
     ["pets update 1 --status gone", 2, '--status is "gone"; it must be available, pending, sold or none'],
     ["pets list --status placed", 2, '--status is "placed"; it must be available, pending or sold'],
@@ -173,35 +178,5 @@ describe("pets update, pets delete and orders update", () => {
     ["pets list --limit 1001", 2, '--limit is "1001"; it must be an integer from 1 to 1000'],
   ])("%s", async (line, code, err) => {
     expect(await (await shared).run(line)).toEqual({ code, out: "", err });
-  });
-
-  test("a name is what the API accepts as a name", async () => {
-    const cli = await cliWithPets();
-    for (const name of ["x".repeat(1_024), "line\nbreak", "🐕"]) {
-      expect((await cli.run(["pets", "update", "1", "--name", name])).code).toBe(0);
-    }
-    for (const name of ["", " ", "x".repeat(1_025), "\ud800"]) {
-      expect(await cli.run(["pets", "update", "1", "--name", name])).toMatchObject({
-        code: 2,
-        err: expect.stringContaining("it must be a string of 1 to 1,024 characters that is not blank"),
-      });
-    }
-  });
-
-  test("the audit trail has what was done to a pet or an order, and by whom", async () => {
-    const cli = await cliWithPets();
-    await cli.run("pets update 1 --category 5");
-    await cli.run("orders update 1 completed");
-    expect(await cli.json("audit --pet 1")).toMatchObject([
-      {
-        at: "2026-11-15T12:00:00.000Z",
-        actor: { kind: "command line", name: "ann" },
-        action: "pet.updated",
-        target: { kind: "pet", id: 1 },
-        before: { categoryId: "9007199254740993" },
-        after: { categoryId: "5" },
-      },
-    ]);
-    expect(await cli.json("audit --order 1")).toMatchObject([{ action: "order.updated" }]);
   });
 });
