@@ -9,8 +9,8 @@ export interface Arguments {
   readonly flags: Flags;
   readonly help: boolean;
   readonly version: boolean;
-  /** The first error, if there is one. The suggestion for an unknown flag is one of `candidates`. */
-  error?(candidates: Options): UsageError;
+  /** The first error, if there is one. `known` are the options of the command, which its messages name. */
+  error?(known: Options): UsageError;
 }
 
 const SWITCH: Option = { type: boolean, help: "" };
@@ -28,8 +28,8 @@ export function parseArguments(argv: readonly string[], options: Options): Argum
     const isKnown = typed === token.rawName && Object.hasOwn(table, token.name);
     const option = isKnown ? table[token.name] : undefined;
     const value = option && valueOf(token, option.type);
-    if (value === undefined) error ??= (candidates) => unknownFlag(typed, candidates);
-    else if (value instanceof UsageError) error ??= () => value;
+    if (option === undefined) error ??= (known) => unknownFlag(typed, known);
+    else if (value === undefined) error ??= (known) => wrongValue(token, (known[token.name] ?? option).type);
     else (flags[token.name] ??= []).push(value);
   }
   const { help, version, ...others } = flags;
@@ -63,17 +63,22 @@ interface OptionToken {
   readonly inlineValue?: boolean | undefined;
 }
 
+/** Undefined if a value is missing, or is given to a switch. */
 function valueOf(
-  { rawName, value, inlineValue }: OptionToken,
-  type: ValueType<unknown>,
-): string | UsageError {
-  if (type.placeholder === undefined) {
-    if (value === undefined) return "true";
-    return new UsageError(`${rawName} is a switch and takes no value, but got ${quoted(value)}`);
-  }
+  { value, inlineValue }: OptionToken,
+  { placeholder }: ValueType<unknown>,
+): string | undefined {
+  if (placeholder === undefined) return value === undefined ? "true" : undefined;
   // A value that begins with two dashes needs `=`: most often the value was forgotten and the next flag follows.
-  const isMissing = value === undefined || (!inlineValue && value.startsWith("--"));
-  return isMissing ? new UsageError(`${rawName} needs a value: ${type.expected}`) : value;
+  return !inlineValue && value?.startsWith("--") ? undefined : value;
+}
+
+function wrongValue({ rawName, value = "" }: OptionToken, type: ValueType<unknown>): UsageError {
+  return new UsageError(
+    type.placeholder === undefined
+      ? `${rawName} is a switch and takes no value, but got ${quoted(value)}`
+      : `${rawName} needs a value: ${type.expected}`,
+  );
 }
 
 function unknownFlag(typed: string, candidates: Options): UsageError {

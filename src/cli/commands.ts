@@ -40,5 +40,8 @@ export const COMMANDS: readonly Command[] = [
   man,
 ];
 
-/** Every option. Where commands have a flag in common, its value may differ: --status is that of a pet or an order. */
+/**
+ * Every option. Where commands have a flag in common, it takes a value in all of them or in none, and what the value is
+ * may differ: --status is that of a pet or an order.
+ */
 export const OPTIONS: Options = Object.assign({}, ...COMMANDS.map(({ options }) => options));

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
@@ -6,7 +5,15 @@ import { createLog, type LogOptions } from "../observe/log.ts";
 import { errorMessage, isBug, systemErrorField } from "./arguments.ts";
 import type { Context, Outcome } from "./command.ts";
 import { runProgram } from "./program.ts";
-import { EXIT_CODE, hangupIsIgnored, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";
+import {
+  EXIT_CODE,
+  hangupIsIgnored,
+  Interrupted,
+  readIfPresent,
+  readSecret,
+  stopOnSignals,
+  userName,
+} from "./terminal.ts";
 
 // The callback of a write receives an error too. Without a listener it would end the process with a stack.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -20,15 +27,6 @@ function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<v
 
 const writeError = (line: string) => write(process.stderr, `petstore: ${line}\n`).catch(() => {});
 
-/** Empty on systems without /proc. */
-function processStatus(): string {
-  try {
-    return readFileSync("/proc/self/status", "utf8");
-  } catch {
-    return "";
-  }
-}
-
 /** Of the log that the command has opened. */
 let logOptions: LogOptions = {};
 
@@ -39,9 +37,7 @@ function createContext(): Context {
     print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),
     errorStream: {
-      get isTerminal() {
-        return process.stderr.isTTY;
-      },
+      isTerminal: process.stderr.isTTY,
       get columns() {
         return process.stderr.columns || 80;
       },
@@ -59,7 +55,7 @@ function createContext(): Context {
           exit: (code) => process.exit(code),
           writeError,
           elapsed: () => performance.now(),
-          ignoresHangup: () => hangupIsIgnored(processStatus()),
+          ignoresHangup: () => hangupIsIgnored(readIfPresent("/proc/self/status")),
         },
         drainDelayMs,
       ),

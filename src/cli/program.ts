@@ -37,10 +37,10 @@ export async function runProgram(typed: readonly string[], context: Context): Pr
     return undefined;
   }
   const argv = withCurrentNames(typed, context.warn);
-  const command = commandIn(parseArguments(argv, OPTIONS));
-  // Which flags take a value is known for sure when the command is.
-  const parsed = parseArguments(argv, { ...OPTIONS, ...command?.options });
-  const { isHelpCommand, positionals } = wordsOf(parsed);
+  const parsed = parseArguments(argv, OPTIONS);
+  const isHelpCommand = parsed.positionals[0] === "help";
+  const positionals = parsed.positionals.slice(isHelpCommand ? 1 : 0);
+  const command = COMMANDS.find(({ name }) => name.split(" ").every((word, i) => positionals[i] === word));
 
   if (parsed.help || isHelpCommand) return showHelp(positionals, command, context);
   if (parsed.version) {
@@ -55,16 +55,6 @@ export async function runProgram(typed: readonly string[], context: Context): Pr
   const { variables, envFileVariables } = checked;
   const words = command.name.split(" ").length;
   return command.execute(positionals.slice(words), parsed.flags, { ...context, variables, envFileVariables });
-}
-
-function wordsOf({ positionals }: Arguments) {
-  const isHelpCommand = positionals[0] === "help";
-  return { isHelpCommand, positionals: isHelpCommand ? positionals.slice(1) : positionals };
-}
-
-function commandIn(parsed: Arguments): Command | undefined {
-  const { positionals } = wordsOf(parsed);
-  return COMMANDS.find(({ name }) => name.split(" ").every((word, index) => positionals[index] === word));
 }
 
 const COMMAND_NAMES = COMMANDS.map(({ name }) => name);

@@ -107,17 +107,18 @@ const USER = /^(?<name>[^:]+):[^:]*:(?<uid>\d+):/;
  */
 export function userName(uid = process.getuid?.(), file = "/etc/passwd"): string | undefined {
   if (uid === undefined) return undefined;
-  for (const line of linesOf(file)) {
+  for (const line of readIfPresent(file).split("\n")) {
     const user = USER.exec(line)?.groups;
     if (user && Number(user["uid"]) === uid) return user["name"];
   }
   return `user ${uid}`;
 }
 
-function linesOf(file: string): string[] {
+/** Empty if the file cannot be read, as /proc on some systems. */
+export function readIfPresent(file: string): string {
   try {
-    return readFileSync(file, "utf8").split("\n");
+    return readFileSync(file, "utf8");
   } catch {
-    return [];
+    return "";
   }
 }

@@ -263,18 +263,6 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
-/** A setting as operators see it. */
-export interface ShownSetting {
-  /** The flag without its dashes. */
-  readonly name: string;
-  readonly variable: string;
-  /** Null if there is none. */
-  readonly value: string | null;
-  readonly default: string | null;
-  readonly source: "default" | "flag" | "variable" | "env file";
-  readonly help: string;
-}
-
 interface Sources {
   /** The flag or variable that sets an option; undefined for a default. */
   source(flag: string): Source | undefined;
@@ -282,12 +270,8 @@ interface Sources {
   readonly envFileVariables: ReadonlySet<string>;
 }
 
-/** The effective values and where they come from, without secrets. */
-export function shownSettings(
-  options: Options,
-  values: Readonly<Record<string, unknown>>,
-  sources: Sources,
-): ShownSetting[] {
+/** The settings as operators see them: their values and where these come from, without secrets. */
+export function shownSettings(options: Options, values: Readonly<Record<string, unknown>>, sources: Sources) {
   return Object.entries(options).map(([flag, option]) => ({
     name: flag,
     variable: variableOf(flag),
@@ -311,7 +295,7 @@ function sourceKind(
   flag: string,
   { fileOption }: Option,
   { source, envFileVariables }: Sources,
-): ShownSetting["source"] {
+): "default" | "flag" | "variable" | "env file" {
   const found = source(flag) ?? (fileOption === undefined ? undefined : source(fileOption));
   if (found === undefined) return "default";
   if (found.name.startsWith("--")) return "flag";

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { parseArguments } from "../../src/cli/arguments.ts";
-import { COMMANDS } from "../../src/cli/commands.ts";
-import { parseOptions } from "../../src/config/parse-options.ts";
+import { COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
+import { type Options, parseOptions } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
 
@@ -43,6 +43,16 @@ describe("help", () => {
     expect(error).toBeUndefined();
     expect(Object.keys(flags).filter((flag) => !(flag in (command?.options ?? {})))).toEqual([]);
     expect(parseOptions(command?.options ?? {}, flags, {})).not.toBeInstanceOf(UsageError);
+  });
+
+  test("a flag takes a value in every command that has it, or in none", () => {
+    const takesValue = (options: Options, flag: string) => options[flag]?.type.placeholder !== undefined;
+    const different = COMMANDS.flatMap(({ name, options }) =>
+      Object.keys(options)
+        .filter((flag) => takesValue(options, flag) !== takesValue(OPTIONS, flag))
+        .map((flag) => `${name} --${flag}`),
+    );
+    expect(different).toEqual([]);
   });
 
   test("defaults and bounds are visible", async () => {
