@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { openStores } from "../adapters.ts";
-import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
+import { describeEnvironment, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
 import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";
 import { errorMessage } from "./arguments.ts";
@@ -22,9 +22,8 @@ export const adminUrl = defineCommand({
     // A server that is killed leaves the file behind.
     const url = savedText(paths.adminUrl);
     if (typeof url !== "string") {
-      const where = `${storage.environment} (data: ${describeStorage(storage).data})`;
       return new Failure(
-        `no server with a listener for operators runs in ${where}; start it with petstore serve`,
+        `no server with a listener for operators runs in ${describeEnvironment(storage)}; start it with petstore serve`,
       );
     }
     if (await problemOf(`${url}/livez`))

@@ -43,7 +43,7 @@ const COLUMNS: readonly TableColumn<Key>[] = [
   ["CREATED", ({ createdAt }) => toSecond(createdAt)],
 ];
 
-const MORE_LABELS = {
+const LIST_OPTIONS = {
   label: {
     type: list({
       placeholder: "LABEL",
@@ -95,7 +95,7 @@ export const KEY_COMMANDS = [
     description:
       "Lists the API keys of an environment, oldest first: all of them, or those that meet every given condition. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
     fields: { label: null },
-    options: MORE_LABELS,
+    options: LIST_OPTIONS,
     examples: [
       "petstore keys list",
       "petstore keys list --banned",

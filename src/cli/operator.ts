@@ -7,7 +7,7 @@ import { Invalid, problemsOf } from "../api/schema.ts";
 import { origin } from "../config/address-types.ts";
 import {
   banRulesOf,
-  describeStorage,
+  describeEnvironment,
   pathsOf,
   plansOf,
   type StorageConfig,
@@ -135,11 +135,9 @@ function hintFor({ rejection, message }: RejectedCall, values: OperatorValues): 
   return ` in ${whereOf(values)}; see petstore ${list} list`;
 }
 
-/** `production (data: ./data)`, or the server elsewhere. */
+/** The environment, or the server elsewhere. */
 export function whereOf(values: OperatorValues): string {
-  if (values.server !== undefined) return values.server;
-  const storage = storageOf(values);
-  return `${storage.environment} (data: ${describeStorage(storage).data})`;
+  return values.server ?? describeEnvironment(storageOf(values));
 }
 
 async function withLocal(

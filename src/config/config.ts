@@ -177,6 +177,11 @@ export function describeStorage(storage: StorageConfig): { data: string; rateLim
   };
 }
 
+/** `production (data: ./data)`. */
+export function describeEnvironment(storage: StorageConfig): string {
+  return `${storage.environment} (data: ${describeStorage(storage).data})`;
+}
+
 function withoutCredentials(url: string): string {
   const { host, pathname } = new URL(url);
   return host + pathname.replace(/\/$/, "");

@@ -44,7 +44,7 @@ export function saveUsage(cli: InProcessCli, id: number, usage: Usage): void {
   usageStore.close();
 }
 
-/** A millisecond before each request with a limit of one: the first is allowed, and from the third on each is a strike. */
+/** With a limit of one, a millisecond apart: the first is allowed, and each from the third on is a strike. */
 export function sendRequests(
   cli: InProcessCli,
   id: number,

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { openStores } from "../../adapters.ts";
-import { describeStorage, storageOf } from "../../config/config.ts";
+import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { EXPORT_KINDS, EXPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
@@ -35,7 +35,7 @@ export const exportCommand = defineCommand({
       return new UsageError("--json needs FILE: standard output has the export itself");
     const storage = storageOf(values);
     if (!databaseExists(storage)) {
-      return new Failure(`there is no database in ${values.env} (data: ${describeStorage(storage).data})`);
+      return new Failure(`there is no database in ${describeEnvironment(storage)}`);
     }
     if (values.hashes) {
       const { audit, close } = await openStores(storage);

@@ -1,4 +1,4 @@
-import { describeStorage, storageOf } from "../../config/config.ts";
+import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { printable, quotedPath } from "../../config/usage-error.ts";
 import { errorMessage } from "../arguments.ts";
 import { statSync } from "node:fs";
@@ -120,7 +120,7 @@ export function summaryText(job: Import, { progress, rowsBefore, seconds, finish
 
 function titleOf({ path, kind, values }: Import, finishedAt: number | undefined): string {
   const name = nameOf(path);
-  const where = `${values.env} (data: ${describeStorage(storageOf(values)).data})`;
+  const where = describeEnvironment(storageOf(values));
   if (values["dry-run"]) return `Checked ${kind} of ${name} for ${where}. Nothing was stored.`;
   if (finishedAt === undefined) return `Imported ${kind} of ${name} into ${where}.`;
   return `${name} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
