@@ -96,10 +96,8 @@ function escaped(text: string): string {
     .replaceAll("\\", "\\e")
     .replaceAll("-", "\\-")
     .replace(/^(?=[.'])/, "\\&")
-    .replace(/[^ -~]/gu, unicodeEscape);
-}
-
-function unicodeEscape(character: string): string {
-  const digits = character.codePointAt(0)?.toString(16).toUpperCase() ?? "";
-  return `\\[u${digits.padStart(4, "0")}]`;
+    .replace(/[^ -~]/gu, (character) => {
+      const digits = character.codePointAt(0)?.toString(16).toUpperCase() ?? "";
+      return `\\[u${digits.padStart(4, "0")}]`;
+    });
 }

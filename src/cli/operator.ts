@@ -123,16 +123,11 @@ export async function withOperator(
   }
 }
 
-const LISTS: Readonly<Record<string, string>> = {
-  key_not_found: "keys",
-  pet_not_found: "pets",
-  order_not_found: "orders",
-};
-
+/** Where to look for what does not exist. */
 function hintFor({ rejection, message }: RejectedCall, values: OperatorValues): string {
-  const list = LISTS[rejection.code];
-  if (list === undefined || !message.endsWith(" does not exist")) return "";
-  return ` in ${whereOf(values)}; see petstore ${list} list`;
+  const [, kind] = /^(key|pet|order)_not_found$/.exec(rejection.code) ?? [];
+  if (kind === undefined || !message.endsWith(" does not exist")) return "";
+  return ` in ${whereOf(values)}; see petstore ${kind}s list`;
 }
 
 /** The environment, or the server elsewhere. */

@@ -33,8 +33,9 @@ export const listenAddress: ValueType<ListenAddress | "off"> = {
   parse: (text) => {
     if (text === "off") return text;
     const [, hostText = "", portText = ""] = /^(\[.*\]|[^:]*):(\d+)$/.exec(text) ?? [];
-    const address = { host: host.parse(hostText), port: port.parse(portText) };
-    return isComplete(address) ? address : undefined;
+    const [parsedHost, parsedPort] = [host.parse(hostText), port.parse(portText)];
+    if (parsedHost === undefined || parsedPort === undefined) return undefined;
+    return { host: parsedHost, port: parsedPort };
   },
   format: (value) =>
     value === "off"
@@ -42,12 +43,6 @@ export const listenAddress: ValueType<ListenAddress | "off"> = {
       : `${ipVersionOf(value.host) === 6 ? `[${value.host}]` : value.host}:${value.port}`,
   hint: (text) => (port.parse(text) === undefined ? undefined : `127.0.0.1:${text}`),
 };
-
-function isComplete(address: {
-  [F in keyof ListenAddress]: ListenAddress[F] | undefined;
-}): address is ListenAddress {
-  return address.host !== undefined && address.port !== undefined;
-}
 
 /** A name without a port, in lower case. */
 export const hostname: ValueType<string> = {
