@@ -25,7 +25,7 @@ export async function createDemoKeys(
 ): Promise<{ clientKeys: readonly DemoKey[]; secret: string }> {
   const clientKeys: DemoKey[] = [];
   for (const client of DEMO_CLIENTS) {
-    const { key, secret } = await create(managementAt(client.createdDaysAgo, options), draftOf(client));
+    const { key, secret } = await create(managementAt(client.createdDaysAgo, options), client.key);
     clientKeys.push({ client, keyId: key.id, secret });
   }
   for (const { client, keyId } of clientKeys) {
@@ -49,11 +49,6 @@ async function create(management: KeyManagement, draft: KeyDraft): Promise<Issue
   const issued = await management.create(draft);
   if (isKeyFailure(issued)) throw new Error(issued.message);
   return issued;
-}
-
-function draftOf({ name, owner, notes, labels, plan, limits, access }: DemoClient): KeyDraft {
-  const optional = { ...(notes !== undefined && { notes }), ...(limits !== undefined && { limits }) };
-  return { name, owner, labels, plan, access, ...optional };
 }
 
 export interface Demo extends AsyncDisposable {
@@ -143,7 +138,7 @@ export async function addEarlierUsage(
 
 function countsOf(client: DemoClient, keyId: number, hour: number): KeyCounts {
   const requests = Math.round(client.earlierPerHour * activityAt(hour) * (0.8 + 0.4 * Math.random()));
-  const limited = client.plan === "free" ? Math.round(requests * 0.3 * Math.random()) : 0;
+  const limited = client.key.plan === "free" ? Math.round(requests * 0.3 * Math.random()) : 0;
   const admitted = requests - limited;
   const byOperation = Object.entries(OPERATIONS[client.habit]).map(([operation, part]) => {
     const count = Math.round(admitted * part);

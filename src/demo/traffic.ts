@@ -1,6 +1,5 @@
 import { ApiError, type NewPet, Petstore } from "../client/index.js";
-import type { PlanName } from "../domain/plans.ts";
-import type { Limits } from "../domain/rate-limit.ts";
+import type { KeyDraft } from "../domain/key-management.ts";
 
 const NAMES = "Rex Mia Balu Luna Fips Nala Oskar Cleo Bruno Wilma Zoë 李小龙 قمر".split(" ");
 const KINDS = ["beagle", "tabby", "parrot", "rabbit", "tortoise", "hamster", "goldfish"];
@@ -16,15 +15,10 @@ export function samplePet(number: number): NewPet {
 /** What a client of the demo does most. */
 export type Habit = "browses" | "orders" | "imports";
 
-/** A key of the demo, and the client that uses it. */
+/** A client of the demo. */
 export interface DemoClient {
-  readonly name: string;
-  readonly owner: string;
-  readonly notes?: string;
-  readonly labels: readonly string[];
-  readonly plan: PlanName;
-  readonly limits?: Limits;
-  readonly access: "read" | "write";
+  /** Its API key. */
+  readonly key: KeyDraft;
   readonly habit: Habit;
   /** Requests; 0 for a key that is revoked. */
   readonly perSecond: number;
@@ -35,71 +29,70 @@ export interface DemoClient {
   readonly createdDaysAgo: number;
 }
 
-const CLIENT = { labels: [], access: "write", habit: "browses", isPatient: true } as const;
-
 /** Oldest first. */
 export const DEMO_CLIENTS: readonly DemoClient[] = [
   {
-    ...CLIENT,
-    name: "Old kiosk",
-    owner: "shop@pets.example",
-    labels: ["unused"],
-    plan: "pro",
+    key: { name: "Old kiosk", owner: "shop@pets.example", labels: ["unused"], plan: "pro" },
+    habit: "browses",
     perSecond: 0,
+    isPatient: true,
     earlierPerHour: 0,
     createdDaysAgo: 200,
   },
   {
-    ...CLIENT,
-    name: "Mobile app",
-    owner: "mobile@pets.example",
-    labels: ["app", "production"],
-    plan: "business",
+    key: {
+      name: "Mobile app",
+      owner: "mobile@pets.example",
+      labels: ["app", "production"],
+      plan: "business",
+    },
+    habit: "browses",
     perSecond: 5,
+    isPatient: true,
     earlierPerHour: 4_100,
     createdDaysAgo: 180,
   },
   {
-    ...CLIENT,
-    name: "Web shop",
-    owner: "shop@pets.example",
-    labels: ["production"],
-    plan: "pro",
+    key: { name: "Web shop", owner: "shop@pets.example", labels: ["production"], plan: "pro" },
     habit: "orders",
     perSecond: 2.5,
+    isPatient: true,
     earlierPerHour: 380,
     createdDaysAgo: 150,
   },
   {
-    ...CLIENT,
-    name: "Shelter import",
-    owner: "contract 2026-014",
-    notes: "Adds the pets of 40 shelters. Call Ada before you change its limits.",
-    labels: ["partner"],
-    plan: "enterprise",
-    limits: { perMinute: 6_000, perDay: 500_000 },
+    key: {
+      name: "Shelter import",
+      owner: "contract 2026-014",
+      notes: "Adds the pets of 40 shelters. Call Ada before you change its limits.",
+      labels: ["partner"],
+      plan: "enterprise",
+      limits: { perMinute: 6_000, perDay: 500_000 },
+    },
     habit: "imports",
     perSecond: 1,
+    isPatient: true,
     earlierPerHour: 900,
     createdDaysAgo: 90,
   },
   {
-    ...CLIENT,
-    name: "Price comparison",
-    owner: "hello@compare.example",
-    notes: "Asked for a larger plan.",
-    labels: ["partner"],
-    plan: "free",
-    access: "read",
+    key: {
+      name: "Price comparison",
+      owner: "hello@compare.example",
+      notes: "Asked for a larger plan.",
+      labels: ["partner"],
+      plan: "free",
+      access: "read",
+    },
+    habit: "browses",
     perSecond: 1.6,
+    isPatient: true,
     earlierPerHour: 40,
     createdDaysAgo: 60,
   },
   {
-    ...CLIENT,
-    name: "Forgotten script",
-    owner: "linus@students.example",
-    plan: "free",
+    key: { name: "Forgotten script", owner: "linus@students.example", plan: "free" },
+    habit: "browses",
     perSecond: 30,
     isPatient: false,
     earlierPerHour: 12,
