@@ -10,8 +10,8 @@ import type { Context } from "./command.ts";
 import { formatLimits, formatSecret, formatSecretFile } from "./output.ts";
 
 export interface FirstKey {
-  /** Set if the secret goes to a file. */
-  readonly file?: string;
+  /** Undefined if the secret is printed. */
+  readonly file: string | undefined;
   /** Writes the file. Returns a message with the secret, or with the path of the file. */
   deliver(): string;
   /** For a secret that nobody received. */
@@ -34,24 +34,20 @@ export async function createFirstKey(
   const key = await keys.createFirstKey(newKey, toNewSecret(secret), { actor, at });
   if (key === undefined) return undefined;
   const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key, config.plans))})`;
-  const revoke = async () => {
-    const revokedAt = clock.now();
-    await keys.updateKey(key.id, { revokedAt }, { actor, at: revokedAt });
-  };
-  if (isTerminal()) return { deliver: () => `${summary}:\n${formatSecret(secret, url)}`, revoke };
-
-  const file = resolve(pathsOf(config).firstKey);
+  const file = isTerminal() ? undefined : resolve(pathsOf(config).firstKey);
   let isWritten = false;
   return {
     file,
     deliver() {
+      if (file === undefined) return `${summary}:\n${formatSecret(secret, url)}`;
       writePrivateFile(file, `${secret}\n`);
       isWritten = true;
       return `${summary} in a file:\n${formatSecretFile(file, url)}`;
     },
     async revoke() {
-      await revoke();
-      if (isWritten) rmSync(file, { force: true });
+      const revokedAt = clock.now();
+      await keys.updateKey(key.id, { revokedAt }, { actor, at: revokedAt });
+      if (file !== undefined && isWritten) rmSync(file, { force: true });
     },
   };
 }

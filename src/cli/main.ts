@@ -47,7 +47,7 @@ function createContext(): Context {
     isTerminal: () => process.stdout.isTTY,
     openLog: (options) => createLog((logOptions = options)),
     user: userName(),
-    readSecret: (prompt) => readSecret(process.stdin, prompt),
+    readSecret,
     stopSignal: (drainDelayMs) =>
       stopOnSignals(
         {

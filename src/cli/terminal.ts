@@ -7,28 +7,23 @@ const CTRL_D = "\u0004";
 /** Terminals send either. */
 const BACKSPACE = "\u0008\u007f";
 
-/** The terminal or the pipe of standard input. */
-export interface SecretInput extends AsyncIterable<string | Uint8Array> {
-  readonly isTTY?: boolean;
-  setRawMode?(isRaw: boolean): unknown;
-}
-
-/** Reads one line. A terminal does not show it, and the prompt goes to standard error. */
-export async function readSecret(input: SecretInput, prompt: string): Promise<string> {
-  if (input.isTTY !== true) return readLine(input);
+/** Reads one line of standard input. A terminal does not show it, and the prompt goes to standard error. */
+export async function readSecret(prompt: string): Promise<string> {
+  const { stdin } = process;
+  if (!stdin.isTTY) return readLine(stdin);
   // Before the prompt: nothing that is typed after it is shown.
-  input.setRawMode?.(true);
+  stdin.setRawMode(true);
   try {
     process.stderr.write(prompt);
-    return await readLine(input);
+    return await readLine(stdin);
   } finally {
-    input.setRawMode?.(false);
+    stdin.setRawMode(false);
     process.stderr.write("\n");
   }
 }
 
 /** A terminal in raw mode passes on the keys that end or correct a line. */
-async function readLine(input: SecretInput): Promise<string> {
+async function readLine(input: AsyncIterable<string | Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let line = "";
   for await (const chunk of input) {
