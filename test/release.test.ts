@@ -21,10 +21,10 @@ test("the lock file names no registry", () => {
   expect(read("package-lock.json")).not.toMatch(/"resolved": "http/);
 });
 
-test("the workflow runs .ci/run and nothing else", () => {
+test("a push runs .ci/run; a pull request runs with no privileges", () => {
   const { jobs } = Bun.YAML.parse(read(".github/workflows/ci.yml")) as {
-    jobs: Record<string, { steps: { uses?: string; run?: string }[] }>;
+    jobs: Record<string, { container: { options?: string }; steps: { run?: string }[] }>;
   };
-  const commands = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []));
-  expect(commands).toEqual([".ci/run"]);
+  expect(jobs["ci"]?.steps.flatMap(({ run }) => run ?? [])).toEqual([".ci/run"]);
+  expect(jobs["pull-request"]?.container.options).toBeUndefined();
 });
