@@ -1,7 +1,6 @@
 /**
  * @import {
- *   Call, CallOptions, Int64, ListOptions, Listing, NewOrder, NewPet, Order, OrderStatus, Page, Pet, PetStatus,
- *   PetstoreOptions, WriteOptions
+ *   Call, CallOptions, Int64, Listing, ListOptions, Orders, Page, Pet, Pets, PetstoreOptions, WriteOptions
  * } from "./index.d.ts"
  */
 /** @import { ApiResult } from "./transport.js" */
@@ -21,143 +20,68 @@ export class Petstore {
   /** @param {PetstoreOptions} options */
   constructor(options) {
     const transport = new Transport(options);
-    this.pets = new Pets(transport);
-    this.orders = new Orders(transport);
+    this.pets = petsOf(transport);
+    this.orders = ordersOf(transport);
   }
 }
 
-class Pets {
-  #transport;
-
-  /** @param {Transport} transport */
-  constructor(transport) {
-    this.#transport = transport;
-  }
-
-  /**
-   * @param {ListOptions<PetStatus>} [options]
-   * @returns {Listing<Pet>}
-   */
-  list(options = {}) {
-    return listing((page) => this.listPage(page), options);
-  }
-
-  /**
-   * @param {ListOptions<PetStatus>} [options]
-   * @returns {Promise<Page<Pet>>}
-   */
-  listPage(options = {}) {
-    return fetchPage(this.#transport, "/pets", options);
-  }
-
-  /**
-   * @param {NewPet} pet
-   * @param {WriteOptions} [options]
-   * @returns {Call<Pet>}
-   */
-  create({ name, categoryId, status }, options = {}) {
-    return call(async () => {
-      const body = toJson({ name, categoryId: int64("categoryId", categoryId), status });
-      return this.#transport.send(post("/pets", body, options));
-    });
-  }
-
-  /**
-   * @param {Iterable<Int64>} ids
-   * @param {CallOptions} [options]
-   * @returns {Promise<Pet[]>}
-   */
-  async byIds(ids, options = {}) {
-    const wanted = new Set([...ids].map((id) => int64("id", id)));
-    const sorted = [...wanted].toSorted((a, b) => (a < b ? -1 : 1));
-    /** @type {Pet[]} */
-    const pets = [];
-    for (let start = 0; start < sorted.length; start += MAX_PAGE) {
-      const chunk = sorted.slice(start, start + MAX_PAGE);
-      const path = `/pets?id=${chunk.join(",")}`;
-      /** @type {Page<Pet>} */
-      const { items } = await fetchPage(this.#transport, path, { ...options, limit: MAX_PAGE });
-      if (items.some(({ id }) => !wanted.has(id)))
-        throw new PetstoreError("This server has no listing by identifier.");
-      pets.push(...items);
-    }
-    return pets;
-  }
-
-  /**
-   * @deprecated
-   * @param {Int64} id
-   * @param {CallOptions} [options]
-   * @returns {Call<Pet>}
-   */
-  get(id, options = {}) {
-    return call(async () =>
-      this.#transport.send({ method: "GET", path: `/pets/${int64("id", id)}`, options }),
-    );
-  }
+/**
+ * @param {Transport} transport
+ * @returns {Pets}
+ */
+function petsOf(transport) {
+  /** @type {Pets["listPage"]} */
+  const listPage = (options = {}) => fetchPage(transport, "/pets", options);
+  return {
+    list: (options = {}) => listing(listPage, options),
+    listPage,
+    create: ({ name, categoryId, status }, options = {}) =>
+      call(async () => {
+        const body = toJson({ name, categoryId: int64("categoryId", categoryId), status });
+        return transport.send(post("/pets", body, options));
+      }),
+    async byIds(ids, options = {}) {
+      const wanted = new Set([...ids].map((id) => int64("id", id)));
+      const sorted = [...wanted].toSorted((a, b) => (a < b ? -1 : 1));
+      /** @type {Pet[]} */
+      const pets = [];
+      for (let start = 0; start < sorted.length; start += MAX_PAGE) {
+        const chunk = sorted.slice(start, start + MAX_PAGE);
+        const path = `/pets?id=${chunk.join(",")}`;
+        /** @type {Page<Pet>} */
+        const { items } = await fetchPage(transport, path, { ...options, limit: MAX_PAGE });
+        if (items.some(({ id }) => !wanted.has(id)))
+          throw new PetstoreError("This server has no listing by identifier.");
+        pets.push(...items);
+      }
+      return pets;
+    },
+    get: (id, options = {}) =>
+      call(async () => transport.send({ method: "GET", path: `/pets/${int64("id", id)}`, options })),
+  };
 }
 
-class Orders {
-  #transport;
-
-  /** @param {Transport} transport */
-  constructor(transport) {
-    this.#transport = transport;
-  }
-
-  /**
-   * @param {ListOptions<OrderStatus>} [options]
-   * @returns {Listing<Order>}
-   */
-  list(options = {}) {
-    return listing((page) => this.listPage(page), options);
-  }
-
-  /**
-   * @param {ListOptions<OrderStatus>} [options]
-   * @returns {Promise<Page<Order>>}
-   */
-  listPage(options = {}) {
-    return fetchPage(this.#transport, "/store/orders", options);
-  }
-
-  /**
-   * @param {Int64} id
-   * @param {CallOptions} [options]
-   * @returns {Call<Order>}
-   */
-  get(id, options = {}) {
-    return call(async () => this.#transport.send({ method: "GET", path: orderPath(id), options }));
-  }
-
-  /**
-   * @param {NewOrder} order
-   * @param {WriteOptions} [options]
-   * @returns {Call<Order>}
-   */
-  place({ petId }, options = {}) {
-    return call(async () =>
-      this.#transport.send(post("/store/orders", toJson({ petId: int64("petId", petId) }), options)),
-    );
-  }
-
-  /**
-   * @param {Int64} id
-   * @param {CallOptions} [options]
-   * @returns {Call<Order>}
-   */
-  complete(id, options = {}) {
-    return call(() => this.#close(id, "completed", options));
-  }
-
-  /**
-   * @param {Int64} id
-   * @param {CallOptions} [options]
-   * @returns {Call<Order>}
-   */
-  cancel(id, options = {}) {
-    return call(() => this.#close(id, "cancelled", options));
-  }
+/**
+ * @param {Transport} transport
+ * @returns {Orders}
+ */
+function ordersOf(transport) {
+  /** @type {Orders["listPage"]} */
+  const listPage = (options = {}) => fetchPage(transport, "/store/orders", options);
+  /** @type {Orders["get"]} */
+  const get = (id, options = {}) =>
+    call(async () => transport.send({ method: "GET", path: orderPath(id), options }));
+  return {
+    list: (options = {}) => listing(listPage, options),
+    listPage,
+    get,
+    place: ({ petId }, options = {}) =>
+      call(async () =>
+        transport.send(post("/store/orders", toJson({ petId: int64("petId", petId) }), options)),
+      ),
+    complete: (id, options = {}) => call(() => close(id, "completed", options)),
+    cancel: (id, options = {}) => call(() => close(id, "cancelled", options)),
+  };
 
   /**
    * An attempt whose response was lost may have closed the order; a retry is then rejected although the call did
@@ -168,14 +92,14 @@ class Orders {
    * @param {CallOptions} options
    * @returns {Promise<ApiResult>}
    */
-  async #close(id, status, options) {
+  async function close(id, status, options) {
     const path = orderPath(id);
     try {
-      return await this.#transport.send({ method: "PATCH", path, body: toJson({ status }), options });
+      return await transport.send({ method: "PATCH", path, body: toJson({ status }), options });
     } catch (error) {
       if (!(error instanceof ConflictError) || error.code !== "order_closed") throw error;
       if (error.response.attempts === 1) throw error;
-      const { data, response } = await this.get(id, options).withResponse();
+      const { data, response } = await get(id, options).withResponse();
       if (data.status !== status) throw error;
       return { data, response };
     }

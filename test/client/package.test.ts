@@ -23,7 +23,7 @@ async function run(command: string[], cwd: string): Promise<string> {
 function examples(page: string): string {
   const text = readFileSync(join(ROOT, page), "utf8");
   const blocks = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = ""]) => block);
-  expect(blocks.length).toBeGreaterThan(5);
+  expect(blocks).not.toBeEmpty();
   return blocks
     .join("\n")
     .replaceAll(/pet_live_(?:…|YOUR_KEY)/g, service.key)
@@ -87,7 +87,7 @@ describe("the examples of the README and of the guide", () => {
         const output = await run([...command, "examples.mjs"], folder);
         expect(output).toContain("Rex\n");
         expect(output).toContain("order_not_found");
-        expect(output).toContain(`GET ${service.url}/pets?limit=1 1\n`);
+        if (page === GUIDE) expect(output).toContain(`GET ${service.url}/pets?limit=1 1\n`);
       }
     },
     TIMEOUT_MS,
