@@ -7,7 +7,7 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
-import type { BundleName } from "../src/browser-bundle/bundle.ts";
+import { loadBundle } from "../src/browser-bundle/bundle.ts";
 import type { ExecutableContents } from "../src/executable.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -19,7 +19,7 @@ export interface BuildOptions {
 
 export async function buildExecutable({ outfile, commit }: BuildOptions): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true });
-  const [console, docs] = await Promise.all([bundleOf("console"), bundleOf("docs")]);
+  const [console, docs] = await Promise.all([loadBundle("console"), loadBundle("docs")]);
   const contents: ExecutableContents = { commit, bundles: { console, docs } };
   const { success, logs } = await Bun.build({
     entrypoints: ["cli/main.ts", "archive/database-thread.ts"].map((path) => join(ROOT, "src", path)),
@@ -33,19 +33,6 @@ export async function buildExecutable({ outfile, commit }: BuildOptions): Promis
     compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
   });
   if (!success) throw new AggregateError(logs, "the executable could not be built");
-}
-
-/** The script and the style sheet of a set of pages. */
-async function bundleOf(name: BundleName): Promise<string> {
-  const child = Bun.spawn([process.execPath, join(ROOT, "src/browser-bundle/build.ts"), name], {
-    cwd: ROOT,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  const [output, code] = await Promise.all([child.stdout.text(), child.exited]);
-  if (code !== 0) throw new Error(`the bundle ${name} could not be built`);
-  return output;
 }
 
 /** The bundled program gets this module in place of `src/executable.ts`. */

@@ -2,8 +2,8 @@
 export interface ExecutableContents {
   /** The commit that it was built from. */
   readonly commit: string;
-  /** What pages load, as `browser-bundle/build.ts` writes it. */
-  readonly bundles: Readonly<Record<"console" | "docs", string>>;
+  /** The script and the style sheet of each set of pages. */
+  readonly bundles: Readonly<Record<"console" | "docs", { readonly script: string; readonly style: string }>>;
 }
 
 /** Undefined in a program that runs from its source: `scripts/build.ts` replaces this module. */

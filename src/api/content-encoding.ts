@@ -27,7 +27,8 @@ export interface ContentOptions {
   readonly text: string;
   /** `Content-Type` and what else depends on the content. */
   readonly headerLines: string;
-  readonly maxAgeSeconds?: number;
+  /** Whether its path changes with its content, so that nobody asks for it twice. */
+  readonly isImmutable?: boolean;
   /** Request headers beside `Accept-Encoding` that the choice of this content depends on. */
   readonly vary?: string;
 }
@@ -38,7 +39,8 @@ interface Encoded {
   readonly body: string | Uint8Array;
 }
 
-const DEFAULT_MAX_AGE_SECONDS = 300;
+const CACHE_CONTROL = "public, max-age=300";
+const IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable";
 
 /** A text that stays in memory. It is compressed on its first request, once for each encoding, in another thread. */
 export class EncodedContent {
@@ -70,12 +72,12 @@ export class EncodedContent {
   }
 
   #describe(encoding: Encoding): Omit<Encoded, "body"> {
-    const { text, headerLines, maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS, vary } = this.#options;
+    const { text, headerLines, isImmutable = false, vary } = this.#options;
     // A strong validator names the bytes, so each encoding has its own.
     const etag = encoding === "identity" ? etagOf(text) : etagOf(text).replace(/"$/, `-${encoding}"`);
     const headers = {
       ETag: etag,
-      "Cache-Control": `public, max-age=${maxAgeSeconds}`,
+      "Cache-Control": isImmutable ? IMMUTABLE_CACHE_CONTROL : CACHE_CONTROL,
       Vary: vary === undefined ? "Accept-Encoding" : `${vary}, Accept-Encoding`,
       ...(encoding !== "identity" && { "Content-Encoding": encoding }),
     };

@@ -1,12 +1,11 @@
 /**
- * Bundles and compresses the script and the style sheet of one set of pages, and writes them to standard output as
- * JSON: `bun build.ts console`. It runs in a process of its own, so that the server neither waits for it nor keeps the
- * memory that it takes.
+ * Bundles the script and the style sheet of one set of pages, and writes them to standard output as JSON:
+ * `bun build.ts console`. It runs in a process of its own, so that the server neither waits for it nor keeps the memory
+ * that it takes.
  */
 import { join } from "node:path";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { BunPlugin } from "bun";
-import type { Bundle, BundledFile, BundleName } from "./bundle.ts";
+import type { Bundle, BundleName } from "./bundle.ts";
 
 /** From `src`. */
 const ENTRY_POINTS: Readonly<Record<BundleName, readonly string[]>> = {
@@ -40,18 +39,11 @@ const { outputs } = await Bun.build({
   plugins: [withoutNode],
 });
 
-async function fileOf(extension: ".js" | ".css"): Promise<BundledFile> {
+async function textOf(extension: ".js" | ".css"): Promise<string> {
   const output = outputs.find(({ path }) => path.endsWith(extension));
   if (output === undefined) throw new Error(`The bundle has no ${extension} file`);
-  const bytes = new Uint8Array(await output.arrayBuffer());
-  return {
-    hash: Bun.SHA256.hash(bytes, "hex").slice(0, 16),
-    br: brotliCompressSync(bytes, {
-      params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
-    }).toBase64(),
-    gzip: gzipSync(bytes, { level: 9 }).toBase64(),
-  };
+  return output.text();
 }
 
-const bundle: Bundle = { script: await fileOf(".js"), style: await fileOf(".css") };
+const bundle: Bundle = { script: await textOf(".js"), style: await textOf(".css") };
 await Bun.write(Bun.stdout, JSON.stringify(bundle));

@@ -1,12 +1,12 @@
-import { type Bundle, BundledAssets, loadBundle } from "../browser-bundle/bundle.ts";
+import { assetOf, type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
 import { EncodedContent } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import type { Response } from "../http1/index.ts";
-import type { DocsSettings } from "./layout.ts";
-import { operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";
+import type { DocsSettings, RenderedPage } from "./layout.ts";
+import { ASSETS_PATH, operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import type { RenderedSite } from "./render-site.ts";
 
 export interface DocsSiteOptions {
@@ -18,13 +18,8 @@ type PageRequest = Parameters<DocsPages["respond"]>[0];
 
 interface Site {
   readonly contents: ReadonlyMap<string, EncodedContent>;
-  readonly assets: BundledAssets;
   readonly notFound: RenderedSite["notFound"];
 }
-
-const ASSETS_PATH = `${DOCS_PATH}/assets/`;
-/** The name of a file changes with its content. */
-const FOREVER_SECONDS = 31_536_000;
 
 /**
  * The documentation site. Everything is rendered on the first request of a page, so that a server starts as fast as
@@ -33,10 +28,12 @@ const FOREVER_SECONDS = 31_536_000;
 export function createDocsSite({ settings, build = () => loadBundle("docs") }: DocsSiteOptions): DocsPages {
   const site = loadOnce(async (): Promise<Site> => {
     const [bundle, { renderSite }] = await Promise.all([build(), import("./render-site.ts")]);
-    const assets = new BundledAssets(`${ASSETS_PATH}docs-`, bundle);
-    const { scriptPath, stylePath } = assets;
-    const rendered = await renderSite({ settings, assetsPath: ASSETS_PATH, scriptPath, stylePath });
-    return { contents: contentsOf(rendered), assets, notFound: rendered.notFound };
+    const script = assetOf(`${ASSETS_PATH}docs-`, "js", bundle.script);
+    const style = assetOf(`${ASSETS_PATH}docs-`, "css", bundle.style);
+    const site = await renderSite({ settings, scriptPath: script.path, stylePath: style.path });
+    const assets = [script, style, site.searchIndex].map(({ path, content }) => [path, content] as const);
+    const pages = Array.from(site.pages, ([path, page]) => [path, contentOf(path, page)] as const);
+    return { contents: new Map([...pages, ...assets]), notFound: site.notFound };
   });
 
   return {
@@ -44,27 +41,14 @@ export function createDocsSite({ settings, build = () => loadBundle("docs") }: D
   };
 }
 
-function contentsOf({ pages, searchIndex }: RenderedSite): ReadonlyMap<string, EncodedContent> {
-  const contents = [...pages].map(([path, { html, headerLines }]) => {
-    return [
-      path,
-      new EncodedContent({ text: html, headerLines, ...(path === "/" && { vary: "Accept" }) }),
-    ] as const;
-  });
-  const index = new EncodedContent({
-    text: searchIndex.json,
-    headerLines: headerLinesOf({ "Content-Type": "application/json" }),
-    maxAgeSeconds: FOREVER_SECONDS,
-  });
-  return new Map([...contents, [searchIndex.path, index]]);
+function contentOf(path: string, { html, headerLines }: RenderedPage): EncodedContent {
+  return new EncodedContent({ text: html, headerLines, ...(path === "/" && { vary: "Accept" }) });
 }
 
 function respondFrom(site: Site, request: PageRequest, headerLines: string): Awaitable<Response | undefined> {
   const { path, headers } = request;
   const content = site.contents.get(path);
   if (content !== undefined) return content.respond(request, headerLines);
-  const asset = site.assets.respond(path, headers, headerLines);
-  if (asset !== undefined) return asset;
   const withoutSlash = path.replace(/\/$/, "");
   const page = site.contents.has(withoutSlash) ? withoutSlash : OTHER_PATHS.get(withoutSlash);
   if (page !== undefined) return redirect(relativeUrl(path, page), headerLines);

@@ -27,6 +27,8 @@ export function isGuide(name: string): name is GuideName {
   return Object.hasOwn(GUIDES, name);
 }
 
+/** The beginning of the path of each file that pages load. */
+export const ASSETS_PATH = `${DOCS_PATH}/assets/`;
 export const REFERENCE_PATH = `${DOCS_PATH}/reference`;
 export const SCHEMAS_PATH = `${REFERENCE_PATH}/schemas`;
 export const ERROR_CODES_PATH = `${REFERENCE_PATH}/errors`;

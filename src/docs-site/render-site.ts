@@ -1,3 +1,4 @@
+import { type Asset, assetOf } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
@@ -6,7 +7,7 @@ import { OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
 import { type DocsSettings, layoutOf, type Page, type RenderedPage } from "./layout.ts";
-import { type GuideName, GUIDES, operationPath, PRODUCT, relativeUrl } from "./links.ts";
+import { ASSETS_PATH, type GuideName, GUIDES, operationPath, PRODUCT, relativeUrl } from "./links.ts";
 import { ExampleTabs } from "./markdown.ts";
 import type { SearchEntry } from "./page-data.ts";
 import { errorCodesPage, operationPage, schemasPage } from "./reference-pages.ts";
@@ -14,30 +15,29 @@ import { errorCodesPage, operationPage, schemasPage } from "./reference-pages.ts
 export interface RenderedSite {
   /** By their paths. */
   readonly pages: ReadonlyMap<string, RenderedPage>;
-  readonly searchIndex: { readonly path: string; readonly json: string };
+  readonly searchEntries: readonly SearchEntry[];
+  readonly searchIndex: Asset;
   /** The page for a path that does not exist. Its links are relative to that path. */
   readonly notFound: (path: string) => RenderedPage;
 }
 
 interface SiteOptions {
   readonly settings: DocsSettings;
-  /** The beginning of the path of each file that pages load. */
-  readonly assetsPath: string;
   readonly scriptPath: string;
   readonly stylePath: string;
 }
 
 export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
-  const { settings, assetsPath, scriptPath, stylePath } = options;
+  const { settings } = options;
   const { guides, reference } = await contentOf(settings);
-  const json = searchIndex([...guides, ...reference]);
-  const hash = Bun.SHA256.hash(json, "hex").slice(0, 16);
-  const searchIndexPath = `${assetsPath}search-${hash}.json`;
-  const render = layoutOf({ settings, guides, scriptPath, stylePath, searchIndexPath });
+  const searchEntries = [...guides, ...reference].flatMap(searchEntriesOf);
+  const searchIndex = assetOf(`${ASSETS_PATH}search-`, "json", JSON.stringify(searchEntries));
+  const render = layoutOf({ ...options, guides, searchIndexPath: searchIndex.path });
   const pages = [landingPage(settings), ...guides, ...reference];
   return {
     pages: new Map(pages.map((page) => [page.path, render(page)])),
-    searchIndex: { path: searchIndexPath, json },
+    searchEntries,
+    searchIndex,
     notFound: (path) => render(notFoundPage(path)),
   };
 }
@@ -71,15 +71,12 @@ async function inTimeSlices(renderers: readonly (() => Page)[]): Promise<Page[]>
 /** Characters of a section that are searched. The index has 13 kB, compressed. */
 const MAX_TEXT = 2000;
 
-/** One entry for each page and each of its sections, as JSON. */
-function searchIndex(pages: readonly Page[]): string {
-  const entries = pages.flatMap(({ path, title, sections }) =>
-    sections.map(({ id, title: heading, text }): SearchEntry => {
-      const url = path.slice(1) + (id === "" ? "" : `#${id}`);
-      return [title, id === "" ? "" : heading, url, text.slice(0, MAX_TEXT)];
-    }),
-  );
-  return JSON.stringify(entries);
+/** One entry for the page and each of its sections. */
+function searchEntriesOf({ path, title, sections }: Page): SearchEntry[] {
+  return sections.map(({ id, title: heading, text }) => {
+    const url = path.slice(1) + (id === "" ? "" : `#${id}`);
+    return [title, id === "" ? "" : heading, url, text.slice(0, MAX_TEXT)];
+  });
 }
 
 const DESCRIPTION = "List pets, add pets, and place, complete or cancel orders, over HTTP with an API key.";

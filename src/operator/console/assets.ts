@@ -1,4 +1,4 @@
-import { type Bundle, BundledAssets, ICON, loadBundle } from "../../browser-bundle/bundle.ts";
+import { type Asset, assetOf, type Bundle, ICON, loadBundle } from "../../browser-bundle/bundle.ts";
 import { loadOnce } from "../../api/awaitable.ts";
 import { etagOf, matchesEtag } from "../../api/etag.ts";
 import { emptyResponse, headerLinesOf } from "../../api/responses.ts";
@@ -15,19 +15,22 @@ export interface ConsolePages {
   respond(request: PageRequest): Promise<Response | undefined>;
 }
 
-/** The pages of the console. They are bundled on the first request and kept compressed: about 150 kB in all. */
+/** The pages of the console. They are bundled on the first request and kept in memory. */
 export function createConsole(build: () => Promise<Bundle> = () => loadBundle("console")): ConsolePages {
   const load = loadOnce(async () => {
-    const files = new BundledAssets(`${ASSET_PATH}console-`, await build());
-    const html = htmlOf(files);
-    return { html, etag: etagOf(html), files };
+    const bundle = await build();
+    const script = assetOf(`${ASSET_PATH}console-`, "js", bundle.script);
+    const style = assetOf(`${ASSET_PATH}console-`, "css", bundle.style);
+    const html = htmlOf(script, style);
+    return { html, etag: etagOf(html), assets: [script, style] };
   });
 
   return {
     async respond(request) {
       const { path, headers } = request;
-      const { html, etag, files } = await load();
-      if (path.startsWith(ASSET_PATH)) return files.respond(path, headers);
+      const { html, etag, assets } = await load();
+      if (path.startsWith(ASSET_PATH))
+        return assets.find((asset) => asset.path === path)?.content.respond(request, "");
       const status = matchPage(path) === undefined ? 404 : 200;
       const headerLines = headerLinesOf({
         "Content-Type": "text/html; charset=utf-8",
@@ -42,7 +45,7 @@ export function createConsole(build: () => Promise<Bundle> = () => loadBundle("c
 
 const ASSET_PATH = "/assets/";
 
-function htmlOf({ scriptPath, stylePath }: BundledAssets): string {
+function htmlOf(script: Asset, style: Asset): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -51,8 +54,8 @@ function htmlOf({ scriptPath, stylePath }: BundledAssets): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <link rel="icon" href="${ICON}">
-<link rel="stylesheet" href="${stylePath}">
-<script type="module" src="${scriptPath}"></script>
+<link rel="stylesheet" href="${style.path}">
+<script type="module" src="${script.path}"></script>
 </head>
 <body>
 <div id="console"></div>
