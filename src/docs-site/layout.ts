@@ -150,9 +150,11 @@ export function methodBadge(method: PetstoreOperation["method"]): string {
   return `<span class="method" data-method="${method}">${method}</span>`;
 }
 
+const STATUS_TONES: Readonly<Record<number, string>> = { 2: "ok", 3: "muted", 4: "limited", 5: "error" };
+
 /** So has a status. */
 export function statusBadge(status: number): string {
-  return `<span class="status" data-class="${Math.floor(status / 100)}">${status}</span>`;
+  return `<span class="status tone-${STATUS_TONES[Math.floor(status / 100)]}">${status}</span>`;
 }
 
 function operationEntries(tag: PetstoreOperation["tag"]): Entry[] {

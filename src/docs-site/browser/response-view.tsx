@@ -65,7 +65,7 @@ function StatusLine({ response }: { readonly response: ApiResponse }) {
   const meaning = meaningOf(response);
   return (
     <p class="try-status">
-      <span class="try-badge" data-meaning={meaning}>
+      <span class={`try-badge tone-${meaning}`}>
         <span aria-hidden="true">{SYMBOLS[meaning]}</span> {status} {statusText}
       </span>{" "}
       <span class="note">{durationMs < 10 ? durationMs.toFixed(1) : Math.round(durationMs)} ms</span>
@@ -103,8 +103,8 @@ function RateLimitGauge({ window: { limit, remaining, closesAt }, isBanned }: Ra
   const left = seconds === 0 ? limit : remaining;
   const end = isBanned ? "the ban ends" : "the window closes";
   return (
-    <div class="try-gauge" data-empty={left === 0 ? "" : undefined}>
-      <span class="try-gauge-bar" aria-hidden="true">
+    <div class={`try-gauge ${left === 0 ? "tone-limited" : ""}`}>
+      <span class="bar" aria-hidden="true">
         <span style={{ width: `${Math.min(100, (left / limit) * 100)}%` }} />
       </span>
       <span>
