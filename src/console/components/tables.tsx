@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { grouped } from "../../api/formatting.ts";
-import type { Polled } from "../polling.ts";
+import { type Polled, usePolled } from "../polling.ts";
 import { urlWith, useLocation } from "../router.ts";
-import { hasFilters } from "./filters.tsx";
-import { Empty, Loaded, PageSection } from "./page.tsx";
+import { Filters, hasFilters } from "./filters.tsx";
+import { Empty, Loaded, PageHead, PageSection } from "./page.tsx";
 
 export interface Column<Row> {
   readonly heading: string;
@@ -122,7 +122,7 @@ function Pager({ nextCursor, children }: PagerProps) {
   );
 }
 
-interface ListPage<Row> {
+interface Items<Row> {
   readonly items: readonly Row[];
   readonly nextCursor: string | null;
   /** On all pages. */
@@ -130,7 +130,7 @@ interface ListPage<Row> {
 }
 
 interface ListProps<Row> extends Omit<DataTableProps<Row>, "rows" | "keyOf"> {
-  readonly of: Polled<ListPage<Row>>;
+  readonly of: Polled<Items<Row>>;
   /** What a row is: "pet". */
   readonly noun: string;
   /** What to say if there are no rows at all. */
@@ -156,8 +156,30 @@ export function List<Row extends { readonly id: number | bigint }>(props: ListPr
   );
 }
 
+interface ListPageProps<Row> extends Omit<ListProps<Row>, "of"> {
+  readonly title: string;
+  /** The parameters in the URL are those of the operation. */
+  readonly load: (query: Readonly<Record<string, string>>) => Promise<Items<Row>>;
+  /** The filters. */
+  readonly children: ComponentChildren;
+}
+
+/** A title, filters, and the rows that have what they ask for. */
+export function ListPage<Row extends { readonly id: number | bigint }>(props: ListPageProps<Row>) {
+  const { title, load, children, ...list } = props;
+  const { query } = useLocation();
+  const of = usePolled(`${title} ${query}`, () => load({ ...Object.fromEntries(query), limit: "50" }));
+  return (
+    <section>
+      <PageHead title={title} />
+      <Filters>{children}</Filters>
+      <List {...list} of={of} />
+    </section>
+  );
+}
+
 interface LatestProps<Row> extends Omit<DataTableProps<Row>, "rows" | "keyOf"> {
-  readonly of: Polled<ListPage<Row>>;
+  readonly of: Polled<Items<Row>>;
   readonly title: string;
   /** What to say if there are none. */
   readonly none: string;

@@ -1,13 +1,12 @@
 import { grouped } from "../../api/formatting.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS } from "../../domain/audit.ts";
 import { type AuditEntry, call } from "../admin-api.ts";
-import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { Empty, PageHead } from "../components/page.tsx";
-import { type Column, Latest, List } from "../components/tables.tsx";
+import { SelectFilter, TextFilter } from "../components/filters.tsx";
+import { Empty } from "../components/page.tsx";
+import { type Column, Latest, ListPage } from "../components/tables.tsx";
 import { LocalTime, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { usePolled } from "../polling.ts";
-import { useLocation } from "../router.ts";
 
 /** Midnight of the given day in the time zone of the browser, some days later. */
 function dayOf(text: string | undefined, daysLater: number): string | undefined {
@@ -17,36 +16,27 @@ function dayOf(text: string | undefined, daysLater: number): string | undefined 
 }
 
 export function AuditTrailPage() {
-  const { query } = useLocation();
-  const audit = usePolled(`audit ${query}`, () => {
-    const { action, actor, target, since, until, cursor } = Object.fromEntries(query);
-    return call("listAudit", {
-      query: { action, actor, target, since: dayOf(since, 0), until: dayOf(until, 1), cursor, limit: 50 },
-    });
-  });
   return (
-    <section>
-      <PageHead title="Audit" />
-      <Filters>
-        <SelectFilter label="Action" name="action" options={AUDIT_ACTIONS} />
-        <SelectFilter label="Who" name="actor" options={ACTOR_KINDS} />
-        <TextFilter label="Target" name="target" placeholder="key:7, pet:12, order:3" maxLength={30} />
-        <TextFilter label="From" name="since" type="date" />
-        <TextFilter label="To" name="until" type="date" />
-      </Filters>
-      <List
-        of={audit}
-        noun="change"
-        caption="Audit trail"
-        columns={COLUMNS}
-        empty={
-          <Empty title="Nothing was changed yet">
-            Every change of a key, pet or order, every ban and every sign-in appears here: who, when, and
-            what.
-          </Empty>
-        }
-      />
-    </section>
+    <ListPage
+      title="Audit"
+      noun="change"
+      caption="Audit trail"
+      columns={COLUMNS}
+      load={({ since, until, ...query }) =>
+        call("listAudit", { query: { ...query, since: dayOf(since, 0), until: dayOf(until, 1) } })
+      }
+      empty={
+        <Empty title="Nothing was changed yet">
+          Every change of a key, pet or order, every ban and every sign-in appears here: who, when, and what.
+        </Empty>
+      }
+    >
+      <SelectFilter label="Action" name="action" options={AUDIT_ACTIONS} />
+      <SelectFilter label="Who" name="actor" options={ACTOR_KINDS} />
+      <TextFilter label="Target" name="target" placeholder="key:7, pet:12, order:3" maxLength={30} />
+      <TextFilter label="From" name="since" type="date" />
+      <TextFilter label="To" name="until" type="date" />
+    </ListPage>
   );
 }
 

@@ -25,19 +25,15 @@ const DAYS = [
 
 function useKeys(query: URLSearchParams) {
   return usePolled(`keys ${query}`, () => {
-    const { search, plan, state, access, label, owner, sort, order, cursor } = Object.fromEntries(query);
-    const dates = {
-      unusedSince: daysAgo(query.get("unused")),
-      // To the start of a day, as the overview counts them.
-      deprecatedSince: daysAgo(query.get("deprecated"))?.replace(/T.*/, "T00:00:00Z"),
-    };
-    return call("listKeys", {
-      query: { search, plan, state, access, label, owner, ...dates, sort, order, cursor, limit: 50 },
-    });
+    const { unused, deprecated, ...parameters } = Object.fromEntries(query);
+    const unusedSince = daysAgo(unused);
+    // To the start of a day, as the overview counts them.
+    const deprecatedSince = daysAgo(deprecated)?.replace(/T.*/, "T00:00:00Z");
+    return call("listKeys", { query: { ...parameters, unusedSince, deprecatedSince, limit: 50 } });
   });
 }
 
-function daysAgo(days: string | null): string | undefined {
+function daysAgo(days: string | undefined): string | undefined {
   const number = Number(days ?? 0);
   return number > 0 ? formatTime(Date.now() - number * DAY_MS) : undefined;
 }

@@ -1,16 +1,14 @@
 import { useState } from "preact/hooks";
+import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
 import { type AdminOrder, call } from "../admin-api.ts";
 import { ActionDialog } from "../components/dialogs.tsx";
-import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
+import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Empty, Loaded, PageHead, type PageProps } from "../components/page.tsx";
-import { type Column, Latest, List } from "../components/tables.tsx";
+import { type Column, Latest, ListPage } from "../components/tables.tsx";
 import { Badge, Facts, LocalTime } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { usePolled } from "../polling.ts";
-import { useLocation } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
-
-const STATUSES = ["placed", "completed", "cancelled"] as const;
 
 const COLUMNS: readonly Column<AdminOrder>[] = [
   {
@@ -48,32 +46,24 @@ function OrderKey({ keyId }: Pick<AdminOrder, "keyId">) {
 }
 
 export function OrderListPage() {
-  const { query } = useLocation();
-  const orders = usePolled(`orders ${query}`, () => {
-    const { status, keyId, petId, cursor } = Object.fromEntries(query);
-    return call("listOrders", { query: { status, keyId, petId, cursor, limit: 50 } });
-  });
   return (
-    <section>
-      <PageHead title="Orders" />
-      <Filters>
-        <SelectFilter label="Status" name="status" options={STATUSES} />
-        <TextFilter label="Key" name="keyId" placeholder="Identifier" maxLength={20} />
-        <TextFilter label="Pet" name="petId" placeholder="Identifier" maxLength={20} />
-      </Filters>
-      <List
-        of={orders}
-        noun="order"
-        caption="Orders"
-        columns={COLUMNS}
-        empty={
-          <Empty title="There are no orders yet">
-            A client places one with <code>POST /v1/store/orders</code>. It makes the pet pending until the
-            order is completed or cancelled, by the client or here.
-          </Empty>
-        }
-      />
-    </section>
+    <ListPage
+      title="Orders"
+      noun="order"
+      caption="Orders"
+      columns={COLUMNS}
+      load={(query) => call("listOrders", { query })}
+      empty={
+        <Empty title="There are no orders yet">
+          A client places one with <code>POST /v1/store/orders</code>. It makes the pet pending until the
+          order is completed or cancelled, by the client or here.
+        </Empty>
+      }
+    >
+      <SelectFilter label="Status" name="status" options={ORDER_STATUSES} />
+      <TextFilter label="Key" name="keyId" placeholder="Identifier" maxLength={20} />
+      <TextFilter label="Pet" name="petId" placeholder="Identifier" maxLength={20} />
+    </ListPage>
   );
 }
 
@@ -95,7 +85,7 @@ export function OrdersOfPet({ id }: { readonly id: string }) {
   );
 }
 
-type FinalStatus = "completed" | "cancelled";
+type FinalStatus = OrderUpdate["status"];
 
 export function OrderDetailsPage({ id }: PageProps) {
   const order = usePolled(`order ${id}`, () => call("getOrder", { id }));

@@ -2,22 +2,21 @@ import { useState } from "preact/hooks";
 import { grouped } from "../../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
+import { PET_STATUSES } from "../../domain/resources.ts";
 import type { BodyOf } from "../../operator/operations.ts";
 import { call, type Pet } from "../admin-api.ts";
 import { ActionDialog } from "../components/dialogs.tsx";
-import { Filters, SelectFilter } from "../components/filters.tsx";
+import { SelectFilter } from "../components/filters.tsx";
 import { Choices, Form, TextField } from "../components/forms.tsx";
 import { Empty, Loaded, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
-import { type Column, List } from "../components/tables.tsx";
+import { type Column, ListPage } from "../components/tables.tsx";
 import { Badge, NameLink } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { announce } from "../observable.ts";
 import { refresh, usePolled } from "../polling.ts";
-import { navigate, useLocation } from "../router.ts";
+import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
 import { OrdersOfPet } from "./orders.tsx";
-
-const STATUSES = ["available", "pending", "sold"] as const;
 
 const COLUMNS: readonly Column<Pet>[] = [
   {
@@ -36,31 +35,23 @@ function PetBadge({ status }: { readonly status: Pet["status"] | undefined }) {
 }
 
 export function PetListPage() {
-  const { query } = useLocation();
-  const pets = usePolled(`pets ${query}`, () => {
-    const { status, cursor } = Object.fromEntries(query);
-    return call("listPets", { query: { status, cursor, limit: 50 } });
-  });
   return (
-    <section>
-      <PageHead title="Pets" />
-      <Filters>
-        <SelectFilter label="Status" name="status" options={STATUSES} />
-        <OpenById />
-      </Filters>
-      <List
-        of={pets}
-        noun="pet"
-        caption="Pets"
-        columns={COLUMNS}
-        empty={
-          <Empty title="There are no pets yet">
-            A client adds one with <code>POST /v1/pets</code>. Its name, category and status can be corrected
-            here.
-          </Empty>
-        }
-      />
-    </section>
+    <ListPage
+      title="Pets"
+      noun="pet"
+      caption="Pets"
+      columns={COLUMNS}
+      load={(query) => call("listPets", { query })}
+      empty={
+        <Empty title="There are no pets yet">
+          A client adds one with <code>POST /v1/pets</code>. Its name, category and status can be corrected
+          here.
+        </Empty>
+      }
+    >
+      <SelectFilter label="Status" name="status" options={PET_STATUSES} />
+      <OpenById />
+    </ListPage>
   );
 }
 
@@ -125,8 +116,11 @@ export function PetDetailsPage({ id }: PageProps) {
   );
 }
 
-type Status = (typeof STATUSES)[number] | "none";
-const STATUS_OPTIONS = (["none", ...STATUSES] as const).map((value) => ({ value, text: capitalized(value) }));
+type Status = (typeof PET_STATUSES)[number] | "none";
+const STATUS_OPTIONS = (["none", ...PET_STATUSES] as const).map((value) => ({
+  value,
+  text: capitalized(value),
+}));
 
 function PetForm({ pet }: { readonly pet: Pet }) {
   const before: Status = pet.status ?? "none";
