@@ -1,17 +1,34 @@
+type StorageArea = "localStorage" | "sessionStorage";
+
+/** Null if nothing is stored, or if the browser forbids storage. */
+export function readStored(area: StorageArea, name: string): string | null {
+  try {
+    return window[area].getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Null removes it. Returns whether the browser allows it; otherwise the page keeps it until it is closed. */
+export function writeStored(area: StorageArea, name: string, value: string | null): boolean {
+  try {
+    if (value === null) window[area].removeItem(name);
+    else window[area].setItem(name, value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The theme follows the system unless the person has chosen one in this browser. */
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
-const STORAGE_NAME = "petstore-theme";
+const THEME = "petstore-theme";
 
 export function chosenTheme(): Theme {
-  try {
-    const saved = localStorage.getItem(STORAGE_NAME);
-    return THEMES.find((theme) => theme === saved) ?? "system";
-  } catch {
-    // A browser may forbid storage.
-    return "system";
-  }
+  const stored = readStored("localStorage", THEME);
+  return THEMES.find((theme) => theme === stored) ?? "system";
 }
 
 export function applyTheme(theme: Theme): void {
@@ -22,9 +39,5 @@ export function applyTheme(theme: Theme): void {
 
 export function chooseTheme(theme: Theme): void {
   applyTheme(theme);
-  try {
-    localStorage.setItem(STORAGE_NAME, theme);
-  } catch {
-    // It holds until the page is closed.
-  }
+  writeStored("localStorage", THEME, theme);
 }

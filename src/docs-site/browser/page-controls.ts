@@ -1,28 +1,13 @@
-import { applyTheme, chooseTheme, chosenTheme, type Theme, THEMES } from "../../console/theme.ts";
-
-type StorageArea = "localStorage" | "sessionStorage";
-
-/** Null if nothing is stored, or if the browser forbids storage. */
-export function readStored(area: StorageArea, name: string): string | null {
-  try {
-    return window[area].getItem(name);
-  } catch {
-    return null;
-  }
-}
-
-/** Null removes it. Returns whether the browser allows it; otherwise the page keeps it until it is closed. */
-export function writeStored(area: StorageArea, name: string, value: string | null): boolean {
-  try {
-    if (value === null) window[area].removeItem(name);
-    else window[area].setItem(name, value);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const THEME_LABELS: Readonly<Record<Theme, string>> = { system: "System", light: "Light", dark: "Dark" };
+import { capitalized } from "../../console/format.ts";
+import {
+  applyTheme,
+  chooseTheme,
+  chosenTheme,
+  readStored,
+  type Theme,
+  THEMES,
+  writeStored,
+} from "../../console/theme.ts";
 
 /** A button that goes from the theme of the system to light, dark and back. */
 export function startThemeSwitch(): void {
@@ -31,8 +16,8 @@ export function startThemeSwitch(): void {
   if (button === null) return;
   button.hidden = false;
   const show = (theme: Theme) => {
-    button.textContent = THEME_LABELS[theme];
-    button.ariaLabel = `Theme: ${THEME_LABELS[theme]}`;
+    button.textContent = capitalized(theme);
+    button.ariaLabel = `Theme: ${capitalized(theme)}`;
   };
   show(chosenTheme());
   button.addEventListener("click", () => {

@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../api/formatting.ts";
+import { readStored, writeStored } from "../../console/theme.ts";
 import type { TryItData } from "../page-data.ts";
 import {
   type ApiRequest,
@@ -12,7 +13,6 @@ import {
   requestOf,
   type Values,
 } from "./request.ts";
-import { readStored, writeStored } from "./page-controls.ts";
 import { CodeBlock, ResponseView, useSecondsUntil } from "./response-view.tsx";
 import { nextCursorOf, type Outcome, retryAtOf, send } from "./response.ts";
 import { KeyField, type KeyMemory, ParameterTables } from "./try-it-fields.tsx";

@@ -1,0 +1,120 @@
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { SearchEntry } from "../page-data.ts";
+import { bestMatches } from "./search-matches.ts";
+
+/** Adds the search to the header. `/` focuses it, the arrow keys choose a result, Enter opens it. */
+export function startSearch(): void {
+  const container = document.querySelector<HTMLElement>(".search");
+  const indexUrl = container?.dataset["index"];
+  if (container !== null && indexUrl !== undefined) render(<Search indexUrl={indexUrl} />, container);
+}
+
+/** The index is loaded when it is needed first. After a failure the next key tries again. */
+function useIndex(url: string) {
+  const entries = useRef<Promise<readonly SearchEntry[]>>(undefined);
+  return async () => {
+    entries.current ??= fetch(url).then((response) => response.json());
+    try {
+      return await entries.current;
+    } catch {
+      entries.current = undefined;
+      return [];
+    }
+  };
+}
+
+function Search({ indexUrl }: { readonly indexUrl: string }) {
+  const input = useRef<HTMLInputElement>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const loadIndex = useIndex(indexUrl);
+  /** Undefined while the list is closed. */
+  const [matches, setMatches] = useState<readonly SearchEntry[]>();
+  const [chosen, setChosen] = useState(0);
+  const close = () => setMatches(undefined);
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))
+        return;
+      event.preventDefault();
+      input.current?.focus();
+    };
+    document.addEventListener("keydown", onKey);
+    document.addEventListener("click", ({ target }) => {
+      if (target instanceof Element && target.closest(".search") === null) close();
+    });
+  }, []);
+  useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen, matches]);
+
+  async function show() {
+    const entries = await loadIndex();
+    const query = input.current?.value.trim() ?? "";
+    setMatches(query === "" ? undefined : bestMatches(entries, query));
+    setChosen(0);
+  }
+
+  function onKeyDown(event: KeyboardEvent) {
+    const count = matches?.length ?? 0;
+    if (event.key === "Escape") {
+      close();
+      input.current?.blur();
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      if (count > 0) setChosen((chosen + step + count) % count);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      list.current?.children[chosen]?.querySelector("a")?.click();
+      close();
+    }
+  }
+
+  return (
+    <>
+      <input
+        ref={input}
+        type="search"
+        role="combobox"
+        list={undefined}
+        placeholder="Search"
+        autocomplete="off"
+        aria-label="Search the documentation"
+        aria-autocomplete="list"
+        aria-controls="search-results"
+        aria-keyshortcuts="/"
+        aria-expanded={matches !== undefined}
+        aria-activedescendant={matches?.length ? `search-result-${chosen}` : undefined}
+        onFocus={() => void loadIndex()}
+        onInput={() => void show()}
+        onKeyDown={onKeyDown}
+      />
+      <ul ref={list} id="search-results" role="listbox" aria-label="Results" hidden={matches === undefined}>
+        {matches?.length === 0 && (
+          <li role="option" aria-disabled>
+            Nothing found
+          </li>
+        )}
+        {matches?.map((entry, index) => (
+          <li key={entry[2]} role="option" id={`search-result-${index}`} aria-selected={index === chosen}>
+            <Result entry={entry} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Result({ entry: [page, section, url, text] }: { readonly entry: SearchEntry }) {
+  const details = section === "" ? text : `${page}${text === "" ? "" : ` · ${text}`}`;
+  return (
+    <a href={(document.documentElement.dataset["root"] ?? "") + url} tabIndex={-1}>
+      <span class="result-title">{section === "" ? page : section}</span>
+      <span class="result-text">{details}</span>
+    </a>
+  );
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches("input:not([type=radio]), textarea, select");
+}
