@@ -25,6 +25,7 @@ interface FieldOptions {
 /** What a JSON Schema says about a field, as texts. */
 function fieldOf({ name, schema, isRequired, description }: FieldOptions): SchemaField {
   const json = resolved(schema);
+  const { minimum, maximum } = json["items"] === undefined ? json : resolved(json["items"]);
   const examples = json["examples"];
   const example = Array.isArray(examples) ? String(examples[0]) : undefined;
   return {
@@ -35,8 +36,8 @@ function fieldOf({ name, schema, isRequired, description }: FieldOptions): Schem
     constraint: constraintOf(json),
     bounds: boundsOf(json),
     ...(Array.isArray(json["enum"]) && { values: json["enum"].map(String) }),
-    ...(json["minimum"] !== undefined && { minimum: String(json["minimum"]) }),
-    ...(json["maximum"] !== undefined && { maximum: String(json["maximum"]) }),
+    ...(minimum !== undefined && { minimum: String(minimum) }),
+    ...(maximum !== undefined && { maximum: String(maximum) }),
     ...(typeof json["minLength"] === "number" && { minLength: json["minLength"] }),
     ...(typeof json["maxLength"] === "number" && { maxLength: json["maxLength"] }),
     ...(json["default"] !== undefined && { default: String(json["default"]) }),

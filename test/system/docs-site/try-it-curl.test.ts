@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
 import { curlText, requestOf } from "../../../src/docs-site/browser/request.ts";
-import { createPet, listPets } from "../../docs-site/browser/try-it-operations.ts";
+import { tryItData } from "../../../src/docs-site/fields.ts";
+import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
 
+const { operation: createPet } = tryItData("createPet", "/docs", DEFAULT_SETTINGS);
+const { operation: listPets } = tryItData("listPets", "/docs", DEFAULT_SETTINGS);
 const KEY = "pet_live_0123456789";
 
 test("curl sends the same request, whatever the fields contain", async () => {
