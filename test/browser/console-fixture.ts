@@ -1,4 +1,4 @@
-import { afterAll } from "bun:test";
+import { afterAll, afterEach, expect } from "bun:test";
 import { matchPage } from "../../src/operator/console/pages.ts";
 import { TestBrowser, type TestPage, untilTrue } from "./browser.ts";
 import { ConsoleServer, TOKEN } from "./console-server.ts";
@@ -8,6 +8,8 @@ export interface ConsoleFixture {
   readonly browser: TestBrowser;
   /** Loads a page of the console, signed in. It is the same page for all tests of a file, and keeps its session. */
   open(path?: string): Promise<TestPage>;
+  /** A test fails if something goes wrong on that page. */
+  failOnProblems(): void;
 }
 
 /** One server, one browser and one page for the tests of a file. */
@@ -32,6 +34,11 @@ export async function consoleFixture(flags: readonly string[] = []): Promise<Con
       await opened.page.getByRole("navigation", { name: "Main" }).waitFor();
       opened.takeProblems();
       return opened;
+    },
+    failOnProblems() {
+      // A browser reports every response from 400 on.
+      const isUnexpected = (problem: string) => !problem.includes("Failed to load resource");
+      afterEach(() => expect(opened?.takeProblems().filter(isUnexpected) ?? []).toEqual([]));
     },
   };
 }

@@ -1,28 +1,24 @@
 import { expect, test } from "bun:test";
 import { byOperation, totalOf, type UsageResponse, usageSeries } from "../../src/console/usage-series.ts";
 
+type Row = UsageResponse["items"][number];
+const row = (day: string, counts: Partial<Row> & Pick<Row, "operation">): Row => ({
+  start: `${day}T00:00:00.000Z`,
+  admitted: 0,
+  limited: 0,
+  banned: 0,
+  errors: 0,
+  ...counts,
+});
+
 const HISTORY: UsageResponse = {
   by: "day",
   since: "2026-11-12T00:00:00.000Z",
   until: "2026-11-16T00:00:00.000Z",
   items: [
-    {
-      start: "2026-11-13T00:00:00.000Z",
-      operation: "listPets",
-      admitted: 10,
-      limited: 0,
-      banned: 0,
-      errors: 1,
-    },
-    { start: "2026-11-13T00:00:00.000Z", operation: "none", admitted: 0, limited: 4, banned: 2, errors: 0 },
-    {
-      start: "2026-11-15T00:00:00.000Z",
-      operation: "listPets",
-      admitted: 5,
-      limited: 0,
-      banned: 0,
-      errors: 0,
-    },
+    row("2026-11-13", { operation: "listPets", admitted: 10, errors: 1 }),
+    row("2026-11-13", { operation: "none", limited: 4, banned: 2 }),
+    row("2026-11-15", { operation: "listPets", admitted: 5 }),
   ],
 };
 
