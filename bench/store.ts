@@ -25,7 +25,7 @@ function databaseWith(pets: number): Connection {
     busyTimeoutMs: 0,
   } as const;
   const connection = openDatabase(join(folder, `${pets}.db`), options);
-  connection.run(`INSERT INTO pets (name, category_id, status)
+  connection.exec(`INSERT INTO pets (name, category_id, status)
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${pets})
     SELECT 'pet ' || i, i % 1000, iif(i % 2, 'sold', NULL) FROM n`);
   return connection;
@@ -95,12 +95,10 @@ function compareChecks(connection: Connection): void {
     "status IN ('available', 'pending', 'sold')",
   ];
   const [or, list] = sides.map((check, i) => {
-    connection.run(
+    connection.exec(
       `CREATE TEMP TABLE checked${i} (id INTEGER PRIMARY KEY, name TEXT, status TEXT CHECK (${check})) STRICT`,
     );
-    const insert = connection.prepare<unknown, [string]>(
-      `INSERT INTO checked${i} (name, status) VALUES ('Rex', ?)`,
-    );
+    const insert = connection.prepared(`INSERT INTO checked${i} (name, status) VALUES ('Rex', ?)`);
     return () => void insert.run("sold");
   });
   if (or === undefined || list === undefined) return;

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import { hash } from "node:crypto";
 import { MIGRATIONS as POSTGRES } from "../../src/store/postgres/migrations.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { MIGRATIONS as SQLITE } from "../../src/store/sqlite/migrations.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 const digests = (steps: typeof SQLITE | typeof POSTGRES) =>
   Object.fromEntries(
@@ -42,5 +44,56 @@ test("a released migration is never edited", () => {
       "server settings": "c44db56bcc77a2d5",
       "usage history": "33aa9d6b07e428fe",
     }
+  `);
+});
+
+test("SQLite 9 packs the counts of up to 100 keys by 1 and 4 hours, 1 and 5 days: in 32 bits, or all in 64", () => {
+  using folder = temporaryFolder();
+  const open = (version: number) =>
+    openDatabase(folder.path("store.db"), {
+      migrations: SQLITE.slice(0, version),
+      synchronous: "FULL",
+      cacheKiB: 1024,
+      busyTimeoutMs: 0,
+    });
+  const earlier = open(8);
+  for (const table of ["usage_hours", "usage_days"]) {
+    const length = table === "usage_hours" ? 3_600_000 : 86_400_000;
+    for (const [start, key, admitted] of [
+      [3, 7, 40],
+      [3, 150, 2],
+      [4, 9, 3],
+      [5, 7, 2 ** 32],
+      [5, 8, 1],
+    ] as const) {
+      const values = [start * length, key, admitted, 5, 0, 1, "{}"];
+      earlier.value(`INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?, ?)`, ...values);
+    }
+  }
+  earlier.close();
+  const connection = open(9);
+  const rows = connection.all<Record<string, unknown>>(
+    `SELECT length / 3600000 AS hours, start / length AS start, block, number_bytes AS bytes, hex(counts) AS counts
+     FROM usage_totals ORDER BY 1, 2, 3`,
+  );
+  connection.close();
+  const packed = rows.map((row) => Object.values(row).join(" "));
+  expect(packed).toMatchInlineSnapshot(`
+    [
+      "1 3 0 4 0700000028000000050000000000000001000000",
+      "1 3 1 4 9600000002000000050000000000000001000000",
+      "1 4 0 4 0900000003000000050000000000000001000000",
+      "1 5 0 8 0000000000001C40000000000000F04100000000000014400000000000000000000000000000F03F0000000000002040000000000000F03F00000000000014400000000000000000000000000000F03F",
+      "4 0 0 4 0700000028000000050000000000000001000000",
+      "4 0 1 4 9600000002000000050000000000000001000000",
+      "4 1 0 8 0000000000002240000000000000084000000000000014400000000000000000000000000000F03F0000000000001C40000000000000F04100000000000014400000000000000000000000000000F03F0000000000002040000000000000F03F00000000000014400000000000000000000000000000F03F",
+      "24 3 0 4 0700000028000000050000000000000001000000",
+      "24 3 1 4 9600000002000000050000000000000001000000",
+      "24 4 0 4 0900000003000000050000000000000001000000",
+      "24 5 0 8 0000000000001C40000000000000F04100000000000014400000000000000000000000000000F03F0000000000002040000000000000F03F00000000000014400000000000000000000000000000F03F",
+      "120 0 0 4 07000000280000000500000000000000010000000900000003000000050000000000000001000000",
+      "120 0 1 4 9600000002000000050000000000000001000000",
+      "120 1 0 8 0000000000001C40000000000000F04100000000000014400000000000000000000000000000F03F0000000000002040000000000000F03F00000000000014400000000000000000000000000000F03F",
+    ]
   `);
 });

@@ -146,6 +146,6 @@ test.each([
   ["a second row in key_revision", "INSERT INTO key_revision VALUES (2, 0)"],
 ])("the tables reject what the contract rejects: %s", (_what, sql) => {
   using db = temporaryDatabase();
-  expect(() => db.connection.run(sql)).toThrow(/constraint|cannot store/);
+  expect(() => db.connection.exec(sql)).toThrow(/constraint|cannot store/);
   db.connection.close();
 });

@@ -1,64 +1,87 @@
-import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
+import type { Changes, Database, SQLQueryBindings, Statement } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
 import { giveToDirectoryOwner } from "./durable-files.ts";
 import type { SqlQuery } from "../dialect.ts";
-import { isBusy, toUnavailable, translateErrors } from "./errors.ts";
+import { isBusy, toUnavailable } from "./errors.ts";
 
-/** A database, its prepared statements, and transactions. */
+type Values = SQLQueryBindings[];
+
+/** A database and its transactions. Each statement is prepared at its first use, for the lifetime of the connection. */
 export class Connection {
-  readonly #begin: Statement<unknown, []>;
-  readonly #commit: Statement<unknown, []>;
-  readonly #rollback: Statement<unknown, []>;
+  readonly #statements = new Map<string, Statement<unknown, Values>>();
 
   /** `writeWaitMs`: how long `transactionWhenUnlocked` waits for the write lock, in addition to the busy timeout. */
   constructor(
     private readonly database: Database,
     private readonly writeWaitMs = 0,
-  ) {
-    // IMMEDIATE takes the write lock first: a transaction that reads before it writes can have an outdated snapshot.
-    this.#begin = this.prepare("BEGIN IMMEDIATE");
-    this.#commit = this.prepare("COMMIT");
-    this.#rollback = this.prepare("ROLLBACK");
+  ) {}
+
+  all<Row>(sql: string, ...values: Values): Row[] {
+    try {
+      return this.prepared<Row>(sql).all(...values);
+    } catch (error) {
+      throw toUnavailable(error);
+    }
   }
 
-  /** Prepares a statement for the lifetime of the connection. */
-  prepare<Row, Params extends SQLQueryBindings[]>(sql: string): Statement<Row, Params> {
-    return this.database.prepare<Row, SQLQueryBindings[]>(sql);
+  /** The first row. */
+  get<Row>(sql: string, ...values: Values): Row | undefined {
+    try {
+      return this.prepared<Row>(sql).get(...values) ?? undefined;
+    } catch (error) {
+      throw toUnavailable(error);
+    }
   }
 
-  /** Prepares a statement whose integers are below 2^53 and read as numbers, which is faster. */
-  prepareNumbers<Row, Params extends SQLQueryBindings[]>(sql: string): Statement<Row, Params> {
-    return this.prepare<Row, Params>(sql).safeIntegers(false);
+  run(sql: string, ...values: Values): Changes {
+    try {
+      return this.prepared(sql).run(...values);
+    } catch (error) {
+      throw toUnavailable(error);
+    }
+  }
+
+  prepared<Row>(sql: string): Statement<Row, Values> {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.database.prepare<unknown, Values>(sql);
+      this.#statements.set(sql, statement);
+    }
+    // Its rows have what it selects.
+    return statement as Statement<Row, Values>;
   }
 
   /** Runs any number of statements once. */
-  run(sql: string): void {
+  exec(sql: string): void {
     this.database.run(sql);
   }
 
   /** Runs a statement once and returns the first column of its first row. */
-  value(sql: string, ...params: SQLQueryBindings[]): unknown {
-    using statement = this.database.prepare<unknown, SQLQueryBindings[]>(sql);
-    return statement.values(...params)[0]?.[0];
+  value(sql: string, ...values: Values): unknown {
+    using statement = this.database.prepare<unknown, Values>(sql);
+    return statement.values(...values)[0]?.[0];
   }
 
   /** Runs a statement once whose text depends on what is asked for. */
   query<Row>({ sql, values }: SqlQuery): Row[] {
-    return translateErrors(() => {
-      using statement = this.database.prepare<Row, SQLQueryBindings[]>(sql);
+    try {
+      using statement = this.database.prepare<Row, Values>(sql);
       return statement.all(...values);
-    });
+    } catch (error) {
+      throw toUnavailable(error);
+    }
   }
 
   transaction<T>(work: () => T): T {
     try {
-      this.#begin.run();
+      // IMMEDIATE takes the write lock first: a transaction that reads before it writes can have an outdated snapshot.
+      this.run("BEGIN IMMEDIATE");
       const result = work();
-      this.#commit.run();
+      this.run("COMMIT");
       return result;
     } catch (error) {
       // A full disk ends the transaction; most other errors leave it open.
-      if (this.database.inTransaction) this.#rollback.run();
+      if (this.database.inTransaction) this.run("ROLLBACK");
       throw toUnavailable(error);
     }
   }

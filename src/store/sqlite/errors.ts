@@ -33,14 +33,6 @@ export function isBusy(error: unknown): boolean {
   return primaryCode(error instanceof Unavailable ? error.cause : error) === BUSY;
 }
 
-export function translateErrors<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw toUnavailable(error);
-  }
-}
-
 /** Tells when commits begin to fail, for example because the disk is full, and when they succeed again. */
 export class Outage {
   #since: number | undefined;

@@ -1,4 +1,3 @@
-import type { Statement } from "bun:sqlite";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
 import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
@@ -15,42 +14,36 @@ interface IdempotentWrite {
   readonly request: IdempotentRequest;
 }
 
+const SELECT = `SELECT fingerprint, resource_id AS id, body FROM attempts
+  WHERE key_id = ? AND operation = ? AND idempotency_key = ? AND created_at > ?`;
+/** REPLACE, because a record that exists and is not found has expired. */
+const INSERT = `INSERT OR REPLACE INTO attempts
+  (key_id, operation, idempotency_key, fingerprint, resource_id, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`;
+const SELECT_OLDEST = "SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1";
+const DELETE_OLDEST = `DELETE FROM attempts
+  WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT +?) AND created_at <= ?`;
+
 /** The stored results of idempotent requests. Every method is called in a transaction. */
 export class IdempotencyRecords {
-  readonly #select: Statement<IdempotencyRecord, [number, string, string, number]>;
-  readonly #insert: Statement<unknown, [number, string, string, string, bigint, string, number]>;
-  readonly #selectOldest: Statement<{ createdAt: bigint }, []>;
-  readonly #deleteOldest: Statement<unknown, [number, number]>;
-
-  constructor(connection: Connection) {
-    this.#select = connection.prepare(`SELECT fingerprint, resource_id AS id, body FROM attempts
-      WHERE key_id = ? AND operation = ? AND idempotency_key = ? AND created_at > ?`);
-    // REPLACE, because a record that exists and is not found has expired.
-    this.#insert = connection.prepare(`INSERT OR REPLACE INTO attempts
-      (key_id, operation, idempotency_key, fingerprint, resource_id, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`);
-    this.#selectOldest = connection.prepare(
-      "SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1",
-    );
-    this.#deleteOldest = connection.prepare(`DELETE FROM attempts
-      WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT +?) AND created_at <= ?`);
-  }
+  constructor(private readonly connection: Connection) {}
 
   find({ operation, at, request }: IdempotentWrite): WriteResult | IdempotencyRejection | undefined {
     const expiry = at - IDEMPOTENCY_LIFETIME_MS;
-    const record = this.#select.get(request.keyId, operation, request.idempotencyKey, expiry);
-    return record === null ? undefined : replay(request, record);
+    const { keyId, idempotencyKey } = request;
+    const record = this.connection.get<IdempotencyRecord>(SELECT, keyId, operation, idempotencyKey, expiry);
+    return record && replay(request, record);
   }
 
   save({ operation, at, request }: IdempotentWrite, { id, body }: WriteResult): void {
     const { keyId, idempotencyKey, fingerprint } = request;
-    this.#insert.run(keyId, operation, idempotencyKey, fingerprint, id, body, at);
+    this.connection.run(INSERT, keyId, operation, idempotencyKey, fingerprint, id, body, at);
   }
 
   /** Deletes some of the oldest expired records, so that no single batch deletes a day's worth. */
   purge(at: number, writes: number): void {
     const expiry = at - IDEMPOTENCY_LIFETIME_MS;
-    const oldest = this.#selectOldest.get();
-    if (oldest === null || oldest.createdAt > expiry) return;
-    this.#deleteOldest.run(PURGED_PER_BATCH + PURGED_PER_WRITE * writes, expiry);
+    const oldest = this.connection.get<{ createdAt: bigint }>(SELECT_OLDEST);
+    if (oldest === undefined || oldest.createdAt > expiry) return;
+    this.connection.run(DELETE_OLDEST, PURGED_PER_BATCH + PURGED_PER_WRITE * writes, expiry);
   }
 }

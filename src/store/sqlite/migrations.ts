@@ -1,6 +1,5 @@
 import { type Migration, rejectNewerSchema } from "../migrations.ts";
 import type { Connection } from "./connection.ts";
-import { packUsage } from "./usage-history.ts";
 
 export interface SqliteMigration extends Migration {
   /** What SQL cannot do, after it and in the same transaction. */
@@ -273,6 +272,40 @@ export const MIGRATIONS: readonly SqliteMigration[] = [
   },
 ];
 
+/** Belongs to a released step, so it is never edited, and calls nothing that may change. */
+function packUsage(connection: Connection): void {
+  for (const [table, length] of [
+    ["usage_hours", 3_600_000],
+    ["usage_hours", 14_400_000],
+    ["usage_days", 86_400_000],
+    ["usage_days", 432_000_000],
+  ] as const) {
+    const starts = connection.all<{ start: bigint }>(
+      `SELECT DISTINCT start - start % ${length} AS start FROM ${table} ORDER BY 1`,
+    );
+    for (const { start } of starts) {
+      const rows = connection.all<Record<string, bigint>>(
+        `SELECT key_id, sum(admitted), sum(limited), sum(banned), sum(errors) FROM ${table}
+         WHERE start >= ?1 AND start < ?1 + ${length} GROUP BY key_id ORDER BY min(start), key_id`,
+        start,
+      );
+      const keys = rows.map((row) => Object.values(row).map(Number));
+      for (const [block, some] of Map.groupBy(keys, ([id = 0]) => Math.floor(id / 100))) {
+        const isLarge = some.flat().some((count) => count > 0xffff_ffff);
+        const counts = isLarge ? new Float64Array(some.flat()) : new Uint32Array(some.flat());
+        connection.run(
+          "INSERT INTO usage_totals (length, start, block, number_bytes, counts) VALUES (?, ?, ?, ?, ?)",
+          length,
+          start,
+          block,
+          counts.BYTES_PER_ELEMENT,
+          new Uint8Array(counts.buffer),
+        );
+      }
+    }
+  }
+}
+
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
@@ -293,9 +326,9 @@ export function migrate(connection: Connection, migrations: readonly SqliteMigra
 }
 
 function apply(connection: Connection, { version, name, sql, finish }: SqliteMigration): void {
-  connection.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-  connection.run(CREATE_VERSION_TABLE);
-  connection.run(sql);
+  connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+  connection.exec(CREATE_VERSION_TABLE);
+  connection.exec(sql);
   finish?.(connection);
   connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
 }

@@ -1,4 +1,3 @@
-import type { SQLQueryBindings, Statement } from "bun:sqlite";
 import type { Rejection } from "../../api/errors.ts";
 import { INT64_MAX } from "../../api/json.ts";
 import type { Attribution, NewAuditEntry } from "../../domain/audit.ts";
@@ -27,108 +26,78 @@ import {
   type OrderWithKeyRow,
   pageOf,
 } from "../rows.ts";
-import { AuditEntries } from "./audit.ts";
+import { insertAudit } from "./audit.ts";
 import type { Connection } from "./connection.ts";
-import { translateErrors } from "./errors.ts";
-import { PageReader, type PetRevision, type Pets } from "./pets.ts";
+import { AFTER, type PetRevision, type Pets } from "./pets.ts";
 
-const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
+const SELECT = `SELECT ${ORDER_WITH_KEY_COLUMNS} FROM orders WHERE`;
+const SELECT_OF_KEY = `SELECT ${ORDER_COLUMNS} FROM orders WHERE`;
+const SELECT_PAGE = `${SELECT_OF_KEY} key_id = ? AND ${AFTER}`;
+const SELECT_PAGE_BY_STATUS = `${SELECT_OF_KEY} key_id = ? AND status = ? AND ${AFTER}`;
+const SELECT_ONE = `${SELECT_OF_KEY} id = ? AND key_id = ?`;
 
 export class Orders {
-  readonly #pages: PageReader<OrderRow, Order, [number]>;
-  readonly #selectById: Statement<OrderRow, [bigint, number]>;
-  readonly #insert: Statement<unknown, [number, bigint, OrderStatus, number]>;
-  readonly #updateStatus: Statement<unknown, [OrderStatus, bigint]>;
+  constructor(private readonly connection: Connection) {}
 
-  constructor(connection: Connection) {
-    this.#pages = new PageReader(connection, { select: SELECT, scope: "key_id = ?", itemOf: orderOf });
-    this.#selectById = connection.prepare(`${SELECT} WHERE id = ? AND key_id = ?`);
-    this.#insert = connection.prepare(
-      "INSERT INTO orders (key_id, pet_id, status, created_at) VALUES (?, ?, ?, ?)",
-    );
-    this.#updateStatus = connection.prepare("UPDATE orders SET status = ? WHERE id = ?");
+  list(keyId: number, { after = 0n, status, limit }: PageQuery<OrderStatus>): Page<Order> {
+    const rows =
+      status === undefined
+        ? this.connection.all<OrderRow>(SELECT_PAGE, keyId, after, limit + 1)
+        : this.connection.all<OrderRow>(SELECT_PAGE_BY_STATUS, keyId, status, after, limit + 1);
+    return pageOf(rows, limit, orderOf);
   }
 
-  list(keyId: number, query: PageQuery<OrderStatus>): Page<Order> {
-    return this.#pages.read(query, keyId);
+  /** Of every key, newest first. */
+  listAll({ petId, keyId, status, before = INT64_MAX, limit }: OrderQuery): Page<OrderWithKey> {
+    // A pet has few orders, so they are found by the pet: the plus keeps SQLite from using another index.
+    const plus = petId === undefined ? "" : "+";
+    const filters = [
+      ["pet_id", petId],
+      [`${plus}key_id`, keyId],
+      [`${plus}status`, status],
+    ] as const;
+    const given = filters.flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]));
+    const conditions = given.map(({ column }) => `${column} = ? AND `).join("");
+    const rows = this.connection.all<OrderWithKeyRow>(
+      `${SELECT} ${conditions}id < ? ORDER BY id DESC LIMIT +?`,
+      ...given.map(({ value }) => value),
+      before,
+      limit + 1,
+    );
+    return pageOf(rows, limit, orderWithKeyOf);
   }
 
   get(keyId: number, id: bigint): Order | undefined {
-    const row = translateErrors(() => this.#selectById.get(id, keyId));
-    return row === null ? undefined : orderOf(row);
+    const row = this.connection.get<OrderRow>(SELECT_ONE, id, keyId);
+    return row && orderOf(row);
+  }
+
+  /** Of any key. */
+  find(id: bigint): OrderWithKey | undefined {
+    const row = this.connection.get<OrderWithKeyRow>(`${SELECT} id = ?`, id);
+    return row && orderWithKeyOf(row);
   }
 
   insert({ keyId, petId }: OrderPlacement, at: number): Order {
-    const { lastInsertRowid } = this.#insert.run(keyId, petId, "placed", at);
+    const sql = "INSERT INTO orders (key_id, pet_id, status, created_at) VALUES (?, ?, ?, ?)";
+    const { lastInsertRowid } = this.connection.run(sql, keyId, petId, "placed", at);
     return orderOf({ id: BigInt(lastInsertRowid), petId, status: "placed", createdAt: BigInt(at) });
   }
 
   setStatus(id: bigint, status: OrderStatus): void {
-    this.#updateStatus.run(status, id);
-  }
-}
-
-type Pages<Filters extends SQLQueryBindings[]> = Statement<OrderWithKeyRow, [...Filters, bigint, number]>;
-
-/** Reads orders as operators do: of every key, newest first. For `LIMIT +?` see PageReader. */
-class OrdersOfAllKeys {
-  readonly #select: Pages<[]>;
-  readonly #selectByStatus: Pages<[string]>;
-  readonly #selectByKey: Pages<[number]>;
-  readonly #selectByKeyAndStatus: Pages<[number, string]>;
-  readonly #selectByPet: Pages<[bigint, number | null, string | null]>;
-  readonly #selectById: Statement<OrderWithKeyRow, [bigint]>;
-  readonly #selectPlaced: Statement<{ id: bigint }, [bigint]>;
-  readonly #selectLatest: Statement<{ id: bigint }, [bigint]>;
-
-  constructor(connection: Connection) {
-    const select = `SELECT ${ORDER_WITH_KEY_COLUMNS} FROM orders WHERE`;
-    const newestFirst = "id < ? ORDER BY id DESC LIMIT +?";
-    this.#select = connection.prepare(`${select} ${newestFirst}`);
-    this.#selectByStatus = connection.prepare(`${select} status = ? AND ${newestFirst}`);
-    this.#selectByKey = connection.prepare(`${select} key_id = ? AND ${newestFirst}`);
-    this.#selectByKeyAndStatus = connection.prepare(`${select} key_id = ? AND status = ? AND ${newestFirst}`);
-    this.#selectByPet = connection.prepare(`${select} pet_id = ?1 AND (?2 IS NULL OR key_id = ?2)
-      AND (?3 IS NULL OR status = ?3) AND id < ?4 ORDER BY id DESC LIMIT +?5`);
-    this.#selectById = connection.prepare(`${select} id = ?`);
-    this.#selectPlaced = connection.prepare("SELECT id FROM orders WHERE pet_id = ? AND status = 'placed'");
-    this.#selectLatest = connection.prepare(
-      "SELECT id FROM orders WHERE pet_id = ? ORDER BY id DESC LIMIT 1",
-    );
-  }
-
-  list(query: OrderQuery): Page<OrderWithKey> {
-    return translateErrors(() => pageOf(this.#rows(query), query.limit, orderWithKeyOf));
-  }
-
-  #rows({ status, keyId, petId, before = INT64_MAX, limit }: OrderQuery): OrderWithKeyRow[] {
-    const rows = limit + 1;
-    if (petId !== undefined) {
-      return this.#selectByPet.all(petId, keyId ?? null, status ?? null, before, rows);
-    }
-    if (keyId === undefined) {
-      return status === undefined
-        ? this.#select.all(before, rows)
-        : this.#selectByStatus.all(status, before, rows);
-    }
-    return status === undefined
-      ? this.#selectByKey.all(keyId, before, rows)
-      : this.#selectByKeyAndStatus.all(keyId, status, before, rows);
-  }
-
-  get(id: bigint): OrderWithKey | undefined {
-    const row = translateErrors(() => this.#selectById.get(id));
-    return row === null ? undefined : orderWithKeyOf(row);
+    this.connection.run("UPDATE orders SET status = ? WHERE id = ?", status, id);
   }
 
   /** The identifier of the order that a pet is reserved for. */
   placedFor(petId: bigint): bigint | undefined {
-    return this.#selectPlaced.get(petId)?.id;
+    const sql = "SELECT id FROM orders WHERE pet_id = ? AND status = 'placed'";
+    return this.connection.get<{ id: bigint }>(sql, petId)?.id;
   }
 
   /** The identifier of the last order for a pet. */
   latestFor(petId: bigint): bigint | undefined {
-    return this.#selectLatest.get(petId)?.id;
+    const sql = "SELECT id FROM orders WHERE pet_id = ? ORDER BY id DESC LIMIT 1";
+    return this.connection.get<{ id: bigint }>(sql, petId)?.id;
   }
 }
 
@@ -143,30 +112,22 @@ interface OperatorStoreOptions {
 
 /** The writes share transactions with those of the store. */
 export class SqliteOperatorStore implements OperatorStore {
-  readonly #options: OperatorStoreOptions;
-  readonly #orders: OrdersOfAllKeys;
-  readonly #audit: AuditEntries;
-
-  constructor(options: OperatorStoreOptions) {
-    const { connection } = options;
-    this.#options = options;
-    this.#orders = new OrdersOfAllKeys(connection);
-    this.#audit = new AuditEntries(connection);
-  }
+  constructor(private readonly options: OperatorStoreOptions) {}
 
   listOrders(query: OrderQuery): Page<OrderWithKey> {
-    return this.#orders.list(query);
+    return this.options.orders.listAll(query);
   }
 
   getOrder(id: bigint): OrderWithKey | undefined {
-    return this.#orders.get(id);
+    return this.options.orders.find(id);
   }
 
   updateOrder(id: bigint, status: OrderUpdate["status"], by: Attribution) {
-    return this.#options.submit((): OrderWithKey | Rejection<"order_not_found" | "order_closed"> => {
-      const order = this.#orders.get(id);
+    const { orders, submit } = this.options;
+    return submit((): OrderWithKey | Rejection<"order_not_found" | "order_closed"> => {
+      const order = orders.find(id);
       if (order === undefined) return orderNotFound(id);
-      const closed = finishOrder(order, status, this.#options);
+      const closed = finishOrder(order, status, this.options);
       if (closed !== undefined) return closed;
       this.#record(orderUpdated(id, status, by));
       return { ...order, status };
@@ -174,14 +135,14 @@ export class SqliteOperatorStore implements OperatorStore {
   }
 
   updatePet(id: bigint, change: PetChange, by: Attribution) {
-    const { pets, submit } = this.#options;
+    const { pets, orders, submit } = this.options;
     return submit((): Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_ordered"> => {
       const before = pets.get(id);
       if (before === undefined) return petNotFound(id);
       const after = applyPetChange(before, change);
       const entry = petUpdated(before, after, by);
       if (entry === undefined) return before;
-      const placed = after.status === before.status ? undefined : this.#orders.placedFor(id);
+      const placed = after.status === before.status ? undefined : orders.placedFor(id);
       if (placed !== undefined) return petOrdered(id, placed);
       pets.update(after);
       this.#record(entry);
@@ -190,11 +151,11 @@ export class SqliteOperatorStore implements OperatorStore {
   }
 
   deletePet(id: bigint, by: Attribution) {
-    const { pets, submit } = this.#options;
+    const { pets, orders, submit } = this.options;
     return submit((): Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_has_orders"> => {
       const pet = pets.get(id);
       if (pet === undefined) return petNotFound(id);
-      const latest = this.#orders.latestFor(id);
+      const latest = orders.latestFor(id);
       if (latest !== undefined) return petHasOrders(id, latest);
       pets.delete(id);
       this.#record(petDeleted(pet, by));
@@ -203,8 +164,8 @@ export class SqliteOperatorStore implements OperatorStore {
   }
 
   #record(entry: NewAuditEntry): void {
-    this.#options.petRevision.increment();
-    this.#audit.insert(entry);
+    this.options.petRevision.increment();
+    insertAudit(this.options.connection, entry);
   }
 }
 

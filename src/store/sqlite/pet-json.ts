@@ -1,4 +1,3 @@
-import type { Statement } from "bun:sqlite";
 import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../api/etag.ts";
 import type { Identifier } from "../../api/json.ts";
 import {
@@ -12,8 +11,7 @@ import type { PageQuery, PetQuery } from "../../domain/ports.ts";
 import type { PetStatus } from "../../domain/resources.ts";
 import { idsAfter } from "../rows.ts";
 import type { Connection } from "./connection.ts";
-import { translateErrors } from "./errors.ts";
-import { BLOCK_SIZE, BY_IDS, type ChangeCounters } from "./pets.ts";
+import { AFTER, BLOCK_SIZE, BY_IDS, type ChangeCounters } from "./pets.ts";
 
 interface PageJson {
   readonly json: string;
@@ -33,44 +31,34 @@ interface PageRow {
  */
 const FILTER_PLACES = 128;
 
-const BY_ID = "id > ?";
-const BY_STATUS = "status = ? AND id > ?";
-
-/** The aggregate takes the rows in the order of the inner query. For `LIMIT +?` see PageReader. */
+/** The aggregate takes the rows in the order of the inner query. */
 function selectPage(condition: string): string {
   return `SELECT '[' || coalesce(group_concat(entry), '') || ']' AS json, max(id) AS last
-    FROM (SELECT id, entry FROM pets WHERE ${condition} ORDER BY id LIMIT +?)`;
+    FROM (SELECT id, entry FROM pets WHERE ${condition})`;
 }
+
+const SELECT_PAGE = selectPage(AFTER);
+const SELECT_PAGE_BY_STATUS = selectPage(`status = ? AND ${AFTER}`);
+const SELECT_BY_IDS = `SELECT id, entry FROM pets WHERE ${BY_IDS}`;
+const SELECT_NEXT = "SELECT id FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT 1";
+const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";
+const SELECT_BLOCK = `SELECT group_concat(entry) AS json
+  FROM (SELECT entry FROM pets WHERE id BETWEEN ? AND ? ORDER BY id)`;
 
 /**
  * Pets as JSON: from the block cache, otherwise from the column `entry`, which SQLite computes when a pet is written.
  * SQLite joins the pets of a page into one text (`bun bench/store.ts`: 14 µs a page; encoding 20 rows takes 24).
  */
 export class SqlitePetJson {
-  readonly #selectById: Statement<{ entry: string }, [Identifier]>;
-  readonly #selectPage: Statement<PageRow, [bigint, number]>;
-  readonly #selectPageByStatus: Statement<PageRow, [PetStatus, bigint, number]>;
-  readonly #selectByIds: Statement<{ id: bigint; entry: string }, [string, PetStatus | null, number]>;
-  readonly #selectNextByStatus: Statement<{ id: bigint }, [PetStatus, bigint]>;
-  readonly #selectHighestId: Statement<{ id: bigint }, []>;
-
   readonly #blocks: PetBlockCache;
   #highestId = 0n;
   #highestIdReadAt = -1;
 
   constructor(
-    connection: Connection,
+    private readonly connection: Connection,
     readonly changes: ChangeCounters,
     filter: Pick<AdmissionFilter, "admits"> = new AdmissionFilter(FILTER_PLACES),
   ) {
-    this.#selectById = connection.prepare("SELECT entry FROM pets WHERE id = ?");
-    this.#selectPage = connection.prepare(selectPage(BY_ID));
-    this.#selectPageByStatus = connection.prepare(selectPage(BY_STATUS));
-    this.#selectByIds = connection.prepare(`SELECT id, entry FROM pets WHERE ${BY_IDS}`);
-    this.#selectNextByStatus = connection.prepare(
-      `SELECT id FROM pets WHERE ${BY_STATUS} ORDER BY id LIMIT 1`,
-    );
-    this.#selectHighestId = connection.prepare("SELECT id FROM pets ORDER BY id DESC LIMIT 1");
     this.#blocks = new PetBlockCache(connection, changes, {
       highestId: () => Number(this.#readHighestId()),
       filter,
@@ -86,17 +74,15 @@ export class SqlitePetJson {
   }
 
   get(id: Identifier): TaggedJson | undefined {
-    return translateErrors(() => {
-      const cached = typeof id === "number" && id > 0 ? this.#blocks.pet(id) : undefined;
-      if (cached !== undefined) return cached;
-      const row = this.#selectById.get(id);
-      return row === null ? undefined : withEtag(row.entry);
-    });
+    const cached = typeof id === "number" && id > 0 ? this.#blocks.pet(id) : undefined;
+    if (cached !== undefined) return cached;
+    const row = this.connection.get<{ entry: string }>("SELECT entry FROM pets WHERE id = ?", id);
+    return row && withEtag(row.entry);
   }
 
   list(query: PetQuery): PageJson {
-    if (query.ids !== undefined) return translateErrors(() => this.#listByIds(query));
-    return translateErrors(() => this.#listCached(query) ?? this.#listStored(query));
+    if (query.ids !== undefined) return this.#listByIds(query);
+    return this.#listCached(query) ?? this.#listStored(query);
   }
 
   #listCached({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson | undefined {
@@ -111,12 +97,12 @@ export class SqlitePetJson {
   #listStored({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson {
     const row =
       status === undefined
-        ? this.#selectPage.get(after, limit)
-        : this.#selectPageByStatus.get(status, after, limit);
-    if (row === null || row.last === null) return { json: "[]", last: undefined, hasMore: false };
+        ? this.connection.get<PageRow>(SELECT_PAGE, after, limit)
+        : this.connection.get<PageRow>(SELECT_PAGE_BY_STATUS, status, after, limit);
+    if (row === undefined || row.last === null) return { json: "[]", last: undefined, hasMore: false };
     const { json, last } = row;
     if (status === undefined) return { json, last, hasMore: last < this.#readHighestId() };
-    const next = this.#selectNextByStatus.get(status, last)?.id;
+    const next = this.connection.get<{ id: bigint }>(SELECT_NEXT, status, last)?.id;
     return next === undefined ? { json, last, hasMore: false } : { json, last, hasMore: true, next };
   }
 
@@ -126,7 +112,12 @@ export class SqlitePetJson {
     const ids = idsAfter(query);
     const [id] = ids;
     if (id !== undefined && ids.length === 1 && status === null) return this.#listOne(id);
-    const rows = this.#selectByIds.all(`[${ids.join(",")}]`, status, limit + 1);
+    const rows = this.connection.all<{ id: bigint; entry: string }>(
+      SELECT_BY_IDS,
+      `[${ids.join(",")}]`,
+      status,
+      limit + 1,
+    );
     const page = rows.slice(0, limit);
     const json = `[${page.map(({ entry }) => entry).join(",")}]`;
     return { json, last: page.at(-1)?.id, hasMore: rows.length > limit };
@@ -140,7 +131,7 @@ export class SqlitePetJson {
 
   #readHighestId(): bigint {
     if (this.#highestIdReadAt !== this.changes.additionsAndDeletions) {
-      this.#highestId = this.#selectHighestId.get()?.id ?? 0n;
+      this.#highestId = this.connection.get<{ id: bigint }>(SELECT_HIGHEST_ID)?.id ?? 0n;
       this.#highestIdReadAt = this.changes.additionsAndDeletions;
     }
     return this.#highestId;
@@ -181,19 +172,15 @@ const GAPPED_BLOCK_BYTES = 400;
  * a deleted pet stays incomplete, so the cache remembers that instead of reading it in vain at every request.
  */
 class PetBlockCache {
-  readonly #select: Statement<{ json: string | null }, [number, number]>;
   readonly #blocks = new BoundedCache<number, Block>(MAX_BYTES);
   /** A page can take several blocks. */
   readonly statistics = new CacheStatistics();
 
   constructor(
-    connection: Connection,
+    private readonly connection: Connection,
     private readonly changes: ChangeCounters,
     private readonly options: PetBlockCacheOptions,
-  ) {
-    this.#select = connection.prepare(`SELECT group_concat(entry) AS json
-      FROM (SELECT entry FROM pets WHERE id BETWEEN ? AND ? ORDER BY id)`);
-  }
+  ) {}
 
   get bytes(): number {
     return this.#blocks.bytes;
@@ -249,7 +236,8 @@ class PetBlockCache {
 
   #read(number: number): Block | undefined {
     const from = number * BLOCK_SIZE + 1;
-    const json = this.#select.get(from, from + BLOCK_SIZE - 1)?.json ?? "";
+    const to = from + BLOCK_SIZE - 1;
+    const json = this.connection.get<{ json: string | null }>(SELECT_BLOCK, from, to)?.json ?? "";
     const ends = endsOf(json);
     const changes = this.changes.inBlock(number);
     if (ends.length < BLOCK_SIZE) {

@@ -1,108 +1,71 @@
-import type { SQLQueryBindings, Statement } from "bun:sqlite";
-import type { Page, PageQuery, PetQuery } from "../../domain/ports.ts";
+import type { Page, PetQuery } from "../../domain/ports.ts";
 import type { NewPet, Pet, PetStatus } from "../../domain/resources.ts";
 import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import type { Connection } from "./connection.ts";
-import { translateErrors } from "./errors.ts";
-
-const SELECT = `SELECT ${PET_COLUMNS} FROM pets`;
-
-/** The parameters are a JSON array of identifiers, the status or null, and the limit. */
-export const BY_IDS =
-  "id IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR status = ?2) ORDER BY id LIMIT +?3";
-
-/** Counts a change before its commit. Nothing is read in between, and a failed change is counted without harm. */
-export class Pets {
-  readonly #pages: PageReader<PetRow, Pet>;
-  readonly #selectById: Statement<PetRow, [bigint]>;
-  readonly #selectByIds: Statement<PetRow, [string, PetStatus | null, number]>;
-  readonly #insert: Statement<unknown, [string, bigint, PetStatus | null]>;
-  readonly #updateStatus: Statement<unknown, [PetStatus, bigint]>;
-  readonly #update: Statement<unknown, [string, bigint, PetStatus | null, bigint]>;
-  readonly #delete: Statement<unknown, [bigint]>;
-
-  constructor(
-    connection: Connection,
-    private readonly changes: ChangeCounters,
-  ) {
-    this.#pages = new PageReader(connection, { select: SELECT, itemOf: petOf });
-    this.#selectById = connection.prepare(`${SELECT} WHERE id = ?`);
-    this.#selectByIds = connection.prepare(`${SELECT} WHERE ${BY_IDS}`);
-    this.#insert = connection.prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)");
-    this.#updateStatus = connection.prepare("UPDATE pets SET status = ? WHERE id = ?");
-    this.#update = connection.prepare("UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?");
-    this.#delete = connection.prepare("DELETE FROM pets WHERE id = ?");
-  }
-
-  list(query: PetQuery): Page<Pet> {
-    if (query.ids === undefined) return this.#pages.read(query);
-    const { status = null, limit } = query;
-    const ids = `[${idsAfter(query).join(",")}]`;
-    return translateErrors(() => pageOf(this.#selectByIds.all(ids, status, limit + 1), limit, petOf));
-  }
-
-  get(id: bigint): Pet | undefined {
-    const row = translateErrors(() => this.#selectById.get(id));
-    return row === null ? undefined : petOf(row);
-  }
-
-  insert({ name, categoryId, status }: NewPet): bigint {
-    this.changes.petAdded();
-    return BigInt(this.#insert.run(name, categoryId, status ?? null).lastInsertRowid);
-  }
-
-  setStatus(id: bigint, status: PetStatus): void {
-    this.changes.petChanged(id);
-    this.#updateStatus.run(status, id);
-  }
-
-  update({ id, name, categoryId, status }: Pet): void {
-    this.changes.petChanged(id);
-    this.#update.run(name, categoryId, status ?? null, id);
-  }
-
-  delete(id: bigint): void {
-    this.changes.everythingChanged();
-    this.#delete.run(id);
-  }
-}
-
-interface PageReaderOptions<Row, T> {
-  /** Ends with the name of the table. */
-  readonly select: string;
-  /** A condition that every row meets, such as `key_id = ?`. The table has an index on (scope, status, id). */
-  readonly scope?: string;
-  readonly itemOf: (row: Row) => T;
-}
 
 /**
- * Reads pages of a table in the order of `id`. An index lookup finds the first row, so the last page costs what the
- * first one does.
+ * Pages in the order of `id`. An index lookup finds the first row, so the last page costs what the first one does.
  *
  * `LIMIT +?` instead of `LIMIT ?`: SQLite plans by the value of a bare limit, and so compiles the statement again at
  * every call (`bun bench/store.ts`: 25 µs a page instead of 14).
  */
-export class PageReader<Row, T, Scope extends SQLQueryBindings[] = []> {
-  readonly #select: Statement<Row, [...Scope, bigint, number]>;
-  readonly #selectByStatus: Statement<Row, [...Scope, string, bigint, number]>;
-  readonly #itemOf: (row: Row) => T;
+export const AFTER = "id > ? ORDER BY id LIMIT +?";
+/** The parameters are a JSON array of identifiers, the status or null, and the limit. */
+export const BY_IDS =
+  "id IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR status = ?2) ORDER BY id LIMIT +?3";
 
-  constructor(connection: Connection, { select, scope, itemOf }: PageReaderOptions<Row, T>) {
-    const where = `${select} WHERE${scope === undefined ? "" : ` ${scope} AND`}`;
-    this.#select = connection.prepare(`${where} id > ? ORDER BY id LIMIT +?`);
-    this.#selectByStatus = connection.prepare(`${where} status = ? AND id > ? ORDER BY id LIMIT +?`);
-    this.#itemOf = itemOf;
+const SELECT = `SELECT ${PET_COLUMNS} FROM pets WHERE`;
+const SELECT_PAGE = `${SELECT} ${AFTER}`;
+const SELECT_PAGE_BY_STATUS = `${SELECT} status = ? AND ${AFTER}`;
+const SELECT_BY_IDS = `${SELECT} ${BY_IDS}`;
+const SELECT_ONE = `${SELECT} id = ?`;
+
+/** Counts a change before its commit. Nothing is read in between, and a failed change is counted without harm. */
+export class Pets {
+  constructor(
+    private readonly connection: Connection,
+    private readonly changes: ChangeCounters,
+  ) {}
+
+  list(query: PetQuery): Page<Pet> {
+    return pageOf(this.#rows(query, query.limit + 1), query.limit, petOf);
   }
 
-  /** `scope` has the values of the scope's parameters. */
-  read({ after = 0n, status, limit }: PageQuery<string>, ...scope: Scope): Page<T> {
-    return translateErrors(() => {
-      const rows =
-        status === undefined
-          ? this.#select.all(...scope, after, limit + 1)
-          : this.#selectByStatus.all(...scope, status, after, limit + 1);
-      return pageOf(rows, limit, this.#itemOf);
-    });
+  #rows(query: PetQuery, limit: number): PetRow[] {
+    const { ids, status, after = 0n } = query;
+    if (ids !== undefined) {
+      return this.connection.all(SELECT_BY_IDS, `[${idsAfter(query).join(",")}]`, status ?? null, limit);
+    }
+    return status === undefined
+      ? this.connection.all(SELECT_PAGE, after, limit)
+      : this.connection.all(SELECT_PAGE_BY_STATUS, status, after, limit);
+  }
+
+  get(id: bigint): Pet | undefined {
+    const row = this.connection.get<PetRow>(SELECT_ONE, id);
+    return row && petOf(row);
+  }
+
+  insert({ name, categoryId, status }: NewPet): bigint {
+    this.changes.petAdded();
+    const sql = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)";
+    return BigInt(this.connection.run(sql, name, categoryId, status ?? null).lastInsertRowid);
+  }
+
+  setStatus(id: bigint, status: PetStatus): void {
+    this.changes.petChanged(id);
+    this.connection.run("UPDATE pets SET status = ? WHERE id = ?", status, id);
+  }
+
+  update({ id, name, categoryId, status }: Pet): void {
+    this.changes.petChanged(id);
+    const sql = "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?";
+    this.connection.run(sql, name, categoryId, status ?? null, id);
+  }
+
+  delete(id: bigint): void {
+    this.changes.everythingChanged();
+    this.connection.run("DELETE FROM pets WHERE id = ?", id);
   }
 }
 
@@ -194,22 +157,18 @@ const POLL_EVERY_MS = 250;
  * `PRAGMA data_version` would not do: it changes with every commit of another connection, and a server has several.
  */
 export class PetRevision {
-  readonly #select: Statement<{ revision: bigint }, []>;
-  readonly #increment: Statement<unknown, []>;
   #seen: bigint | undefined;
 
   constructor(
-    connection: Connection,
+    private readonly connection: Connection,
     private readonly changes: ChangeCounters,
   ) {
-    this.#select = connection.prepare("SELECT revision FROM pet_revision");
-    this.#increment = connection.prepare("UPDATE pet_revision SET revision = revision + 1");
     this.#seen = this.#read();
   }
 
   /** Called in the transaction of a change. */
   increment(): void {
-    this.#increment.run();
+    this.connection.run("UPDATE pet_revision SET revision = revision + 1");
   }
 
   /** Invalidates the caches if the number has changed since the last call. */
@@ -235,6 +194,6 @@ export class PetRevision {
   }
 
   #read(): bigint | undefined {
-    return this.#select.get()?.revision;
+    return this.connection.get<{ revision: bigint }>("SELECT revision FROM pet_revision")?.revision;
   }
 }

@@ -1,7 +1,7 @@
 /** Copies of whole databases: making them, checking them, and comparing them with a later state. */
 import { Database } from "bun:sqlite";
 import type { NewAuditEntry } from "../../domain/audit.ts";
-import { AuditEntries } from "./audit.ts";
+import { insertAudit } from "./audit.ts";
 import { Connection, createPrivateFile } from "./connection.ts";
 import { rejectForeignDatabase } from "./migrations.ts";
 
@@ -53,8 +53,8 @@ export function withDatabase<T>(
       new Database(path, { readwrite: true, safeIntegers: true, strict: true }),
     );
     try {
-      connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-      connection.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+      connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      connection.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
       rejectForeignDatabase(connection);
       return work(connection);
     } finally {
@@ -69,31 +69,26 @@ export function withDatabase<T>(
 const MAX_PROBLEMS = 10;
 
 function integrityProblems(connection: Connection): string[] {
-  using statement = connection.prepare<{ integrity_check: string }, []>(
-    `PRAGMA integrity_check(${MAX_PROBLEMS})`,
-  );
-  const lines = statement.all().map(({ integrity_check }) => integrity_check);
-  return lines[0] === "ok" ? [] : lines;
+  const lines = connection.all<{ integrity_check: string }>(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
+  return lines[0]?.integrity_check === "ok" ? [] : lines.map(({ integrity_check }) => integrity_check);
 }
 
 function brokenReferences(connection: Connection): string[] {
-  using statement = connection.prepare<{ table: string; parent: string; count: bigint }, []>(
+  const broken = connection.all<{ table: string; parent: string; count: bigint }>(
     `SELECT "table", parent, count(*) AS count FROM pragma_foreign_key_check GROUP BY 1, 2`,
   );
-  return statement
-    .all()
-    .map(
-      ({ table, parent, count }) => `${count} rows of ${table} refer to rows of ${parent} that are missing`,
-    );
+  return broken.map(
+    ({ table, parent, count }) => `${count} rows of ${table} refer to rows of ${parent} that are missing`,
+  );
 }
 
 function rowsByTable(connection: Connection): Record<string, number> {
-  using statement = connection.prepare<{ name: string }, []>(
+  const tables = connection.all<{ name: string }>(
     `SELECT name FROM sqlite_schema
      WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'schema_migrations' ORDER BY name`,
   );
   const count = (table: string) => Number(connection.value(`SELECT count(*) FROM "${table}"`));
-  return Object.fromEntries(statement.all().map(({ name }) => [name, count(name)]));
+  return Object.fromEntries(tables.map(({ name }) => [name, count(name)]));
 }
 
 /** Keys that the earlier copy of a database and the later database disagree on, by their identifiers. */
@@ -130,21 +125,20 @@ export function keyDifferences(earlier: string, later: string): KeyDifferences {
 }
 
 function idsOf(connection: Connection, sql: string): number[] {
-  using statement = connection.prepare<{ id: bigint }, []>(`${sql} ORDER BY 1`);
-  return statement.all().map(({ id }) => Number(id));
+  return connection.all<{ id: bigint }>(`${sql} ORDER BY 1`).map(({ id }) => Number(id));
 }
 
 /** Makes the earlier copy continue after the identifiers that the later database has assigned. */
 export function skipAssignedIds(earlier: string, later: string): void {
   withDatabase(earlier, (connection) => {
     connection.value("ATTACH ? AS later", later);
-    connection.run(`INSERT INTO main.sqlite_sequence (name, seq)
+    connection.exec(`INSERT INTO main.sqlite_sequence (name, seq)
       SELECT name, 0 FROM later.sqlite_sequence WHERE name NOT IN (SELECT name FROM main.sqlite_sequence)`);
-    connection.run(`UPDATE main.sqlite_sequence SET seq = max(seq,
+    connection.exec(`UPDATE main.sqlite_sequence SET seq = max(seq,
       coalesce((SELECT assigned.seq FROM later.sqlite_sequence AS assigned WHERE assigned.name = sqlite_sequence.name), 0))`);
   });
 }
 
 export function addAuditEntry(path: string, entry: NewAuditEntry): void {
-  withDatabase(path, (connection) => new AuditEntries(connection).insert(entry));
+  withDatabase(path, (connection) => insertAudit(connection, entry));
 }

@@ -1,4 +1,3 @@
-import type { Statement } from "bun:sqlite";
 import type { Rejection } from "../../api/errors.ts";
 import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
@@ -26,13 +25,14 @@ import {
   type OrderUpdate,
   type Pet,
 } from "../../domain/resources.ts";
+import { TABLES } from "../tables.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
 import { SqliteAuditStore } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
-import { isBusy, Outage, translateErrors } from "./errors.ts";
+import { isBusy, Outage } from "./errors.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { finishOrder, Orders, SqliteOperatorStore } from "./orders.ts";
@@ -69,8 +69,12 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     synchronous: "NORMAL",
     cacheKiB: 2 * 1024,
     writeWaitMs: USAGE_WAIT_MS,
+    integers: "number",
   } as const;
-  const store = openDatabaseFor(path, storeOptions, (connection) => new SqliteStore(connection, options));
+  const store = openDatabaseFor(path, storeOptions, (connection) => {
+    checkColumns(connection);
+    return new SqliteStore(connection, options);
+  });
   const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
     audit: new SqliteAuditStore(connection),
@@ -98,6 +102,13 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
       await store.close();
     },
   };
+}
+
+/** A database that somebody has altered fails when it is opened, and not at some request. */
+function checkColumns(connection: Connection): void {
+  for (const { name, columns } of TABLES) {
+    connection.value(`SELECT ${Object.keys(columns).join(", ")} FROM ${name} LIMIT 0`);
+  }
 }
 
 interface SqliteStoreOptions {
@@ -248,22 +259,19 @@ export class SqliteStore implements Store {
 }
 
 class SqliteSettingsStore implements SettingsStore {
-  readonly #all: Statement<{ name: string; value: string }, []>;
-  readonly #put: Statement<unknown, [string, string]>;
-
-  constructor(private readonly connection: Connection) {
-    this.#all = connection.prepare("SELECT name, value FROM server_settings");
-    this.#put = connection.prepare("INSERT OR REPLACE INTO server_settings (name, value) VALUES (?, ?)");
-  }
+  constructor(private readonly connection: Connection) {}
 
   saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
+    const put = "INSERT OR REPLACE INTO server_settings (name, value) VALUES (?, ?)";
     return this.connection.transactionWhenUnlocked(() => {
-      for (const [name, value] of Object.entries(settings)) this.#put.run(name, value);
+      for (const [name, value] of Object.entries(settings)) this.connection.run(put, name, value);
     });
   }
 
   readSettings(): Readonly<Record<string, string>> {
-    const rows = translateErrors(() => this.#all.all());
+    const rows = this.connection.all<{ name: string; value: string }>(
+      "SELECT name, value FROM server_settings",
+    );
     return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
   }
 }

@@ -1,4 +1,3 @@
-import type { SQLQueryBindings, Statement } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import {
@@ -20,7 +19,7 @@ import {
   type TableTransaction,
   type TableWriter,
 } from "../tables.ts";
-import { AuditEntries } from "./audit.ts";
+import { insertAudit } from "./audit.ts";
 import { type Connection } from "./connection.ts";
 import { openDatabase } from "./database.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "./durable-files.ts";
@@ -52,7 +51,7 @@ function openReader(path: string): TableReader {
   const connection = openDatabase(path, OPTIONS);
   const observer = openDatabase(path, OPTIONS);
   const version = dataVersion(observer);
-  connection.run("BEGIN");
+  connection.exec("BEGIN");
   return new SqliteTableReader(connection, observer, version);
 }
 
@@ -79,7 +78,7 @@ class SqliteTableReader implements TableReader {
   }
 
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
-    using statement = this.connection.prepare<Record<string, string | null>, []>(
+    const statement = this.connection.prepared<Record<string, string | null>>(
       `SELECT ${selected(table)} FROM ${table.name} ORDER BY ${table.order.sqlite}`,
     );
     const json = jsonColumns(table);
@@ -124,18 +123,11 @@ function integer(value: unknown): bigint {
   return typeof value === "bigint" ? value : 0n;
 }
 
-type Parameters = SQLQueryBindings[];
-
 class SqliteTransaction implements TableTransaction {
-  readonly #statements = new Map<string, Statement<unknown, Parameters>>();
-  readonly #audit: AuditEntries;
-
-  constructor(private readonly connection: Connection) {
-    this.#audit = new AuditEntries(connection);
-  }
+  constructor(private readonly connection: Connection) {}
 
   async find(table: Table, { by, values, where }: RowQuery): Promise<readonly Row[]> {
-    const statement = this.#prepared(`SELECT ${selected(table)} FROM ${table.name}
+    const statement = this.connection.prepared(`SELECT ${selected(table)} FROM ${table.name}
       WHERE ${by} IN (SELECT value FROM json_each(?))${where === undefined ? "" : ` AND ${where}`}`);
     const texts = values.map((value) => (typeof value === "string" ? JSON.stringify(value) : value));
     // All columns are selected as text.
@@ -161,30 +153,22 @@ class SqliteTransaction implements TableTransaction {
   async lockIds(): Promise<void> {}
 
   async addAudit(entry: NewAuditEntry): Promise<void> {
-    this.#audit.insert(entry);
+    insertAudit(this.connection, entry);
   }
 
   #write(table: Table, sql: string, rows: readonly NewRow[]): void {
     if (rows.length === 0) return;
-    const statement = this.#prepared(sql);
     const types = Object.values(table.columns).slice(-(rows[0]?.length ?? 0));
     for (const row of rows) {
-      statement.run(
+      this.connection.run(
+        sql,
         ...row.map((value, i) =>
           typeof value === "string" && types[i] === "integer" ? BigInt(value) : value,
         ),
       );
     }
     // Servers of the same file notice it.
-    if (table === PETS) this.#prepared("UPDATE pet_revision SET revision = revision + 1").run();
-  }
-
-  #prepared(sql: string): Statement<unknown, Parameters> {
-    const known = this.#statements.get(sql);
-    if (known) return known;
-    const statement = this.connection.prepare<unknown, Parameters>(sql);
-    this.#statements.set(sql, statement);
-    return statement;
+    if (table === PETS) this.connection.run("UPDATE pet_revision SET revision = revision + 1");
   }
 }
 
@@ -206,7 +190,7 @@ class SqliteTableWriter implements TableWriter {
     await this.#begin();
     try {
       const result = await work(this.#transaction);
-      this.connection.run("COMMIT");
+      this.connection.exec("COMMIT");
       return result;
     } catch (error) {
       this.#rollBack();
@@ -219,7 +203,7 @@ class SqliteTableWriter implements TableWriter {
     const deadline = performance.now() + WRITE_WAIT_MS;
     for (;;) {
       try {
-        return this.connection.run("BEGIN IMMEDIATE");
+        return this.connection.exec("BEGIN IMMEDIATE");
       } catch (error) {
         if (!isBusy(error) || performance.now() >= deadline) throw toUnavailable(error);
         await Bun.sleep(2 * Math.random());
@@ -229,7 +213,7 @@ class SqliteTableWriter implements TableWriter {
 
   #rollBack(): void {
     try {
-      this.connection.run("ROLLBACK");
+      this.connection.exec("ROLLBACK");
     } catch {
       // A full disk has ended the transaction.
     }
@@ -261,7 +245,7 @@ class SqliteSharedTables extends SqliteTableWriter implements SharedTables {
   }
 
   async makeDurable(): Promise<void> {
-    this.connection.run("PRAGMA synchronous = FULL");
+    this.connection.exec("PRAGMA synchronous = FULL");
   }
 
   /** A server tries its writes again every few milliseconds, and needs a moment without the lock. */
@@ -277,7 +261,7 @@ class SqliteSharedTables extends SqliteTableWriter implements SharedTables {
   #checkpointAt(pages: number): void {
     if (pages === this.#checkpointPages) return;
     this.#checkpointPages = pages;
-    this.connection.run(`PRAGMA wal_autocheckpoint = ${pages}`);
+    this.connection.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
   }
 }
 
@@ -286,14 +270,14 @@ function createTables(path: string, source: string): NewTables {
   const unpublished = `${path}.copy`;
   const found = existsSync(unpublished) ? openDatabase(unpublished, OPTIONS) : undefined;
   if (found) {
-    for (const statement of CREATE_COPY_PROGRESS) found.run(statement);
+    for (const statement of CREATE_COPY_PROGRESS) found.exec(statement);
     if (found.value("SELECT source FROM copy_source") === source)
       return new SqliteNewTables(found, unpublished, path);
     found.close();
     for (const suffix of ["", "-wal", "-shm"]) rmSync(unpublished + suffix, { force: true });
   }
   const connection = openDatabase(unpublished, OPTIONS);
-  for (const statement of CREATE_COPY_PROGRESS) connection.run(statement);
+  for (const statement of CREATE_COPY_PROGRESS) connection.exec(statement);
   connection.value("INSERT INTO copy_source (source) VALUES (?)", source);
   return new SqliteNewTables(connection, unpublished, path);
 }
@@ -319,10 +303,12 @@ class SqliteNewTables extends SqliteTableWriter implements NewTables {
   }
 
   async addSums(): Promise<void> {
-    this.connection.transaction(() => {
-      this.connection.run("DELETE FROM usage_totals");
-      packUsage(this.connection);
+    const connection = openDatabase(this.unpublished, { ...OPTIONS, integers: "number" });
+    connection.transaction(() => {
+      connection.exec("DELETE FROM usage_totals");
+      packUsage(connection);
     });
+    connection.close();
   }
 
   async read(): Promise<TableReader> {
@@ -332,8 +318,8 @@ class SqliteNewTables extends SqliteTableWriter implements NewTables {
   /** If it is interrupted before the file has its name, the next copy starts over: this one has no source any more. */
   async publish(entry: NewAuditEntry): Promise<void> {
     this.connection.transaction(() => {
-      new AuditEntries(this.connection).insert(entry);
-      this.connection.run("DROP TABLE copy_progress; DROP TABLE copy_source");
+      insertAudit(this.connection, entry);
+      this.connection.exec("DROP TABLE copy_progress; DROP TABLE copy_source");
     });
     this.connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
     await this.close();

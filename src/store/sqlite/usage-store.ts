@@ -1,4 +1,3 @@
-import type { Statement } from "bun:sqlite";
 import { Unavailable } from "../../api/errors.ts";
 import { newUsage, type Subject, type Usage, type Window } from "../../domain/rate-limit.ts";
 import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
@@ -57,6 +56,7 @@ export function openUsageStore(path: string): UsageStore {
     synchronous: "NORMAL",
     cacheKiB: 4 * 1024,
     busyTimeoutMs: 0,
+    integers: "number",
   } as const;
   try {
     return openDatabaseFor(path, options, (connection) => new SqliteUsageStore(connection, path));
@@ -71,27 +71,22 @@ function withHint(error: unknown): Error {
   return new Error(`${reason}; counts start anew when that file is moved away`, { cause: error });
 }
 
-class SqliteUsageStore implements UsageStore {
-  readonly #selectAll: Statement<Row, []>;
-  readonly #selectOne: Statement<Row, [string]>;
-  readonly #insert: Statement<unknown, [string, ...number[]]>;
-  readonly #delete: Statement<unknown, [string]>;
+const SELECT_ONE = "SELECT * FROM standings WHERE subject = ?";
+const SAVE = "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
+class SqliteUsageStore implements UsageStore {
   constructor(
     private readonly connection: Connection,
     private readonly path: string,
   ) {
-    this.#selectAll = connection.prepareNumbers("SELECT * FROM standings");
-    this.#selectOne = connection.prepareNumbers("SELECT * FROM standings WHERE subject = ?");
-    this.#insert = connection.prepare(
-      "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    );
-    this.#delete = connection.prepare("DELETE FROM standings WHERE subject = ?");
+    // A file that somebody has altered fails when it is opened.
+    connection.prepared(SELECT_ONE);
   }
 
   *load(): Generator<readonly [Subject, Usage]> {
     try {
-      for (const row of this.#selectAll.iterate()) yield [parseSubject(row.subject), usageOf(row)];
+      const all = this.connection.prepared<Row>("SELECT * FROM standings");
+      for (const row of all.iterate()) yield [parseSubject(row.subject), usageOf(row)];
     } catch (error) {
       throw this.#readError(error);
     }
@@ -100,16 +95,17 @@ class SqliteUsageStore implements UsageStore {
   save(changes: Iterable<readonly [Subject, Usage | undefined]>): void {
     this.connection.transaction(() => {
       for (const [subject, usage] of changes) {
-        if (usage === undefined) this.#delete.run(formatSubject(subject));
-        else this.#insert.run(formatSubject(subject), ...columnsOf(usage));
+        const name = formatSubject(subject);
+        if (usage === undefined) this.connection.run("DELETE FROM standings WHERE subject = ?", name);
+        else this.connection.run(SAVE, name, ...columnsOf(usage));
       }
     });
   }
 
   find(subject: Subject): Usage | undefined {
     try {
-      const row = this.#selectOne.get(formatSubject(subject));
-      return row === null ? undefined : usageOf(row);
+      const row = this.connection.get<Row>(SELECT_ONE, formatSubject(subject));
+      return row && usageOf(row);
     } catch (error) {
       throw this.#readError(error);
     }

@@ -27,10 +27,10 @@ const relevant = (names: readonly string[]) =>
 
 test("every column of SQLite is copied", () => {
   using database = temporaryDatabase();
-  const statement = database.connection.prepare<{ name: string }, []>(`
+  const columns = database.connection.all<{ name: string }>(`
     SELECT t.name || '.' || c.name AS name FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c
     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%'`);
-  expect(relevant(statement.all().map(({ name }) => name))).toEqual(copied.toSorted());
+  expect(relevant(columns.map(({ name }) => name))).toEqual(copied.toSorted());
 });
 
 test("every column of PostgreSQL is copied", async () => {
