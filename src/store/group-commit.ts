@@ -11,7 +11,7 @@ interface GroupCommitOptions<Write, Result> {
   readonly maxQueueMs?: number;
   /** Is called after each commit: how many writes it had, and how long they waited for it. */
   readonly onCommit?: ((writes: number, ms: number) => void) | undefined;
-  /** Repeats a commit that failed because another process has locked the database. */
+  /** Repeats a commit that failed because another process has locked the database, for `maxMs` of each write. */
   readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };
 }
 
@@ -101,28 +101,24 @@ export class GroupCommit<Write, Result> {
   }
 
   async #commit(batch: readonly QueuedWrite<Write, Result>[]): Promise<void> {
-    if (batch.length === 0) return;
     const { commit, onCommit, retry } = this.#options;
-    const writes = batch.map(({ write }) => write);
     const startedAt = performance.now();
-    for (;;) {
+    let pending = batch;
+    while (pending.length > 0) {
       try {
-        const results = await commit(writes);
-        onCommit?.(writes.length, performance.now() - startedAt);
-        for (const [i, result] of results.entries()) batch[i]?.resolve(result);
+        const results = await commit(pending.map(({ write }) => write));
+        onCommit?.(pending.length, performance.now() - startedAt);
+        for (const [i, result] of results.entries()) pending[i]?.resolve(result);
         return;
       } catch (error) {
-        if (retry?.isBusy(error) !== true) return this.#splitFailed(batch, error);
-        if (performance.now() - startedAt >= retry.maxMs) return this.#rejectAll(batch, error);
+        if (retry?.isBusy(error) !== true) return this.#splitFailed(pending, error);
+        const earliest = performance.now() - retry.maxMs;
+        for (const { queuedAt, reject } of pending) if (queuedAt <= earliest) reject(error);
+        pending = pending.filter(({ queuedAt }) => queuedAt > earliest);
         await Bun.sleep(RETRY_WITHIN_MS * Math.random());
         await yieldToEventLoop();
       }
     }
-  }
-
-  /** The queued writes have waited for the same lock. */
-  #rejectAll(batch: readonly QueuedWrite<Write, Result>[], error: unknown): void {
-    for (const { reject } of [...batch, ...this.#queue.splice(0)]) reject(error);
   }
 
   /** Isolates the write that fails by halving the batch, and commits the rest. */
