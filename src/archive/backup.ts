@@ -13,13 +13,15 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { formatTime } from "../api/formatting.ts";
+import { parseJson } from "../api/json.ts";
+import { dateTime, type Infer, Invalid, object, oneOf, text } from "../api/schema.ts";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
 import type { OnProgress } from "./contents.ts";
-import { DatabaseThread } from "./database-thread.ts";
+import { copyInThread, inspectInThread } from "./database-thread.ts";
 
 export interface BackupOptions {
   readonly storage: StorageConfig;
@@ -71,25 +73,33 @@ export async function makeBackup(options: BackupOptions): Promise<Backup> {
 }
 
 async function writeBackup(path: string, options: BackupOptions): Promise<BackedUpFile[]> {
-  const partial = partialPath(path);
-  mkdirSync(partial, { mode: 0o700 });
   const { storage, at, version, onProgress } = options;
-  const thread = new DatabaseThread();
-  try {
-    const files: BackedUpFile[] = [];
-    for (const from of databasesOf(storage))
-      files.push(await copyDatabase({ from, directory: partial, onProgress, thread }));
-    const description = { environment: storage.environment, createdAt: formatTime(at), version, files };
+  const { environment } = storage;
+  const files: BackedUpFile[] = [];
+  await createDirectory(path, partialPath(path), async (partial) => {
+    for (const from of databasesOf(storage)) files.push(await copyDatabase(from, partial, onProgress));
+    const description = { environment, createdAt: formatTime(at), version, files };
     writeDurably(join(partial, DESCRIPTION_FILE), `${JSON.stringify(description, null, 2)}\n`);
     await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE], onProgress);
+  });
+  return files;
+}
+
+/** A directory that appears when it is complete and on the disk; until then its name is `partial`. */
+export async function createDirectory(
+  path: string,
+  partial: string,
+  fill: (partial: string) => Promise<void>,
+): Promise<void> {
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(partial, { recursive: true, mode: 0o700 });
+  try {
+    await fill(partial);
     syncToDisk(partial);
     renameDurably(partial, path);
-    return files;
   } catch (error) {
     rmSync(partial, { recursive: true, force: true });
     throw error;
-  } finally {
-    await thread.close();
   }
 }
 
@@ -102,24 +112,16 @@ function databasesOf(storage: StorageConfig): string[] {
   return existsSync(usageStore) ? [usageStore, store] : [store];
 }
 
-interface DatabaseCopy {
-  readonly from: string;
-  readonly directory: string;
-  readonly onProgress: OnProgress;
-  readonly thread: DatabaseThread;
-}
-
 /** Reads all of the copy, because a database that is damaged makes a damaged copy. */
-async function copyDatabase(copy: DatabaseCopy): Promise<BackedUpFile> {
-  const { from, directory, onProgress, thread } = copy;
+async function copyDatabase(from: string, directory: string, onProgress: OnProgress): Promise<BackedUpFile> {
   const name = basename(from);
   const to = join(directory, name);
   const expectedBytes = Math.max(1, statSync(from).size);
-  await thread.copy(from, to, () => {
+  await copyInThread(from, to, () => {
     const done = bytesOf(to);
     onProgress({ step: "copying", done, share: done / expectedBytes });
   });
-  const { problems, ...facts } = await thread.inspect(to, () => onProgress({ step: "checking" }));
+  const { problems, ...facts } = await inspectInThread(to, () => onProgress({ step: "checking" }));
   if (problems.length > 0) {
     throw new Error(
       `the copy of ${from} is damaged (${problems[0]}); check the original with petstore doctor`,
@@ -135,18 +137,12 @@ async function writeChecksums(
   onProgress: OnProgress,
 ): Promise<void> {
   const size = names.reduce((sum, name) => sum + bytesOf(join(directory, name)), 0);
-  const lines: string[] = [];
-  let bytesBefore = 0;
-  for (const name of names) {
-    const path = join(directory, name);
-    const checksum = await checksumOf(path, (bytes) => {
-      const done = bytesBefore + bytes;
-      onProgress({ step: "computing checksums", done, share: done / size });
-    });
-    lines.push(`${checksum}  ${name}\n`);
-    bytesBefore += bytesOf(path);
+  const onBytes = (done: number) => onProgress({ step: "computing checksums", done, share: done / size });
+  let lines = "";
+  for await (const [name, checksum] of checksumsOf(directory, names, onBytes)) {
+    lines += `${checksum}  ${name}\n`;
   }
-  writeDurably(join(directory, CHECKSUMS_FILE), lines.join(""));
+  writeDurably(join(directory, CHECKSUMS_FILE), lines);
 }
 
 /** 0 if there is no such file. */
@@ -164,13 +160,8 @@ export const DESCRIPTION_FILE = "backup.json";
 /** In the format of sha256sum: `sha256sum --check SHA256SUMS` verifies a backup without Petstore. */
 const CHECKSUMS_FILE = "SHA256SUMS";
 
-export interface BackupDescription {
-  readonly environment: Environment;
-  /** RFC 3339. */
-  readonly createdAt: string;
-  /** The release that made the backup. */
-  readonly version: string;
-}
+/** `createdAt` is RFC 3339; `version` is the release that made the backup. */
+export type BackupDescription = Infer<typeof Description>;
 
 /** Names in the order of time, such as production-2026-11-15T120000.000Z. */
 export function backupName(environment: Environment, at: number): string {
@@ -218,66 +209,53 @@ function removeBackup(path: string): void {
 /** Throws if the backup cannot be read or is not what it was when it was made. */
 export async function readBackup(
   path: string,
-  onBytes?: (bytes: number) => void,
+  onBytes: (bytes: number) => void = () => {},
 ): Promise<BackupDescription> {
-  const checksums = parseChecksums(readFileSync(join(path, CHECKSUMS_FILE), "utf8"));
+  const sums = readFileSync(join(path, CHECKSUMS_FILE), "utf8");
+  const lines = sums.matchAll(/^([\da-f]{64}) {2}([\w.-]+)$/gm);
+  const expected = new Map(Array.from(lines, ([, checksum = "", name = ""]) => [name, checksum]));
   const names = [DESCRIPTION_FILE, ...readdirSync(path).filter((name) => name.endsWith(".db"))];
-  const unlisted = names.find((name) => !checksums.has(name));
+  const unlisted = names.find((name) => !expected.has(name));
   if (unlisted !== undefined) {
     throw new Error(
       `the backup ${path} is damaged: ${CHECKSUMS_FILE} has no checksum of ${unlisted}; use another backup`,
     );
   }
-  let bytesBefore = 0;
-  for (const [name, checksum] of checksums) {
-    const file = join(path, name);
-    if (!existsSync(file)) throw new Error(`the backup ${path} is incomplete: ${name} is missing`);
-    if ((await checksumOf(file, (bytes) => onBytes?.(bytesBefore + bytes))) !== checksum) {
-      throw new Error(`the backup ${path} is damaged: the checksum of ${name} is wrong; use another backup`);
-    }
-    bytesBefore += statSync(file).size;
+  const missing = [...expected.keys()].find((name) => !existsSync(join(path, name)));
+  if (missing !== undefined) throw new Error(`the backup ${path} is incomplete: ${missing} is missing`);
+  for await (const [name, checksum] of checksumsOf(path, [...expected.keys()], onBytes)) {
+    if (checksum === expected.get(name)) continue;
+    throw new Error(`the backup ${path} is damaged: the checksum of ${name} is wrong; use another backup`);
   }
   return readDescription(path);
 }
 
+const Description = object({
+  required: { environment: oneOf(ENVIRONMENTS), createdAt: dateTime(), version: text(100) },
+});
+
 export function readDescription(path: string): BackupDescription {
-  const description = parseDescription(readFileSync(join(path, DESCRIPTION_FILE), "utf8"));
-  if (description === undefined)
-    throw new Error(`${join(path, DESCRIPTION_FILE)} does not describe a backup`);
+  const file = join(path, DESCRIPTION_FILE);
+  const description = Description.read(parseJson(readFileSync(file, "utf8")));
+  if (description instanceof Invalid) throw new Error(`${file} does not describe a backup`);
   return description;
-}
-
-function parseDescription(text: string): BackupDescription | undefined {
-  const value = parseJson(text);
-  if (typeof value !== "object" || value === null) return undefined;
-  const { environment, createdAt, version }: Partial<Record<string, unknown>> = { ...value };
-  const known = ENVIRONMENTS.find((name) => name === environment);
-  if (known === undefined || typeof createdAt !== "string" || typeof version !== "string") return undefined;
-  return { environment: known, createdAt, version };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function parseChecksums(text: string): Map<string, string> {
-  const lines = [...text.matchAll(/^([\da-f]{64}) {2}([\w.-]+)$/gm)];
-  return new Map(lines.map(([, checksum = "", name = ""]) => [name, checksum]));
 }
 
 const CHUNK_BYTES = 1024 * 1024;
 
-/** SHA-256, in hexadecimal digits. */
-async function checksumOf(path: string, onBytes: (bytes: number) => void): Promise<string> {
-  const hash = createHash("sha256");
+/** The SHA-256 of each file, in hexadecimal digits. `onBytes` gets the bytes of all files that were read so far. */
+async function* checksumsOf(
+  directory: string,
+  names: readonly string[],
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<readonly [name: string, checksum: string]> {
   let bytes = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
-    hash.update(chunk);
-    onBytes((bytes += chunk.length));
+  for (const name of names) {
+    const hash = createHash("sha256");
+    for await (const chunk of createReadStream(join(directory, name), { highWaterMark: CHUNK_BYTES })) {
+      hash.update(chunk);
+      onBytes((bytes += chunk.length));
+    }
+    yield [name, hash.digest("hex")];
   }
-  return hash.digest("hex");
 }

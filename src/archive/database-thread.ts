@@ -1,15 +1,12 @@
 import { once } from "node:events";
-import { parentPort, Worker } from "node:worker_threads";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { EXECUTABLE } from "../executable.ts";
 import { copySnapshot, type DatabaseFacts, inspectDatabase } from "../store/sqlite/snapshot.ts";
 
-type Task =
-  | { readonly kind: "copy"; readonly from: string; readonly to: string }
-  | { readonly kind: "inspect"; readonly path: string };
-
-interface Reply {
-  readonly error?: string;
-  readonly facts?: DatabaseFacts;
+/** Paths of databases: without `to`, the one that is inspected. */
+interface Task {
+  readonly from: string;
+  readonly to?: string;
 }
 
 /** This file. In an executable, paths begin at the directory of all modules. */
@@ -17,50 +14,37 @@ const WORKER = EXECUTABLE === undefined ? "./database-thread.ts" : "./archive/da
 
 const POLL_MS = 100;
 
-/** Copies and checks databases. SQLite can take minutes for a call, and this thread shows the progress meanwhile. */
-export class DatabaseThread {
-  readonly #worker = new Worker(new URL(WORKER, import.meta.url));
-
-  /** As copySnapshot. `onPoll` is called several times a second until it is done. */
-  async copy(from: string, to: string, onPoll: () => void): Promise<void> {
-    await this.#run({ kind: "copy", from, to }, onPoll);
-  }
-
-  /** As inspectDatabase. */
-  async inspect(path: string, onPoll: () => void): Promise<DatabaseFacts> {
-    const { facts } = await this.#run({ kind: "inspect", path }, onPoll);
-    if (facts === undefined) throw new Error(`nothing is known of ${path}`);
-    return facts;
-  }
-
-  async close(): Promise<void> {
-    await this.#worker.terminate();
-  }
-
-  async #run(task: Task, onPoll: () => void): Promise<Reply> {
-    onPoll();
-    const timer = setInterval(onPoll, POLL_MS);
-    try {
-      const replied = once(this.#worker, "message");
-      this.#worker.postMessage(task, []);
-      const [reply]: Reply[] = await replied;
-      if (reply?.error !== undefined) throw new Error(reply.error);
-      return reply ?? {};
-    } finally {
-      clearInterval(timer);
-    }
-  }
+/** Calls `onPoll` several times a second until the work is done. */
+export async function polled<T>(work: Promise<T>, onPoll: () => void): Promise<T> {
+  onPoll();
+  const timer = setInterval(onPoll, POLL_MS);
+  return work.finally(() => clearInterval(timer));
 }
 
-/** In the other thread; the first one has no such port. */
-parentPort?.on("message", (task: Task) => parentPort?.postMessage(replyTo(task), []));
-
-function replyTo(task: Task): Reply {
-  try {
-    if (task.kind === "inspect") return { facts: inspectDatabase(task.path) };
-    copySnapshot(task.from, task.to);
-    return {};
-  } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
-  }
+/** As copySnapshot. SQLite can take minutes for a call, so this thread polls, and another one calls it. */
+export async function copyInThread(from: string, to: string, onPoll: () => void): Promise<void> {
+  await runInThread({ from, to }, onPoll);
 }
+
+/** As inspectDatabase. */
+export async function inspectInThread(from: string, onPoll: () => void): Promise<DatabaseFacts> {
+  const facts = await runInThread({ from }, onPoll);
+  if (facts === undefined) throw new Error(`nothing is known of ${from}`);
+  return facts;
+}
+
+async function runInThread(task: Task, onPoll: () => void): Promise<DatabaseFacts | undefined> {
+  const worker = new Worker(new URL(WORKER, import.meta.url), { workerData: task });
+  const replied: Promise<(DatabaseFacts | undefined)[]> = once(worker, "message");
+  const [reply] = await polled(replied, onPoll).finally(() => worker.terminate());
+  return reply;
+}
+
+/** In the other thread. What it throws is what the first one gets. */
+function run({ from, to }: Task): DatabaseFacts | undefined {
+  if (to === undefined) return inspectDatabase(from);
+  copySnapshot(from, to);
+  return undefined;
+}
+
+if (!isMainThread) parentPort?.postMessage(run(workerData), []);

@@ -20,6 +20,7 @@ import {
   type BackupDescription,
   backupName,
   bytesOf,
+  createDirectory,
   DESCRIPTION_FILE,
   isBackup,
   listBackups,
@@ -28,7 +29,7 @@ import {
   writeDurably,
 } from "./backup.ts";
 import type { OnProgress } from "./contents.ts";
-import { DatabaseThread } from "./database-thread.ts";
+import { inspectInThread, polled } from "./database-thread.ts";
 
 /** Why a backup cannot be restored, for the operator. */
 export class RestoreRejection {
@@ -70,13 +71,10 @@ export interface RestoreRequest {
 }
 
 /** Reads and verifies the backup, and decides what a restore would do. Changes nothing. */
-async function planRestore(
-  request: RestoreRequest,
-  thread: DatabaseThread,
-): Promise<RestorePlan | RestoreRejection> {
+export async function planRestore(request: RestoreRequest): Promise<RestorePlan | RestoreRejection> {
   const { storage, by } = request;
   const { environment } = storage;
-  const backup = await findBackup(request, thread);
+  const backup = await findBackup(request);
   if (backup instanceof RestoreRejection) return backup;
   const { path, description, facts } = backup;
   const staged = readStagedRestore(storage);
@@ -117,10 +115,11 @@ async function planRestore(
 type FoundBackup = Pick<RestorePlan, "path" | "description" | "facts">;
 
 /** Verifies all of it. */
-async function findBackup(
-  { storage, from, onProgress }: RestoreRequest,
-  thread: DatabaseThread,
-): Promise<FoundBackup | RestoreRejection> {
+async function findBackup({
+  storage,
+  from,
+  onProgress,
+}: RestoreRequest): Promise<FoundBackup | RestoreRejection> {
   const { environment } = storage;
   const path = isBackup(from) ? from : listBackups(from, environment).at(-1);
   if (path === undefined) return new RestoreRejection(`there is no backup of ${environment} in ${from}`);
@@ -135,7 +134,7 @@ async function findBackup(
       `the backup ${path} is of ${actual}, not of ${environment}; use --env ${actual}`,
     );
   }
-  const facts = await thread.inspect(store, () => onProgress({ step: "checking the backup" }));
+  const facts = await inspectInThread(store, () => onProgress({ step: "checking the backup" }));
   const [problem] = facts.problems;
   if (problem !== undefined) return new RestoreRejection(`the backup ${path} is damaged: ${problem}`);
   const supported = latestVersion(MIGRATIONS);
@@ -189,9 +188,8 @@ export async function restoreBackup(
     );
   }
   giveToDirectoryOwner(lockFile);
-  const thread = new DatabaseThread();
   try {
-    const plan = await planRestore(request, thread);
+    const plan = await planRestore(request);
     if (plan instanceof RestoreRejection) return plan;
     // Such as an import, which would go on in the file that moves away, and report success.
     const inUse = new RestoreRejection(
@@ -200,22 +198,15 @@ export async function restoreBackup(
     const isInUse = () => [store, usageStore].some(isOpenElsewhere);
     if (isInUse()) return inUse;
     await show(plan);
-    if (!plan.isContinued) await stage(plan, request, thread);
+    if (!plan.isContinued) await stage(plan, request);
     // From now on no command begins.
     if (isInUse()) return inUse;
     moveAway(plan);
     moveIntoPlace(plan);
     return undefined;
   } finally {
-    await thread.close();
     lock.release();
   }
-}
-
-/** As restoreBackup, without a change. */
-export async function rehearseRestore(request: RestoreRequest): Promise<RestorePlan | RestoreRejection> {
-  const thread = new DatabaseThread();
-  return planRestore(request, thread).finally(() => thread.close());
 }
 
 const REPLACED_FILE = "replaced-directory";
@@ -247,25 +238,17 @@ function readStagedRestore(storage: StorageConfig): StagedRestore | undefined {
 }
 
 /** Makes the staged restore, all at once. The copies are checked: they may be on another disk than the backup. */
-async function stage(plan: RestorePlan, request: RestoreRequest, thread: DatabaseThread): Promise<void> {
+async function stage(plan: RestorePlan, request: RestoreRequest): Promise<void> {
   const { storage, path, replaced } = plan;
   const { restore, store } = pathsOf(storage);
   // Closing the last connection moves what is in the write-ahead log into the file.
   if (replaced !== undefined) closeCleanly(store);
-  const partial = `${restore}.partial`;
-  rmSync(partial, { recursive: true, force: true });
-  mkdirSync(partial, { recursive: true, mode: 0o700 });
-  try {
+  await createDirectory(restore, `${restore}.partial`, async (partial) => {
     await copyDatabases(plan, partial, request);
-    for (const name of plan.files) await checkCopy(join(partial, name), request, thread);
+    for (const name of plan.files) await checkCopy(join(partial, name), request);
     writeDurably(join(partial, DESCRIPTION_FILE), readFileSync(join(path, DESCRIPTION_FILE), "utf8"));
     writeDurably(join(partial, REPLACED_FILE), replaced === undefined ? "\n" : `${basename(replaced)}\n`);
-    syncToDisk(partial);
-    renameDurably(partial, restore);
-  } catch (error) {
-    rmSync(partial, { recursive: true, force: true });
-    throw error;
-  }
+  });
 }
 
 async function copyDatabases(
@@ -275,10 +258,11 @@ async function copyDatabases(
 ): Promise<void> {
   const { path, later, keys } = plan;
   for (const name of plan.files) {
+    const to = join(directory, name);
     const size = Math.max(1, bytesOf(join(path, name)));
-    await copyPrivately(join(path, name), join(directory, name), (done) =>
-      onProgress({ step: "copying", done, share: done / size }),
-    );
+    const copied = copyFile(join(path, name), to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    await polled(copied, () => onProgress({ step: "copying", done: bytesOf(to), share: bytesOf(to) / size }));
+    await chmod(to, 0o600);
   }
   const store = join(directory, basename(pathsOf(plan.storage).store));
   // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
@@ -286,12 +270,8 @@ async function copyDatabases(
   if (plan.hasAuditTrail) addAuditEntry(store, entryOf(plan, by));
 }
 
-async function checkCopy(
-  path: string,
-  { onProgress }: RestoreRequest,
-  thread: DatabaseThread,
-): Promise<void> {
-  const { problems } = await thread.inspect(path, () => onProgress({ step: "checking the copy" }));
+async function checkCopy(path: string, { onProgress }: RestoreRequest): Promise<void> {
+  const { problems } = await inspectInThread(path, () => onProgress({ step: "checking the copy" }));
   if (problems.length > 0) throw new Error(`the copy ${path} is damaged: ${problems[0]}`);
   syncToDisk(path);
 }
@@ -304,17 +284,6 @@ function entryOf({ path, description, replaced }: RestorePlan, by: Attribution):
     replaced: replaced === undefined ? null : basename(replaced),
   };
   return { ...by, action: "data.restored", after };
-}
-
-async function copyPrivately(from: string, to: string, onBytes: (bytes: number) => void): Promise<void> {
-  onBytes(0);
-  const timer = setInterval(() => onBytes(bytesOf(to)), 100);
-  try {
-    await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-  } finally {
-    clearInterval(timer);
-  }
-  await chmod(to, 0o600);
 }
 
 function closeCleanly(path: string): void {

@@ -55,9 +55,9 @@ export const restore = defineCommand({
       for (const line of warningsOf(plan)) warn(line);
       progress = newProgress();
     };
-    const { rehearseRestore, restoreBackup, RestoreRejection } = await import("../../archive/restore.ts");
+    const { planRestore, restoreBackup, RestoreRejection } = await import("../../archive/restore.ts");
     if (isDryRun) {
-      const plan = await rehearseRestore(request).finally(() => progress.end());
+      const plan = await planRestore(request).finally(() => progress.end());
       if (plan instanceof RestoreRejection) return new Failure(plan.message);
       await show(plan);
       return undefined;
