@@ -1,7 +1,7 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import type { AuditQuery, NewAuditEntry } from "../../src/domain/audit.ts";
 import type { AuditStore } from "../../src/domain/ports.ts";
-import { AT, type WithStores } from "./store-fixture.ts";
+import { AT, type TestCase } from "./store-fixture.ts";
 
 const signedIn: NewAuditEntry = { at: AT, actor: { kind: "console" }, action: "admin.signed-in" };
 const INT64_MAX = 2n ** 63n - 1n;
@@ -17,112 +17,105 @@ const ENTRIES: readonly NewAuditEntry[] = [
 ];
 
 /** What every AuditStore does, on whatever database. */
-export function auditStoreConformance(withStores: WithStores): void {
+export function auditStoreConformance(test: TestCase): void {
   const idsOf = async (audit: AuditStore, query: Partial<AuditQuery> = {}) =>
     (await audit.listAudit({ limit: 100, ...query })).items.map(({ id }) => Number(id));
 
-  test(
-    "recordAudit: an entry is listed as it was given, by every process",
-    withStores(async ({ audit, another }) => {
-      expect(await audit.listAudit({ limit: 1 })).toEqual({ items: [], hasMore: false });
-      const full: NewAuditEntry = {
-        at: AT + 1,
-        actor: { kind: "admin API", name: "192.0.2.1" },
-        action: "pet.updated",
-        target: { kind: "pet", id: INT64_MAX },
-        before: {
-          name: 'Rex "the\\dog" 🐈',
-          categoryId: "9223372036854775807",
-          status: null,
-          labels: ["a"],
-        },
-        after: { name: "", status: "sold", isOpen: true, count: 1.5 },
-      };
-      await audit.recordAudit(signedIn);
-      await audit.recordAudit(full);
-      const items = [
-        { id: 2n, ...full },
-        { id: 1n, ...signedIn },
-      ];
-      expect(await audit.listAudit({ limit: 9 })).toStrictEqual({ items, hasMore: false });
-      expect(await (await another()).audit.listAudit({ limit: 9 })).toStrictEqual({ items, hasMore: false });
-    }),
-  );
+  test("recordAudit: an entry is listed as it was given, by every process", async ({ audit, another }) => {
+    expect(await audit.listAudit({ limit: 1 })).toEqual({ items: [], hasMore: false });
+    const full: NewAuditEntry = {
+      at: AT + 1,
+      actor: { kind: "admin API", name: "192.0.2.1" },
+      action: "pet.updated",
+      target: { kind: "pet", id: INT64_MAX },
+      before: {
+        name: 'Rex "the\\dog" 🐈',
+        categoryId: "9223372036854775807",
+        status: null,
+        labels: ["a"],
+      },
+      after: { name: "", status: "sold", isOpen: true, count: 1.5 },
+    };
+    await audit.recordAudit(signedIn);
+    await audit.recordAudit(full);
+    const items = [
+      { id: 2n, ...full },
+      { id: 1n, ...signedIn },
+    ];
+    expect(await audit.listAudit({ limit: 9 })).toStrictEqual({ items, hasMore: false });
+    expect(await (await another()).audit.listAudit({ limit: 9 })).toStrictEqual({ items, hasMore: false });
+  });
 
-  test(
-    "listAudit: newest first by time and then by identifier, with each filter and with several",
-    withStores(async ({ audit }) => {
-      for (const entry of ENTRIES) await audit.recordAudit(entry);
-      const key = { kind: "key", id: 7n } as const;
-      const console = { action: "key.updated", actor: "console", target: key } as const;
-      const expected: [Partial<AuditQuery>, number[]][] = [
-        [{}, [1, 6, 5, 4, 3, 2]],
-        [{ action: "key.updated" }, [6, 4, 3]],
-        [{ actor: "console" }, [5, 3, 2]],
-        [{ target: key }, [1, 6, 3]],
-        [{ target: { kind: "pet", id: 7n } }, [5]],
-        [{ target: { kind: "order", id: 7n } }, []],
-        [{ since: AT + 2 }, [1, 6, 5]],
-        [{ until: AT + 2 }, [4, 3, 2]],
-        [{ since: AT + 1, until: AT + 2 }, [4, 3]],
-        [{ action: "key.updated", target: key }, [6, 3]],
-        [{ ...console, since: AT, until: AT + 2 }, [3]],
-      ];
-      const found: typeof expected = [];
-      for (const [query] of expected) found.push([query, await idsOf(audit, query)]);
-      expect(found).toEqual(expected);
-    }),
-  );
+  test("listAudit: newest first by time and then by identifier, with each filter and with several", async ({
+    audit,
+  }) => {
+    for (const entry of ENTRIES) await audit.recordAudit(entry);
+    const key = { kind: "key", id: 7n } as const;
+    const console = { action: "key.updated", actor: "console", target: key } as const;
+    const expected: [Partial<AuditQuery>, number[]][] = [
+      [{}, [1, 6, 5, 4, 3, 2]],
+      [{ action: "key.updated" }, [6, 4, 3]],
+      [{ actor: "console" }, [5, 3, 2]],
+      [{ target: key }, [1, 6, 3]],
+      [{ target: { kind: "pet", id: 7n } }, [5]],
+      [{ target: { kind: "order", id: 7n } }, []],
+      [{ since: AT + 2 }, [1, 6, 5]],
+      [{ until: AT + 2 }, [4, 3, 2]],
+      [{ since: AT + 1, until: AT + 2 }, [4, 3]],
+      [{ action: "key.updated", target: key }, [6, 3]],
+      [{ ...console, since: AT, until: AT + 2 }, [3]],
+    ];
+    const found: typeof expected = [];
+    for (const [query] of expected) found.push([query, await idsOf(audit, query)]);
+    expect(found).toEqual(expected);
+  });
 
-  test(
-    "listAudit: pages follow each other without gaps, with filters and without",
-    withStores(async ({ audit }) => {
-      for (const entry of ENTRIES) await audit.recordAudit(entry);
-      for (const filter of [{}, { action: "key.updated" }, { since: AT + 1 }] as const) {
-        const all = await idsOf(audit, filter);
-        const paged: number[] = [];
-        let before: bigint | undefined;
-        for (;;) {
-          const query = { ...filter, limit: 2, ...(before !== undefined && { before }) };
-          const { items, hasMore } = await audit.listAudit(query);
-          paged.push(...items.map(({ id }) => Number(id)));
-          before = items.at(-1)?.id;
-          if (!hasMore) break;
-          expect(items).toHaveLength(2);
-        }
-        expect(paged).toEqual(all);
+  test("listAudit: pages follow each other without gaps, with filters and without", async ({ audit }) => {
+    for (const entry of ENTRIES) await audit.recordAudit(entry);
+    for (const filter of [{}, { action: "key.updated" }, { since: AT + 1 }] as const) {
+      const all = await idsOf(audit, filter);
+      const paged: number[] = [];
+      let before: bigint | undefined;
+      for (;;) {
+        const query = { ...filter, limit: 2, ...(before !== undefined && { before }) };
+        const { items, hasMore } = await audit.listAudit(query);
+        paged.push(...items.map(({ id }) => Number(id)));
+        before = items.at(-1)?.id;
+        if (!hasMore) break;
+        expect(items).toHaveLength(2);
       }
-      expect(await idsOf(audit, { before: 99n })).toEqual([]);
-    }),
-  );
+      expect(paged).toEqual(all);
+    }
+    expect(await idsOf(audit, { before: 99n })).toEqual([]);
+  });
 
-  test(
-    "deleteAudit: entries before a time, some with each call, and of two processes each other ones",
-    withStores(async ({ audit, another }) => {
-      const { audit: other } = await another();
-      expect(await audit.deleteAudit(AT)).toBe(false);
-      for (let n = 0; n < 220; n++) {
-        await audit.recordAudit({ ...signedIn, at: AT + (n < 210 ? n % 5 : 5) });
-      }
-      expect(await audit.deleteAudit(AT + 5)).toBe(true);
-      expect((await idsOf(audit, { since: AT + 5 })).length).toBe(10);
-      while ((await Promise.all([audit, other].map((each) => each.deleteAudit(AT + 5)))).includes(true));
-      while (await audit.deleteAudit(AT + 5));
-      expect(await idsOf(other)).toHaveLength(10);
-      expect(await idsOf(other, { before: 1n })).toEqual([]);
-    }),
-  );
+  test("deleteAudit: entries before a time, some with each call, and of two processes each other ones", async ({
+    audit,
+    another,
+  }) => {
+    const { audit: other } = await another();
+    expect(await audit.deleteAudit(AT)).toBe(false);
+    for (let n = 0; n < 220; n++) {
+      await audit.recordAudit({ ...signedIn, at: AT + (n < 210 ? n % 5 : 5) });
+    }
+    expect(await audit.deleteAudit(AT + 5)).toBe(true);
+    expect((await idsOf(audit, { since: AT + 5 })).length).toBe(10);
+    while ((await Promise.all([audit, other].map((each) => each.deleteAudit(AT + 5)))).includes(true));
+    while (await audit.deleteAudit(AT + 5));
+    expect(await idsOf(other)).toHaveLength(10);
+    expect(await idsOf(other, { before: 1n })).toEqual([]);
+  });
 
-  test(
-    "recordAudit: entries of concurrent writers in two processes are all kept",
-    withStores(async ({ audit, another }) => {
-      const { audit: other } = await another();
-      const writes = Array.from({ length: 40 }, (_, n) =>
-        (n % 2 ? audit : other).recordAudit({ ...signedIn, at: AT + n }),
-      );
-      await Promise.all(writes);
-      const { items } = await audit.listAudit({ limit: 100 });
-      expect(items.map(({ at }) => at - AT)).toEqual(Array.from({ length: 40 }, (_, n) => 39 - n));
-    }),
-  );
+  test("recordAudit: entries of concurrent writers in two processes are all kept", async ({
+    audit,
+    another,
+  }) => {
+    const { audit: other } = await another();
+    const writes = Array.from({ length: 40 }, (_, n) =>
+      (n % 2 ? audit : other).recordAudit({ ...signedIn, at: AT + n }),
+    );
+    await Promise.all(writes);
+    const { items } = await audit.listAudit({ limit: 100 });
+    expect(items.map(({ at }) => at - AT)).toEqual(Array.from({ length: 40 }, (_, n) => 39 - n));
+  });
 }

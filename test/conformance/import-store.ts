@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import type { Pet } from "../../src/domain/resources.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
@@ -12,7 +12,7 @@ import {
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
 import type { AuditStore, KeyStore, OperatorStore, Store } from "../../src/domain/ports.ts";
-import { addPet, AT, resultOf, type With, withOpened } from "./store-fixture.ts";
+import { addPet, AT, resultOf, type TestOn, testsOn } from "./store-fixture.ts";
 
 /** Empty stores with data of their own, and an import of another process. */
 export interface OpenedImportStore {
@@ -24,7 +24,7 @@ export interface OpenedImportStore {
   close(): Promise<void>;
 }
 
-type WithStores = With<OpenedImportStore>;
+type TestCase = TestOn<OpenedImportStore>;
 
 const FILE = { fingerprint: "pets:1", source: "/pets.csv", options: "--keep-ids", startedAt: AT };
 
@@ -62,116 +62,109 @@ const rex = (id: bigint): ImportedPet => ({ id, name: "Rex", categoryId: 1n });
 
 /** What every ImportStore does, on whatever database. */
 export function importStoreConformance(name: string, open: () => Promise<OpenedImportStore>): void {
-  const withStores = withOpened(open);
+  const test = testsOn(open);
   describe(`${name} as an ImportStore`, () => {
-    recordCases(withStores);
-    petCases(withStores);
-    orderCases(withStores);
+    recordCases(test);
+    petCases(test);
+    orderCases(test);
   });
 }
 
-function recordCases(withStores: WithStores): void {
-  test(
-    "progress is stored with each batch, and the finish with an audit entry",
-    withStores(async ({ imports, audit }) => {
-      expect(await imports.findImport(FILE.fingerprint)).toBeUndefined();
-      await imports.beginImport(FILE);
-      expect(await imports.findImport(FILE.fingerprint)).toEqual({ ...FILE, progress: NO_PROGRESS });
-      await imports.importPets(batchOf([rex(1n), rex(1n), rex(2n)]));
-      const progress = { rows: 3, added: 2, replaced: 0, skipped: 0, rejected: 1, rejectsBytes: 7 };
-      expect(await imports.findUnfinishedImport(FILE.source)).toEqual({ ...FILE, progress });
-      await imports.finishImport(FILE.fingerprint, entry);
-      expect(await imports.findImport(FILE.fingerprint)).toEqual({ ...FILE, finishedAt: AT + 5, progress });
-      expect(await imports.findUnfinishedImport(FILE.source)).toBeUndefined();
-      expect((await audit.listAudit({ limit: 10 })).items).toMatchObject([entry]);
-      await imports.beginImport({ ...FILE, startedAt: AT + 9 });
-      expect(await imports.findImport(FILE.fingerprint)).toEqual({
-        ...FILE,
-        startedAt: AT + 9,
-        progress: NO_PROGRESS,
-      });
-    }),
-  );
+function recordCases(test: TestCase): void {
+  test("progress is stored with each batch, and the finish with an audit entry", async ({
+    imports,
+    audit,
+  }) => {
+    expect(await imports.findImport(FILE.fingerprint)).toBeUndefined();
+    await imports.beginImport(FILE);
+    expect(await imports.findImport(FILE.fingerprint)).toEqual({ ...FILE, progress: NO_PROGRESS });
+    await imports.importPets(batchOf([rex(1n), rex(1n), rex(2n)]));
+    const progress = { rows: 3, added: 2, replaced: 0, skipped: 0, rejected: 1, rejectsBytes: 7 };
+    expect(await imports.findUnfinishedImport(FILE.source)).toEqual({ ...FILE, progress });
+    await imports.finishImport(FILE.fingerprint, entry);
+    expect(await imports.findImport(FILE.fingerprint)).toEqual({ ...FILE, finishedAt: AT + 5, progress });
+    expect(await imports.findUnfinishedImport(FILE.source)).toBeUndefined();
+    expect((await audit.listAudit({ limit: 10 })).items).toMatchObject([entry]);
+    await imports.beginImport({ ...FILE, startedAt: AT + 9 });
+    expect(await imports.findImport(FILE.fingerprint)).toEqual({
+      ...FILE,
+      startedAt: AT + 9,
+      progress: NO_PROGRESS,
+    });
+  });
 
-  test(
-    "a process that begins an import while another one has stored rows of it does not reset them",
-    withStores(async ({ imports }) => {
-      await imports.beginImport(FILE);
-      await imports.importPets(batchOf([rex(1n)]));
-      await expect(imports.beginImport(FILE)).rejects.toBeInstanceOf(ConcurrentImport);
-      expect((await imports.findImport(FILE.fingerprint))?.progress.rows).toBe(1);
-      await imports.beginImport({ ...FILE, options: "--map name=2" });
-      expect((await imports.findImport(FILE.fingerprint))?.progress).toEqual(NO_PROGRESS);
-    }),
-  );
+  test("a process that begins an import while another one has stored rows of it does not reset them", async ({
+    imports,
+  }) => {
+    await imports.beginImport(FILE);
+    await imports.importPets(batchOf([rex(1n)]));
+    await expect(imports.beginImport(FILE)).rejects.toBeInstanceOf(ConcurrentImport);
+    expect((await imports.findImport(FILE.fingerprint))?.progress.rows).toBe(1);
+    await imports.beginImport({ ...FILE, options: "--map name=2" });
+    expect((await imports.findImport(FILE.fingerprint))?.progress).toEqual(NO_PROGRESS);
+  });
 
-  test(
-    "of two processes that import the same file, one stores a batch",
-    withStores(async ({ imports, store }) => {
-      await imports.beginImport(FILE);
-      await imports.importPets(batchOf([{ name: "Rex", categoryId: 1n }]));
-      const second = imports.importPets(batchOf([{ name: "Mia", categoryId: 1n }]));
-      expect(await second.catch((error: unknown) => error)).toBeInstanceOf(ConcurrentImport);
-      expect((await allPets(store)).map(({ name }) => name)).toEqual(["Rex"]);
-    }),
-  );
+  test("of two processes that import the same file, one stores a batch", async ({ imports, store }) => {
+    await imports.beginImport(FILE);
+    await imports.importPets(batchOf([{ name: "Rex", categoryId: 1n }]));
+    const second = imports.importPets(batchOf([{ name: "Mia", categoryId: 1n }]));
+    expect(await second.catch((error: unknown) => error)).toBeInstanceOf(ConcurrentImport);
+    expect((await allPets(store)).map(({ name }) => name)).toEqual(["Rex"]);
+  });
 
-  test(
-    "a trial stores nothing and tells what would become of the rows",
-    withStores(async ({ imports, store }) => {
-      await addPet(store);
-      const trial = { rows: [rex(1n), rex(2n)], onConflict: "reject" } as const;
-      expect(await imports.importPets(trial)).toEqual({
-        added: 1,
-        replaced: 0,
-        skipped: 0,
-        rejected: new Map([[0, "id is 1, which exists already"]]),
-      });
-      expect(await allPets(store)).toHaveLength(1);
-    }),
-  );
+  test("a trial stores nothing and tells what would become of the rows", async ({ imports, store }) => {
+    await addPet(store);
+    const trial = { rows: [rex(1n), rex(2n)], onConflict: "reject" } as const;
+    expect(await imports.importPets(trial)).toEqual({
+      added: 1,
+      replaced: 0,
+      skipped: 0,
+      rejected: new Map([[0, "id is 1, which exists already"]]),
+    });
+    expect(await allPets(store)).toHaveLength(1);
+  });
 }
 
-function petCases(withStores: WithStores): void {
-  test(
-    "identifiers are assigned in the order of the rows, after those that exist",
-    withStores(async ({ imports, store }) => {
-      const id = await addPet(store);
-      await imports.beginImport(FILE);
-      const rows: ImportedPet[] = [
-        { name: "a", categoryId: INT64_MAX },
-        { name: "b", categoryId: INT64_MIN },
-        { name: "c", categoryId: INT64_MAX, status: "sold" },
-      ];
-      await imports.importPets(batchOf(rows));
-      expect((await allPets(store)).slice(1)).toEqual([
-        { id: id + 1n, name: "a", categoryId: INT64_MAX },
-        { id: id + 2n, name: "b", categoryId: INT64_MIN },
-        { id: id + 3n, name: "c", categoryId: INT64_MAX, status: "sold" },
-      ]);
-    }),
-  );
+function petCases(test: TestCase): void {
+  test("identifiers are assigned in the order of the rows, after those that exist", async ({
+    imports,
+    store,
+  }) => {
+    const id = await addPet(store);
+    await imports.beginImport(FILE);
+    const rows: ImportedPet[] = [
+      { name: "a", categoryId: INT64_MAX },
+      { name: "b", categoryId: INT64_MIN },
+      { name: "c", categoryId: INT64_MAX, status: "sold" },
+    ];
+    await imports.importPets(batchOf(rows));
+    expect((await allPets(store)).slice(1)).toEqual([
+      { id: id + 1n, name: "a", categoryId: INT64_MAX },
+      { id: id + 2n, name: "b", categoryId: INT64_MIN },
+      { id: id + 3n, name: "c", categoryId: INT64_MAX, status: "sold" },
+    ]);
+  });
 
-  test(
-    "identifiers that are kept are not assigned afterwards, and a low one leaves the next one as it is",
-    withStores(async ({ imports, store }) => {
-      expect([await addPet(store), await addPet(store)]).toEqual([1n, 2n]);
-      await imports.beginImport(FILE);
-      const low = batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" });
-      await imports.importPets(low);
-      expect(await addPet(store)).toBe(3n);
-      await imports.beginImport({ ...FILE, options: "" });
-      await imports.importPets(batchOf([rex(9_007_199_254_740_993n), rex(5n)]));
-      expect(await addPet(store)).toBe(9_007_199_254_740_994n);
-    }),
-  );
+  test("identifiers that are kept are not assigned afterwards, and a low one leaves the next one as it is", async ({
+    imports,
+    store,
+  }) => {
+    expect([await addPet(store), await addPet(store)]).toEqual([1n, 2n]);
+    await imports.beginImport(FILE);
+    const low = batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" });
+    await imports.importPets(low);
+    expect(await addPet(store)).toBe(3n);
+    await imports.beginImport({ ...FILE, options: "" });
+    await imports.importPets(batchOf([rex(9_007_199_254_740_993n), rex(5n)]));
+    expect(await addPet(store)).toBe(9_007_199_254_740_994n);
+  });
 
-  test.each([
+  for (const [onConflict, name, counts, rejected] of [
     ["reject", "old", { added: 1, replaced: 0, skipped: 0 }, [0, 2]],
     ["skip", "old", { added: 1, replaced: 0, skipped: 2 }, []],
     ["replace", "new", { added: 1, replaced: 2, skipped: 0 }, []],
-  ] as const)("rows whose identifiers exist: %s", (onConflict, name, counts, rejected) =>
-    withStores(async ({ imports, store }) => {
+  ] as const) {
+    test(`rows whose identifiers exist: ${onConflict}`, async ({ imports, store }) => {
       await addPet(store, { name: "old" });
       await imports.beginImport(FILE);
       const rows = [1n, 2n, 2n].map((id) => ({ id, name: "new", categoryId: 1n }));
@@ -179,98 +172,98 @@ function petCases(withStores: WithStores): void {
       expect(result).toMatchObject(counts);
       expect([...result.rejected.keys()]).toEqual([...rejected]);
       expect((await allPets(store)).map((pet) => pet.name)).toEqual([name, "new"]);
-    })(),
-  );
+    });
+  }
 
-  test(
-    "a pet with a placed order keeps its status, and everything else is replaced",
-    withStores(async ({ imports, store }) => {
-      const id = await addPet(store, { name: "old" });
-      const order = resultOf(await store.placeOrder({ keyId: 1, petId: id }, AT)).id;
-      await imports.beginImport(FILE);
-      const rows = [
-        { ...rex(id), status: "sold" as const },
-        { ...rex(id), status: "pending" as const },
-      ];
-      const { rejected, replaced } = await imports.importPets(batchOf(rows, { onConflict: "replace" }));
-      expect(replaced).toBe(1);
-      expect([...rejected]).toEqual([[0, `status cannot change: pet ${id} has the placed order ${order}`]]);
-      expect(await store.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
-    }),
-  );
+  test("a pet with a placed order keeps its status, and everything else is replaced", async ({
+    imports,
+    store,
+  }) => {
+    const id = await addPet(store, { name: "old" });
+    const order = resultOf(await store.placeOrder({ keyId: 1, petId: id }, AT)).id;
+    await imports.beginImport(FILE);
+    const rows = [
+      { ...rex(id), status: "sold" as const },
+      { ...rex(id), status: "pending" as const },
+    ];
+    const { rejected, replaced } = await imports.importPets(batchOf(rows, { onConflict: "replace" }));
+    expect(replaced).toBe(1);
+    expect([...rejected]).toEqual([[0, `status cannot change: pet ${id} has the placed order ${order}`]]);
+    expect(await store.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
+  });
 }
 
-function orderCases(withStores: WithStores): void {
+function orderCases(test: TestCase): void {
   const order = { status: "completed", createdAt: AT, keyId: null } as const;
 
-  test(
-    "orders keep their key, time and status, and placed ones count as placed",
-    withStores(async ({ imports, store, operators, keys }) => {
-      const key = await keys.createKey(
-        { name: "app", plan: "free", createdAt: AT },
-        { hash: "0".repeat(64), hint: "pet_live_0000…0000" },
-        { actor: { kind: "command line" }, at: AT },
-      );
-      const petId = await addPet(store, { status: "pending" });
-      await imports.beginImport(FILE);
-      const rows = [
-        { ...order, petId, id: 7n, status: "placed" as const, keyId: key.id },
-        { ...order, petId },
-      ];
-      expect(await imports.importOrders(batchOf(rows))).toMatchObject({ added: 2 });
-      expect(await store.getOrder(key.id, 7n)).toEqual({
-        id: 7n,
-        petId,
-        status: "placed",
-        createdAt: new Date(AT).toISOString(),
-      });
-      expect(await operators.getOrder(8n)).toMatchObject({ status: "completed", keyId: null });
-      expect(await store.updateOrder(key.id, 7n, "completed")).toMatchObject({ status: "completed" });
-      expect(await store.getPet(petId)).toMatchObject({ status: "sold" });
-    }),
-  );
+  test("orders keep their key, time and status, and placed ones count as placed", async ({
+    imports,
+    store,
+    operators,
+    keys,
+  }) => {
+    const key = await keys.createKey(
+      { name: "app", plan: "free", createdAt: AT },
+      { hash: "0".repeat(64), hint: "pet_live_0000…0000" },
+      { actor: { kind: "command line" }, at: AT },
+    );
+    const petId = await addPet(store, { status: "pending" });
+    await imports.beginImport(FILE);
+    const rows = [
+      { ...order, petId, id: 7n, status: "placed" as const, keyId: key.id },
+      { ...order, petId },
+    ];
+    expect(await imports.importOrders(batchOf(rows))).toMatchObject({ added: 2 });
+    expect(await store.getOrder(key.id, 7n)).toEqual({
+      id: 7n,
+      petId,
+      status: "placed",
+      createdAt: new Date(AT).toISOString(),
+    });
+    expect(await operators.getOrder(8n)).toMatchObject({ status: "completed", keyId: null });
+    expect(await store.updateOrder(key.id, 7n, "completed")).toMatchObject({ status: "completed" });
+    expect(await store.getPet(petId)).toMatchObject({ status: "sold" });
+  });
 
-  test(
-    "orders that do not fit the pets and keys are rejected",
-    withStores(async ({ imports, store }) => {
-      const available = await addPet(store);
-      const pending = await addPet(store, { status: "pending" });
-      await imports.beginImport(FILE);
-      const placed = { ...order, status: "placed" } as const;
-      const rows = [
-        { ...order, petId: 99n },
-        { ...order, petId: available, keyId: 42 },
-        { ...placed, petId: available },
-        { ...placed, petId: pending },
-        { ...placed, petId: pending },
-      ];
-      const { added, rejected } = await imports.importOrders(batchOf(rows));
-      expect(added).toBe(1);
-      expect([...rejected]).toEqual([
-        [0, "petId is 99, and there is no such pet"],
-        [1, "keyId is 42, and there is no such key"],
-        [2, `status is placed, and pet ${available} is available instead of pending`],
-        [4, `status is placed, and pet ${pending} has a placed order`],
-      ]);
-    }),
-  );
+  test("orders that do not fit the pets and keys are rejected", async ({ imports, store }) => {
+    const available = await addPet(store);
+    const pending = await addPet(store, { status: "pending" });
+    await imports.beginImport(FILE);
+    const placed = { ...order, status: "placed" } as const;
+    const rows = [
+      { ...order, petId: 99n },
+      { ...order, petId: available, keyId: 42 },
+      { ...placed, petId: available },
+      { ...placed, petId: pending },
+      { ...placed, petId: pending },
+    ];
+    const { added, rejected } = await imports.importOrders(batchOf(rows));
+    expect(added).toBe(1);
+    expect([...rejected]).toEqual([
+      [0, "petId is 99, and there is no such pet"],
+      [1, "keyId is 42, and there is no such key"],
+      [2, `status is placed, and pet ${available} is available instead of pending`],
+      [4, `status is placed, and pet ${pending} has a placed order`],
+    ]);
+  });
 
-  test(
-    "an order that is replaced makes room for another one that is placed",
-    withStores(async ({ imports, store, operators }) => {
-      const petId = await addPet(store);
-      const { id } = resultOf(await store.placeOrder({ keyId: 1, petId }, AT));
-      await imports.beginImport(FILE);
-      const rows = [
-        { ...order, petId, id, status: "cancelled" as const },
-        { ...order, petId, id: id + 1n, status: "placed" as const },
-      ];
-      expect(await imports.importOrders(batchOf(rows, { onConflict: "replace" }))).toMatchObject({
-        added: 1,
-        replaced: 1,
-      });
-      const { items } = await operators.listOrders({ petId, limit: 10 });
-      expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
-    }),
-  );
+  test("an order that is replaced makes room for another one that is placed", async ({
+    imports,
+    store,
+    operators,
+  }) => {
+    const petId = await addPet(store);
+    const { id } = resultOf(await store.placeOrder({ keyId: 1, petId }, AT));
+    await imports.beginImport(FILE);
+    const rows = [
+      { ...order, petId, id, status: "cancelled" as const },
+      { ...order, petId, id: id + 1n, status: "placed" as const },
+    ];
+    expect(await imports.importOrders(batchOf(rows, { onConflict: "replace" }))).toMatchObject({
+      added: 1,
+      replaced: 1,
+    });
+    const { items } = await operators.listOrders({ petId, limit: 10 });
+    expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
+  });
 }

@@ -1,9 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import type { NewKey } from "../../src/domain/api-keys.ts";
 import type { KeyFilter, KeyListQuery } from "../../src/domain/key-list.ts";
 import type { KeyStore } from "../../src/domain/ports.ts";
 import { BY, hash } from "../key-store-arguments.ts";
-import { AT, DAY_MS, type Stores, type WithStores } from "./store-fixture.ts";
+import { AT, DAY_MS, type Stores, type TestCase } from "./store-fixture.ts";
 
 const NOW = AT + DAY_MS;
 const COUNTS = { limited: 0, banned: 0, errors: 0, byOperation: [] };
@@ -105,94 +105,75 @@ const ORDERS: readonly [sort: NonNullable<KeyListQuery["sort"]>, ids: readonly n
 ];
 
 /** Lists of keys: filters, orders, pages and totals. */
-export function keyListConformance(withStores: WithStores): void {
+export function keyListConformance(test: TestCase): void {
   const list = async (keys: KeyStore, query: Partial<KeyListQuery>) => {
     const page = await keys.listKeys({ limit: 100, now: NOW, bannedKeys: [2, 5, 99], ...query });
     return { ...page, ids: page.items.map(({ id }) => id) };
   };
 
-  test(
-    "listKeys: an empty store has an empty page",
-    withStores(async ({ keys }) => {
-      expect(await keys.listKeys({ limit: 1, now: NOW })).toEqual({ items: [], total: 0, hasMore: false });
-    }),
-  );
+  test("listKeys: an empty store has an empty page", async ({ keys }) => {
+    expect(await keys.listKeys({ limit: 1, now: NOW })).toEqual({ items: [], total: 0, hasMore: false });
+  });
 
-  test(
-    "listKeys: filters and searches, in upper or lower case, of ASCII letters and others",
-    withStores(async (stores) => {
-      await fill(stores);
-      for (const [filter, ids] of FILTERS) {
-        const page = await list(stores.keys, { filter });
-        expect([filter, page.ids]).toEqual([filter, [...ids]]);
-        expect(page.total).toBe(ids.length);
-      }
-    }),
-  );
+  test("listKeys: filters and searches, in upper or lower case, of ASCII letters and others", async (stores) => {
+    await fill(stores);
+    for (const [filter, ids] of FILTERS) {
+      const page = await list(stores.keys, { filter });
+      expect([filter, page.ids]).toEqual([filter, [...ids]]);
+      expect(page.total).toBe(ids.length);
+    }
+  });
 
-  test(
-    "listKeys: a hint is found until its secret ends",
-    withStores(async (stores) => {
-      await fill(stores);
-      const { keys } = stores;
-      const secret = { hash: hash(99), hint: "pet_live_new0…new1", overlapEndsAt: NOW };
-      await keys.addSecret(1, secret, BY);
-      const found = async (search: string, now: number) =>
-        (await list(keys, { filter: { search }, now })).ids;
-      expect(await found("x9kq", NOW - 1)).toEqual([1, 2]);
-      expect(await found("x9kq", NOW)).toEqual([2]);
-      expect(await found("new1", NOW)).toEqual([1]);
-    }),
-  );
+  test("listKeys: a hint is found until its secret ends", async (stores) => {
+    await fill(stores);
+    const { keys } = stores;
+    const secret = { hash: hash(99), hint: "pet_live_new0…new1", overlapEndsAt: NOW };
+    await keys.addSecret(1, secret, BY);
+    const found = async (search: string, now: number) => (await list(keys, { filter: { search }, now })).ids;
+    expect(await found("x9kq", NOW - 1)).toEqual([1, 2]);
+    expect(await found("x9kq", NOW)).toEqual([2]);
+    expect(await found("new1", NOW)).toEqual([1]);
+  });
 
-  test(
-    "listKeys: every order, ascending and descending; pages follow each other without gap or repetition",
-    withStores(async (stores) => {
-      await fill(stores);
-      for (const [sort, ascending] of ORDERS) {
-        for (const isDescending of [false, true]) {
-          const ids: number[] = [];
-          let page = await list(stores.keys, { sort, isDescending, limit: 2 });
+  test("listKeys: every order, ascending and descending; pages follow each other without gap or repetition", async (stores) => {
+    await fill(stores);
+    for (const [sort, ascending] of ORDERS) {
+      for (const isDescending of [false, true]) {
+        const ids: number[] = [];
+        let page = await list(stores.keys, { sort, isDescending, limit: 2 });
+        ids.push(...page.ids);
+        while (page.hasMore) {
+          expect(page).toMatchObject({ total: 7, items: { length: 2 } });
+          page = await list(stores.keys, { sort, isDescending, limit: 2, after: ids.at(-1) });
           ids.push(...page.ids);
-          while (page.hasMore) {
-            expect(page).toMatchObject({ total: 7, items: { length: 2 } });
-            page = await list(stores.keys, { sort, isDescending, limit: 2, after: ids.at(-1) });
-            ids.push(...page.ids);
-          }
-          // Keys that compare as equal are in the order of their identifiers, or all of it backwards.
-          expect([sort, ids]).toEqual([sort, isDescending ? ascending.toReversed() : [...ascending]]);
         }
+        // Keys that compare as equal are in the order of their identifiers, or all of it backwards.
+        expect([sort, ids]).toEqual([sort, isDescending ? ascending.toReversed() : [...ascending]]);
       }
-    }),
-  );
+    }
+  });
 
-  test(
-    "listKeys: a page continues after a key that does not match the filter; after an unknown key it is the first",
-    withStores(async (stores) => {
-      await fill(stores);
-      const filter = { plan: "free" } as const;
-      expect(await list(stores.keys, { filter, after: 2, limit: 2 })).toMatchObject({
-        ids: [3, 4],
-        total: 5,
-        hasMore: true,
-      });
-      expect((await list(stores.keys, { filter, sort: "name", after: 1 })).ids).toEqual([7, 6, 3]);
-      expect((await list(stores.keys, { after: 99, limit: 2 })).ids).toEqual([1, 2]);
-    }),
-  );
+  test("listKeys: a page continues after a key that does not match the filter; after an unknown key it is the first", async (stores) => {
+    await fill(stores);
+    const filter = { plan: "free" } as const;
+    expect(await list(stores.keys, { filter, after: 2, limit: 2 })).toMatchObject({
+      ids: [3, 4],
+      total: 5,
+      hasMore: true,
+    });
+    expect((await list(stores.keys, { filter, sort: "name", after: 1 })).ids).toEqual([7, 6, 3]);
+    expect((await list(stores.keys, { after: 99, limit: 2 })).ids).toEqual([1, 2]);
+  });
 
-  test(
-    "getKeys: those of the keys that exist",
-    withStores(async (stores) => {
-      await fill(stores);
-      const found = await stores.keys.getKeys([3, 1, 99]);
-      expect(found.toSorted((a, b) => a.id - b.id)).toStrictEqual([
-        await stores.keys.getKey(1),
-        await stores.keys.getKey(3),
-      ] as never);
-      expect(await stores.keys.getKeys([])).toEqual([]);
-      const many = Array.from({ length: 1_000 }, (_, i) => i);
-      expect(await stores.keys.getKeys(many)).toHaveLength(7);
-    }),
-  );
+  test("getKeys: those of the keys that exist", async (stores) => {
+    await fill(stores);
+    const found = await stores.keys.getKeys([3, 1, 99]);
+    expect(found.toSorted((a, b) => a.id - b.id)).toStrictEqual([
+      await stores.keys.getKey(1),
+      await stores.keys.getKey(3),
+    ] as never);
+    expect(await stores.keys.getKeys([])).toEqual([]);
+    const many = Array.from({ length: 1_000 }, (_, i) => i);
+    expect(await stores.keys.getKeys(many)).toHaveLength(7);
+  });
 }

@@ -1,9 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { INT64_MAX } from "../../src/api/json.ts";
 import type { Attribution, NewAuditEntry } from "../../src/domain/audit.ts";
 import type { OrderQuery } from "../../src/domain/corrections.ts";
 import type { AuditStore, OperatorStore, Store } from "../../src/domain/ports.ts";
-import { addPet, AT, idsOf, rejectionCode, resultOf, type WithStores } from "./store-fixture.ts";
+import { addPet, AT, idsOf, rejectionCode, resultOf, type TestCase } from "./store-fixture.ts";
 
 const by: Attribution = { actor: { kind: "console", name: "127.0.0.1" }, at: AT };
 
@@ -21,178 +21,181 @@ async function auditTrail(audit: AuditStore): Promise<NewAuditEntry[]> {
 }
 
 /** What every OperatorStore does, on whatever database. */
-export function operatorStoreConformance(withStores: WithStores): void {
-  petUpdateCases(withStores);
-  petDeletionCases(withStores);
-  orderUpdateCases(withStores);
-  orderPageCases(withStores);
-  concurrencyCases(withStores);
+export function operatorStoreConformance(test: TestCase): void {
+  petUpdateCases(test);
+  petDeletionCases(test);
+  orderUpdateCases(test);
+  orderPageCases(test);
+  concurrencyCases(test);
 }
 
-function petUpdateCases(withStores: WithStores): void {
-  test(
-    "updatePet changes the given fields, and the audit entry has those that changed",
-    withStores(async ({ store, operators, audit }) => {
-      const id = await addPet(store, { categoryId: INT64_MAX });
-      const updated = { id, name: 'R"éx 🐕', categoryId: -7n, status: "sold" } as const;
-      expect(
-        await operators.updatePet(id, { name: updated.name, categoryId: -7n, status: "sold" }, by),
-      ).toEqual(updated);
-      expect(await store.getPet(id)).toStrictEqual(updated);
-      expect(await operators.updatePet(id, { status: null }, { ...by, at: AT + 1 })).toStrictEqual({
-        id,
-        name: updated.name,
-        categoryId: -7n,
-      });
-      expect(await store.getPet(id)).toStrictEqual({ id, name: updated.name, categoryId: -7n });
-      const target = { kind: "pet", id } as const;
-      expect(await auditTrail(audit)).toStrictEqual([
-        {
-          at: AT + 1,
-          actor: by.actor,
-          action: "pet.updated",
-          target,
-          before: { status: "sold" },
-          after: { status: null },
-        },
-        {
-          ...by,
-          action: "pet.updated",
-          target,
-          before: { name: "Rex", categoryId: "9223372036854775807", status: "available" },
-          after: { name: updated.name, categoryId: "-7", status: "sold" },
-        },
-      ]);
-    }),
-  );
+function petUpdateCases(test: TestCase): void {
+  test("updatePet changes the given fields, and the audit entry has those that changed", async ({
+    store,
+    operators,
+    audit,
+  }) => {
+    const id = await addPet(store, { categoryId: INT64_MAX });
+    const updated = { id, name: 'R"éx 🐕', categoryId: -7n, status: "sold" } as const;
+    expect(
+      await operators.updatePet(id, { name: updated.name, categoryId: -7n, status: "sold" }, by),
+    ).toEqual(updated);
+    expect(await store.getPet(id)).toStrictEqual(updated);
+    expect(await operators.updatePet(id, { status: null }, { ...by, at: AT + 1 })).toStrictEqual({
+      id,
+      name: updated.name,
+      categoryId: -7n,
+    });
+    expect(await store.getPet(id)).toStrictEqual({ id, name: updated.name, categoryId: -7n });
+    const target = { kind: "pet", id } as const;
+    expect(await auditTrail(audit)).toStrictEqual([
+      {
+        at: AT + 1,
+        actor: by.actor,
+        action: "pet.updated",
+        target,
+        before: { status: "sold" },
+        after: { status: null },
+      },
+      {
+        ...by,
+        action: "pet.updated",
+        target,
+        before: { name: "Rex", categoryId: "9223372036854775807", status: "available" },
+        after: { name: updated.name, categoryId: "-7", status: "sold" },
+      },
+    ]);
+  });
 
-  test(
-    "updatePet: a change that changes nothing and one of a pet that does not exist have no audit entry",
-    withStores(async ({ store, operators, audit }) => {
-      const id = await addPet(store);
-      const pet = { id, name: "Rex", categoryId: 7n, status: "available" } as const;
-      for (const change of [
-        {},
-        { name: "Rex" },
-        { name: "Rex", categoryId: 7n, status: "available" } as const,
-      ]) {
-        expect(await operators.updatePet(id, change, by)).toEqual(pet);
-      }
-      for (const other of [0n, -1n, 99n, INT64_MAX]) {
-        expect(rejectionCode(await operators.updatePet(other, { name: "x" }, by))).toBe("pet_not_found");
-        expect(rejectionCode(await operators.updateOrder(other, "completed", by))).toBe("order_not_found");
-        expect(await operators.getOrder(other)).toBeUndefined();
-      }
-      expect(await auditTrail(audit)).toEqual([]);
-    }),
-  );
+  test("updatePet: a change that changes nothing and one of a pet that does not exist have no audit entry", async ({
+    store,
+    operators,
+    audit,
+  }) => {
+    const id = await addPet(store);
+    const pet = { id, name: "Rex", categoryId: 7n, status: "available" } as const;
+    for (const change of [
+      {},
+      { name: "Rex" },
+      { name: "Rex", categoryId: 7n, status: "available" } as const,
+    ]) {
+      expect(await operators.updatePet(id, change, by)).toEqual(pet);
+    }
+    for (const other of [0n, -1n, 99n, INT64_MAX]) {
+      expect(rejectionCode(await operators.updatePet(other, { name: "x" }, by))).toBe("pet_not_found");
+      expect(rejectionCode(await operators.updateOrder(other, "completed", by))).toBe("order_not_found");
+      expect(await operators.getOrder(other)).toBeUndefined();
+    }
+    expect(await auditTrail(audit)).toEqual([]);
+  });
 
-  test(
-    "updatePet pet_ordered: a pet with a placed order keeps its status, and its other fields can change",
-    withStores(async ({ store, operators, audit }) => {
-      const id = await addPet(store);
-      const orderId = await placeOrder(store, id);
-      for (const status of ["available", "sold", null] as const) {
-        expect(await operators.updatePet(id, { name: "Rover", status }, by)).toEqual({
-          code: "pet_ordered",
-          message: `Pet ${id} has the placed order ${orderId} and keeps its status. Complete or cancel the order first.`,
-        });
-      }
-      expect(await auditTrail(audit)).toEqual([]);
-      const renamed = await operators.updatePet(id, { name: "Rover", status: "pending" }, by);
-      expect(renamed).toMatchObject({ name: "Rover", status: "pending" });
-      await store.updateOrder(1, orderId, "completed");
-      expect(await operators.updatePet(id, { status: "available" }, by)).toMatchObject({
-        status: "available",
+  test("updatePet pet_ordered: a pet with a placed order keeps its status, and its other fields can change", async ({
+    store,
+    operators,
+    audit,
+  }) => {
+    const id = await addPet(store);
+    const orderId = await placeOrder(store, id);
+    for (const status of ["available", "sold", null] as const) {
+      expect(await operators.updatePet(id, { name: "Rover", status }, by)).toEqual({
+        code: "pet_ordered",
+        message: `Pet ${id} has the placed order ${orderId} and keeps its status. Complete or cancel the order first.`,
       });
-      expect(await placeOrder(store, id)).toBeGreaterThan(orderId);
-    }),
-  );
+    }
+    expect(await auditTrail(audit)).toEqual([]);
+    const renamed = await operators.updatePet(id, { name: "Rover", status: "pending" }, by);
+    expect(renamed).toMatchObject({ name: "Rover", status: "pending" });
+    await store.updateOrder(1, orderId, "completed");
+    expect(await operators.updatePet(id, { status: "available" }, by)).toMatchObject({
+      status: "available",
+    });
+    expect(await placeOrder(store, id)).toBeGreaterThan(orderId);
+  });
 }
 
-function petDeletionCases(withStores: WithStores): void {
-  test(
-    "deletePet returns the pet, records it, and its identifier is not used again",
-    withStores(async ({ store, operators, audit }) => {
-      const first = await addPet(store);
-      const last = await addPet(store, { name: "Rover" });
-      const pet = { id: last, name: "Rover", categoryId: 7n, status: "available" } as const;
-      expect(await operators.deletePet(last, by)).toEqual(pet);
-      expect(await store.getPet(last)).toBeUndefined();
-      expect(await store.listPets({ limit: 1 })).toMatchObject({ items: [{ id: first }], hasMore: false });
-      expect(rejectionCode(await store.placeOrder({ keyId: 1, petId: last }, AT))).toBe("pet_not_found");
-      expect(rejectionCode(await operators.deletePet(last, by))).toBe("pet_not_found");
-      expect(await addPet(store)).toBeGreaterThan(last);
-      expect(await auditTrail(audit)).toStrictEqual([
-        {
-          ...by,
-          action: "pet.deleted",
-          target: { kind: "pet", id: last },
-          before: { name: "Rover", categoryId: "7", status: "available" },
-        },
-      ]);
-    }),
-  );
+function petDeletionCases(test: TestCase): void {
+  test("deletePet returns the pet, records it, and its identifier is not used again", async ({
+    store,
+    operators,
+    audit,
+  }) => {
+    const first = await addPet(store);
+    const last = await addPet(store, { name: "Rover" });
+    const pet = { id: last, name: "Rover", categoryId: 7n, status: "available" } as const;
+    expect(await operators.deletePet(last, by)).toEqual(pet);
+    expect(await store.getPet(last)).toBeUndefined();
+    expect(await store.listPets({ limit: 1 })).toMatchObject({ items: [{ id: first }], hasMore: false });
+    expect(rejectionCode(await store.placeOrder({ keyId: 1, petId: last }, AT))).toBe("pet_not_found");
+    expect(rejectionCode(await operators.deletePet(last, by))).toBe("pet_not_found");
+    expect(await addPet(store)).toBeGreaterThan(last);
+    expect(await auditTrail(audit)).toStrictEqual([
+      {
+        ...by,
+        action: "pet.deleted",
+        target: { kind: "pet", id: last },
+        before: { name: "Rover", categoryId: "7", status: "available" },
+      },
+    ]);
+  });
 
-  test(
-    "deletePet pet_has_orders: a pet that was ordered is kept, whatever became of the order",
-    withStores(async ({ store, operators, audit }) => {
-      const id = await addPet(store);
-      const first = await placeOrder(store, id);
-      const rejection = (orderId: bigint) => ({
-        code: "pet_has_orders" as const,
-        message: `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`,
-      });
-      expect(await operators.deletePet(id, by)).toEqual(rejection(first));
-      await store.updateOrder(1, first, "cancelled");
-      expect(await operators.deletePet(id, by)).toEqual(rejection(first));
-      const second = await placeOrder(store, id, 2);
-      await store.updateOrder(2, second, "completed");
-      expect(await operators.deletePet(id, by)).toEqual(rejection(second));
-      expect(await store.getPet(id)).toMatchObject({ status: "sold" });
-      expect(await auditTrail(audit)).toEqual([]);
-    }),
-  );
+  test("deletePet pet_has_orders: a pet that was ordered is kept, whatever became of the order", async ({
+    store,
+    operators,
+    audit,
+  }) => {
+    const id = await addPet(store);
+    const first = await placeOrder(store, id);
+    const rejection = (orderId: bigint) => ({
+      code: "pet_has_orders" as const,
+      message: `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`,
+    });
+    expect(await operators.deletePet(id, by)).toEqual(rejection(first));
+    await store.updateOrder(1, first, "cancelled");
+    expect(await operators.deletePet(id, by)).toEqual(rejection(first));
+    const second = await placeOrder(store, id, 2);
+    await store.updateOrder(2, second, "completed");
+    expect(await operators.deletePet(id, by)).toEqual(rejection(second));
+    expect(await store.getPet(id)).toMatchObject({ status: "sold" });
+    expect(await auditTrail(audit)).toEqual([]);
+  });
 
-  test(
-    "deletePet: the stored response of its creation is still repeated",
-    withStores(async ({ store, operators }) => {
-      const request = { keyId: 1, idempotencyKey: "a", fingerprint: "f".repeat(64) };
-      const pet = { name: "Rex", categoryId: 7n };
-      const created = resultOf(await store.createPet(pet, AT, request));
-      await operators.deletePet(created.id, by);
-      expect(await store.createPet(pet, AT, request)).toEqual({ ...created, replayed: true });
-    }),
-  );
+  test("deletePet: the stored response of its creation is still repeated", async ({ store, operators }) => {
+    const request = { keyId: 1, idempotencyKey: "a", fingerprint: "f".repeat(64) };
+    const pet = { name: "Rex", categoryId: 7n };
+    const created = resultOf(await store.createPet(pet, AT, request));
+    await operators.deletePet(created.id, by);
+    expect(await store.createPet(pet, AT, request)).toEqual({ ...created, replayed: true });
+  });
 }
 
-function orderUpdateCases(withStores: WithStores): void {
+function orderUpdateCases(test: TestCase): void {
   for (const [status, petStatus] of [
     ["completed", "sold"],
     ["cancelled", "available"],
   ] as const) {
-    test(
-      `updateOrder: ${status} makes the pet ${petStatus}, for an order of any key`,
-      withStores(async ({ store, operators, audit }) => {
-        const petId = await addPet(store);
-        const id = await placeOrder(store, petId, 5);
-        const order = { id, petId, keyId: 5, status, createdAt: "2026-11-15T09:30:00.000Z" };
-        expect(await operators.updateOrder(id, status, by)).toEqual(order);
-        expect(await operators.getOrder(id)).toStrictEqual(order);
-        expect(await store.getOrder(5, id)).toMatchObject({ status });
-        expect(await store.getPet(petId)).toMatchObject({ status: petStatus });
-        expect(rejectionCode(await operators.updateOrder(id, "cancelled", by))).toBe("order_closed");
-        expect(await auditTrail(audit)).toStrictEqual([
-          {
-            ...by,
-            action: "order.updated",
-            target: { kind: "order", id },
-            before: { status: "placed" },
-            after: { status },
-          },
-        ]);
-      }),
-    );
+    test(`updateOrder: ${status} makes the pet ${petStatus}, for an order of any key`, async ({
+      store,
+      operators,
+      audit,
+    }) => {
+      const petId = await addPet(store);
+      const id = await placeOrder(store, petId, 5);
+      const order = { id, petId, keyId: 5, status, createdAt: "2026-11-15T09:30:00.000Z" };
+      expect(await operators.updateOrder(id, status, by)).toEqual(order);
+      expect(await operators.getOrder(id)).toStrictEqual(order);
+      expect(await store.getOrder(5, id)).toMatchObject({ status });
+      expect(await store.getPet(petId)).toMatchObject({ status: petStatus });
+      expect(rejectionCode(await operators.updateOrder(id, "cancelled", by))).toBe("order_closed");
+      expect(await auditTrail(audit)).toStrictEqual([
+        {
+          ...by,
+          action: "order.updated",
+          target: { kind: "order", id },
+          before: { status: "placed" },
+          after: { status },
+        },
+      ]);
+    });
   }
 }
 
@@ -210,54 +213,54 @@ async function placeOrders(store: Store): Promise<{ id: bigint; keyId: number; p
   return orders;
 }
 
-function orderPageCases(withStores: WithStores): void {
-  test(
-    "listOrders: newest first, with every combination of filters, page by page",
-    withStores(async ({ store, operators }) => {
-      const orders = await placeOrders(store);
-      const shared = orders[0]?.petId ?? 0n;
-      const matching = ({ status, keyId, petId }: Omit<OrderQuery, "limit">) =>
-        orders
-          .filter((order, i) => {
-            const isCancelled = i < 6 || order.petId === shared;
-            return (
-              (keyId === undefined || order.keyId === keyId) &&
-              (petId === undefined || order.petId === petId) &&
-              (status === undefined || status === (isCancelled ? "cancelled" : "placed"))
-            );
-          })
-          .map(({ id }) => id)
-          .toReversed();
-      for (const keyId of [undefined, 1, 2, 3]) {
-        for (const petId of [undefined, shared, orders[1]?.petId, 99n]) {
-          for (const status of [undefined, "placed", "cancelled", "completed"] as const) {
-            const filters = {
-              ...(keyId !== undefined && { keyId }),
-              ...(petId !== undefined && { petId }),
-              ...(status !== undefined && { status }),
-            };
-            expect(await walk(operators, filters)).toEqual(matching(filters));
-          }
+function orderPageCases(test: TestCase): void {
+  test("listOrders: newest first, with every combination of filters, page by page", async ({
+    store,
+    operators,
+  }) => {
+    const orders = await placeOrders(store);
+    const shared = orders[0]?.petId ?? 0n;
+    const matching = ({ status, keyId, petId }: Omit<OrderQuery, "limit">) =>
+      orders
+        .filter((order, i) => {
+          const isCancelled = i < 6 || order.petId === shared;
+          return (
+            (keyId === undefined || order.keyId === keyId) &&
+            (petId === undefined || order.petId === petId) &&
+            (status === undefined || status === (isCancelled ? "cancelled" : "placed"))
+          );
+        })
+        .map(({ id }) => id)
+        .toReversed();
+    for (const keyId of [undefined, 1, 2, 3]) {
+      for (const petId of [undefined, shared, orders[1]?.petId, 99n]) {
+        for (const status of [undefined, "placed", "cancelled", "completed"] as const) {
+          const filters = {
+            ...(keyId !== undefined && { keyId }),
+            ...(petId !== undefined && { petId }),
+            ...(status !== undefined && { status }),
+          };
+          expect(await walk(operators, filters)).toEqual(matching(filters));
         }
       }
-    }),
-  );
+    }
+  });
 
-  test(
-    "listOrders: `hasMore` is exact, and `before` skips that order and all after it, for every int64",
-    withStores(async ({ store, operators }) => {
-      const [first = 0n, second = 0n, third = 0n] = (await placeOrders(store)).map(({ id }) => id);
-      const list = async (before: bigint, limit: number) => {
-        const page = await operators.listOrders({ before, limit });
-        return [idsOf(page), page.hasMore];
-      };
-      expect(await list(third, 1)).toEqual([[second], true]);
-      expect(await list(third, 2)).toEqual([[second, first], false]);
-      expect(await list(first, 2)).toEqual([[], false]);
-      expect(await list(-(2n ** 63n), 2)).toEqual([[], false]);
-      expect((await list(INT64_MAX, 100))[0]).toHaveLength(12);
-    }),
-  );
+  test("listOrders: `hasMore` is exact, and `before` skips that order and all after it, for every int64", async ({
+    store,
+    operators,
+  }) => {
+    const [first = 0n, second = 0n, third = 0n] = (await placeOrders(store)).map(({ id }) => id);
+    const list = async (before: bigint, limit: number) => {
+      const page = await operators.listOrders({ before, limit });
+      return [idsOf(page), page.hasMore];
+    };
+    expect(await list(third, 1)).toEqual([[second], true]);
+    expect(await list(third, 2)).toEqual([[second, first], false]);
+    expect(await list(first, 2)).toEqual([[], false]);
+    expect(await list(-(2n ** 63n), 2)).toEqual([[], false]);
+    expect((await list(INT64_MAX, 100))[0]).toHaveLength(12);
+  });
 }
 
 async function walk(operators: OperatorStore, filters: Omit<OrderQuery, "limit">): Promise<bigint[]> {
@@ -271,46 +274,40 @@ async function walk(operators: OperatorStore, filters: Omit<OrderQuery, "limit">
   }
 }
 
-function concurrencyCases(withStores: WithStores): void {
-  test(
-    "a pet that is ordered and deleted at once, in two processes, ends as one or the other",
-    withStores(async (opened) => {
-      const other = await opened.another();
-      for (let i = 0; i < 10; i++) {
-        const id = await addPet(opened.store);
-        const [placed, deleted] = await Promise.all([
-          opened.store.placeOrder({ keyId: 1, petId: id }, AT),
-          other.operators.deletePet(id, by),
-        ]);
-        const outcome = [rejectionCode(placed), rejectionCode(deleted)];
-        expect([
-          [undefined, "pet_has_orders"],
-          ["pet_not_found", undefined],
-        ]).toContainEqual(outcome);
-        expect((await opened.store.getPet(id)) === undefined).toBe(outcome[1] === undefined);
-      }
-    }),
-  );
+function concurrencyCases(test: TestCase): void {
+  test("a pet that is ordered and deleted at once, in two processes, ends as one or the other", async (opened) => {
+    const other = await opened.another();
+    for (let i = 0; i < 10; i++) {
+      const id = await addPet(opened.store);
+      const [placed, deleted] = await Promise.all([
+        opened.store.placeOrder({ keyId: 1, petId: id }, AT),
+        other.operators.deletePet(id, by),
+      ]);
+      const outcome = [rejectionCode(placed), rejectionCode(deleted)];
+      expect([
+        [undefined, "pet_has_orders"],
+        ["pet_not_found", undefined],
+      ]).toContainEqual(outcome);
+      expect((await opened.store.getPet(id)) === undefined).toBe(outcome[1] === undefined);
+    }
+  });
 
-  test(
-    "a pet that is ordered and corrected at once, in two processes, has the status of its order",
-    withStores(async (opened) => {
-      const other = await opened.another();
-      for (let i = 0; i < 10; i++) {
-        const id = await addPet(opened.store);
-        const [placed, updated] = await Promise.all([
-          opened.store.placeOrder({ keyId: 1, petId: id }, AT),
-          other.operators.updatePet(id, { status: "sold" }, by),
-        ]);
-        const outcome = [rejectionCode(placed), rejectionCode(updated)];
-        expect([
-          [undefined, "pet_ordered"],
-          ["pet_not_available", undefined],
-        ]).toContainEqual(outcome);
-        expect(await opened.store.getPet(id)).toMatchObject({
-          status: outcome[0] === undefined ? "pending" : "sold",
-        });
-      }
-    }),
-  );
+  test("a pet that is ordered and corrected at once, in two processes, has the status of its order", async (opened) => {
+    const other = await opened.another();
+    for (let i = 0; i < 10; i++) {
+      const id = await addPet(opened.store);
+      const [placed, updated] = await Promise.all([
+        opened.store.placeOrder({ keyId: 1, petId: id }, AT),
+        other.operators.updatePet(id, { status: "sold" }, by),
+      ]);
+      const outcome = [rejectionCode(placed), rejectionCode(updated)];
+      expect([
+        [undefined, "pet_ordered"],
+        ["pet_not_available", undefined],
+      ]).toContainEqual(outcome);
+      expect(await opened.store.getPet(id)).toMatchObject({
+        status: outcome[0] === undefined ? "pending" : "sold",
+      });
+    }
+  });
 }

@@ -2,10 +2,10 @@ import { expect } from "bun:test";
 import { address } from "../subjects.ts";
 import { ADDRESS, all, FREE, OTHER_KEY, second, type TestCase } from "./rate-limiter-fixture.ts";
 
-export function testBans(testCase: TestCase): void {
+export function testBans(test: TestCase): void {
   const banned = { outcome: "banned", remaining: 0 };
 
-  testCase("requests rejected within one second of the first rejection are no strikes", async (limiter) => {
+  test("requests rejected within one second of the first rejection are no strikes", async (limiter) => {
     await limiter.decideTimes(60);
     expect(await limiter.decideTimes(100)).toEqual(all(100, "limited"));
     limiter.advance(1_000);
@@ -13,16 +13,13 @@ export function testBans(testCase: TestCase): void {
     expect(await limiter.usage()).toMatchObject({ minute: { strikes: 0 } });
   });
 
-  testCase(
-    "the grace period begins with the first rejection, not with the last allowed request",
-    async (limiter) => {
-      await limiter.decideTimes(60);
-      limiter.advance(30_000);
-      expect(await limiter.decideTimes(100)).toEqual(all(100, "limited"));
-    },
-  );
+  test("the grace period begins with the first rejection, not with the last allowed request", async (limiter) => {
+    await limiter.decideTimes(60);
+    limiter.advance(30_000);
+    expect(await limiter.decideTimes(100)).toEqual(all(100, "limited"));
+  });
 
-  testCase("nine strikes are limited, and the tenth is banned for 300 seconds", async (limiter) => {
+  test("nine strikes are limited, and the tenth is banned for 300 seconds", async (limiter) => {
     await limiter.exhaust();
     expect(await limiter.decideTimes(9)).toEqual(all(9, "limited"));
     expect(await limiter.decide()).toEqual({
@@ -34,7 +31,7 @@ export function testBans(testCase: TestCase): void {
     });
   });
 
-  testCase("requests during a ban neither extend it nor count", async (limiter) => {
+  test("requests during a ban neither extend it nor count", async (limiter) => {
     await limiter.earnBan();
     const resetAt = second(limiter.now() + 300_000);
     for (let i = 0; i < 29; i++) {
@@ -48,7 +45,7 @@ export function testBans(testCase: TestCase): void {
     expect(await limiter.usage()).toMatchObject({ day: { used: 61 }, minute: { strikes: 0 } });
   });
 
-  testCase("strikes end when their window closes, and a new grace period begins", async (limiter) => {
+  test("strikes end when their window closes, and a new grace period begins", async (limiter) => {
     await limiter.exhaust();
     await limiter.decideTimes(9);
     limiter.advance(60_000);
@@ -58,7 +55,7 @@ export function testBans(testCase: TestCase): void {
     expect(await limiter.decideTimes(10)).toEqual([...all(9, "limited"), "banned"]);
   });
 
-  testCase("strikes of the day outlast the minute", async (limiter) => {
+  test("strikes of the day outlast the minute", async (limiter) => {
     const limits = { perMinute: 5, perDay: 2 };
     await limiter.exhaust(limits);
     await limiter.decideTimes(5, limits);
@@ -66,18 +63,18 @@ export function testBans(testCase: TestCase): void {
     expect(await limiter.decideTimes(5, limits)).toEqual([...all(4, "limited"), "banned"]);
   });
 
-  testCase("an address is never banned", async (limiter) => {
+  test("an address is never banned", async (limiter) => {
     await limiter.exhaust(FREE, ADDRESS);
     expect(await limiter.decideTimes(200, FREE, ADDRESS)).toEqual(all(200, "limited"));
   });
 
-  testCase("a ban holds for its key alone", async (limiter) => {
+  test("a ban holds for its key alone", async (limiter) => {
     await limiter.earnBan();
     expect(await limiter.decide(FREE, OTHER_KEY)).toMatchObject({ outcome: "allowed", remaining: 59 });
     expect(await limiter.decide(FREE, address("1"))).toMatchObject({ outcome: "allowed", remaining: 59 });
   });
 
-  testCase(
+  test(
     "strikes, grace period and length are settings; retryAfter is rounded up",
     async (limiter) => {
       await limiter.decideTimes(61);

@@ -4,8 +4,8 @@ import type { NewBan, TestCase } from "./rate-limiter-fixture.ts";
 /** From the beginning of `earnBan` to the ban. */
 const EARNING_MS = 1_001;
 
-export function testRepeatedBans(testCase: TestCase): void {
-  testCase("bans that follow each other last 5, 10, 20, 40 and 40 minutes", async (limiter) => {
+export function testRepeatedBans(test: TestCase): void {
+  test("bans that follow each other last 5, 10, 20, 40 and 40 minutes", async (limiter) => {
     for (const seconds of [300, 600, 1_200, 2_400, 2_400]) {
       expect(await limiter.earnBanOfSeconds()).toBe(seconds);
       limiter.advance(seconds * 1_000 - 1);
@@ -15,18 +15,15 @@ export function testRepeatedBans(testCase: TestCase): void {
     }
   });
 
-  testCase(
-    "a ban is longer if it comes less than 24 hours after the end of the last one",
-    async (limiter) => {
-      await limiter.earnBan();
-      limiter.advance(300_000 + 86_400_000 - EARNING_MS - 1);
-      expect(await limiter.earnBanOfSeconds()).toBe(600);
-      limiter.advance(600_000 + 86_400_000 - EARNING_MS);
-      expect(await limiter.earnBanOfSeconds()).toBe(300);
-    },
-  );
+  test("a ban is longer if it comes less than 24 hours after the end of the last one", async (limiter) => {
+    await limiter.earnBan();
+    limiter.advance(300_000 + 86_400_000 - EARNING_MS - 1);
+    expect(await limiter.earnBanOfSeconds()).toBe(600);
+    limiter.advance(600_000 + 86_400_000 - EARNING_MS);
+    expect(await limiter.earnBanOfSeconds()).toBe(300);
+  });
 
-  testCase("an unban during a ban starts over with the first length", async (limiter) => {
+  test("an unban during a ban starts over with the first length", async (limiter) => {
     await limiter.earnBan();
     limiter.advance(300_000);
     expect(await limiter.earnBanOfSeconds()).toBe(600);
@@ -35,7 +32,7 @@ export function testRepeatedBans(testCase: TestCase): void {
     expect(await limiter.earnBanOfSeconds()).toBe(300);
   });
 
-  testCase("an unban after a ban starts over too, unless it is older than that ban", async (limiter) => {
+  test("an unban after a ban starts over too, unless it is older than that ban", async (limiter) => {
     await limiter.earnBan();
     limiter.advance(300_000);
     await limiter.unban(300_001);
@@ -45,7 +42,7 @@ export function testRepeatedBans(testCase: TestCase): void {
     expect(await limiter.earnBanOfSeconds()).toBe(300);
   });
 
-  testCase("a restart does not start over, during a ban or after it", async (limiter) => {
+  test("a restart does not start over, during a ban or after it", async (limiter) => {
     await limiter.earnBan();
     await limiter.restart();
     limiter.advance(300_000);
@@ -56,7 +53,7 @@ export function testRepeatedBans(testCase: TestCase): void {
     expect(await limiter.earnBanOfSeconds()).toBe(1_200);
   });
 
-  testCase("a clock set back after a ban neither bans again nor starts over", async (limiter) => {
+  test("a clock set back after a ban neither bans again nor starts over", async (limiter) => {
     await limiter.earnBan();
     limiter.advance(300_000);
     expect(await limiter.decide()).toMatchObject({ outcome: "allowed" });
@@ -65,7 +62,7 @@ export function testRepeatedBans(testCase: TestCase): void {
     expect(await limiter.earnBanOfSeconds()).toBe(600);
   });
 
-  testCase(
+  test(
     "without a longer maximum every ban has the same length",
     async (limiter) => {
       for (let i = 0; i < 3; i++) {
@@ -76,7 +73,7 @@ export function testRepeatedBans(testCase: TestCase): void {
     { strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 300_000 },
   );
 
-  testCase("onBan is called once for each new ban, with its times", async (limiter) => {
+  test("onBan is called once for each new ban, with its times", async (limiter) => {
     await limiter.exhaust();
     await limiter.decideTimes(9);
     expect(limiter.bans).toEqual([]);

@@ -11,11 +11,11 @@ export { type OpenRateLimiter, type RateLimiterUnderTest, STARTS_AT } from "./ra
 
 /** Everything that a RateLimiter must do, on a clock that the tests move. */
 export function rateLimiterConformance(name: string, open: OpenRateLimiter): void {
-  const testCase = createTestCase(open);
-  describe(`${name}: windows`, () => testWindows(testCase));
-  describe(`${name}: headers`, () => testHeaders(testCase));
-  describe(`${name}: bans`, () => testBans(testCase));
-  describe(`${name}: repeated bans`, () => testRepeatedBans(testCase));
-  describe(`${name}: operators`, () => testOperators(testCase));
-  describe(`${name}: clock and restart`, () => testClockAndRestart(testCase));
+  const test = createTestCase(open);
+  describe(`${name}: windows`, () => testWindows(test));
+  describe(`${name}: headers`, () => testHeaders(test));
+  describe(`${name}: bans`, () => testBans(test));
+  describe(`${name}: repeated bans`, () => testRepeatedBans(test));
+  describe(`${name}: operators`, () => testOperators(test));
+  describe(`${name}: clock and restart`, () => testClockAndRestart(test));
 }

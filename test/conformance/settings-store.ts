@@ -1,29 +1,29 @@
-import { expect, test } from "bun:test";
-import type { WithStores } from "./store-fixture.ts";
+import { expect } from "bun:test";
+import type { TestCase } from "./store-fixture.ts";
 
-export function settingsStoreConformance(withStores: WithStores): void {
-  test(
-    "there are none at first; saving replaces the given values and keeps the others, for every process",
-    withStores(async ({ settings, another }) => {
-      expect(await settings.readSettings()).toEqual({});
-      await settings.saveSettings({ a: "1", b: "http://127.0.0.1:8080/v1" });
-      await settings.saveSettings({ b: 'it\'s "3"', c: "" });
-      await settings.saveSettings({});
-      const expected = { a: "1", b: 'it\'s "3"', c: "" };
-      expect(await settings.readSettings()).toEqual(expected);
-      expect(await (await another()).settings.readSettings()).toEqual(expected);
-    }),
-  );
+export function settingsStoreConformance(test: TestCase): void {
+  test("there are none at first; saving replaces the given values and keeps the others, for every process", async ({
+    settings,
+    another,
+  }) => {
+    expect(await settings.readSettings()).toEqual({});
+    await settings.saveSettings({ a: "1", b: "http://127.0.0.1:8080/v1" });
+    await settings.saveSettings({ b: 'it\'s "3"', c: "" });
+    await settings.saveSettings({});
+    const expected = { a: "1", b: 'it\'s "3"', c: "" };
+    expect(await settings.readSettings()).toEqual(expected);
+    expect(await (await another()).settings.readSettings()).toEqual(expected);
+  });
 
-  test(
-    "processes that save at the same time all succeed, and one of them wins",
-    withStores(async ({ settings, another }) => {
-      const stores = [settings];
-      for (let n = 0; n < 3; n++) stores.push((await another()).settings);
-      const saved = (n: number) => (n % 2 ? { a: `${n}`, b: `${n}` } : { b: `${n}`, a: `${n}` });
-      await Promise.all(stores.map((store, n) => store.saveSettings(saved(n))));
-      const { a, b } = await settings.readSettings();
-      expect(a).toBe(b ?? "");
-    }),
-  );
+  test("processes that save at the same time all succeed, and one of them wins", async ({
+    settings,
+    another,
+  }) => {
+    const stores = [settings];
+    for (let n = 0; n < 3; n++) stores.push((await another()).settings);
+    const saved = (n: number) => (n % 2 ? { a: `${n}`, b: `${n}` } : { b: `${n}`, a: `${n}` });
+    await Promise.all(stores.map((store, n) => store.saveSettings(saved(n))));
+    const { a, b } = await settings.readSettings();
+    expect(a).toBe(b ?? "");
+  });
 }

@@ -1,3 +1,4 @@
+import { test } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
 import type { NewPet } from "../../src/domain/resources.ts";
 import type { PetJsonSource } from "../../src/petstore/pet-json.ts";
@@ -35,20 +36,23 @@ export interface OpenedStores extends Stores {
 
 export type OpenStores = () => Promise<OpenedStores>;
 
-/** Makes a test that runs on stores with data of their own. */
-export type With<Opened> = (work: (opened: Opened) => Promise<void>) => () => Promise<void>;
-export type WithStores = With<OpenedStores>;
+/** A test that runs on stores with data of their own. */
+export type TestOn<Opened> = (
+  name: string,
+  work: (opened: Opened) => Promise<void>,
+  timeoutMs?: number,
+) => void;
+export type TestCase = TestOn<OpenedStores>;
 
-export function withOpened<Opened extends { close(): Promise<void> }>(
+export function testsOn<Opened extends { close(): Promise<void> }>(
   open: () => Promise<Opened>,
-): With<Opened> {
-  return (work) => async () => {
-    const opened = await open();
-    try {
-      await work(opened);
-    } finally {
-      await opened.close();
-    }
+): TestOn<Opened> {
+  return (name, work, timeoutMs) => {
+    const run = async () => {
+      const opened = await open();
+      await work(opened).finally(() => opened.close());
+    };
+    test(name, run, timeoutMs);
   };
 }
 

@@ -1,9 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import { encodePet, type PetStatus } from "../../src/domain/resources.ts";
 import type { PageQuery, PetQuery, Store } from "../../src/domain/ports.ts";
 import { BY } from "../key-store-arguments.ts";
-import { AT, KEY_ID, addPet, idsOf, resultOf, type WithStores } from "./store-fixture.ts";
+import { AT, KEY_ID, addPet, idsOf, resultOf, type TestCase } from "./store-fixture.ts";
 
 /** Adds pets one after the other, in a defined order. */
 async function addPets(store: Store, statuses: readonly (PetStatus | undefined)[]): Promise<bigint[]> {
@@ -16,131 +16,116 @@ async function addPets(store: Store, statuses: readonly (PetStatus | undefined)[
   return ids;
 }
 
-export function pageCases(withStores: WithStores): void {
-  test(
-    "listPets: `after` skips that pet and all before it, for every int64, and `hasMore` is exact",
-    withStores(async ({ store }) => {
-      expect(await store.listPets({ limit: 20 })).toEqual({ items: [], hasMore: false });
-      const [first = 0n, second = 0n] = await addPets(store, [undefined, "sold"]);
-      const after = async (id: bigint) => idsOf(await store.listPets({ limit: 10, after: id }));
-      expect(await after(INT64_MIN)).toEqual([first, second]);
-      expect(await after(-1n)).toEqual([first, second]);
-      expect(await after(first)).toEqual([second]);
-      expect(await after(second)).toEqual([]);
-      expect(await after(INT64_MAX)).toEqual([]);
-      expect(await store.listPets({ limit: 1 })).toMatchObject({ items: [{ id: first }], hasMore: true });
-      expect((await store.listPets({ limit: 2 })).hasMore).toBe(false);
-    }),
-  );
+export function pageCases(test: TestCase): void {
+  test("listPets: `after` skips that pet and all before it, for every int64, and `hasMore` is exact", async ({
+    store,
+  }) => {
+    expect(await store.listPets({ limit: 20 })).toEqual({ items: [], hasMore: false });
+    const [first = 0n, second = 0n] = await addPets(store, [undefined, "sold"]);
+    const after = async (id: bigint) => idsOf(await store.listPets({ limit: 10, after: id }));
+    expect(await after(INT64_MIN)).toEqual([first, second]);
+    expect(await after(-1n)).toEqual([first, second]);
+    expect(await after(first)).toEqual([second]);
+    expect(await after(second)).toEqual([]);
+    expect(await after(INT64_MAX)).toEqual([]);
+    expect(await store.listPets({ limit: 1 })).toMatchObject({ items: [{ id: first }], hasMore: true });
+    expect((await store.listPets({ limit: 2 })).hasMore).toBe(false);
+  });
 
-  test(
-    "listPets: a status filter returns the pets that have it, and `hasMore` is about those",
-    withStores(async ({ store }) => {
-      const ids = await addPets(store, [
-        "sold",
-        "available",
-        undefined,
-        "sold",
-        "pending",
-        "sold",
-        undefined,
-      ]);
-      const at = (...places: number[]) => places.map((place) => ids[place] ?? 0n);
-      const sold = async (query: Omit<PageQuery<PetStatus>, "status">) => {
-        const page = await store.listPets({ ...query, status: "sold" });
-        return { ids: idsOf(page), hasMore: page.hasMore };
-      };
-      expect(await sold({ limit: 2 })).toEqual({ ids: at(0, 3), hasMore: true });
-      expect(await sold({ limit: 3 })).toEqual({ ids: at(0, 3, 5), hasMore: false });
-      expect(await sold({ limit: 1, after: ids[3] ?? 0n })).toEqual({ ids: at(5), hasMore: false });
-      expect(idsOf(await store.listPets({ limit: 9, status: "available" }))).toEqual(at(1));
-      expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual(at(4));
-    }),
-  );
+  test("listPets: a status filter returns the pets that have it, and `hasMore` is about those", async ({
+    store,
+  }) => {
+    const ids = await addPets(store, ["sold", "available", undefined, "sold", "pending", "sold", undefined]);
+    const at = (...places: number[]) => places.map((place) => ids[place] ?? 0n);
+    const sold = async (query: Omit<PageQuery<PetStatus>, "status">) => {
+      const page = await store.listPets({ ...query, status: "sold" });
+      return { ids: idsOf(page), hasMore: page.hasMore };
+    };
+    expect(await sold({ limit: 2 })).toEqual({ ids: at(0, 3), hasMore: true });
+    expect(await sold({ limit: 3 })).toEqual({ ids: at(0, 3, 5), hasMore: false });
+    expect(await sold({ limit: 1, after: ids[3] ?? 0n })).toEqual({ ids: at(5), hasMore: false });
+    expect(idsOf(await store.listPets({ limit: 9, status: "available" }))).toEqual(at(1));
+    expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual(at(4));
+  });
 
-  test(
-    "listPets: `ids` selects the pets that exist, and combines with `status`, `after` and `limit`",
-    withStores(async ({ store, petJson }) => {
-      const [one = 0n, two = 0n, three = 0n, four = 0n] = await addPets(store, [
-        "sold",
-        undefined,
-        "sold",
-        "sold",
-      ]);
-      const list = async (query: PetQuery) => {
-        const page = await store.listPets(query);
-        const json = `[${page.items.map(encodePet).join(",")}]`;
-        const { hasMore } = page;
-        expect(await petJson.list(query)).toEqual({ json, last: page.items.at(-1)?.id, hasMore });
-        return { ids: idsOf(page), hasMore };
-      };
-      const all = [INT64_MIN, 0n, one, two, four, INT64_MAX];
-      expect(await list({ ids: [three], limit: 20 })).toEqual({ ids: [three], hasMore: false });
-      expect(await list({ ids: all, limit: 3 })).toEqual({ ids: [one, two, four], hasMore: false });
-      expect(await list({ ids: all, limit: 2 })).toEqual({ ids: [one, two], hasMore: true });
-      expect(await list({ ids: all, limit: 2, after: two })).toEqual({ ids: [four], hasMore: false });
-      expect(await list({ ids: all, limit: 1, status: "sold" })).toEqual({ ids: [one], hasMore: true });
-      expect(await list({ ids: all, limit: 1, status: "sold", after: one })).toEqual({
-        ids: [four],
-        hasMore: false,
-      });
-      expect(await list({ ids: all, limit: 9, status: "pending" })).toEqual({ ids: [], hasMore: false });
-      expect(await list({ ids: all, limit: 9, after: INT64_MAX })).toEqual({ ids: [], hasMore: false });
-      expect(await list({ ids: [], limit: 9 })).toEqual({ ids: [], hasMore: false });
-    }),
-  );
+  test("listPets: `ids` selects the pets that exist, and combines with `status`, `after` and `limit`", async ({
+    store,
+    petJson,
+  }) => {
+    const [one = 0n, two = 0n, three = 0n, four = 0n] = await addPets(store, [
+      "sold",
+      undefined,
+      "sold",
+      "sold",
+    ]);
+    const list = async (query: PetQuery) => {
+      const page = await store.listPets(query);
+      const json = `[${page.items.map(encodePet).join(",")}]`;
+      const { hasMore } = page;
+      expect(await petJson.list(query)).toEqual({ json, last: page.items.at(-1)?.id, hasMore });
+      return { ids: idsOf(page), hasMore };
+    };
+    const all = [INT64_MIN, 0n, one, two, four, INT64_MAX];
+    expect(await list({ ids: [three], limit: 20 })).toEqual({ ids: [three], hasMore: false });
+    expect(await list({ ids: all, limit: 3 })).toEqual({ ids: [one, two, four], hasMore: false });
+    expect(await list({ ids: all, limit: 2 })).toEqual({ ids: [one, two], hasMore: true });
+    expect(await list({ ids: all, limit: 2, after: two })).toEqual({ ids: [four], hasMore: false });
+    expect(await list({ ids: all, limit: 1, status: "sold" })).toEqual({ ids: [one], hasMore: true });
+    expect(await list({ ids: all, limit: 1, status: "sold", after: one })).toEqual({
+      ids: [four],
+      hasMore: false,
+    });
+    expect(await list({ ids: all, limit: 9, status: "pending" })).toEqual({ ids: [], hasMore: false });
+    expect(await list({ ids: all, limit: 9, after: INT64_MAX })).toEqual({ ids: [], hasMore: false });
+    expect(await list({ ids: [], limit: 9 })).toEqual({ ids: [], hasMore: false });
+  });
 
-  test(
-    "listPets: `ids` shows an order, a correction, a deletion and a new pet at once",
-    withStores(async ({ store, operators, petJson }) => {
-      const [one = 0n, two = 0n] = await addPets(store, ["available", undefined]);
-      const query = { ids: [one, two, two + 1n], limit: 20 };
-      const json = async () => (await petJson.list(query)).json;
-      const before = `[{"id":${one},"name":"Rex","categoryId":7,"status":"available"},{"id":${two},"name":"Rex","categoryId":7}]`;
-      expect(await json()).toBe(before);
-      expect(await json()).toBe(before);
-      resultOf(await store.placeOrder({ keyId: KEY_ID, petId: one }, AT));
-      expect(await json()).toBe(before.replace("available", "pending"));
-      await operators.deletePet(two, BY);
-      expect(await json()).toBe(`[{"id":${one},"name":"Rex","categoryId":7,"status":"pending"}]`);
-      const [three = 0n] = await addPets(store, ["sold"]);
-      expect(three).toBe(two + 1n);
-      expect(await json()).toEndWith(`,{"id":${three},"name":"Rex","categoryId":7,"status":"sold"}]`);
-    }),
-  );
+  test("listPets: `ids` shows an order, a correction, a deletion and a new pet at once", async ({
+    store,
+    operators,
+    petJson,
+  }) => {
+    const [one = 0n, two = 0n] = await addPets(store, ["available", undefined]);
+    const query = { ids: [one, two, two + 1n], limit: 20 };
+    const json = async () => (await petJson.list(query)).json;
+    const before = `[{"id":${one},"name":"Rex","categoryId":7,"status":"available"},{"id":${two},"name":"Rex","categoryId":7}]`;
+    expect(await json()).toBe(before);
+    expect(await json()).toBe(before);
+    resultOf(await store.placeOrder({ keyId: KEY_ID, petId: one }, AT));
+    expect(await json()).toBe(before.replace("available", "pending"));
+    await operators.deletePet(two, BY);
+    expect(await json()).toBe(`[{"id":${one},"name":"Rex","categoryId":7,"status":"pending"}]`);
+    const [three = 0n] = await addPets(store, ["sold"]);
+    expect(three).toBe(two + 1n);
+    expect(await json()).toEndWith(`,{"id":${three},"name":"Rex","categoryId":7,"status":"sold"}]`);
+  });
 
-  test(
-    "listPets: reading all pages while pets are added returns each pet once",
-    withStores(async ({ store }) => {
-      const ids = await addPets(
-        store,
-        Array.from({ length: 23 }, () => "available"),
-      );
-      for (const filter of [{}, { status: "available" }] as const) {
-        const seen: bigint[] = [];
-        for (let pages = 0, hasMore = true; hasMore; pages++) {
-          const page = await store.listPets({ ...filter, limit: 3, after: seen.at(-1) ?? 0n });
-          seen.push(...idsOf(page));
-          ({ hasMore } = page);
-          if (pages < 5) ids.push(await addPet(store));
-        }
-        expect(seen).toEqual(ids);
+  test("listPets: reading all pages while pets are added returns each pet once", async ({ store }) => {
+    const ids = await addPets(
+      store,
+      Array.from({ length: 23 }, () => "available"),
+    );
+    for (const filter of [{}, { status: "available" }] as const) {
+      const seen: bigint[] = [];
+      for (let pages = 0, hasMore = true; hasMore; pages++) {
+        const page = await store.listPets({ ...filter, limit: 3, after: seen.at(-1) ?? 0n });
+        seen.push(...idsOf(page));
+        ({ hasMore } = page);
+        if (pages < 5) ids.push(await addPet(store));
       }
-    }),
-  );
+      expect(seen).toEqual(ids);
+    }
+  });
 
-  test(
-    "listPets: a pet is visible as soon as its write has resolved",
-    withStores(async ({ store }) => {
-      const visible = await Promise.all(
-        Array.from({ length: 40 }, async () => {
-          const id = await addPet(store);
-          return (
-            (await store.getPet(id))?.id === id && idsOf(await store.listPets({ limit: 100 })).includes(id)
-          );
-        }),
-      );
-      expect(visible).toEqual(Array.from({ length: 40 }, () => true));
-    }),
-  );
+  test("listPets: a pet is visible as soon as its write has resolved", async ({ store }) => {
+    const visible = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const id = await addPet(store);
+        return (
+          (await store.getPet(id))?.id === id && idsOf(await store.listPets({ limit: 100 })).includes(id)
+        );
+      }),
+    );
+    expect(visible).toEqual(Array.from({ length: 40 }, () => true));
+  });
 }
