@@ -1,5 +1,5 @@
 /** With its quotes. */
-export const ETAG_LENGTH = 24;
+const ETAG_LENGTH = 24;
 
 /** A strong ETag: 132 bits of the SHA-256 of a text, in base64 and quotes. */
 export function etagOf(text: string): string {

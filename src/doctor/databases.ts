@@ -5,8 +5,8 @@ import { readTextFile, UsageError, withoutSecrets } from "../config/usage-error.
 import { maxConnectionsWithin } from "../http1/connection-limits.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
-import { inspectStore, sqliteVersion } from "../store/sqlite/inspect.ts";
-import { inspectDatabase } from "../store/sqlite/snapshot.ts";
+import { sqliteVersion } from "../store/sqlite/database.ts";
+import { inspectDatabase, inspectStore } from "../store/sqlite/snapshot.ts";
 
 /** An error keeps the service from working, a warning may do so later. */
 export type Level = "ok" | "warning" | "error";
@@ -147,9 +147,10 @@ export function checkSqlite(storage: StorageConfig): StoreFindings {
         `use ${oldest} or newer: run npm ci in the directory of Petstore`,
       );
   try {
-    const { database: facts, newestTime } = inspectStore(store);
+    const facts = inspectStore(store);
     if (facts === undefined)
       return { findings: [library, database.ok(`${store} does not exist yet; the server creates it`)] };
+    const { newestTime } = facts;
     const [problem] = facts.problems;
     if (problem !== undefined)
       return { findings: [library, database.error(`${store} is damaged: ${problem}`, RESTORE)], newestTime };

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { existsSync, writeFileSync } from "node:fs";
 import { newUsage } from "../../src/domain/rate-limit.ts";
-import { isAtLeast, openDatabase } from "../../src/store/sqlite/database.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migrations.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
@@ -177,18 +177,6 @@ describe("opening a database", () => {
     expect(existsSync(folder.path("a.db-wal"))).toBe(true);
     await close();
     expect(existsSync(folder.path("a.db-wal"))).toBe(false);
-  });
-
-  test.each([
-    ["3.51.2", false],
-    ["3.51.3", true],
-    ["3.51.10", true],
-    ["3.53.0", true],
-    ["3.9.9", false],
-    ["2.99.99", false],
-    ["4.0", true],
-  ])("SQLite %s is new enough where 3.51.3 is required: %p", (version, isNewEnough) => {
-    expect(isAtLeast(version, "3.51.3")).toBe(isNewEnough);
   });
 });
 

@@ -2,7 +2,7 @@ import type { Changes, Database, SQLQueryBindings, Statement } from "bun:sqlite"
 import { closeSync, openSync } from "node:fs";
 import { giveToDirectoryOwner } from "./durable-files.ts";
 import type { SqlQuery } from "../dialect.ts";
-import { isBusy, toUnavailable } from "./errors.ts";
+import { retryWhileBusy, toUnavailable } from "./errors.ts";
 
 type Values = SQLQueryBindings[];
 
@@ -89,20 +89,9 @@ export class Connection {
   /**
    * A transaction that waits for other processes, and blocks the event loop for the busy timeout at most. `work` has
    * no effect outside of the transaction, because it may run again.
-   *
-   * Retries in short random intervals. SQLite's own busy handler waits up to 100 ms between attempts, and can miss for
-   * seconds the gaps of less than a millisecond that a busy server leaves.
    */
-  async transactionWhenUnlocked<T>(work: () => T): Promise<T> {
-    const deadline = performance.now() + this.writeWaitMs;
-    for (;;) {
-      try {
-        return this.transaction(work);
-      } catch (error) {
-        if (!isBusy(error) || performance.now() >= deadline) throw error;
-        await Bun.sleep(2 * Math.random());
-      }
-    }
+  transactionWhenUnlocked<T>(work: () => T): Promise<T> {
+    return retryWhileBusy(() => this.transaction(work), this.writeWaitMs);
   }
 
   /** `true` finalizes the statements too; an open statement keeps the files open until it is garbage-collected. */

@@ -4,7 +4,16 @@ import { isBusy } from "./errors.ts";
 import { migrate, rejectForeignDatabase, type SqliteMigration } from "./migrations.ts";
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
-export const OLDEST_SQLITE = "3.51.3";
+const OLDEST_SQLITE = "3.51.3";
+const SELECT_VERSION = "SELECT sqlite_version() AS version";
+
+/** The version of SQLite, and whether it is one that the store accepts. */
+export function sqliteVersion() {
+  using database = new Database(":memory:");
+  const version = database.query<{ version: string }, []>(SELECT_VERSION).get()?.version ?? "0";
+  return { version, isSupported: Bun.semver.order(version, OLDEST_SQLITE) >= 0, oldest: OLDEST_SQLITE };
+}
+
 /** How long opening waits for another process that opens, migrates or writes. */
 const OPEN_TIMEOUT_MS = 5_000;
 const OPEN_RETRY_MS = 5;
@@ -57,10 +66,8 @@ export function openDatabaseFor<T>(
 function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOptions): void {
   // First, because every statement after it can have to wait: even the next one reads the schema from the file.
   connection.exec(`PRAGMA busy_timeout = ${OPEN_TIMEOUT_MS}`);
-  const version = String(connection.value("SELECT sqlite_version()"));
-  if (!isAtLeast(version, OLDEST_SQLITE)) {
-    throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE} or newer is required`);
-  }
+  const { version, isSupported, oldest } = sqliteVersion();
+  if (!isSupported) throw new Error(`SQLite ${version} is too old; ${oldest} or newer is required`);
   rejectForeignDatabase(connection);
   enableWriteAheadLog(connection);
   connection.exec(`PRAGMA synchronous = ${synchronous}`);
@@ -88,13 +95,4 @@ function enableWriteAheadLog(connection: Connection): void {
       Bun.sleepSync(OPEN_RETRY_MS);
     }
   }
-}
-
-export function isAtLeast(version: string, oldest: string): boolean {
-  const given = version.split(".").map(Number);
-  for (const [place, needed] of oldest.split(".").map(Number).entries()) {
-    const part = given[place] ?? 0;
-    if (part !== needed) return part > needed;
-  }
-  return true;
 }

@@ -33,6 +33,22 @@ export function isBusy(error: unknown): boolean {
   return primaryCode(error instanceof Unavailable ? error.cause : error) === BUSY;
 }
 
+/**
+ * Repeats an attempt while another process holds the lock, in short random intervals. SQLite's own busy handler waits
+ * up to 100 ms between attempts, and can miss for seconds the gaps that a busy server leaves, of less than 1 ms.
+ */
+export async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
+  const deadline = performance.now() + maxMs;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw toUnavailable(error);
+      await Bun.sleep(2 * Math.random());
+    }
+  }
+}
+
 /** Tells when commits begin to fail, for example because the disk is full, and when they succeed again. */
 export class Outage {
   #since: number | undefined;

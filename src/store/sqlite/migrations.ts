@@ -333,7 +333,8 @@ function apply(connection: Connection, { version, name, sql, finish }: SqliteMig
   connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
 }
 
-function versionOf(connection: Connection): number {
+/** 0 for an empty database. */
+export function versionOf(connection: Connection): number {
   if (connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'") === undefined)
     return 0;
   return Number(connection.value("SELECT coalesce(max(version), 0) FROM schema_migrations"));

@@ -1,9 +1,11 @@
 /** Copies of whole databases: making them, checking them, and comparing them with a later state. */
 import { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
+import { latestVersion } from "../migrations.ts";
 import { insertAudit } from "./audit.ts";
 import { Connection, createPrivateFile } from "./connection.ts";
-import { rejectForeignDatabase } from "./migrations.ts";
+import { MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const CACHE_KIB = 16 * 1024;
@@ -29,17 +31,29 @@ export function copySnapshot(from: string, to: string): void {
 export function inspectDatabase(path: string): DatabaseFacts {
   return withDatabase(path, (connection) => {
     const problems = [...integrityProblems(connection), ...brokenReferences(connection)];
-    const schemaVersion = schemaVersionOf(connection);
-    return { schemaVersion, rows: problems.length > 0 ? {} : rowsByTable(connection), problems };
+    return {
+      schemaVersion: versionOf(connection),
+      rows: problems.length > 0 ? {} : rowsByTable(connection),
+      problems,
+    };
   });
 }
 
-/** 0 for an empty database. */
-function schemaVersionOf(connection: Connection): number {
-  const table = connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'");
-  return table === undefined
-    ? 0
-    : Number(connection.value("SELECT max(version) FROM schema_migrations") ?? 0);
+/** Reads the whole database of the pets, orders and keys. Undefined if there is none. */
+export function inspectStore(path: string) {
+  if (!existsSync(path)) return undefined;
+  const facts = inspectDatabase(path);
+  const newestTime = facts.problems.length > 0 ? undefined : newestTimeIn(path);
+  return { ...facts, supportedVersion: latestVersion(MIGRATIONS), newestTime };
+}
+
+/** In milliseconds since the epoch. */
+function newestTimeIn(path: string): number | undefined {
+  const time = withDatabase(path, (connection) => {
+    const hasKeys = connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'api_keys'");
+    return hasKeys === undefined ? undefined : connection.value("SELECT max(created_at) FROM api_keys");
+  });
+  return typeof time === "bigint" ? Number(time) : undefined;
 }
 
 /** Runs `work` on a database that exists, without changing its schema or its journal. Errors name the file. */

@@ -24,7 +24,7 @@ import { type Connection } from "./connection.ts";
 import { openDatabase } from "./database.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "./durable-files.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { isBusy, toUnavailable } from "./errors.ts";
+import { retryWhileBusy, toUnavailable } from "./errors.ts";
 import { packUsage } from "./usage-history.ts";
 
 const OPTIONS = {
@@ -187,7 +187,7 @@ class SqliteTableWriter implements TableWriter {
   }
 
   async transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T> {
-    await this.#begin();
+    await retryWhileBusy(() => this.connection.exec("BEGIN IMMEDIATE"), WRITE_WAIT_MS);
     try {
       const result = await work(this.#transaction);
       this.connection.exec("COMMIT");
@@ -195,19 +195,6 @@ class SqliteTableWriter implements TableWriter {
     } catch (error) {
       this.#rollBack();
       throw toUnavailable(error);
-    }
-  }
-
-  /** Tries again in short random intervals, as Connection.transactionWhenUnlocked does. */
-  async #begin(): Promise<void> {
-    const deadline = performance.now() + WRITE_WAIT_MS;
-    for (;;) {
-      try {
-        return this.connection.exec("BEGIN IMMEDIATE");
-      } catch (error) {
-        if (!isBusy(error) || performance.now() >= deadline) throw toUnavailable(error);
-        await Bun.sleep(2 * Math.random());
-      }
     }
   }
 
