@@ -128,12 +128,15 @@ export class ImportStore {
       const ids = batch.rows.flatMap(({ id }) => id ?? []);
       // Locks in the order of the other transactions: next pet, pet.
       if (ids.length > 0) await tx.lockIds(PETS);
-      const resolution = resolvePets(batch, await findPets(tx, ids));
+      const { numbered, unnumbered, result } = resolve(batch, petRules(await findPets(tx, ids)));
       const write = async () => {
-        await tx.put(PETS, rowsOf([...resolution.updates, ...resolution.inserts], petValues));
-        await tx.append(PETS, resolution.unnumbered.map(petValues));
+        await tx.put(
+          PETS,
+          Array.from(numbered, ([id, pet]) => [id, ...petValues(pet)]),
+        );
+        await tx.append(PETS, unnumbered.map(petValues));
       };
-      return { result: resolution.result, write };
+      return { result, write };
     });
   }
 
@@ -143,23 +146,22 @@ export class ImportStore {
       const { rows } = batch;
       const ids = rows.flatMap(({ id }) => id ?? []);
       const keyIds = rows.flatMap(({ keyId }) => keyId ?? []);
+      const petIds = rows.map(({ petId }) => petId);
       // Locks in the order of the other transactions: order, pet, next order.
       const orders = await tx.find(ORDERS, { by: "id", values: ids, isLocked: true });
-      const pets = await findPets(
-        tx,
-        rows.map(({ petId }) => petId),
-      );
+      const pets = await findPets(tx, petIds);
       const keys = await tx.find(API_KEYS, { by: "id", values: keyIds });
-      const { inserts, updates, unnumbered, result } = resolveOrders(batch, {
-        pets,
-        keyIds: keys.map(([id]) => Number(id)),
-        orderIds: orders.map(([id]) => integer(id)),
-      });
+      const { numbered, unnumbered, result } = resolve(batch, orderRules({ orders, pets, keys }));
       const write = async () => {
-        if (inserts.size > 0) await tx.lockIds(ORDERS);
-        // Before the insertions: an order that ends makes room for another one that is placed for the same pet.
-        await tx.put(ORDERS, rowsOf([...updates], orderValues));
-        await tx.put(ORDERS, rowsOf([...inserts], orderValues));
+        if (numbered.size > 0) await tx.lockIds(ORDERS);
+        // An order that ends makes room for another one that is placed for the same pet.
+        const placedLast = [...numbered].toSorted(
+          ([, a], [, b]) => Number(isPlaced(a)) - Number(isPlaced(b)),
+        );
+        await tx.put(
+          ORDERS,
+          placedLast.map(([id, order]) => [id, ...orderValues(order)]),
+        );
         await tx.append(ORDERS, unnumbered.map(orderValues));
       };
       return { result, write };
@@ -241,8 +243,8 @@ function orderValues({ petId, status, createdAt, keyId }: ImportedOrder): NewRow
   return [petId, status, createdAt, keyId];
 }
 
-function rowsOf<T>(rows: readonly (readonly [bigint, T])[], valuesOf: (row: T) => NewRow): NewRow[] {
-  return rows.map(([id, row]) => [id, ...valuesOf(row)]);
+function isPlaced({ status }: Pick<ImportedOrder, "status">): boolean {
+  return status === "placed";
 }
 
 function integer(text: string | null | undefined): bigint {
@@ -250,77 +252,62 @@ function integer(text: string | null | undefined): bigint {
 }
 
 interface StoredPet {
-  readonly id: bigint;
   readonly status: string | null;
   /** The order that is placed for the pet. */
   readonly placedOrder: bigint | undefined;
 }
 
 /** Locks the pets: no order is placed for them and none of them is deleted before the commit. */
-async function findPets(tx: TableTransaction, ids: readonly bigint[]): Promise<StoredPet[]> {
-  if (ids.length === 0) return [];
+async function findPets(tx: TableTransaction, ids: readonly bigint[]): Promise<Map<bigint, StoredPet>> {
+  if (ids.length === 0) return new Map();
   const pets = await tx.find(PETS, { by: "id", values: ids, isLocked: true });
   const orders = await tx.find(ORDERS, { by: "pet_id", values: ids, where: "status = 'placed'" });
   const placed = new Map(orders.map(([id, petId]) => [petId, integer(id)]));
-  return pets.map(([id, , , status = null]) => ({ id: integer(id), status, placedOrder: placed.get(id) }));
+  return new Map(
+    pets.map(([id, , , status = null]) => [integer(id), { status, placedOrder: placed.get(id) }]),
+  );
 }
 
-/** Rows whose identifiers are kept: the last one of each identifier. */
-interface Resolution<ImportedRow> {
-  readonly inserts: ReadonlyMap<bigint, ImportedRow>;
-  readonly updates: ReadonlyMap<bigint, ImportedRow>;
-  /** Rows without an identifier, in their order. */
-  readonly unnumbered: readonly ImportedRow[];
-  readonly result: BatchResult;
+interface Rules<ImportedRow> {
+  readonly isStored: (id: bigint) => boolean;
+  readonly problemOf: (row: ImportedRow) => RowProblem | undefined;
 }
 
 /** `stored` has the pets that exist among the identifiers of the rows. */
-function resolvePets(
-  { rows, onConflict }: ImportBatch<ImportedPet>,
-  stored: readonly StoredPet[],
-): Resolution<ImportedPet> {
-  const byId = new Map(stored.map((pet) => [pet.id, pet]));
-  return resolve(rows, {
-    onConflict,
-    isStored: (id) => byId.has(id),
+function petRules(stored: ReadonlyMap<bigint, StoredPet>): Rules<ImportedPet> {
+  return {
+    isStored: (id) => stored.has(id),
     problemOf: ({ id, status }) => {
-      const { placedOrder, status: before = null } = (id !== undefined && byId.get(id)) || {};
+      const { placedOrder, status: before = null } = (id !== undefined && stored.get(id)) || {};
       if (placedOrder === undefined || before === (status ?? null)) return undefined;
       return `status cannot change: pet ${id} has the placed order ${placedOrder}`;
     },
-  });
+  };
 }
 
 /** What exists of all that the orders of a batch refer to. */
 interface OrderReferences {
-  readonly pets: readonly StoredPet[];
-  readonly keyIds: readonly number[];
-  readonly orderIds: readonly bigint[];
+  readonly orders: readonly Row[];
+  readonly pets: ReadonlyMap<bigint, StoredPet>;
+  readonly keys: readonly Row[];
 }
 
-function resolveOrders(
-  { rows, onConflict }: ImportBatch<ImportedOrder>,
-  references: OrderReferences,
-): Resolution<ImportedOrder> {
-  const pets = new Map(references.pets.map((pet) => [pet.id, pet]));
-  const keyIds = new Set(references.keyIds);
-  const stored = new Set(references.orderIds);
+function orderRules({ orders, pets, keys }: OrderReferences): Rules<ImportedOrder> {
+  const keyIds = new Set(keys.map(([id]) => Number(id)));
+  const stored = new Set(orders.map(([id]) => integer(id)));
   /** The identifier of the placed order of each pet; 0 for one that has no identifier yet. */
-  const placed = new Map(
-    references.pets.flatMap((pet) => (pet.placedOrder ? [[pet.id, pet.placedOrder]] : [])),
-  );
-  return resolve(rows, {
-    onConflict,
+  const placed = new Map(Array.from(pets, ([id, { placedOrder }]) => [id, placedOrder]));
+  return {
     isStored: (id) => stored.has(id),
     problemOf: ({ id, petId, keyId, status }) => {
       const pet = pets.get(petId);
       if (pet === undefined) return `petId is ${petId}, and there is no such pet`;
       if (keyId !== null && !keyIds.has(keyId)) return `keyId is ${keyId}, and there is no such key`;
+      const other = placed.get(petId);
       if (status !== "placed") {
-        if (placed.get(petId) === id) placed.delete(petId);
+        if (other === id) placed.delete(petId);
         return undefined;
       }
-      const other = placed.get(petId);
       if (other !== undefined && other !== id) return `status is placed, and pet ${petId} has a placed order`;
       if (pet.status !== "pending") {
         return `status is placed, and pet ${petId} is ${pet.status ?? "without a status"} instead of pending`;
@@ -328,41 +315,44 @@ function resolveOrders(
       placed.set(petId, id ?? 0n);
       return undefined;
     },
-  });
+  };
 }
 
-interface Rules<ImportedRow> {
-  readonly onConflict: ConflictRule;
-  readonly isStored: (id: bigint) => boolean;
-  readonly problemOf: (row: ImportedRow) => RowProblem | undefined;
+interface Resolution<ImportedRow> {
+  /** Rows whose identifiers are kept: the last one of each identifier. */
+  readonly numbered: ReadonlyMap<bigint, ImportedRow>;
+  /** Rows without an identifier, in their order. */
+  readonly unnumbered: readonly ImportedRow[];
+  readonly result: BatchResult;
 }
 
 /** Row after row, so that a row meets those before it in the same batch as it meets those of earlier batches. */
 function resolve<ImportedRow extends { readonly id?: bigint }>(
-  rows: readonly ImportedRow[],
-  { onConflict, isStored, problemOf }: Rules<ImportedRow>,
+  { rows, onConflict }: ImportBatch<ImportedRow>,
+  { isStored, problemOf }: Rules<ImportedRow>,
 ): Resolution<ImportedRow> {
-  const inserts = new Map<bigint, ImportedRow>();
-  const updates = new Map<bigint, ImportedRow>();
+  const numbered = new Map<bigint, ImportedRow>();
   const unnumbered: ImportedRow[] = [];
   const rejected = new Map<number, RowProblem>();
+  let added = 0;
   let skipped = 0;
   let replaced = 0;
   for (const [index, row] of rows.entries()) {
     const { id } = row;
-    const exists = id !== undefined && (inserts.has(id) || isStored(id));
+    const exists = id !== undefined && (numbered.has(id) || isStored(id));
     if (exists && onConflict === "skip") {
       skipped++;
       continue;
     }
     const problem = exists && onConflict === "reject" ? `id is ${id}, which exists already` : problemOf(row);
-    if (problem !== undefined) rejected.set(index, problem);
-    else if (id === undefined) unnumbered.push(row);
-    else if (exists) {
-      replaced++;
-      (inserts.has(id) ? inserts : updates).set(id, row);
-    } else inserts.set(id, row);
+    if (problem !== undefined) {
+      rejected.set(index, problem);
+      continue;
+    }
+    if (exists) replaced++;
+    else added++;
+    if (id === undefined) unnumbered.push(row);
+    else numbered.set(id, row);
   }
-  const added = inserts.size + unnumbered.length;
-  return { inserts, updates, unnumbered, result: { added, replaced, skipped, rejected } };
+  return { numbered, unnumbered, result: { added, replaced, skipped, rejected } };
 }
