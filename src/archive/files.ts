@@ -66,20 +66,16 @@ async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
   const path = join(tmpdir(), `petstore-import-${randomUUID()}`);
   const descriptor = openSync(path, "wx+", 0o600);
   rmSync(path);
-  for await (const piece of bytes) writeAll(descriptor, piece);
+  const failure = `cannot copy standard input to ${tmpdir()}; TMPDIR can name a directory with more space`;
+  for await (const piece of bytes) writeAll(descriptor, piece, failure);
   return descriptor;
 }
 
-function writeAll(descriptor: number, bytes: Uint8Array): void {
+function writeAll(descriptor: number, bytes: Uint8Array, failure: string): void {
   try {
     for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
   } catch (error) {
-    throw new Error(
-      `cannot copy standard input to ${tmpdir()}; TMPDIR can name a directory with more space`,
-      {
-        cause: error,
-      },
-    );
+    throw new Error(failure, { cause: error });
   }
 }
 
@@ -89,11 +85,10 @@ function fingerprintOf(descriptor: number): string {
   return hasher.digest("hex");
 }
 
-/** The same buffer each time. */
 function* pieces(descriptor: number): Generator<Buffer> {
-  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
   let position = 0;
   for (;;) {
+    const buffer = Buffer.allocUnsafe(PIECE_BYTES);
     const length = readSync(descriptor, buffer, 0, PIECE_BYTES, position);
     if (length === 0) return;
     position += length;
@@ -136,11 +131,7 @@ function isGzip(descriptor: number): boolean {
 }
 
 async function* gunzip(compressed: Iterable<Buffer>): AsyncGenerator<Uint8Array> {
-  // A stream may keep a piece while the next one is read.
-  const copies = function* () {
-    for (const piece of compressed) yield Buffer.from(piece);
-  };
-  const stream = Readable.from(copies()).pipe(createGunzip({ chunkSize: PIECE_BYTES }));
+  const stream = Readable.from(compressed).pipe(createGunzip({ chunkSize: PIECE_BYTES }));
   try {
     yield* stream;
   } catch (error) {
@@ -179,11 +170,7 @@ export function fileOutput(path: string): Output {
   return {
     async write(data) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
-      try {
-        for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
-      } catch (error) {
-        throw new Error(`cannot write ${partial}`, { cause: error });
-      }
+      writeAll(descriptor, bytes, `cannot write ${partial}`);
     },
     finish() {
       fsyncSync(descriptor);

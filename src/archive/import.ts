@@ -1,9 +1,9 @@
 import type { ColumnMapping, ConflictRule } from "../config/transfer-options.ts";
 import { TimeSlice } from "../event-loop.ts";
 import type { Input } from "./files.ts";
-import type { BatchResult, ImportBatch, ImportProgress, RowProblem } from "./import-store.ts";
+import type { BatchResult, ImportBatch, ImportProgress } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
-import { CsvRowParser, JsonRowParser, type RowType } from "./row-parser.ts";
+import { csvRowParser, jsonRowParser, type ParseRow, type RowType } from "./row-parser.ts";
 import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
 
 export interface ImporterOptions<Row> {
@@ -40,14 +40,10 @@ export async function importRows<Row>(
   }
 }
 
-interface RowParser<Row> {
-  parse(row: SourceRow): Row | RowProblem;
-}
-
 class Importer<Row> {
   progress: ImportProgress;
   readonly #options: ImporterOptions<Row>;
-  #parser: RowParser<Row> | undefined;
+  #parse: ParseRow<Row> | undefined;
   #rejects: RejectsFile | undefined;
   #bytesRead = 0;
   /** Of the batch. */
@@ -96,34 +92,34 @@ class Importer<Row> {
 
   /** The rows of the file, a piece of it at a time, without the header. */
   async *#read(): AsyncGenerator<readonly SourceRow[]> {
-    const texts = this.#options.input.texts((bytes) => (this.#bytesRead = bytes));
+    const { input, type, map } = this.#options;
+    const texts = input.texts((bytes) => (this.#bytesRead = bytes));
     const { value: first } = await texts.next();
     const beginning = first ?? "";
     const format = formatOf(beginning);
     const delimiter = this.#options.delimiter ?? delimiterOf(beginning);
     const reader = createRowReader(format, delimiter);
-    if (format !== "csv")
-      this.#prepare(new JsonRowParser(this.#options.type, this.#options.map), { format, delimiter });
+    if (format !== "csv") this.#prepare(jsonRowParser(type, map), { format, delimiter });
     const withoutHeader = (rows: SourceRow[]) => {
       const [firstRow] = rows;
-      if (this.#parser !== undefined || firstRow === undefined) return rows;
-      const parser = new CsvRowParser(this.#options.type, firstRow.cells ?? [], this.#options.map);
-      this.#prepare(parser, { format, delimiter, header: parser.columns.header });
-      return parser.columns.hasHeader ? rows.slice(1) : rows;
+      if (this.#parse !== undefined || firstRow === undefined) return rows;
+      const { parse, header, hasHeader } = csvRowParser(type, firstRow.cells ?? [], map);
+      this.#prepare(parse, { format, delimiter, header });
+      return hasHeader ? rows.slice(1) : rows;
     };
     yield withoutHeader(reader.push(beginning));
     for await (const text of texts) yield withoutHeader(reader.push(text));
     yield withoutHeader(reader.end());
   }
 
-  #prepare(parser: RowParser<Row>, format: RejectsFormat): void {
-    this.#parser = parser;
+  #prepare(parse: ParseRow<Row>, format: RejectsFormat): void {
+    this.#parse = parse;
     const path = this.#options.commit?.rejectsPath;
     if (path !== undefined) this.#rejects = new RejectsFile(path, format);
   }
 
   #add(source: SourceRow): void {
-    const row = this.#parser?.parse(source);
+    const row = this.#parse?.(source);
     if (typeof row === "string") this.#invalid.push({ row: source, problem: row });
     else if (row !== undefined) {
       this.#rows.push(row);

@@ -1,4 +1,5 @@
 import { closeSync, ftruncateSync, openSync, statSync, writeSync } from "node:fs";
+import { parseJson } from "../api/json.ts";
 import type { RowProblem } from "./import-store.ts";
 import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
 
@@ -85,15 +86,8 @@ export function encodeRejected(rejected: RejectedRow, { format, delimiter, heade
     return csvRow([...own, error], delimiter);
   }
   const text = row.text.replace(/\s*\r?\n\s*/g, " ").replace(EARLIER_ERROR, "{");
-  if (!isJsonObject(text)) return JSON.stringify({ error, text: row.text });
+  if (!text.startsWith("{") || parseJson(text) === undefined)
+    return JSON.stringify({ error, text: row.text });
   const rest = text.slice(1).trimStart();
   return `{"error":${JSON.stringify(error)}${rest.startsWith("}") ? "" : ","}${rest}`;
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    return text.startsWith("{") && typeof JSON.parse(text) === "object";
-  } catch {
-    return false;
-  }
 }

@@ -14,7 +14,6 @@ import {
   type KeyDifferences,
   keyDifferences,
   skipAssignedIds,
-  withDatabase,
 } from "../store/sqlite/snapshot.ts";
 import {
   type BackupDescription,
@@ -240,9 +239,7 @@ function readStagedRestore(storage: StorageConfig): StagedRestore | undefined {
 /** Makes the staged restore, all at once. The copies are checked: they may be on another disk than the backup. */
 async function stage(plan: RestorePlan, request: RestoreRequest): Promise<void> {
   const { storage, path, replaced } = plan;
-  const { restore, store } = pathsOf(storage);
-  // Closing the last connection moves what is in the write-ahead log into the file.
-  if (replaced !== undefined) closeCleanly(store);
+  const { restore } = pathsOf(storage);
   await createDirectory(restore, `${restore}.partial`, async (partial) => {
     await copyDatabases(plan, partial, request);
     for (const name of plan.files) await checkCopy(join(partial, name), request);
@@ -284,14 +281,6 @@ function entryOf({ path, description, replaced }: RestorePlan, by: Attribution):
     replaced: replaced === undefined ? null : basename(replaced),
   };
   return { ...by, action: "data.restored", after };
-}
-
-function closeCleanly(path: string): void {
-  try {
-    withDatabase(path, (connection) => connection.value("PRAGMA wal_checkpoint(TRUNCATE)"));
-  } catch {
-    // It is missing or damaged; it moves away as it is.
-  }
 }
 
 /** Databases that are in place although their copies are still staged are those from before the restore. */

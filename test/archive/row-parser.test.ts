@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
-  CsvRowParser,
-  JsonRowParser,
+  csvRowParser,
+  jsonRowParser,
   ORDERS,
   ORDERS_WITH_IDS,
   PETS,
@@ -9,10 +9,10 @@ import {
 } from "../../src/archive/row-parser.ts";
 
 const json = (text: string, type = PETS, map: { field: string; column: string }[] = []) =>
-  new JsonRowParser(type, map).parse({ line: 1, text });
+  jsonRowParser(type, map)({ line: 1, text });
 
 const csv = (header: string, row: string, type = PETS, map: { field: string; column: string }[] = []) => {
-  const parser = new CsvRowParser(type, header.split(","), map);
+  const parser = csvRowParser(type, header.split(","), map);
   return parser.parse({ line: 2, text: row, cells: row.split(",") });
 };
 
@@ -74,8 +74,8 @@ describe("CSV columns", () => {
     ["Rex,7,sold", { name: "Rex", categoryId: 7n, status: "sold" }],
     ["5,Rex,7,sold", { name: "Rex", categoryId: 7n, status: "sold" }],
   ])("without a header: %s", (row, pet) => {
-    const parser = new CsvRowParser(PETS, row.split(","), []);
-    expect(parser.columns.hasHeader).toBeFalse();
+    const parser = csvRowParser(PETS, row.split(","), []);
+    expect(parser.hasHeader).toBeFalse();
     expect(parser.parse({ line: 1, text: row, cells: row.split(",") })).toEqual(pet as never);
   });
 
@@ -99,7 +99,7 @@ describe("CSV columns", () => {
 
   test("a problem names the column of the file", () => {
     expect(csv("name,Category ID", "Rex,x")).toBe(`Category ID ${INTEGER}`);
-    const parser = new CsvRowParser(PETS, ["Rex", "7"], []);
+    const parser = csvRowParser(PETS, ["Rex", "7"], []);
     expect(parser.parse({ line: 2, text: "", cells: ["Rex", "x"] })).toBe(`column 2 (categoryId) ${INTEGER}`);
   });
 
@@ -108,12 +108,12 @@ describe("CSV columns", () => {
     ["name,Name,kind", "line 1 names two columns for name, 1 and 2; choose one with --map name=NUMBER"],
     ["Rex", "line 1 is no header, and with 1 columns none is categoryId; add --map categoryId=NUMBER"],
   ])("the first line %s", (line, message) => {
-    expect(() => new CsvRowParser(PETS, line.split(","), [])).toThrow(message);
+    expect(() => csvRowParser(PETS, line.split(","), [])).toThrow(message);
   });
 
   test("a mapped column has to exist", () => {
     const map = [{ field: "name", column: "Title" }];
-    expect(() => new CsvRowParser(PETS, ["name", "categoryId"], map)).toThrow(
+    expect(() => csvRowParser(PETS, ["name", "categoryId"], map)).toThrow(
       "--map name=Title: the first line has no such column",
     );
   });
@@ -129,9 +129,9 @@ describe("orders", () => {
       createdAt: Date.UTC(2026, 10, 15, 9, 30, 0, 123),
       keyId: 3,
     };
-    expect(new JsonRowParser(ORDERS, []).parse({ line: 1, text: order })).toEqual(expected as never);
-    expect(new JsonRowParser(ORDERS_WITH_IDS, []).parse({ line: 1, text: order })).toMatchObject({ id: 5n });
-    const parser = new CsvRowParser(ORDERS, ["petId", "status", "createdAt", "keyId"], []);
+    expect(jsonRowParser(ORDERS, [])({ line: 1, text: order })).toEqual(expected as never);
+    expect(jsonRowParser(ORDERS_WITH_IDS, [])({ line: 1, text: order })).toMatchObject({ id: 5n });
+    const parser = csvRowParser(ORDERS, ["petId", "status", "createdAt", "keyId"], []);
     const cells = ["1", "completed", "2026-11-15T10:30:00+01:00", ""];
     expect(parser.parse({ line: 2, text: "", cells })).toEqual({
       petId: 1n,
@@ -143,7 +143,7 @@ describe("orders", () => {
 
   test("a time that does not exist is rejected", () => {
     const text = order.replace("2026-11-15", "2026-02-30");
-    expect(new JsonRowParser(ORDERS, []).parse({ line: 1, text })).toBe(
+    expect(jsonRowParser(ORDERS, [])({ line: 1, text })).toBe(
       "createdAt must be a time such as 2026-11-15T09:30:00Z (RFC 3339)",
     );
   });

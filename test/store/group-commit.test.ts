@@ -75,7 +75,6 @@ describe("group commit", () => {
     );
     expect(ids).toEqual(Array.from({ length: 32 }, (_, i) => BigInt(i + 1)));
     expect(batches).toEqual([32]);
-    db.connection.close();
   });
 
   test("a write that throws is rolled back, and the others of its batch are committed", async () => {
@@ -98,7 +97,6 @@ describe("group commit", () => {
     expect(db.count("pets")).toBe(28);
     for (const i of failing)
       expect(db.connection.value("SELECT 1 FROM pets WHERE name = ?", `pet ${i}`)).toBeUndefined();
-    db.connection.close();
   });
 
   test("a write that fails at the commit is rolled back alone, and no write resolves before its commit", async () => {
@@ -117,7 +115,6 @@ describe("group commit", () => {
     ]);
     expect(outcomes(settled)).toEqual([1n, "FOREIGN KEY constraint failed", 2n]);
     expect([db.count("pets"), db.count("orders")]).toEqual([2, 0]);
-    db.connection.close();
   });
 
   test("Unavailable: a write that finds the queue full, while the queued ones are committed", async () => {
@@ -127,7 +124,6 @@ describe("group commit", () => {
     const full = "the queue is full (3 writes)";
     expect(outcomes(settled)).toEqual([0, 1, 2, full, full]);
     expect(settled[3]).toMatchObject({ reason: { name: "Unavailable", retryAfterSeconds: 1 } });
-    db.connection.close();
   });
 });
 
@@ -147,7 +143,6 @@ describe("group commit while another process holds the write lock", () => {
     });
     expect(await write).toBe(1n);
     expect(db.count("pets")).toBe(1);
-    db.connection.close();
   });
 
   test("Unavailable: writes that were queued for too long, without a transaction", async () => {
@@ -157,7 +152,6 @@ describe("group commit while another process holds the write lock", () => {
     Bun.sleepSync(25);
     await expect(write).rejects.toThrow("the write was queued for more than 20 ms");
     expect(batches).toEqual([]);
-    db.connection.close();
   });
 
   test("close waits for the queued writes, and later writes are rejected", async () => {
@@ -175,7 +169,6 @@ describe("group commit while another process holds the write lock", () => {
     expect(db.count("pets")).toBe(1);
     expect(await write).toBe(1n);
     await expect(writes.submit(() => {})).rejects.toMatchObject({ name: "Unavailable" });
-    db.connection.close();
   });
 });
 

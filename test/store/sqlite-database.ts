@@ -14,7 +14,15 @@ export function temporaryDatabase() {
     busyTimeoutMs: 0,
   });
   const count = (table: string) => Number(connection.value(`SELECT count(*) FROM ${table}`));
-  return { connection, path, count, [Symbol.dispose]: () => folder.remove() };
+  return {
+    connection,
+    path,
+    count,
+    [Symbol.dispose]() {
+      connection.close();
+      folder.remove();
+    },
+  };
 }
 
 /** Holds the write lock during the work, as another process does. */

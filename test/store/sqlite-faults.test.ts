@@ -147,5 +147,4 @@ test.each([
 ])("the tables reject what the contract rejects: %s", (_what, sql) => {
   using db = temporaryDatabase();
   expect(() => db.connection.exec(sql)).toThrow(/constraint|cannot store/);
-  db.connection.close();
 });
