@@ -130,10 +130,7 @@ export class ImportStore {
       if (ids.length > 0) await tx.lockIds(PETS);
       const { numbered, unnumbered, result } = resolve(batch, petRules(await findPets(tx, ids)));
       const write = async () => {
-        await tx.put(
-          PETS,
-          Array.from(numbered, ([id, pet]) => [id, ...petValues(pet)]),
-        );
+        await tx.put(PETS, rowsOf(numbered, petValues));
         await tx.append(PETS, unnumbered.map(petValues));
       };
       return { result, write };
@@ -158,10 +155,7 @@ export class ImportStore {
         const placedLast = [...numbered].toSorted(
           ([, a], [, b]) => Number(isPlaced(a)) - Number(isPlaced(b)),
         );
-        await tx.put(
-          ORDERS,
-          placedLast.map(([id, order]) => [id, ...orderValues(order)]),
-        );
+        await tx.put(ORDERS, rowsOf(placedLast, orderValues));
         await tx.append(ORDERS, unnumbered.map(orderValues));
       };
       return { result, write };
@@ -241,6 +235,10 @@ function petValues({ name, categoryId, status }: ImportedPet): NewRow {
 
 function orderValues({ petId, status, createdAt, keyId }: ImportedOrder): NewRow {
   return [petId, status, createdAt, keyId];
+}
+
+function rowsOf<T>(rows: Iterable<readonly [bigint, T]>, valuesOf: (row: T) => NewRow): NewRow[] {
+  return Array.from(rows, ([id, row]) => [id, ...valuesOf(row)]);
 }
 
 function isPlaced({ status }: Pick<ImportedOrder, "status">): boolean {

@@ -256,12 +256,14 @@ function orderCases(test: TestCase): void {
     const { id } = resultOf(await store.placeOrder({ keyId: 1, petId }, AT));
     await imports.beginImport(FILE);
     const rows = [
-      { ...order, petId, id, status: "cancelled" as const },
+      { ...order, petId, id: id + 1n },
+      { ...order, petId, id },
       { ...order, petId, id: id + 1n, status: "placed" as const },
+      { ...order, petId, id, status: "cancelled" as const },
     ];
     expect(await imports.importOrders(batchOf(rows, { onConflict: "replace" }))).toMatchObject({
       added: 1,
-      replaced: 1,
+      replaced: 3,
     });
     const { items } = await operators.listOrders({ petId, limit: 10 });
     expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
