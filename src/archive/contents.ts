@@ -37,7 +37,7 @@ export type OnProgress = (progress: WorkProgress) => void;
 
 export interface TableSum {
   readonly rows: number;
-  /** The same for the same rows in any order. */
+  /** The sum of the hashes of all rows, the same in any order. */
   readonly checksum: string;
 }
 
@@ -70,18 +70,20 @@ export async function contentsOf(
   const copyEntryId = sourceCounters && (sourceCounters[AUDIT] ?? 0n) + 1n;
   let read = 0;
   for (const table of TABLES) {
-    const sum = new RowSum();
+    let count = 0;
+    let sum = 0n;
     for await (const rows of reader.rows(table)) {
       for (const row of rows) {
         if (copyEntryId !== undefined && isCopyEntry(table, row, copyEntryId)) {
           if (counters[AUDIT] === copyEntryId) counters[AUDIT]--;
-        } else {
-          sum.add(row);
+          continue;
         }
+        count++;
+        sum = BigInt.asUintN(64, sum + Bun.hash.xxHash64(JSON.stringify(row)));
       }
       onRows?.((read += rows.length));
     }
-    tables[table.name] = sum.result;
+    tables[table.name] = { rows: count, checksum: sum.toString(16).padStart(16, "0") };
   }
   return { tables, counters };
 }
@@ -91,21 +93,6 @@ const AUDIT = "audit";
 function isCopyEntry({ name, columns }: Table, row: Row, id: bigint): boolean {
   if (name !== AUDIT || row[0] !== String(id)) return false;
   return row[Object.keys(columns).indexOf("action")] === ("data.copied" satisfies AuditAction);
-}
-
-/** The sum of the hashes of all rows. */
-class RowSum {
-  #rows = 0;
-  #sum = 0n;
-
-  add(row: Row): void {
-    this.#rows++;
-    this.#sum = BigInt.asUintN(64, this.#sum + Bun.hash.xxHash64(JSON.stringify(row)));
-  }
-
-  get result(): TableSum {
-    return { rows: this.#rows, checksum: this.#sum.toString(16).padStart(16, "0") };
-  }
 }
 
 /** The names of the tables and counters that differ. */

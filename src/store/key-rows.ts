@@ -1,6 +1,7 @@
 import type { Access, ApiKey, KeySecret, NewKey } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
 import type { KeyChange, KeyChanges } from "../domain/ports.ts";
+import type { SqlValue } from "./dialect.ts";
 
 /*
  * Rows of keys and secrets as both databases return them, and the domain objects they become.
@@ -69,20 +70,6 @@ export function keyOf(row: KeyRow): ApiKey {
   return key;
 }
 
-/** The values of WRITTEN_KEY_COLUMNS, in their order. */
-export type KeyValues = [
-  name: string,
-  owner: string | null,
-  notes: string | null,
-  labels: string,
-  plan: PlanName,
-  access: Access,
-  perMinute: number | null,
-  perDay: number | null,
-  expiresAt: number | null,
-  disabledAt: number | null,
-];
-
 /** The columns that a new key and a change of a key write alike. */
 export const WRITTEN_KEY_COLUMNS = [
   "name",
@@ -97,7 +84,8 @@ export const WRITTEN_KEY_COLUMNS = [
   "disabled_at",
 ] as const;
 
-export function keyValues(key: NewKey): KeyValues {
+/** The values of WRITTEN_KEY_COLUMNS, in their order. */
+export function keyValues(key: NewKey): (SqlValue | null)[] {
   const { name, owner = null, notes = null, labels = NO_LABELS, plan, access = "write", limits } = key;
   const { perMinute = null, perDay = null } = limits ?? {};
   const { expiresAt = null, disabledAt = null } = key;

@@ -101,18 +101,14 @@ export const INSERT_AUDIT = `INSERT INTO audit
   (at, actor, actor_name, action, target_kind, target_id, values_before, values_after)`;
 
 /** The values of INSERT_AUDIT, in their order. */
-export type AuditValues = [
-  at: number,
-  actor: string,
-  actorName: string | null,
-  action: string,
-  targetKind: string | null,
-  targetId: bigint | null,
-  valuesBefore: string | null,
-  valuesAfter: string | null,
-];
-
-export function auditValues({ at, actor, action, target, before, after }: NewAuditEntry): AuditValues {
+export function auditValues({
+  at,
+  actor,
+  action,
+  target,
+  before,
+  after,
+}: NewAuditEntry): (SqlValue | null)[] {
   const { kind, name = null } = actor;
   return [at, kind, name, action, target?.kind ?? null, target?.id ?? null, jsonOf(before), jsonOf(after)];
 }
