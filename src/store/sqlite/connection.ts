@@ -6,7 +6,10 @@ import { retryWhileBusy, toUnavailable } from "./errors.ts";
 
 type Values = SQLQueryBindings[];
 
-/** A database and its transactions. Each statement is prepared at its first use, for the lifetime of the connection. */
+/**
+ * A database and its transactions. A statement is prepared at its first use, for the lifetime of the connection; one
+ * whose text can be any of many is a `query`.
+ */
 export class Connection {
   readonly #statements = new Map<string, Statement<unknown, Values>>();
 
