@@ -46,9 +46,8 @@ export function auditStoreConformance(test: TestCase): void {
     expect(await (await another()).audit.listAudit({ limit: 9 })).toStrictEqual({ items, hasMore: false });
   });
 
-  test("listAudit: newest first by time and then by identifier, with each filter and with several", async ({
-    audit,
-  }) => {
+  test("listAudit: newest first by time and then by identifier, with each filter and with several", async (opened) => {
+    const { audit } = opened;
     for (const entry of ENTRIES) await audit.recordAudit(entry);
     const key = { kind: "key", id: 7n } as const;
     const console = { action: "key.updated", actor: "console", target: key } as const;
@@ -89,10 +88,8 @@ export function auditStoreConformance(test: TestCase): void {
     expect(await idsOf(audit, { before: 99n })).toEqual([]);
   });
 
-  test("deleteAudit: entries before a time, some with each call, and of two processes each other ones", async ({
-    audit,
-    another,
-  }) => {
+  test("deleteAudit: entries before a time, some with each call, and of two processes each other ones", async (opened) => {
+    const { audit, another } = opened;
     const { audit: other } = await another();
     expect(await audit.deleteAudit(AT)).toBe(false);
     for (let n = 0; n < 220; n++) {
@@ -106,10 +103,8 @@ export function auditStoreConformance(test: TestCase): void {
     expect(await idsOf(other, { before: 1n })).toEqual([]);
   });
 
-  test("recordAudit: entries of concurrent writers in two processes are all kept", async ({
-    audit,
-    another,
-  }) => {
+  test("recordAudit: entries of concurrent writers in two processes are all kept", async (opened) => {
+    const { audit, another } = opened;
     const { audit: other } = await another();
     const writes = Array.from({ length: 40 }, (_, n) =>
       (n % 2 ? audit : other).recordAudit({ ...signedIn, at: AT + n }),

@@ -71,10 +71,8 @@ export function importStoreConformance(name: string, open: () => Promise<OpenedI
 }
 
 function recordCases(test: TestCase): void {
-  test("progress is stored with each batch, and the finish with an audit entry", async ({
-    imports,
-    audit,
-  }) => {
+  test("progress is stored with each batch, and the finish with an audit entry", async (opened) => {
+    const { imports, audit } = opened;
     expect(await imports.findImport(FILE.fingerprint)).toBeUndefined();
     await imports.beginImport(FILE);
     expect(await imports.findImport(FILE.fingerprint)).toEqual({ ...FILE, progress: NO_PROGRESS });
@@ -93,9 +91,8 @@ function recordCases(test: TestCase): void {
     });
   });
 
-  test("a process that begins an import while another one has stored rows of it does not reset them", async ({
-    imports,
-  }) => {
+  test("a process that begins an import while another one has stored rows of it does not reset them", async (opened) => {
+    const { imports } = opened;
     await imports.beginImport(FILE);
     await imports.importPets(batchOf([rex(1n)]));
     await expect(imports.beginImport(FILE)).rejects.toBeInstanceOf(ConcurrentImport);
@@ -126,10 +123,8 @@ function recordCases(test: TestCase): void {
 }
 
 function petCases(test: TestCase): void {
-  test("identifiers are assigned in the order of the rows, after those that exist", async ({
-    imports,
-    store,
-  }) => {
+  test("identifiers are assigned in the order of the rows, after those that exist", async (opened) => {
+    const { imports, store } = opened;
     const id = await addPet(store);
     await imports.beginImport(FILE);
     const rows: ImportedPet[] = [
@@ -145,10 +140,8 @@ function petCases(test: TestCase): void {
     ]);
   });
 
-  test("identifiers that are kept are not assigned afterwards, and a low one leaves the next one as it is", async ({
-    imports,
-    store,
-  }) => {
+  test("identifiers that are kept are not assigned afterwards, and a low one leaves the next one as it is", async (opened) => {
+    const { imports, store } = opened;
     expect([await addPet(store), await addPet(store)]).toEqual([1n, 2n]);
     await imports.beginImport(FILE);
     const low = batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" });
@@ -175,10 +168,8 @@ function petCases(test: TestCase): void {
     });
   }
 
-  test("a pet with a placed order keeps its status, and everything else is replaced", async ({
-    imports,
-    store,
-  }) => {
+  test("a pet with a placed order keeps its status, and everything else is replaced", async (opened) => {
+    const { imports, store } = opened;
     const id = await addPet(store, { name: "old" });
     const order = resultOf(await store.placeOrder({ keyId: 1, petId: id }, AT)).id;
     await imports.beginImport(FILE);
@@ -196,12 +187,8 @@ function petCases(test: TestCase): void {
 function orderCases(test: TestCase): void {
   const order = { status: "completed", createdAt: AT, keyId: null } as const;
 
-  test("orders keep their key, time and status, and placed ones count as placed", async ({
-    imports,
-    store,
-    operators,
-    keys,
-  }) => {
+  test("orders keep their key, time and status, and placed ones count as placed", async (opened) => {
+    const { imports, store, operators, keys } = opened;
     const key = await keys.createKey(
       { name: "app", plan: "free", createdAt: AT },
       { hash: "0".repeat(64), hint: "pet_live_0000…0000" },
@@ -247,11 +234,8 @@ function orderCases(test: TestCase): void {
     ]);
   });
 
-  test("an order that is replaced makes room for another one that is placed", async ({
-    imports,
-    store,
-    operators,
-  }) => {
+  test("an order that is replaced makes room for another one that is placed", async (opened) => {
+    const { imports, store, operators } = opened;
     const petId = await addPet(store);
     const { id } = resultOf(await store.placeOrder({ keyId: 1, petId }, AT));
     await imports.beginImport(FILE);

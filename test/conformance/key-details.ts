@@ -71,9 +71,8 @@ export function keyDetailsConformance(test: TestCase): void {
     expect((await keys.listSecrets([1, 2])).size).toBe(2);
   });
 
-  test("listSecrets: of two secrets of the same millisecond, the one without an end comes first", async ({
-    keys,
-  }) => {
+  test("listSecrets: of two secrets of the same millisecond, the one without an end comes first", async (opened) => {
+    const { keys } = opened;
     await keys.createKey(free, storedSecret(1), { ...BY, at: AT });
     for (const n of [2, 3]) {
       await keys.addSecret(1, { ...storedSecret(n), overlapEndsAt: AT + n }, { ...BY, at: AT });

@@ -12,9 +12,8 @@ const DEFAULTS = { labels: [], access: "write" } as const;
 
 /** What every KeyStore does, on whatever database. */
 export function keyStoreConformance(test: TestCase): void {
-  test("createKey: returns the given fields and an identifier that starts at 1, and nothing else", async ({
-    keys,
-  }) => {
+  test("createKey: returns the given fields and an identifier that starts at 1, and nothing else", async (opened) => {
+    const { keys } = opened;
     expect(await keys.createKey(free, storedSecret(1), BY)).toStrictEqual({
       id: 1,
       ...DEFAULTS,
@@ -31,9 +30,8 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await keys.getKey(3)).toBeUndefined();
   });
 
-  test("createKey: fifty concurrent keys get fifty identifiers, and are listed oldest first", async ({
-    keys,
-  }) => {
+  test("createKey: fifty concurrent keys get fifty identifiers, and are listed oldest first", async (opened) => {
+    const { keys } = opened;
     const made = await Promise.all(
       Array.from({ length: 50 }, (_, i) => keys.createKey(free, storedSecret(i), BY)),
     );
@@ -42,10 +40,8 @@ export function keyStoreConformance(test: TestCase): void {
     expect((await allKeys(keys)).map(({ id }) => id)).toEqual(ids);
   });
 
-  test("createFirstKey: of concurrent calls in two processes one creates a key, and later calls create none", async ({
-    keys,
-    another,
-  }) => {
+  test("createFirstKey: of concurrent calls in two processes one creates a key, and later calls create none", async (opened) => {
+    const { keys, another } = opened;
     const { keys: other } = await another();
     const calls = Array.from({ length: 10 }, (_, i) =>
       (i % 2 ? keys : other).createFirstKey(free, storedSecret(i), BY),
@@ -73,9 +69,8 @@ export function keyStoreConformance(test: TestCase): void {
     found.forEach((credential, i) => expect(credential?.key).toEqual(made[i % 3]));
   });
 
-  test("addSecret: both secrets find the key, the earlier one has an end, and other keys stay as they are", async ({
-    keys,
-  }) => {
+  test("addSecret: both secrets find the key, the earlier one has an end, and other keys stay as they are", async (opened) => {
+    const { keys } = opened;
     const key = await keys.createKey(free, storedSecret(1), BY);
     const other = await keys.createKey(free, storedSecret(3), BY);
     await keys.addSecret(key.id, { ...storedSecret(2), overlapEndsAt: AT + HOUR_MS }, BY);
@@ -96,9 +91,8 @@ export function keyStoreConformance(test: TestCase): void {
     expect((await keys.findCredential(hash(4)))?.validUntil).toBeUndefined();
   });
 
-  test("updateKey: changes the given fields only; a plan other than Enterprise removes the key's own limits", async ({
-    keys,
-  }) => {
+  test("updateKey: changes the given fields only; a plan other than Enterprise removes the key's own limits", async (opened) => {
+    const { keys } = opened;
     const { id } = await keys.createKey({ ...enterprise, expiresAt: 1 }, storedSecret(1), BY);
     await keys.updateKey(id, { unbannedAt: AT + 1 }, BY);
     await keys.updateKey(id, { limits: { perMinute: 8, perDay: 9 } }, BY);
@@ -115,10 +109,8 @@ export function keyStoreConformance(test: TestCase): void {
     expect((await keys.getKey(id))?.limits).toEqual({ perMinute: 1, perDay: 2 });
   });
 
-  test("a change that fails changes nothing: neither keys, nor secrets, nor the revision, nor the audit trail", async ({
-    keys,
-    audit,
-  }) => {
+  test("a change that fails changes nothing: neither keys, nor secrets, nor the revision, nor the audit trail", async (opened) => {
+    const { keys, audit } = opened;
     const key = await keys.createKey(free, storedSecret(1), BY);
     const before = await keys.changesSince(0);
     await expect(keys.createKey(free, storedSecret(1), BY)).rejects.toThrow();
@@ -137,9 +129,8 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await keys.changesSince(Number.MAX_SAFE_INTEGER)).toEqual(none);
   });
 
-  test("changesSince: every kind of change increments the revision and returns the current key", async ({
-    keys,
-  }) => {
+  test("changesSince: every kind of change increments the revision and returns the current key", async (opened) => {
+    const { keys } = opened;
     let { revision } = await keys.changesSince(0);
     const next = async () => {
       const since = revision;
@@ -157,9 +148,8 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await keys.changesSince(revision)).toEqual({ revision, changed: [], unbanned: [] });
   });
 
-  test("changesSince: returns each key that changed after the revision once, in the order of the changes", async ({
-    keys,
-  }) => {
+  test("changesSince: returns each key that changed after the revision once, in the order of the changes", async (opened) => {
+    const { keys } = opened;
     const ids: number[] = [];
     for (let n = 0; n < 4; n++) ids.push((await keys.createKey(free, storedSecret(n), BY)).id);
     const [first = 0, second = 0, third = 0] = ids;
@@ -175,9 +165,8 @@ export function keyStoreConformance(test: TestCase): void {
     expect(changed.map(({ id }) => id)).not.toContain(second);
   });
 
-  test("changesSince: returns the keys that were unbanned after the revision, whatever changed since then", async ({
-    keys,
-  }) => {
+  test("changesSince: returns the keys that were unbanned after the revision, whatever changed since then", async (opened) => {
+    const { keys } = opened;
     const { id } = await keys.createKey(free, storedSecret(1), BY);
     const other = await keys.createKey(free, storedSecret(2), BY);
     const unbannedSince = async (revision: number) =>
@@ -197,10 +186,8 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await unbannedSince(unbanned)).toEqual([[id, AT]]);
   });
 
-  test("changesSince: a reader in a third process misses no change of two concurrent writers", async ({
-    keys,
-    another,
-  }) => {
+  test("changesSince: a reader in a third process misses no change of two concurrent writers", async (opened) => {
+    const { keys, another } = opened;
     const { keys: other } = await another();
     const { keys: reader } = await another();
     const seen = new Map<number, string>();

@@ -30,11 +30,8 @@ export function operatorStoreConformance(test: TestCase): void {
 }
 
 function petUpdateCases(test: TestCase): void {
-  test("updatePet changes the given fields, and the audit entry has those that changed", async ({
-    store,
-    operators,
-    audit,
-  }) => {
+  test("updatePet changes the given fields, and the audit entry has those that changed", async (opened) => {
+    const { store, operators, audit } = opened;
     const id = await addPet(store, { categoryId: INT64_MAX });
     const updated = { id, name: 'R"éx 🐕', categoryId: -7n, status: "sold" } as const;
     expect(
@@ -67,11 +64,8 @@ function petUpdateCases(test: TestCase): void {
     ]);
   });
 
-  test("updatePet: a change that changes nothing and one of a pet that does not exist have no audit entry", async ({
-    store,
-    operators,
-    audit,
-  }) => {
+  test("updatePet: a change that changes nothing and one of a pet that does not exist have no audit entry", async (opened) => {
+    const { store, operators, audit } = opened;
     const id = await addPet(store);
     const pet = { id, name: "Rex", categoryId: 7n, status: "available" } as const;
     for (const change of [
@@ -89,11 +83,8 @@ function petUpdateCases(test: TestCase): void {
     expect(await auditTrail(audit)).toEqual([]);
   });
 
-  test("updatePet pet_ordered: a pet with a placed order keeps its status, and its other fields can change", async ({
-    store,
-    operators,
-    audit,
-  }) => {
+  test("updatePet pet_ordered: a pet with a placed order keeps its status, and its other fields can change", async (opened) => {
+    const { store, operators, audit } = opened;
     const id = await addPet(store);
     const orderId = await placeOrder(store, id);
     for (const status of ["available", "sold", null] as const) {
@@ -114,11 +105,8 @@ function petUpdateCases(test: TestCase): void {
 }
 
 function petDeletionCases(test: TestCase): void {
-  test("deletePet returns the pet, records it, and its identifier is not used again", async ({
-    store,
-    operators,
-    audit,
-  }) => {
+  test("deletePet returns the pet, records it, and its identifier is not used again", async (opened) => {
+    const { store, operators, audit } = opened;
     const first = await addPet(store);
     const last = await addPet(store, { name: "Rover" });
     const pet = { id: last, name: "Rover", categoryId: 7n, status: "available" } as const;
@@ -138,11 +126,8 @@ function petDeletionCases(test: TestCase): void {
     ]);
   });
 
-  test("deletePet pet_has_orders: a pet that was ordered is kept, whatever became of the order", async ({
-    store,
-    operators,
-    audit,
-  }) => {
+  test("deletePet pet_has_orders: a pet that was ordered is kept, whatever became of the order", async (opened) => {
+    const { store, operators, audit } = opened;
     const id = await addPet(store);
     const first = await placeOrder(store, id);
     const rejection = (orderId: bigint) => ({
@@ -173,11 +158,8 @@ function orderUpdateCases(test: TestCase): void {
     ["completed", "sold"],
     ["cancelled", "available"],
   ] as const) {
-    test(`updateOrder: ${status} makes the pet ${petStatus}, for an order of any key`, async ({
-      store,
-      operators,
-      audit,
-    }) => {
+    test(`updateOrder: ${status} makes the pet ${petStatus}, for an order of any key`, async (opened) => {
+      const { store, operators, audit } = opened;
       const petId = await addPet(store);
       const id = await placeOrder(store, petId, 5);
       const order = { id, petId, keyId: 5, status, createdAt: "2026-11-15T09:30:00.000Z" };
@@ -214,10 +196,8 @@ async function placeOrders(store: Store): Promise<{ id: bigint; keyId: number; p
 }
 
 function orderPageCases(test: TestCase): void {
-  test("listOrders: newest first, with every combination of filters, page by page", async ({
-    store,
-    operators,
-  }) => {
+  test("listOrders: newest first, with every combination of filters, page by page", async (opened) => {
+    const { store, operators } = opened;
     const orders = await placeOrders(store);
     const shared = orders[0]?.petId ?? 0n;
     const matching = ({ status, keyId, petId }: Omit<OrderQuery, "limit">) =>
@@ -246,10 +226,8 @@ function orderPageCases(test: TestCase): void {
     }
   });
 
-  test("listOrders: `hasMore` is exact, and `before` skips that order and all after it, for every int64", async ({
-    store,
-    operators,
-  }) => {
+  test("listOrders: `hasMore` is exact, and `before` skips that order and all after it, for every int64", async (opened) => {
+    const { store, operators } = opened;
     const [first = 0n, second = 0n, third = 0n] = (await placeOrders(store)).map(({ id }) => id);
     const list = async (before: bigint, limit: number) => {
       const page = await operators.listOrders({ before, limit });

@@ -2,10 +2,8 @@ import { expect } from "bun:test";
 import type { TestCase } from "./store-fixture.ts";
 
 export function settingsStoreConformance(test: TestCase): void {
-  test("there are none at first; saving replaces the given values and keeps the others, for every process", async ({
-    settings,
-    another,
-  }) => {
+  test("there are none at first; saving replaces the given values and keeps the others, for every process", async (opened) => {
+    const { settings, another } = opened;
     expect(await settings.readSettings()).toEqual({});
     await settings.saveSettings({ a: "1", b: "http://127.0.0.1:8080/v1" });
     await settings.saveSettings({ b: 'it\'s "3"', c: "" });
@@ -15,10 +13,8 @@ export function settingsStoreConformance(test: TestCase): void {
     expect(await (await another()).settings.readSettings()).toEqual(expected);
   });
 
-  test("processes that save at the same time all succeed, and one of them wins", async ({
-    settings,
-    another,
-  }) => {
+  test("processes that save at the same time all succeed, and one of them wins", async (opened) => {
+    const { settings, another } = opened;
     const stores = [settings];
     for (let n = 0; n < 3; n++) stores.push((await another()).settings);
     const saved = (n: number) => (n % 2 ? { a: `${n}`, b: `${n}` } : { b: `${n}`, a: `${n}` });

@@ -19,10 +19,8 @@ const request: IdempotentRequest = {
 };
 
 export function idempotencyCases(test: TestCase): void {
-  test("a repeated request gets the first result to the byte, after changes and a restart too, and creates nothing", async ({
-    store,
-    reopen,
-  }) => {
+  test("a repeated request gets the first result to the byte, after changes and a restart too, and creates nothing", async (opened) => {
+    const { store, reopen } = opened;
     const pet = resultOf(await store.createPet({ ...rex, name: 'R\u00e9x "𝒳"' }, AT, request));
     const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: pet.id }, AT, request));
     await store.updateOrder(KEY_ID, order.id, "completed");
@@ -38,9 +36,8 @@ export function idempotencyCases(test: TestCase): void {
     expect(idsOf(await again.listPets({ limit: 9 }))).toEqual([pet.id]);
   });
 
-  test("idempotency_key_reused: another body with the same key creates nothing, and the first result remains", async ({
-    store,
-  }) => {
+  test("idempotency_key_reused: another body with the same key creates nothing, and the first result remains", async (opened) => {
+    const { store } = opened;
     const first = resultOf(await store.createPet(rex, AT, request));
     const other = { ...request, fingerprint: "b".repeat(64) };
     expect(rejectionCode(await store.createPet({ ...rex, name: "Max" }, AT, other))).toBe(
@@ -50,9 +47,8 @@ export function idempotencyCases(test: TestCase): void {
     expect(idsOf(await store.listPets({ limit: 9 }))).toEqual([first.id]);
   });
 
-  test("requests differ by API key, by Idempotency-Key (case matters) and by operation", async ({
-    store,
-  }) => {
+  test("requests differ by API key, by Idempotency-Key (case matters) and by operation", async (opened) => {
+    const { store } = opened;
     const pets = [
       resultOf(await store.createPet(rex, AT, request)),
       resultOf(await store.createPet(rex, AT, { ...request, keyId: 2 })),
@@ -72,9 +68,8 @@ export function idempotencyCases(test: TestCase): void {
     expect(await store.createPet(rex, AT + DAY_MS + 1, other)).toEqual({ ...second, replayed: true });
   });
 
-  test("a rejected request stores no result: its Idempotency-Key can be used later, with another body too", async ({
-    store,
-  }) => {
+  test("a rejected request stores no result: its Idempotency-Key can be used later, with another body too", async (opened) => {
+    const { store } = opened;
     const petId = await addPet(store);
     const { id } = resultOf(await store.placeOrder({ keyId: KEY_ID, petId }, AT));
     expect(rejectionCode(await store.placeOrder({ keyId: KEY_ID, petId }, AT, request))).toBe(
@@ -85,9 +80,8 @@ export function idempotencyCases(test: TestCase): void {
     expect(resultOf(await store.placeOrder({ keyId: KEY_ID, petId }, AT, other)).replayed).toBe(false);
   });
 
-  test("idempotency_conflict: of fifty concurrent requests with one key exactly one creates a pet", async ({
-    store,
-  }) => {
+  test("idempotency_conflict: of fifty concurrent requests with one key exactly one creates a pet", async (opened) => {
+    const { store } = opened;
     const results = await Promise.all(Array.from({ length: 50 }, () => store.createPet(rex, AT, request)));
     const [id, ...others] = idsOf(await store.listPets({ limit: 9 }));
     expect(others).toEqual([]);

@@ -17,9 +17,8 @@ async function placeFor(store: Store, keyId: number): Promise<{ id: bigint; petI
 const ordersOf = async (store: Store, keyId: number) => (await store.listOrders(keyId, { limit: 100 })).items;
 
 export function orderCases(test: TestCase): void {
-  test("placeOrder: the body is the order as JSON, with the given time; pets that are available become pending", async ({
-    store,
-  }) => {
+  test("placeOrder: the body is the order as JSON, with the given time; pets that are available become pending", async (opened) => {
+    const { store } = opened;
     const { status: _, ...withoutStatus } = rex;
     for (const pet of [rex, withoutStatus]) {
       const { id: petId } = resultOf(await store.createPet(pet, AT));
@@ -33,9 +32,8 @@ export function orderCases(test: TestCase): void {
     }
   });
 
-  test("placeOrder pet_not_available: a pending or sold pet keeps its status, and no order is created", async ({
-    store,
-  }) => {
+  test("placeOrder pet_not_available: a pending or sold pet keeps its status, and no order is created", async (opened) => {
+    const { store } = opened;
     for (const status of ["pending", "sold"] as const) {
       const petId = await addPet(store, { status });
       expect(rejectionCode(await store.placeOrder({ keyId: OWNER, petId }, AT))).toBe("pet_not_available");
@@ -59,9 +57,8 @@ export function orderCases(test: TestCase): void {
     ["completed", "sold"],
     ["cancelled", "available"],
   ] as const) {
-    test(`updateOrder: ${status} is stored, makes the pet ${after}, and cannot be changed again`, async ({
-      store,
-    }) => {
+    test(`updateOrder: ${status} is stored, makes the pet ${after}, and cannot be changed again`, async (opened) => {
+      const { store } = opened;
       const { id, petId } = await placeFor(store, OWNER);
       const order = { id, petId, status, createdAt: "2026-11-15T09:30:00.000Z" };
       expect(await store.updateOrder(OWNER, id, status)).toStrictEqual(order);
@@ -73,9 +70,8 @@ export function orderCases(test: TestCase): void {
     });
   }
 
-  test("an order of another key, whatever its status, does not exist and stays as it is", async ({
-    store,
-  }) => {
+  test("an order of another key, whatever its status, does not exist and stays as it is", async (opened) => {
+    const { store } = opened;
     for (const status of ["placed", "completed", "cancelled"] as const) {
       const { id, petId } = await placeFor(store, OWNER);
       if (status !== "placed") await store.updateOrder(OWNER, id, status);
@@ -89,9 +85,8 @@ export function orderCases(test: TestCase): void {
     }
   });
 
-  test("listOrders: each key lists its own, filters its own, and `hasMore` is about those", async ({
-    store,
-  }) => {
+  test("listOrders: each key lists its own, filters its own, and `hasMore` is about those", async (opened) => {
+    const { store } = opened;
     const placed: bigint[][] = [[], [], []];
     for (const keyId of [OWNER, OTHER, OWNER, LARGE, OTHER, OWNER, OTHER]) {
       const { id } = await placeFor(store, keyId);
@@ -117,9 +112,8 @@ export function orderCases(test: TestCase): void {
     expect((await store.listOrders(OTHER, { limit: 2, status: "placed" })).hasMore).toBe(false);
   });
 
-  test("placeOrder: a pet whose order was cancelled can be ordered by another key; each key keeps its own order", async ({
-    store,
-  }) => {
+  test("placeOrder: a pet whose order was cancelled can be ordered by another key; each key keeps its own order", async (opened) => {
+    const { store } = opened;
     const { id: first, petId } = await placeFor(store, OWNER);
     await store.updateOrder(OWNER, first, "cancelled");
     const second = resultOf(await store.placeOrder({ keyId: OTHER, petId }, AT)).id;
@@ -129,9 +123,8 @@ export function orderCases(test: TestCase): void {
     expect((await store.getPet(petId))?.status).toBe("pending");
   });
 
-  test("placeOrder: of fifty concurrent orders of two keys for one pet one succeeds, and the others list none", async ({
-    store,
-  }) => {
+  test("placeOrder: of fifty concurrent orders of two keys for one pet one succeeds, and the others list none", async (opened) => {
+    const { store } = opened;
     const petId = await addPet(store);
     const results = await Promise.all(
       Array.from({ length: 50 }, (_, i) => store.placeOrder({ keyId: 1 + (i % 2), petId }, AT)),
@@ -141,9 +134,8 @@ export function orderCases(test: TestCase): void {
     expect([...(await ordersOf(store, OWNER)), ...(await ordersOf(store, OTHER))]).toHaveLength(1);
   });
 
-  test("updateOrder: of concurrent updates one of its own key succeeds, and the pet's status follows it", async ({
-    store,
-  }) => {
+  test("updateOrder: of concurrent updates one of its own key succeeds, and the pet's status follows it", async (opened) => {
+    const { store } = opened;
     for (let round = 0; round < 10; round++) {
       const { id, petId } = await placeFor(store, OWNER);
       const [completed, others, cancelled] = await Promise.all([

@@ -17,9 +17,8 @@ async function addPets(store: Store, statuses: readonly (PetStatus | undefined)[
 }
 
 export function pageCases(test: TestCase): void {
-  test("listPets: `after` skips that pet and all before it, for every int64, and `hasMore` is exact", async ({
-    store,
-  }) => {
+  test("listPets: `after` skips that pet and all before it, for every int64, and `hasMore` is exact", async (opened) => {
+    const { store } = opened;
     expect(await store.listPets({ limit: 20 })).toEqual({ items: [], hasMore: false });
     const [first = 0n, second = 0n] = await addPets(store, [undefined, "sold"]);
     const after = async (id: bigint) => idsOf(await store.listPets({ limit: 10, after: id }));
@@ -32,9 +31,8 @@ export function pageCases(test: TestCase): void {
     expect((await store.listPets({ limit: 2 })).hasMore).toBe(false);
   });
 
-  test("listPets: a status filter returns the pets that have it, and `hasMore` is about those", async ({
-    store,
-  }) => {
+  test("listPets: a status filter returns the pets that have it, and `hasMore` is about those", async (opened) => {
+    const { store } = opened;
     const ids = await addPets(store, ["sold", "available", undefined, "sold", "pending", "sold", undefined]);
     const at = (...places: number[]) => places.map((place) => ids[place] ?? 0n);
     const sold = async (query: Omit<PageQuery<PetStatus>, "status">) => {
@@ -48,10 +46,8 @@ export function pageCases(test: TestCase): void {
     expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual(at(4));
   });
 
-  test("listPets: `ids` selects the pets that exist, and combines with `status`, `after` and `limit`", async ({
-    store,
-    petJson,
-  }) => {
+  test("listPets: `ids` selects the pets that exist, and combines with `status`, `after` and `limit`", async (opened) => {
+    const { store, petJson } = opened;
     const [one = 0n, two = 0n, three = 0n, four = 0n] = await addPets(store, [
       "sold",
       undefined,
@@ -80,11 +76,8 @@ export function pageCases(test: TestCase): void {
     expect(await list({ ids: [], limit: 9 })).toEqual({ ids: [], hasMore: false });
   });
 
-  test("listPets: `ids` shows an order, a correction, a deletion and a new pet at once", async ({
-    store,
-    operators,
-    petJson,
-  }) => {
+  test("listPets: `ids` shows an order, a correction, a deletion and a new pet at once", async (opened) => {
+    const { store, operators, petJson } = opened;
     const [one = 0n, two = 0n] = await addPets(store, ["available", undefined]);
     const query = { ids: [one, two, two + 1n], limit: 20 };
     const json = async () => (await petJson.list(query)).json;

@@ -24,9 +24,8 @@ const CATEGORIES = [INT64_MIN, -(2n ** 53n) - 1n, -1n, 0n, 2n ** 53n + 1n, INT64
 const STATUSES = ["available", "pending", "sold"] as const;
 
 export function petCases(test: TestCase): void {
-  test("createPet: identifiers start at 1 and ascend; every name, category and status is stored exactly", async ({
-    store,
-  }) => {
+  test("createPet: identifiers start at 1 and ascend; every name, category and status is stored exactly", async (opened) => {
+    const { store } = opened;
     const { name, categoryId } = rex;
     const pets: NewPet[] = [
       ...NAMES.map((each) => ({ name: each, categoryId })),
@@ -43,9 +42,8 @@ export function petCases(test: TestCase): void {
     for (const pet of stored) expect(await store.getPet(pet.id)).toStrictEqual(pet);
   });
 
-  test("createPet: a thousand concurrent creations get a thousand identifiers, each with its own pet", async ({
-    store,
-  }) => {
+  test("createPet: a thousand concurrent creations get a thousand identifiers, each with its own pet", async (opened) => {
+    const { store } = opened;
     const results = await Promise.all(
       Array.from({ length: 1000 }, (_, i) =>
         store.createPet({ name: `pet ${i}`, categoryId: BigInt(i) }, AT),
@@ -60,9 +58,8 @@ export function petCases(test: TestCase): void {
     expect((await store.listPets({ limit: 1000 })).items).toEqual(byId);
   });
 
-  test("getPet: undefined for identifiers that no pet has, including the limits of int64", async ({
-    store,
-  }) => {
+  test("getPet: undefined for identifiers that no pet has, including the limits of int64", async (opened) => {
+    const { store } = opened;
     const id = await addPet(store);
     for (const other of [id + 1n, 0n, -1n, INT64_MIN, INT64_MAX]) {
       expect(await store.getPet(other)).toBeUndefined();

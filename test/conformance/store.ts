@@ -46,10 +46,8 @@ export function storeConformance(name: string, open: OpenStores): void {
 }
 
 function durabilityCases(test: TestCase): void {
-  test("committed writes survive a restart, and identifiers continue after them", async ({
-    store,
-    reopen,
-  }) => {
+  test("committed writes survive a restart, and identifiers continue after them", async (opened) => {
+    const { store, reopen } = opened;
     const first = await addPet(store, { name: "Ålfred", categoryId: 2n ** 63n - 1n });
     const second = await addPet(store);
     const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: second }, AT));

@@ -60,11 +60,8 @@ async function addPets(imports: ImportStore): Promise<void> {
 export function tableStoreConformance(name: string, open: () => Promise<OpenedTableStore>): void {
   const test = testsOn(open);
   describe(`${name} as a TableStore`, () => {
-    test("every pet is exported once, as it was when the export began, whatever is written meanwhile", async ({
-      tables,
-      imports,
-      store,
-    }) => {
+    test("every pet is exported once, as it was when the export began, whatever is written meanwhile", async (opened) => {
+      const { tables, imports, store } = opened;
       await addPets(imports);
       const pets: Row[] = [];
       const reader = await tables.read();
@@ -80,11 +77,8 @@ export function tableStoreConformance(name: string, open: () => Promise<OpenedTa
       expect((await exported(tables, "pets")).length).toBeGreaterThan(PETS);
     });
 
-    test("an export that is left early leaves the database free for the next one", async ({
-      tables,
-      imports,
-      store,
-    }) => {
+    test("an export that is left early leaves the database free for the next one", async (opened) => {
+      const { tables, imports, store } = opened;
       await addPets(imports);
       const reader = await tables.read();
       for await (const rows of reader.rows(PET_TABLE)) {

@@ -54,9 +54,8 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await history.deleteOldUsage(HOUR)).toBe(false);
   });
 
-  test("addUsage: counts are read by operation, those of no operation last, for the hour and for its day", async ({
-    usageHistory: history,
-  }) => {
+  test("addUsage: counts are read by operation, those of no operation last, for the hour and for its day", async (opened) => {
+    const { usageHistory: history } = opened;
     await history.addUsage(batch([counts(1)]));
     const rows = (start: number) => [
       row({ start, operation: "listPets", admitted: 6 }),
@@ -83,10 +82,8 @@ export function usageHistoryConformance(test: TestCase): void {
     ]);
   });
 
-  test("addUsage: a batch that was added before is not added again", async ({
-    usageHistory: history,
-    another,
-  }) => {
+  test("addUsage: a batch that was added before is not added again", async (opened) => {
+    const { usageHistory: history, another } = opened;
     const first = batch([counts(1)]);
     await history.addUsage(first);
     await history.addUsage(first);
@@ -97,10 +94,8 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 20 }]);
   });
 
-  test("addUsage: processes that add to the same keys at the same time add up", async ({
-    usageHistory: history,
-    another,
-  }) => {
+  test("addUsage: processes that add to the same keys at the same time add up", async (opened) => {
+    const { usageHistory: history, another } = opened;
     const stores = [history, (await another()).usageHistory, (await another()).usageHistory];
     const keys = Array.from({ length: 50 }, (_, i) => counts(i + 1));
     for (let round = 1; round <= 5; round++) {
@@ -126,9 +121,8 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await history.usageByKey(byDay)).toMatchObject([expected]);
   });
 
-  test("readUsage: the intervals that contain the ends of the period belong to it", async ({
-    usageHistory: history,
-  }) => {
+  test("readUsage: the intervals that contain the ends of the period belong to it", async (opened) => {
+    const { usageHistory: history } = opened;
     const hours = [-25, -24, -1, 0, 1].map((offset) => HOUR + offset * HOUR_MS);
     for (const hour of hours) await history.addUsage(batch([counts(1)], { hour }));
     const starts = async (by: "hour" | "day", since: number, until: number) => {
@@ -143,9 +137,8 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await starts("hour", 0, 253_402_300_799_999)).toEqual(hours);
   });
 
-  test("usageByKey: sums of the period, most requests first, rejected ones included", async ({
-    usageHistory: history,
-  }) => {
+  test("usageByKey: sums of the period, most requests first, rejected ones included", async (opened) => {
+    const { usageHistory: history } = opened;
     const small = { admitted: 1, limited: 0, banned: 0, errors: 0, byOperation: [] };
     await history.addUsage(batch([counts(1, small), counts(2), counts(3, { ...small, limited: 99 })]));
     await history.addUsage(batch([counts(2), counts(4, small)], { hour: HOUR - HOUR_MS }));
@@ -164,9 +157,8 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await ids(10)).toEqual([3, 2, 5, 1, 4]);
   });
 
-  test("usageByKey: whatever the period, the sum of what readUsage returns", async ({
-    usageHistory: history,
-  }) => {
+  test("usageByKey: whatever the period, the sum of what readUsage returns", async (opened) => {
+    const { usageHistory: history } = opened;
     const random = (below: number) => Math.floor(Math.random() * below);
     for (let i = 0; i < 60; i++) {
       const hour = HOUR - (i % 2 ? random(60) : 24 * random(30)) * HOUR_MS;
@@ -203,10 +195,8 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await history.lastUsed([])).toEqual(new Map());
   });
 
-  test("countDeprecatedUse: how many keys called a deprecated operation since", async ({
-    usageHistory: history,
-    another,
-  }) => {
+  test("countDeprecatedUse: how many keys called a deprecated operation since", async (opened) => {
+    const { usageHistory: history, another } = opened;
     expect(await history.countDeprecatedUse(0)).toBe(0);
     const getPet = [{ operation: "getPet", admitted: 1, errors: 1 }] as const;
     const used = (keyId: number, lastUsedAt: number) => counts(keyId, { lastUsedAt, byOperation: getPet });
@@ -222,9 +212,8 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await history.countDeprecatedUse(HOUR + 10)).toBe(0);
   });
 
-  test("deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good", async ({
-    usageHistory: history,
-  }) => {
+  test("deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good", async (opened) => {
+    const { usageHistory: history } = opened;
     const kept = { hour: HOUR - 35 * DAY_MS, day: DAY - 400 * DAY_MS };
     for (const hour of [kept.hour, kept.hour - HOUR_MS, kept.day, kept.day - HOUR_MS]) {
       await history.addUsage(batch([counts(1, { lastUsedAt: hour })], { hour }));
@@ -239,10 +228,8 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await history.lastUsed([1])).toEqual(new Map([[1, kept.hour]]));
   });
 
-  test("deleteOldUsage: a call deletes some of the rows, and two processes together delete all of them", async ({
-    usageHistory: history,
-    another,
-  }) => {
+  test("deleteOldUsage: a call deletes some of the rows, and two processes together delete all of them", async (opened) => {
+    const { usageHistory: history, another } = opened;
     const keys = Array.from({ length: 6_000 }, (_, i) => counts(i + 1, { byOperation: [] }));
     const old = { hour: HOUR - 36 * DAY_MS };
     for (let from = 0; from < keys.length; from += 500) {
