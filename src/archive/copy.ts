@@ -1,11 +1,11 @@
 /** Copies an environment between SQLite and PostgreSQL, and the usage of its keys between SQLite and Valkey. */
-import { existsSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { UsageCopy } from "../rate-limit/valkey/maintenance.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
-import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
+import { publishDatabase, removeDatabase } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
 import { openUsageStore } from "../store/sqlite/usage-store.ts";
 import {
@@ -186,15 +186,9 @@ async function copyUsageFromValkey(storage: StorageConfig, source: TableReader):
   const store = openUsageStore(copy);
   store.save(entries);
   store.close();
-  syncToDisk(copy);
   removeDatabase(usageStore);
-  renameDurably(copy, usageStore);
-  giveToDirectoryOwner(usageStore);
+  publishDatabase(copy, usageStore);
   return entries.length;
-}
-
-function removeDatabase(path: string): void {
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
 }
 
 async function withValkey<T>(

@@ -126,15 +126,9 @@ function usageByOperation(row: Row): Row[] {
     errors: Number(counts.errors),
     operations: operations ?? "{}",
   };
-  return usageRowsOf(Number(keyId), stored).map(({ operation, admitted, limited, banned, errors }) => [
-    keyId,
-    start,
-    operation,
-    String(admitted),
-    String(limited),
-    String(banned),
-    String(errors),
-  ]);
+  return usageRowsOf(Number(keyId), stored).map(({ operation, admitted, limited, banned, errors }) =>
+    [keyId, start, operation, admitted, limited, banned, errors].map(String),
+  );
 }
 
 export interface ExportOptions {
@@ -195,11 +189,7 @@ type Encode = (row: Row) => string;
 /** A line, with its end. */
 function csvEncoder({ fields }: Exported): Encode {
   const types = Object.values(fields);
-  return (row) => {
-    let line = "";
-    for (const [i, type] of types.entries()) line += (i === 0 ? "" : ",") + csvValue(row[i] ?? null, type);
-    return `${line}\n`;
-  };
+  return (row) => `${types.map((type, i) => csvValue(row[i] ?? null, type)).join(",")}\n`;
 }
 
 function csvValue(value: string | null, type: FieldType): string {
@@ -210,15 +200,13 @@ function csvValue(value: string | null, type: FieldType): string {
 
 /** A line, with its end. */
 function jsonEncoder({ fields }: Exported): Encode {
-  const entries = Object.entries(fields).map(([name, type]) => ({ prefix: `"${name}":`, type }));
+  const entries = Object.entries(fields);
   return (row) => {
-    let line = "";
-    for (const [i, { prefix, type }] of entries.entries()) {
+    const values = entries.flatMap(([name, type], i) => {
       const value = row[i] ?? null;
-      if (value === null && type === "text") continue;
-      line += (line === "" ? "{" : ",") + prefix + jsonValue(value, type);
-    }
-    return `${line}}\n`;
+      return value === null && type === "text" ? [] : `"${name}":${jsonValue(value, type)}`;
+    });
+    return `{${values.join(",")}}\n`;
   };
 }
 

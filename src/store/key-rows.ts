@@ -129,7 +129,7 @@ export function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, re
 }
 
 /** Columns that are null in the row are absent from the secret. */
-export function secretOf({ hint, createdAt, validUntil }: SecretRow): KeySecret {
+function secretOf({ hint, createdAt, validUntil }: SecretRow): KeySecret {
   const secret: Writable<KeySecret> = {};
   if (hint !== null) secret.hint = hint;
   if (createdAt !== null) secret.createdAt = Number(createdAt);

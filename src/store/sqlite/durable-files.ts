@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, lchownSync, openSync, renameSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, lchownSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Waits until a file, or the names in a directory, are on the disk. No database of this process may be in the file. */
@@ -26,4 +26,16 @@ export function giveToDirectoryOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
   lchownSync(path, uid, gid);
+}
+
+/** Gives a database that is closed its name. */
+export function publishDatabase(from: string, to: string): void {
+  syncToDisk(from);
+  renameDurably(from, to);
+  giveToDirectoryOwner(to);
+}
+
+/** Removes a database with the files that SQLite keeps beside it. */
+export function removeDatabase(path: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
 }

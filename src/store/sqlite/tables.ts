@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import {
   canonicalJson,
@@ -22,7 +22,7 @@ import {
 import { insertAudit } from "./audit.ts";
 import { type Connection } from "./connection.ts";
 import { openDatabase } from "./database.ts";
-import { giveToDirectoryOwner, renameDurably, syncToDisk } from "./durable-files.ts";
+import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { retryWhileBusy, toUnavailable } from "./errors.ts";
 import { packUsage } from "./usage-history.ts";
@@ -255,17 +255,18 @@ class SqliteSharedTables extends SqliteTableWriter implements SharedTables {
 /** Beside `path`, which must not exist; it gets that name when it is published. */
 function createTables(path: string, source: string): NewTables {
   const unpublished = `${path}.copy`;
-  const found = existsSync(unpublished) ? openDatabase(unpublished, OPTIONS) : undefined;
-  if (found) {
-    for (const statement of CREATE_COPY_PROGRESS) found.exec(statement);
-    if (found.value("SELECT source FROM copy_source") === source)
-      return new SqliteNewTables(found, unpublished, path);
-    found.close();
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(unpublished + suffix, { force: true });
+  const open = () => {
+    const connection = openDatabase(unpublished, OPTIONS);
+    for (const statement of CREATE_COPY_PROGRESS) connection.exec(statement);
+    return connection;
+  };
+  let connection = open();
+  if (connection.value("SELECT source FROM copy_source") !== source) {
+    connection.close();
+    removeDatabase(unpublished);
+    connection = open();
+    connection.value("INSERT INTO copy_source (source) VALUES (?)", source);
   }
-  const connection = openDatabase(unpublished, OPTIONS);
-  for (const statement of CREATE_COPY_PROGRESS) connection.exec(statement);
-  connection.value("INSERT INTO copy_source (source) VALUES (?)", source);
   return new SqliteNewTables(connection, unpublished, path);
 }
 
@@ -310,8 +311,6 @@ class SqliteNewTables extends SqliteTableWriter implements NewTables {
     });
     this.connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
     await this.close();
-    syncToDisk(this.unpublished);
-    renameDurably(this.unpublished, this.path);
-    giveToDirectoryOwner(this.path);
+    publishDatabase(this.unpublished, this.path);
   }
 }
