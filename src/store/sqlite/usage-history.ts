@@ -204,7 +204,7 @@ class UsageTotals {
   #addTo({ length, start }: StoredSum, block: number, keys: readonly KeyTotals[]): void {
     const stored = this.connection.get<PackedRow>(SELECT_TOTALS, length, start, block);
     const counts = withAdded(stored ? unpacked(stored) : new Uint32Array(), keys);
-    const bytes = new Uint8Array(counts.buffer, counts.byteOffset, counts.byteLength);
+    const bytes = new Uint8Array(counts.buffer);
     this.connection.run(SAVE_TOTALS, length, start, block, counts.BYTES_PER_ELEMENT, bytes);
   }
 
@@ -259,25 +259,16 @@ function blockOf(keyId: number): number {
   return Math.floor(keyId / KEYS_PER_ROW);
 }
 
-/** Changes the stored counts, or returns larger ones. */
 function withAdded(stored: PackedCounts, keys: readonly KeyTotals[]): PackedCounts {
-  let counts = stored;
+  const counts = Array.from(stored);
   for (const { keyId, admitted, limited, banned, errors } of keys) {
     let at = 0;
     while (at < counts.length && counts[at] !== keyId) at += FIELDS;
     const field = (offset: number) => counts[at + offset] ?? 0;
     const sums = [keyId, field(1) + admitted, field(2) + limited, field(3) + banned, field(4) + errors];
-    if (at === counts.length) counts = withLength(counts, at + FIELDS);
-    if (sums.some((sum) => sum > MAX_UINT32)) counts = new Float64Array(counts);
-    counts.set(sums, at);
+    counts.splice(at, FIELDS, ...sums);
   }
-  return counts;
-}
-
-function withLength(counts: PackedCounts, length: number): PackedCounts {
-  const longer = counts instanceof Uint32Array ? new Uint32Array(length) : new Float64Array(length);
-  longer.set(counts);
-  return longer;
+  return counts.some((count) => count > MAX_UINT32) ? new Float64Array(counts) : new Uint32Array(counts);
 }
 
 type MutableTotals = { -readonly [Field in keyof KeyTotals]: KeyTotals[Field] };
