@@ -9,3 +9,12 @@ export function isEverFasterThan(ms: number, run: () => unknown): boolean {
   }
   return false;
 }
+
+/** For what nothing announces. */
+export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + TRIES_MS;
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error(`not true within ${TRIES_MS / 1_000} s: ${isTrue}`);
+    await Bun.sleep(10);
+  }
+}

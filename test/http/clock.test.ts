@@ -27,7 +27,7 @@ for (const isSeenBefore of [true, false]) {
     expect((await list(secret)).status).toBe(200);
   });
 
-  test(`any 401: a rolled secret whose overlap has ended by the machine's clock, ${before}`, async () => {
+  test(`any 401: a rotated secret whose overlap has ended by the machine's clock, ${before}`, async () => {
     const { id, secret } = await service.newKey();
     const successor = generateSecret("production");
     await service.app.keys.addSecret(

@@ -1,179 +1,142 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Service, startService } from "../service.ts";
+import { afterAll, expect, test } from "bun:test";
+import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
+import { BY } from "../key-store-arguments.ts";
+import { type ApiRequest, type ApiResponse, startService } from "../service.ts";
 
-let service: Service;
-beforeAll(async () => void (service = await startService()));
+const service = await startService();
 afterAll(() => service.stop());
+const owner = orderClient((await service.newKey()).secret);
+const other = orderClient((await service.newKey()).secret);
 
-async function newPet(status?: string): Promise<number> {
-  const body = { name: "Rex", categoryId: 1, status };
-  return idOf(await service.call({ method: "POST", path: "/pets", body }));
-}
-/** A text is sent as it stands, anything else as JSON. */
-const post = (body: unknown) => service.call({ method: "POST", path: "/store/orders", body });
-const order = (petId: number) => post({ petId });
-const patch = (id: number | string, body: unknown) =>
-  service.call({ method: "PATCH", path: `/store/orders/${id}`, body });
-const update = (id: number | string, status: string) => patch(id, { status });
-const statusOf = async (id: number) =>
-  ((await service.call({ path: `/pets/${id}` })).json as { status?: string }).status;
 const idOf = ({ json }: { json: unknown }) => (json as { id: number }).id;
+const nextOf = ({ headers }: ApiResponse) =>
+  /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "")?.[1]?.slice(service.url.length) ?? "";
 
-const INT64_MAX = "9223372036854775807";
-const ABSENT_IDS = ["0", "-1", "999999999", INT64_MAX, "-9223372036854775808"];
+/** Requests of one API key. */
+function orderClient(key: string) {
+  const send = (request: ApiRequest) => service.call({ key, ...request });
+  const place = (body: unknown) => send({ method: "POST", path: "/store/orders", body });
+  const onOrder = (id: number | string, request: Partial<ApiRequest> = {}) =>
+    send({ path: `/store/orders/${id}`, ...request });
+  return {
+    send,
+    place,
+    /** A request to the path of an order: GET unless it says otherwise. */
+    onOrder,
+    update: (id: number | string, status: string) => onOrder(id, { method: "PATCH", body: { status } }),
+    petStatus: async (id: number) =>
+      ((await send({ path: `/pets/${id}` })).json as { status?: string }).status,
+    /** Places an order for a new pet. */
+    async newOrder() {
+      const pet = await send({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } });
+      return { id: idOf(await place({ petId: idOf(pet) })), petId: idOf(pet) };
+    },
+    /** The identifiers of the orders that are listed. */
+    async list(path = "/store/orders?limit=100") {
+      return ((await send({ path })).json as { id: number }[]).map(({ id }) => id);
+    },
+  };
+}
 
-describe("placeOrder", () => {
-  test.each(["available", undefined])("201: a pet whose status is %p becomes pending", async (status) => {
-    const petId = await newPet(status);
-    const response = await order(petId);
-    expect(response.status).toBe(201);
-    expect(response.json).toEqual({
-      id: expect.any(Number),
-      petId,
-      status: "placed",
-      createdAt: "2026-11-15T12:00:00.000Z",
-    });
-    expect(response.headers.get("location")).toBe(`${service.url}/store/orders/${idOf(response)}`);
-    expect(await statusOf(petId)).toBe("pending");
-  });
-
-  test.each(["pending", "sold"])("409: the pet is %s", async (status) => {
-    const petId = await newPet(status);
-    expect((await order(petId)).json).toMatchObject({ code: "pet_not_available", status: 409 });
-    expect(await statusOf(petId)).toBe(status);
-  });
-
-  test("409: of fifty orders at once for one pet, one is placed", async () => {
-    const petId = await newPet("available");
-    const responses = await Promise.all(Array.from({ length: 50 }, () => order(petId)));
-    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(responses.filter(({ status }) => status === 409)).toHaveLength(49);
-  });
-
-  test.each(ABSENT_IDS)("404: no pet is %s", async (petId) => {
-    expect((await post(`{"petId":${petId}}`)).json).toMatchObject({ code: "pet_not_found", status: 404 });
-  });
-
-  test.each([
-    '{"petId":"1"}',
-    '{"petId":null}',
-    '{"petId":true}',
-    '{"petId":1.5}',
-    '{"petId":[1]}',
-    '{"petId":9223372036854775808}',
-    '{"petId":-9223372036854775809}',
-    '{"petId":1e400}',
-    "{}",
-  ])("400: %s", async (body) => {
-    const message = expect.stringContaining("petId");
-    expect((await post(body)).json).toMatchObject({ code: "invalid_body", message, status: 400 });
-  });
+test.each(['{"petId":1.5}', '{"petId":9223372036854775808}', "{}"])("placeOrder 400: %s", async (body) => {
+  const message = expect.stringContaining("petId");
+  expect((await owner.place(body)).json).toMatchObject({ code: "invalid_body", message, status: 400 });
 });
 
-describe("updateOrder", () => {
-  test.each([
-    ["completed", "sold"],
-    ["cancelled", "available"],
-  ])("200: %s makes the pet %s, and is final", async (how, becomes) => {
-    const petId = await newPet();
-    const id = idOf(await order(petId));
-    const response = await update(id, how);
-    expect(response.status).toBe(200);
-    expect(response.json).toMatchObject({ id, petId, status: how });
-    expect(await statusOf(petId)).toBe(becomes);
-    for (const again of ["completed", "cancelled"]) {
-      expect((await update(id, again)).json).toMatchObject({ code: "order_closed", status: 409 });
-    }
-    expect(await statusOf(petId)).toBe(becomes);
-  });
+test.each(["[]", "{}", '{"status":null}', '{"status":"Completed"}', '{"Status":"completed"}'])(
+  "updateOrder 400: %s",
+  async (body) => {
+    const { id, petId } = await owner.newOrder();
+    const response = await owner.onOrder(id, { method: "PATCH", body });
+    expect(response.json).toMatchObject({ code: "invalid_body", status: 400 });
+    expect(await owner.petStatus(petId)).toBe("pending");
+  },
+);
 
-  test("200: a pet whose order was cancelled can be ordered again", async () => {
-    const petId = await newPet();
-    await update(idOf(await order(petId)), "cancelled");
-    expect((await order(petId)).status).toBe(201);
-  });
+test.each(["0", "-1", "9223372036854775807", "9223372036854775808", "01", "1.0", "%zz", "9".repeat(4_000)])(
+  "getOrder and updateOrder 404: %s",
+  async (id) => {
+    for (const response of [await owner.onOrder(id), await owner.update(id, "completed")])
+      expect(response.json).toMatchObject({ code: "order_not_found", status: 404 });
+  },
+);
 
-  test.each([
-    "1",
-    "null",
-    "[]",
-    '"completed"',
-    "{}",
-    '{"status":null}',
-    '{"status":["completed"]}',
-    '{"status":"placed"}',
-    '{"status":"Completed"}',
-    '{"status":""}',
-    '{"Status":"completed"}',
-  ])("400: %s", async (body) => {
-    const petId = await newPet();
-    const id = idOf(await order(petId));
-    expect((await patch(id, body)).json).toMatchObject({ code: "invalid_body", status: 400 });
-    expect(await statusOf(petId)).toBe("pending");
-  });
+test("getOrder 200: the Location of a new order leads to it, and its ETag gets 304 until the order changes", async () => {
+  const pet = await owner.send({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } });
+  const placed = await owner.place({ petId: idOf(pet) });
+  const id = idOf(placed);
+  expect(placed.headers.get("location")).toBe(`${service.url}/store/orders/${id}`);
+  const first = await owner.onOrder(id);
+  expect([first.status, first.text]).toEqual([200, placed.text]);
+  const conditional = { headers: { "If-None-Match": first.headers.get("etag") ?? "" } };
+  expect((await owner.onOrder(id, conditional)).status).toBe(304);
+  await owner.update(id, "completed");
+  expect((await owner.onOrder(id, conditional)).json).toMatchObject({ id, status: "completed" });
 });
 
-const MALFORMED_IDS = [
-  "01",
-  "+1",
-  "1.0",
-  "1e0",
-  "0x1",
-  "-0",
-  "abc",
-  "%20",
-  "1%20",
-  "%00",
-  "%zz",
-  "9223372036854775808",
-  "-9223372036854775809",
-  "9".repeat(4_000),
-];
-
-test.each([...ABSENT_IDS, ...MALFORMED_IDS])("getOrder and updateOrder 404: %s", async (id) => {
-  for (const response of [
-    await service.call({ path: `/store/orders/${id}` }),
-    await update(id, "completed"),
-  ]) {
-    expect(response.json).toMatchObject({ code: "order_not_found", status: 404 });
+const patch = (body: unknown, headers = {}) => ({ method: "PATCH", body, headers });
+test.each<Partial<ApiRequest>>([
+  { method: "GET" },
+  { method: "HEAD" },
+  { method: "GET", headers: { "If-None-Match": "*" } },
+  patch({ status: "completed" }),
+  patch({ status: "placed" }),
+  patch({}),
+  patch("{"),
+  patch('{"status":"completed"}', { "Content-Type": "text/plain" }),
+  { method: "PATCH" },
+])("another key's order responds as one that does not exist: %j", async (request) => {
+  const absent = 987_654_321;
+  for (const status of ["placed", "completed", "cancelled"]) {
+    const { id, petId } = await owner.newOrder();
+    if (status !== "placed") await owner.update(id, status);
+    const petStatus = await owner.petStatus(petId);
+    const foreign = comparable(await other.onOrder(id, request), id);
+    expect(foreign).toEqual(comparable(await other.onOrder(absent, request), absent));
+    expect((await owner.onOrder(id)).json).toMatchObject({ status });
+    expect(await owner.petStatus(petId)).toBe(petStatus);
   }
 });
 
-describe("listOrders", () => {
-  test("200: ascending identifiers, status filter and pagination", async () => {
-    const all = (await service.call({ path: "/store/orders?limit=100" })).json as {
-      id: number;
-      status: string;
-    }[];
-    expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).toSorted((a, b) => a - b));
-    for (const status of ["placed", "completed", "cancelled"]) {
-      const some = (await service.call({ path: `/store/orders?limit=100&status=${status}` })).json;
-      expect(some).toEqual(all.filter((entry) => entry.status === status));
-    }
-    const first = await service.call({ path: "/store/orders?limit=1&status=placed" });
-    const next = /<([^>]*)>; rel="next"/.exec(first.headers.get("link") ?? "")?.[1] ?? "";
-    expect(next).toContain("limit=1&status=placed&cursor=");
-    const second = (await service.call({ path: next.slice(service.url.length) })).json as { id: number }[];
-    expect(second[0]?.id).toBeGreaterThan((first.json as { id: number }[])[0]?.id ?? 0);
-  });
+/** Without what differs between any two responses. */
+function comparable({ status, headers, text }: ApiResponse, id: number): unknown[] {
+  const varies = /^(date|content-length|x-ratelimit-remaining|x-request-id)$/;
+  return [
+    status,
+    [...headers].filter(([name]) => !varies.test(name)),
+    text.replace(`Order ${id} `, "Order "),
+  ];
+}
 
-  test.each([
-    "limit=0",
-    "limit=101",
-    "limit=1.0",
-    "limit=",
-    "limit=1&limit=1",
-    `limit=${INT64_MAX}`,
-    "status=Placed",
-    "status=sold",
-    "status=",
-    "status=placed&status=placed",
-    "cursor=",
-    "cursor=1",
-    `cursor=${"z".repeat(500)}`,
-    "cursor=%00",
-  ])("400: %s", async (query) => {
-    const response = await service.call({ path: `/store/orders?${query}` });
-    expect(response.json).toMatchObject({ code: "invalid_parameter", status: 400 });
-  });
+test("listOrders 200: a key lists its own orders, on every page and for every status", async () => {
+  const clients = [
+    orderClient((await service.newKey()).secret),
+    orderClient((await service.newKey()).secret),
+  ];
+  const placed: number[][] = [[], []];
+  for (let i = 0; i < 4; i++)
+    for (const [j, client] of clients.entries()) placed[j]?.push((await client.newOrder()).id);
+  for (const [i, client] of clients.entries()) {
+    const [own = [], others = []] = [placed[i], placed[1 - i]];
+    expect(await client.list()).toEqual(own);
+    await client.update(own[1] ?? 0, "cancelled");
+    expect(await client.list("/store/orders?status=cancelled")).toEqual(own.slice(1, 2));
+    const next = nextOf(await client.send({ path: "/store/orders?limit=2&status=placed" }));
+    expect(next).toContain("limit=2&status=placed&cursor=");
+    expect(await client.list(next)).toEqual(own.slice(3));
+    // A cursor is a position, so the list of the other key continues there.
+    const later = others.filter((id) => id > (own[2] ?? 0)).slice(0, 2);
+    expect(await clients[1 - i]?.list(next)).toEqual(later);
+  }
+});
+
+test("an order belongs to the key, not to its secret: a rotated key still has it", async () => {
+  const key = await service.newKey();
+  const { id } = await orderClient(key.secret).newOrder();
+  const secret = generateSecret("production");
+  const overlapEndsAt = service.clock.now();
+  await service.app.keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, BY);
+  const rotated = orderClient(secret);
+  expect(await rotated.list()).toEqual([id]);
+  expect((await rotated.update(id, "completed")).status).toBe(200);
 });

@@ -8,6 +8,7 @@ import {
   runPetstore,
   startPetstore,
 } from "../../trials/harness/petstore.ts";
+import { until } from "../timing.ts";
 
 let folder = "";
 beforeEach(() => void (folder = temporaryFolder("http")));
@@ -23,14 +24,6 @@ const call = (server: PetstoreServer, key: string | undefined, path = "/pets", i
 const health = async ({ url }: PetstoreServer) => (await fetch(url.replace("/v1", "/healthz"))).status;
 const remaining = (response: Response) => Number(response.headers.get("x-ratelimit-remaining"));
 const codeOf = async (response: Response) => ((await response.json()) as { code?: string }).code;
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 30_000;
-  while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error("it did not happen");
-    await Bun.sleep(20);
-  }
-}
 
 test("SIGTERM: a request in progress gets its response, and the next start has its pet and the exact usage", async () => {
   const server = await serve();

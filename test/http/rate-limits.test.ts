@@ -1,111 +1,72 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { PlanName } from "../../src/domain/plans.ts";
-import { type ApiResponse, type Service, startService } from "../service.ts";
+import { afterAll, expect, test } from "bun:test";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { startApp } from "../../src/app.ts";
+import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";
+import { type ApiResponse, configIn, startService, TestClock } from "../service.ts";
+import { until } from "../timing.ts";
 import { sendRaw } from "./raw.ts";
 
-let service: Service;
-beforeAll(async () => void (service = await startService()));
+const service = await startService();
 afterAll(() => service.stop());
 
 const list = (key: string) => service.call({ path: "/pets?limit=1", key });
 const rateLimitOf = ({ headers }: ApiResponse) =>
   ["limit", "remaining", "reset"].map((name) => Number(headers.get(`x-ratelimit-${name}`)));
 const waitOf = ({ headers }: ApiResponse) => Number(headers.get("retry-after"));
+const codeOf = ({ json }: ApiResponse) => (json as { code?: string }).code;
 
-async function newKey(plan: PlanName, limits?: { perMinute: number; perDay: number }): Promise<string> {
-  const { secret } = await service.newKey({
-    plan,
-    ...(limits ? { limits } : { limits: undefined as never }),
-  });
-  return secret;
+const ONE_A_MINUTE = { perMinute: 1, perDay: 1_000 };
+
+/** Sends until the tenth strike; gives the last response. */
+async function getBanned(key: string): Promise<ApiResponse> {
+  for (let i = 0; i < 2; i++) await list(key);
+  service.clock.advance(1_001);
+  for (let strike = 1; strike <= 9; strike++) expect(codeOf(await list(key))).toBe("rate_limited");
+  return list(key);
 }
 
-describe("plans", () => {
-  test.each([
-    ["free", 60, undefined],
-    ["pro", 300, undefined],
-    ["business", 1_000, undefined],
-    ["enterprise", 77, { perMinute: 77, perDay: 90 }],
-  ] as const)(
-    "%s: of 50 requests too many at once, exactly %d are allowed",
-    async (plan, allowed, limits) => {
-      const key = await newKey(plan, limits);
-      const responses = await Promise.all(Array.from({ length: allowed + 50 }, () => list(key)));
-      expect(responses.filter(({ status }) => status === 429)).toHaveLength(50);
-      const remaining = responses
-        .filter(({ status }) => status === 200)
-        .map((response) => rateLimitOf(response)[1] ?? -1);
-      expect(remaining.toSorted((a, b) => a - b)).toEqual(Array.from({ length: allowed }, (_, i) => i));
-    },
-  );
+test.each([
+  ["free", 60, undefined],
+  ["pro", 300, undefined],
+  ["business", 1_000, undefined],
+  ["enterprise", 77, { perMinute: 77, perDay: 90 }],
+] as const)("%s: of 50 requests too many at once, exactly %d are allowed", async (plan, allowed, limits) => {
+  const { secret } = await service.newKey({ plan, limits: limits as never });
+  const responses = await Promise.all(Array.from({ length: allowed + 50 }, () => list(secret)));
+  expect(responses.filter(({ status }) => status === 429)).toHaveLength(50);
+  const admitted = responses.filter(({ status }) => status === 200);
+  const remaining = admitted.map((response) => rateLimitOf(response)[1] ?? -1);
+  expect(remaining.toSorted((a, b) => a - b)).toEqual(Array.from({ length: allowed }, (_, i) => i));
+});
 
-  test("any 429: the request after the last allowed one; other keys are not affected", async () => {
-    const key = await newKey("free");
-    for (let i = 59; i >= 0; i--) expect(rateLimitOf(await list(key)).slice(0, 2)).toEqual([60, i]);
-    const rejected = await list(key);
-    expect(rejected.json).toEqual({
-      code: "rate_limited",
-      message: "Too many requests. Retry after 60 seconds.",
-      status: 429,
-    });
-    expect(rateLimitOf(rejected).slice(0, 2)).toEqual([60, 0]);
-    expect((await list(await newKey("free"))).status).toBe(200);
-  });
+test("any 200: a request after Retry-After, of the minute and of the day", async () => {
+  const { secret } = await service.newKey({ limits: { perMinute: 2, perDay: 3 } });
+  for (let i = 0; i < 2; i++) expect((await list(secret)).status).toBe(200);
+  service.clock.advance(12_345);
+  const minute = await list(secret);
+  expect(minute.json).toMatchObject({ message: "Too many requests. Retry after 48 seconds." });
+  expect(waitOf(minute)).toBe(48);
+  service.clock.advance(48_000);
+  expect((await list(secret)).status).toBe(200);
+  const day = await list(secret);
+  expect([day.status, rateLimitOf(day)[0]]).toEqual([429, 3]);
+  service.clock.advance(waitOf(day) * 1_000);
+  expect((await list(secret)).status).toBe(200);
+});
 
-  test("any 200: a request after Retry-After", async () => {
-    const key = await newKey("enterprise", { perMinute: 2, perDay: 3 });
-    for (let i = 0; i < 2; i++) expect((await list(key)).status).toBe(200);
-    service.clock.advance(12_345);
-    const minute = await list(key);
-    expect(waitOf(minute)).toBe(48);
-    service.clock.advance(48_000);
-    expect((await list(key)).status).toBe(200);
-    const day = await list(key);
-    expect([day.status, rateLimitOf(day)[0]]).toEqual([429, 3]);
-    service.clock.advance(waitOf(day) * 1_000);
-    expect((await list(key)).status).toBe(200);
-  });
-
-  test("X-RateLimit-Reset: the second at which the window closes, rounded up, the same for the whole window", async () => {
-    const key = await newKey("free");
-    service.clock.advance(1);
-    const opened = service.clock.now();
-    const resets = new Set<number | undefined>();
-    for (let i = 0; i < 5; i++) {
-      resets.add(rateLimitOf(await list(key))[2]);
-      service.clock.advance(777);
-    }
-    expect([...resets]).toEqual([Math.ceil((opened + 60_000) / 1000)]);
-  });
-
-  test("the headers describe the day if it has fewer requests left", async () => {
-    const key = await newKey("enterprise", { perMinute: 5, perDay: 5 });
-    expect(rateLimitOf(await list(key)).slice(0, 2)).toEqual([5, 4]);
-    expect(rateLimitOf(await list(key))[2]).toBeGreaterThan(service.clock.now() / 1000 + 80_000);
-  });
-
-  test("a new plan keeps the usage and takes effect", async () => {
-    const { id, secret } = await service.newKey({ plan: "free", limits: undefined as never });
-    for (let i = 0; i < 10; i++) await list(secret);
-    await service.app.keys.updateKey(id, { plan: "pro" }, BY);
-    const changed = await eventually(
-      () => list(secret),
-      (response) => rateLimitOf(response)[0] === 300,
-    );
-    expect(rateLimitOf(changed)[1]).toBeLessThan(290);
-  });
-
-  test("a revoked key is rejected", async () => {
-    const { id, secret } = await service.newKey();
-    expect((await list(secret)).status).toBe(200);
-    await service.app.keys.updateKey(id, { revokedAt: service.clock.now() }, BY);
-    const response = await eventually(
-      () => list(secret),
-      ({ status }) => status === 401,
-    );
-    expect(response.json).toMatchObject({ code: "invalid_api_key" });
-  });
+test("a new plan keeps the usage and takes effect; a revoked key is rejected", async () => {
+  const { id, secret } = await service.newKey({ plan: "free", limits: undefined as never });
+  for (let i = 0; i < 10; i++) await list(secret);
+  await service.app.keys.updateKey(id, { plan: "pro" }, BY);
+  await until(async () => rateLimitOf(await list(secret))[0] === 300);
+  expect(rateLimitOf(await list(secret))[1]).toBeLessThan(289);
+  await service.app.keys.updateKey(id, { revokedAt: service.clock.now() }, BY);
+  await until(async () => codeOf(await list(secret)) === "invalid_api_key");
 });
 
 test("a request that is not valid HTTP does not count", async () => {
@@ -116,103 +77,82 @@ test("a request that is not valid HTTP does not count", async () => {
   expect(await remaining()).toBe(before - 1);
 });
 
-describe("the temporary ban", () => {
-  async function exhausted(): Promise<{ key: string; id: number }> {
-    const { id, secret: key } = await service.newKey({ limits: { perMinute: 1, perDay: 1_000 } });
-    await list(key);
-    expect((await list(key)).json).toMatchObject({ code: "rate_limited" });
-    return { key, id };
-  }
-
-  test("any 429 key_banned: the tenth strike bans the key for five minutes", async () => {
-    const { key } = await exhausted();
-    service.clock.advance(1_000);
-    for (let i = 0; i < 50; i++) expect((await list(key)).json).toMatchObject({ code: "rate_limited" });
-    service.clock.advance(1);
-    for (let strike = 1; strike <= 9; strike++)
-      expect((await list(key)).json).toMatchObject({ code: "rate_limited" });
-    const banned = await list(key);
+test("any 429 key_banned: each ban is twice as long, up to 40 minutes, and waiting for Retry-After works", async () => {
+  const { secret } = await service.newKey({ limits: ONE_A_MINUTE });
+  for (const seconds of [300, 600, 1_200, 2_400, 2_400]) {
+    const banned = await getBanned(secret);
     expect(banned.json).toEqual({
       code: "key_banned",
-      message:
-        "This API key is temporarily banned because requests continued after a 429. Retry after 300 seconds.",
+      message: `This API key is temporarily banned because requests continued after a 429. Retry after ${seconds} seconds.`,
       status: 429,
     });
-    expect(waitOf(banned)).toBe(300);
-    expect(rateLimitOf(banned).slice(1)).toEqual([0, Math.ceil((service.clock.now() + 300_000) / 1000)]);
-
-    service.clock.advance(299_999);
-    expect((await list(key)).json).toMatchObject({ code: "key_banned" });
-    const last = await list(key);
-    expect(waitOf(last)).toBe(1);
-    expect((last.json as { message: string }).message).toEndWith(" Retry after 1 second.");
+    expect(waitOf(banned)).toBe(seconds);
+    expect(rateLimitOf(banned).slice(1)).toEqual([0, Math.ceil(service.clock.now() / 1_000 + seconds)]);
+    service.clock.advance(seconds * 1_000 - 1);
+    const last = await list(secret);
+    expect([codeOf(last), waitOf(last)]).toEqual(["key_banned", 1]);
     service.clock.advance(1);
-    expect((await list(key)).status).toBe(200);
-    expect((await list(service.key)).status).toBe(200);
-  });
-
-  test("any 429 key_banned: Retry-After of a repeated ban is twice as long, and waiting that long works", async () => {
-    const { secret: key } = await service.newKey({ limits: { perMinute: 1, perDay: 1_000 } });
-    for (const seconds of [300, 600, 1_200, 2_400, 2_400]) {
-      expect((await list(key)).status).toBe(200);
-      await list(key);
-      service.clock.advance(1_001);
-      for (let strike = 1; strike <= 9; strike++) await list(key);
-      const banned = await list(key);
-      expect([banned.json, waitOf(banned)]).toMatchObject([{ code: "key_banned" }, seconds]);
-      expect(rateLimitOf(banned)[2]).toBe(Math.ceil(service.clock.now() / 1_000 + seconds));
-      service.clock.advance(waitOf(banned) * 1_000);
-    }
-  });
-
-  test("a restart keeps bans and usage", async () => {
-    const { key } = await exhausted();
-    const half = await newKey("free");
-    for (let i = 0; i < 20; i++) await list(half);
-    service.clock.advance(1_001);
-    for (let strike = 1; strike <= 10; strike++) await list(key);
-    await service.restart();
-    expect((await list(key)).json).toMatchObject({ code: "key_banned" });
-    expect(rateLimitOf(await list(half))[1]).toBe(39);
-  });
-
-  test("an unban takes effect", async () => {
-    const { key, id } = await exhausted();
-    service.clock.advance(1_001);
-    for (let strike = 1; strike <= 10; strike++) await list(key);
+    expect((await list(secret)).status).toBe(200);
     service.clock.advance(60_000);
-    expect((await list(key)).json).toMatchObject({ code: "key_banned" });
-    await service.app.keys.updateKey(id, { unbannedAt: service.clock.now() }, BY);
-    await eventually(
-      () => list(key),
-      ({ status }) => status === 200,
-    );
-  });
-
-  test("IP addresses are rate limited but never banned", async () => {
-    const own = await startService();
-    const call = () => own.call({ path: "/pets", key: null });
-    for (let i = 0; i < 300; i++) await call();
-    expect((await call()).status).toBe(429);
-    own.clock.advance(2_000);
-    for (let i = 0; i < 30; i++) expect((await call()).json).toMatchObject({ code: "rate_limited" });
-    own.clock.advance(58_000);
-    expect((await call()).status).toBe(401);
-    await own.stop();
-  });
+  }
 });
 
-/** Repeats a request until its response is as wanted. */
-async function eventually(
-  ask: () => Promise<ApiResponse>,
-  wanted: (response: ApiResponse) => boolean,
-): Promise<ApiResponse> {
-  const deadline = performance.now() + 30_000;
-  for (;;) {
-    const response = await ask();
-    if (wanted(response)) return response;
-    if (performance.now() > deadline)
-      throw new Error(`the last response: ${response.status} ${response.text}`);
-    await Bun.sleep(20);
+test("a restart keeps a ban and usage; an unban takes effect", async () => {
+  const { id, secret } = await service.newKey({ limits: ONE_A_MINUTE });
+  const half = await service.newKey({ limits: { perMinute: 60, perDay: 1_000 } });
+  await getBanned(secret);
+  for (let i = 0; i < 20; i++) await list(half.secret);
+  await service.restart();
+  expect(codeOf(await list(secret))).toBe("key_banned");
+  expect(rateLimitOf(await list(half.secret))[1]).toBe(39);
+  service.clock.advance(60_000);
+  await service.app.keys.updateKey(id, { unbannedAt: service.clock.now() }, BY);
+  await until(async () => (await list(secret)).status === 200);
+});
+
+test("IP addresses are rate limited but never banned", async () => {
+  const own = await startService();
+  const call = () => own.call({ path: "/pets", key: null });
+  for (let i = 0; i < 300; i++) await call();
+  expect((await call()).status).toBe(429);
+  own.clock.advance(2_000);
+  for (let i = 0; i < 30; i++) expect(codeOf(await call())).toBe("rate_limited");
+  own.clock.advance(58_000);
+  expect((await call()).status).toBe(401);
+  await own.stop();
+});
+
+test("a ban is one event, one in the metrics and one audit entry, before a stop ends; an unban is an event", async () => {
+  const lines: { event: string }[] = [];
+  const log = createLog({ format: "json", write: (line) => void lines.push(JSON.parse(line)) });
+  const events = (name: string) => lines.filter(({ event }) => event === name);
+  const clock = new TestClock();
+  const config = configIn(temporaryFolder("http"));
+  const app = await startApp(config, { clock, log });
+  const secret = generateSecret("production");
+  const key = { name: "test", plan: "enterprise", limits: ONE_A_MINUTE, createdAt: 0 } as const;
+  const { id } = await app.keys.createKey(key, toNewSecret(secret), BY);
+  for (let i = 0; i < 14; i++) {
+    await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+    if (i === 1) clock.advance(1_001);
   }
-}
+  const at = clock.now();
+  const bannedUntil = new Date(at + 300_000).toISOString();
+  expect(events("key.banned")).toMatchObject([{ level: "warn", keyId: id, bannedUntil }]);
+  expect(app.metrics.requests.bans).toBe(1);
+  await app.close();
+  const { audit, close } = openSqlite(join(config.dataDir, "production.db"));
+  const { items } = await audit.listAudit({ action: "key.banned", limit: 10 });
+  await close();
+  const actor = { kind: "server", name: hostname() } as const;
+  expect(items).toMatchObject([
+    { at, actor, target: { kind: "key", id: BigInt(id) }, after: { bannedUntil } },
+  ]);
+
+  const again = await startApp(config, { clock, log });
+  expect(events("key.unbanned")).toEqual([]);
+  await again.keys.updateKey(id, { unbannedAt: at }, BY);
+  await until(() => events("key.unbanned").length > 0);
+  expect(events("key.unbanned")).toMatchObject([{ level: "info", keyId: id }]);
+  await again.close();
+});
