@@ -65,7 +65,7 @@ test("no odd form of a request reaches data without the token", async () => {
   for (const target of TARGETS) {
     for (const { method, header } of FORMS) {
       const head = `${method} ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n${header}`;
-      const response = await sendRaw(service.adminUrl, `${head}\r\n`, (text) => text.includes("\r\n\r\n"));
+      const response = await sendRaw(service.adminUrl, `${head}\r\n`);
       const [, status = ""] = /^HTTP\/1.1 (\d+)/.exec(response) ?? [];
       const request = `${method} ${target} ${header}`;
       expect([request, status]).toEqual([request, expect.stringMatching(/^(?:204|4\d\d|50[15])$/)]);

@@ -5,7 +5,8 @@ import {
   type RequestHandler,
   type Response,
 } from "../../src/http1/index.ts";
-import { type ProtocolErrorStatus, readingOf } from "./cases/case.ts";
+import { parseResponses } from "../../trials/harness/http-connection.ts";
+import { type Outcome, type ProtocolErrorStatus, readingOf } from "./cases/case.ts";
 
 /** As much as the server discards of a body that no handler reads. */
 const MAX_BODY_BYTES = 131_072;
@@ -28,6 +29,15 @@ export const echoHandler: RequestHandler = {
   handleError: () => ({ status: 500, headerLines: "", body: "" }),
   protocolError: (status: ProtocolErrorStatus) => ({ status, headerLines: "", body: "" }),
 };
+
+/** What the responses of the echo handler tell of the requests: how it saw each one, or that it did not. */
+export function outcomesOf(text: string) {
+  const { responses, rest } = parseResponses(text);
+  const outcomes = responses.map(({ status, headers }): Outcome =>
+    status === 200 ? decodeURIComponent(headers["reading"] ?? "") : (status as 400),
+  );
+  return { outcomes, rest, saysClose: responses.at(-1)?.headers["connection"] === "close" };
+}
 
 export function startEchoServer(handler: RequestHandler = echoHandler): HttpServer {
   const onError = (error: unknown) => console.error(error);

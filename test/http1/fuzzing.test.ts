@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { HttpServer, RequestHandler } from "../../src/http1/index.ts";
 import { CLOSES, type Outcome, WAITS } from "./cases/case.ts";
-import { echoHandler, startEchoServer } from "./echo-server.ts";
+import { RawConnection } from "../../trials/harness/http-connection.ts";
+import { echoHandler, outcomesOf, startEchoServer } from "./echo-server.ts";
 import { cuts, mutatedStream, segmentsOf, validStream } from "./generated-streams.ts";
-import { outcomesOf, RawClient, ResponseReader } from "./raw-client.ts";
 import { readStream } from "./reference-parser.ts";
 import { nextTurn, TestConnection } from "./test-connection.ts";
 
@@ -33,6 +33,12 @@ function slowHandler(): RequestHandler {
   };
 }
 
+function completeOutcomes(sent: string): Outcome[] {
+  const { outcomes, rest } = outcomesOf(sent);
+  expect(rest).toBe("");
+  return outcomes;
+}
+
 async function outcomesInProcess(
   segments: readonly string[],
   { handler, pauses }: { handler: RequestHandler; pauses: boolean },
@@ -45,10 +51,7 @@ async function outcomesInProcess(
   }
   connection.connection.onEnd();
   while (!connection.events.some((event) => event === "end" || event === "shutdown")) await nextTurn();
-  const reader = new ResponseReader();
-  reader.add(connection.sent);
-  expect(reader.incomplete).toBe("");
-  return outcomesOf(reader.responses);
+  return completeOutcomes(connection.sent);
 }
 
 let server: HttpServer;
@@ -56,15 +59,13 @@ beforeAll(() => void (server = startEchoServer()));
 afterAll(() => server.close(0));
 
 async function outcomesOverTcp(segments: readonly string[]): Promise<Outcome[]> {
-  const client = new RawClient(server.port);
+  const client = new RawConnection(server.port);
   for (const segment of segments) {
-    await client.send(segment);
+    await client.write(segment);
     await nextTurn();
   }
-  client.endSending();
-  await client.closed;
-  expect(client.incomplete).toBe("");
-  return outcomesOf(client.responses);
+  client.socket.end();
+  return completeOutcomes(await client.rest());
 }
 
 describe.each([

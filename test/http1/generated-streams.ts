@@ -142,49 +142,37 @@ const PIECES = [
   get("/smuggled"),
 ];
 
-type Mutation = (stream: string) => string;
-
 /** Positions are fractions, so that they fit every stream. */
 const position = fc.noBias(fc.integer({ min: 0, max: 9_999 })).map((number) => number / 10_000);
 const at = (stream: string, fraction: number) => Math.floor(fraction * stream.length);
 
-const mutation: fc.Arbitrary<Mutation> = fc.oneof(
-  fc.tuple(position, fc.constantFrom(...PIECES)).map(
-    ([start, piece]): Mutation =>
-      (s) =>
-        s.slice(0, at(s, start)) + piece + s.slice(at(s, start)),
+/** At a position, some bytes are removed and others inserted: new ones, or some from another position. */
+const mutation = fc.record({
+  start: position,
+  removed: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 6 }), fc.constant(Infinity)),
+  inserted: fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...PIECES) },
+    fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)),
+    fc.constant(""),
+    fc.record({ from: position, length: fc.integer({ min: 1, max: 30 }) }),
   ),
-  fc.tuple(position, fc.constantFrom(...PIECES)).map(
-    ([start, piece]): Mutation =>
-      (s) =>
-        s.slice(0, at(s, start)) + piece + s.slice(at(s, start) + piece.length),
-  ),
-  fc.tuple(position, fc.integer({ min: 0, max: 255 })).map(
-    ([start, code]): Mutation =>
-      (s) =>
-        s.slice(0, at(s, start)) + String.fromCharCode(code) + s.slice(at(s, start) + 1),
-  ),
-  fc.tuple(position, fc.integer({ min: 1, max: 6 })).map(
-    ([start, count]): Mutation =>
-      (s) =>
-        s.slice(0, at(s, start)) + s.slice(at(s, start) + count),
-  ),
-  fc.tuple(position, position, fc.integer({ min: 1, max: 30 })).map(
-    ([from, to, count]): Mutation =>
-      (s) =>
-        s.slice(0, at(s, to)) + s.slice(at(s, from), at(s, from) + count) + s.slice(at(s, to)),
-  ),
-  fc.tuple(position).map(
-    ([end]): Mutation =>
-      (s) =>
-        s.slice(0, at(s, end)),
-  ),
-);
+});
+
+type Mutation = typeof mutation extends fc.Arbitrary<infer T> ? T : never;
+
+function mutate(stream: string, { start, removed, inserted }: Mutation): string {
+  const index = at(stream, start);
+  const text =
+    typeof inserted === "string"
+      ? inserted
+      : stream.slice(at(stream, inserted.from), at(stream, inserted.from) + inserted.length);
+  return stream.slice(0, index) + text + stream.slice(index + removed);
+}
 
 /** Requests one behind the other, of which some bytes are changed, lost or repeated. */
 export const mutatedStream = fc
   .tuple(validStream, fc.array(mutation, { minLength: 1, maxLength: 3 }))
-  .map(([stream, mutations]) => mutations.reduce((text, mutate) => mutate(text), stream));
+  .map(([stream, mutations]) => mutations.reduce(mutate, stream));
 
 /** Where a stream is cut into segments, as fractions of its length. */
 export const cuts = fc.array(position, { maxLength: 12 });

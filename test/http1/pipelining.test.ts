@@ -22,11 +22,6 @@ describe("pipelined requests", () => {
     await resolve("first");
     expect(client.bodies[0]).toBe("first");
   });
-
-  test("after Connection: close are dropped, and the response still arrives", () => {
-    const client = new TestConnection(echoTarget).receive(get("/a", "Connection: close") + get("/b"));
-    expect([client.bodies, client.events]).toEqual([["GET /a "], ["shutdown"]]);
-  });
 });
 
 describe("a client that does not read its responses", () => {

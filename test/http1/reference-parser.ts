@@ -10,6 +10,7 @@ const MAX_REQUEST_LINE_BYTES = 8_192;
 const MAX_HEAD_BYTES = 16_384;
 const MAX_FIELDS = 128;
 const MAX_CHUNK_LINE_BYTES = 1_024;
+const MAX_CHUNK_LINES = 20_000;
 const MAX_CHUNK_SIZE_DIGITS = 8;
 /** What the handler in the tests reads, and what the server discards at most. */
 const MAX_BODY_BYTES = 131_072;
@@ -229,8 +230,11 @@ const EXTENSION =
 
 function readChunks(input: Input): string {
   let body = "";
+  let lines = 0;
+  const nextLine = () =>
+    ++lines > MAX_CHUNK_LINES ? fail(400) : input.line(MAX_CHUNK_LINE_BYTES, () => fail(400));
   for (;;) {
-    const line = input.line(MAX_CHUNK_LINE_BYTES, () => fail(400));
+    const line = nextLine();
     const digits = /^[0-9a-f]*/i.exec(line)?.[0] ?? "";
     if (!areExtensions(line.slice(digits.length))) input.reject(400);
     if (digits === "" || digits.replace(/^0+/, "").length > MAX_CHUNK_SIZE_DIGITS) fail(400);
@@ -242,7 +246,7 @@ function readChunks(input: Input): string {
     input.endOfLine();
   }
   while (true) {
-    const line = input.line(MAX_CHUNK_LINE_BYTES, () => fail(400));
+    const line = nextLine();
     if (line === "") return body;
     readField(input, line);
   }

@@ -83,6 +83,11 @@ describe("a body that the handler reads", () => {
   });
 });
 
+test("the response to HEAD whose body is malformed has no body", () => {
+  const client = new TestConnection(echoBody(100)).receive(CHUNKED_HEAD.replace("POST", "HEAD"), "x\r\n");
+  expect(client.sent).toMatch(/^HTTP\/1\.1 400 [^]*Content-Length: 18\r\n\r\n$/);
+});
+
 describe("a body that the handler reads late", () => {
   const readLate = async (request: Request) => {
     await nextTurn();

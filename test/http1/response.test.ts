@@ -45,38 +45,15 @@ test("a header value that could inject another line is an error", () => {
   }
 });
 
-describe("keep-alive", () => {
-  test("HTTP/1.1: the connection stays open, and the response does not mention it", () => {
-    const client = new TestConnection(echoTarget).receive(get("/"));
-    expect(client.sent).not.toContain("Connection:");
-    expect(client.events).toEqual([]);
-  });
-
-  test("HTTP/1.1: the connection closes if the client sends Connection: close", () => {
-    const client = new TestConnection(echoTarget).receive(get("/", "Connection: close"));
-    expect(client.sent).toContain("Connection: close\r\n");
-    expect(client.events).toEqual(["end"]);
-  });
-
-  test("HTTP/1.0: the connection closes unless the client asks for keep-alive", () => {
-    const client = new TestConnection(echoTarget).receive("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    expect(client.sent).toContain("Connection: keep-alive\r\n");
-    expect(client.events).toEqual([]);
-    expect(new TestConnection(echoTarget).receive("GET / HTTP/1.0\r\n\r\n").events).toEqual(["end"]);
-  });
-
-  test("the connection closes when the server shuts down", () => {
-    const client = new TestConnection(echoTarget);
-    client.isShuttingDown = true;
-    expect(client.receive(get("/")).sent).toContain("Connection: close\r\n");
-    expect(client.events).toEqual(["end"]);
-  });
+test("the connection closes with its response when the server shuts down", () => {
+  const client = new TestConnection(echoTarget);
+  client.isShuttingDown = true;
+  expect(client.receive(get("/")).sent).toContain("Connection: close\r\n");
+  expect(client.events).toEqual(["end"]);
 });
 
-describe("the remote address", () => {
-  test("is the socket's; empty if the client disconnected before the connection was accepted", () => {
-    const handle = ({ remoteAddress }: { remoteAddress: string }) => respond(`<${remoteAddress}>`);
-    expect(new TestConnection(handle).receive(get("/")).bodies).toEqual(["<203.0.113.9>"]);
-    expect(new TestConnection(handle, { remoteAddress: null }).receive(get("/")).bodies).toEqual(["<>"]);
-  });
+test("the remote address is the socket's; empty if the client disconnected before the connection was accepted", () => {
+  const handle = ({ remoteAddress }: { remoteAddress: string }) => respond(`<${remoteAddress}>`);
+  expect(new TestConnection(handle).receive(get("/")).bodies).toEqual(["<203.0.113.9>"]);
+  expect(new TestConnection(handle, { remoteAddress: null }).receive(get("/")).bodies).toEqual(["<>"]);
 });

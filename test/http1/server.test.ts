@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import {
   HttpServer,
   type HttpServerOptions,
@@ -8,6 +8,7 @@ import {
   type Response,
 } from "../../src/http1/index.ts";
 import { slowRejectedClients } from "../../src/petstore/app.ts";
+import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { nextTurn, respond } from "./test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -39,29 +40,10 @@ function listen(
   return server;
 }
 
-interface Client {
-  readonly socket: Socket;
-  /** Everything that the server sent; resolves when the server has closed the connection. */
-  readonly received: Promise<string>;
-  until(isEnough: (text: string) => boolean): Promise<string>;
-}
-
-function connectTo({ port }: HttpServer, localAddress = "127.0.0.1"): Client {
-  const socket = connect({ port, host: "127.0.0.1", localAddress, allowHalfOpen: true });
-  sockets.push(socket);
-  let text = "";
-  let onText = () => {};
-  socket.on("data", (bytes) => ((text += bytes.toString("latin1")), onText()));
-  const received = new Promise<string>((resolve, reject) => {
-    socket.on("end", () => (socket.end(), resolve(text)));
-    socket.on("error", reject);
-  });
-  received.catch(() => {});
-  const until = async (isEnough: (text: string) => boolean) => {
-    while (!isEnough(text)) await new Promise<void>((resolve) => (onText = resolve));
-    return text;
-  };
-  return { socket, received, until };
+function connectTo({ port }: HttpServer, from?: string): RawConnection {
+  const connection = new RawConnection(port, from);
+  sockets.push(connection.socket);
+  return connection;
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
@@ -86,26 +68,26 @@ describe("a server", () => {
   test("sends every byte of a large response to a client that reads late", async () => {
     const body = "猫é".repeat(2_000_000);
     const server = listen(() => respond(body));
-    const { socket, received } = connectTo(server);
+    const { socket, rest } = connectTo(server);
     socket.pause();
     socket.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
     await until(() => server.statistics.bytesSent > 0);
     socket.resume();
-    const text = await received;
+    const text = await rest();
     expect(Buffer.from(text.slice(text.indexOf("\r\n\r\n") + 4), "latin1").toString() === body).toBe(true);
   });
 
   test("lets a client read a response that comes in the middle of its large request", async () => {
-    const { socket, received } = connectTo(listen(() => respond("no", 413)));
+    const { socket, rest } = connectTo(listen(() => respond("no", 413)));
     socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n");
     socket.write("x".repeat(5_000_000));
-    expect(await received).toEndWith("no");
+    expect(await rest()).toEndWith("no");
   });
 
   test("lets a client that uploads slowly, and reads only then, read its 413", async () => {
     jest.useFakeTimers();
     const server = listen(() => respond("no", 413));
-    const { socket, received } = connectTo(server);
+    const { socket, rest } = connectTo(server);
     socket.pause();
     socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n");
     // Eight times as long as the server waits for a client that sends nothing.
@@ -116,7 +98,7 @@ describe("a server", () => {
       jest.advanceTimersByTime(1_000);
     }
     socket.resume();
-    expect(await received).toEndWith("no");
+    expect(await rest()).toEndWith("no");
   });
 
   test("uses a new handler from the next request on", async () => {
@@ -139,11 +121,9 @@ describe("a server", () => {
   test("closes a connection in which an error occurs, and reports the error", async () => {
     const errors: unknown[] = [];
     const response = { ...respond(""), body: 5 as never };
-    const { socket, received } = connectTo(
-      listen(() => response, { onError: (error) => errors.push(error) }),
-    );
+    const { socket, rest } = connectTo(listen(() => response, { onError: (error) => errors.push(error) }));
     socket.write(GET);
-    await received.catch(() => {});
+    await rest();
     expect(errors).toEqual([expect.any(TypeError)]);
   });
 
@@ -159,10 +139,10 @@ describe("a server", () => {
       return client;
     };
     const first = await open("127.0.0.2");
-    await connectTo(server, "127.0.0.2").received.catch(() => {});
+    await connectTo(server, "127.0.0.2").rest();
     await open("127.0.0.3");
     await open("127.0.0.4");
-    expect(await first.received).toEndWith("ok");
+    expect(await first.rest()).toEndWith("ok");
     await until(() => server.statistics.connections === 2);
     expect(server.statistics).toMatchObject({ accepted: 3, rejected: 1, evicted: 1 });
     jest.advanceTimersByTime(10_000);
@@ -178,14 +158,14 @@ describe("a server", () => {
 describe("time", () => {
   test("408: a request that has begun has not arrived within 30 seconds", async () => {
     jest.useFakeTimers();
-    const { socket, received, until } = connectTo(listen(() => respond("")));
+    const { socket, rest, until } = connectTo(listen(() => respond("")));
     socket.write(`${GET}GET / HT`);
     await until((text) => countResponses(text) === 1);
     jest.advanceTimersByTime(30_000);
     socket.write("TP/1.1\r\nHost: x\r\n\r\nGET / HT");
     await until((text) => countResponses(text) === 2);
     jest.advanceTimersByTime(31_000);
-    expect(await received).toMatch(/HTTP\/1\.1 200 [^]*HTTP\/1\.1 200 [^]*HTTP\/1\.1 408 /);
+    expect(await rest()).toMatch(/HTTP\/1\.1 200 [^]*HTTP\/1\.1 200 [^]*HTTP\/1\.1 408 /);
   });
 
   test("the Date header follows the clock, second by second", async () => {
@@ -215,21 +195,22 @@ describe("a graceful shutdown", () => {
     const closed = server.close(5_000);
     jest.advanceTimersByTime(12_999);
     late.resolve(respond("in time"));
-    expect(await inTime.received).toEndWith("in time");
+    expect(await inTime.rest()).toEndWith("in time");
     jest.advanceTimersByTime(1);
     await closed;
-    await expect(tooLate.received).rejects.toMatchObject({ code: "ECONNRESET" });
+    expect(await tooLate.rest()).toBe("");
+    expect(tooLate.error).toMatchObject({ code: "ECONNRESET" });
   });
 
   test("responds until the delay is over, with Connection: close, and keeps idle connections open", async () => {
     jest.useFakeTimers();
     const server = listen(() => respond("still open"), { closes: true });
-    const { socket, received } = connectTo(server);
+    const { socket, rest } = connectTo(server);
     await until(() => server.statistics.connections === 1);
     const closed = server.close(5_000);
     jest.advanceTimersByTime(4_999);
     socket.write(GET);
-    expect(await received).toMatch(/Connection: close\r\n[^]*still open$/);
+    expect(await rest()).toMatch(/Connection: close\r\n[^]*still open$/);
     jest.advanceTimersByTime(1);
     await closed;
   });
@@ -242,9 +223,9 @@ describe("a graceful shutdown", () => {
     busy.socket.write(GET);
     await until(() => isStarted && server.statistics.connections === 2);
     const closed = server.close(0);
-    expect(await idle.received).toBe("");
+    expect(await idle.rest()).toBe("");
     finish.resolve(respond("finished"));
-    expect(await busy.received).toMatch(/Connection: close\r\n[^]*finished$/);
+    expect(await busy.rest()).toMatch(/Connection: close\r\n[^]*finished$/);
     await closed;
   });
 
@@ -257,35 +238,35 @@ describe("a graceful shutdown", () => {
     const closed = server.close(0);
     jest.advanceTimersByTime(999);
     completed.socket.write("TP/1.1\r\nHost: x\r\n\r\n");
-    expect(countResponses(await completed.received)).toBe(2);
+    expect(countResponses(await completed.rest())).toBe(2);
     jest.advanceTimersByTime(1);
-    expect(countResponses(await partial.received)).toBe(1);
+    expect(countResponses(await partial.rest())).toBe(1);
     await closed;
   });
 
   test("closes a connection that is slowed after 401 or 429, without the rest of its responses", async () => {
     jest.useFakeTimers();
     const server = listen(() => respond("", 401), { closes: true, createPacer: slowRejectedClients });
-    const { socket, until, received } = connectTo(server);
+    const { socket, until, rest } = connectTo(server);
     socket.write(GET.repeat(30));
     await until((text) => countResponses(text, 401) === 21);
     const closed = server.close(0);
     jest.advanceTimersByTime(0);
     await closed;
-    expect(countResponses(await received, 401)).toBe(21);
+    expect(countResponses(await rest(), 401)).toBe(21);
   });
 
   test("closes connections that become idle during it", async () => {
     jest.useFakeTimers();
     const server = listen(() => respond("x".repeat(8_000_000)), { closes: true });
-    const { socket, received, until } = connectTo(server);
+    const { socket, rest, until } = connectTo(server);
     socket.write(GET);
     await until((text) => text.length > 0);
     const closed = server.close(0);
     jest.advanceTimersByTime(0);
     await until((text) => text.length > 8_000_000);
     jest.advanceTimersByTime(1_000);
-    await received;
+    await rest();
     await closed;
   });
 });

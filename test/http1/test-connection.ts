@@ -101,8 +101,7 @@ export class TestConnection implements Socket, ConnectionContext {
   }
 }
 
-export const get = (path: string, ...headerLines: string[]) =>
-  [`GET ${path} HTTP/1.1`, "Host: x", ...headerLines, "", ""].join("\r\n");
+export { get } from "./cases/case.ts";
 
 export const post = (path: string, body: string, ...headerLines: string[]) =>
   [`POST ${path} HTTP/1.1`, "Host: x", `Content-Length: ${body.length}`, ...headerLines, "", body].join(

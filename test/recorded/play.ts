@@ -1,4 +1,4 @@
-import { Connection } from "./connection.ts";
+import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { Normaliser } from "./normalise.ts";
 import { Server, type ServerOptions } from "./server.ts";
 
@@ -56,7 +56,7 @@ async function play(scenario: Scenario): Promise<Responses> {
 
 class Player {
   readonly responses: Responses = new Map();
-  readonly #connections = new Map<string, Connection>();
+  readonly #connections = new Map<string, RawConnection>();
   readonly #normaliser = new Normaliser();
 
   constructor(
@@ -66,32 +66,32 @@ class Player {
 
   async play({ name, send, isPipelined, on = "", responses = send.length, ends }: Exchange): Promise<void> {
     if (name !== undefined && this.responses.has(name)) throw new Error(`two requests are called: ${name}`);
-    const connection = this.#connections.get(on) ?? (await Connection.open(this.port));
+    const connection = this.#connections.get(on) ?? new RawConnection(this.port);
     this.#connections.set(on, connection);
-    if (isPipelined) connection.write(send.map((piece) => this.#fill(piece)).join(""));
+    if (isPipelined) await connection.write(send.map((piece) => this.#fill(piece)).join(""));
 
     const texts: string[] = [];
     let closes = ends === true;
     for (let i = 0; i < Math.max(responses, send.length); i++) {
       const piece = this.#fill(send[i] ?? "");
-      if (!isPipelined && piece !== "") connection.write(piece);
+      if (!isPipelined && piece !== "") await connection.write(piece);
       if (i >= responses) continue;
-      const raw = await connection.response(piece.startsWith("HEAD "));
+      const raw = await connection.response(piece.slice(0, piece.indexOf(" ")));
       texts.push(this.#normaliser.normalise(raw, piece));
       closes ||= connection.isClosed || /^connection: close\r$/im.test(raw);
     }
-    if (ends) connection.end();
+    if (ends) connection.socket.end();
     if (closes) {
       const rest = await connection.rest();
       texts.push(`${rest}(The server closes the connection.)`);
-      connection.destroy();
+      connection.socket.destroy();
       this.#connections.delete(on);
     }
     if (name !== undefined) this.responses.set(name, texts.join("\n\n"));
   }
 
   close(): void {
-    for (const connection of this.#connections.values()) connection.destroy();
+    for (const connection of this.#connections.values()) connection.socket.destroy();
   }
 
   /** `{{name}}` stands for a key, or for what an earlier response gave: `next`, `cursor`, `etag`. */

@@ -25,6 +25,90 @@ export class NoResponse extends Error {}
 
 const TIMEOUT_MS = 10_000;
 
+/** The response that a text begins with, one character for each byte. Undefined if it is not complete, or is none. */
+export function parseResponse(text: string, method = "GET"): HttpResponse | undefined {
+  const end = text.indexOf("\r\n\r\n");
+  if (end === -1 || !/^HTTP\/1\.1 \d{3} /.test(text)) return undefined;
+  const [statusLine = "", ...lines] = text.slice(0, end).split("\r\n");
+  const rawHeaders = lines.map(parseHeader);
+  const headers = Object.fromEntries(new Headers(rawHeaders));
+  const status = Number(statusLine.split(" ")[1]);
+  const isEmpty = method === "HEAD" || status < 200 || status === 204 || status === 304;
+  const bytes = end + 4 + (isEmpty ? 0 : Number(headers["content-length"] ?? 0));
+  if (text.length < bytes) return undefined;
+  const body = Buffer.from(text.slice(end + 4, bytes), "latin1").toString();
+  return { status, headers, rawHeaders, body, bytes };
+}
+
+function parseHeader(line: string): Header {
+  const colon = line.indexOf(":");
+  return [line.slice(0, colon), line.slice(colon + 1).trim()];
+}
+
+/** The responses to pipelined requests, without 1xx, and the text after the last complete one. */
+export function parseResponses(text: string, methods: readonly string[] = []) {
+  const responses: HttpResponse[] = [];
+  let rest = text;
+  for (;;) {
+    const response = parseResponse(rest, methods[responses.length]);
+    if (response === undefined) return { responses, rest };
+    if (response.status >= 200) responses.push(response);
+    rest = rest.slice(response.bytes);
+  }
+}
+
+/** A connection for any bytes, HTTP or not. Texts have one character for each byte. */
+export class RawConnection {
+  readonly socket: Socket;
+  /** What has come and was not taken. */
+  received = "";
+  /** Whether the server sends no more. */
+  isClosed = false;
+  error: Error | undefined;
+  #onChange = () => {};
+
+  /** `from` is the address that the server sees, any of 127.0.0.0/8. */
+  constructor(port: number, from = "127.0.0.1") {
+    const address = { host: "127.0.0.1", port, localAddress: from };
+    this.socket = connect({ ...address, allowHalfOpen: true, noDelay: true });
+    this.socket.on("data", (bytes) => {
+      this.received += bytes.toString("latin1");
+      this.#onChange();
+    });
+    this.socket.on("error", (error) => (this.error = error));
+    this.socket.on("end", () => this.socket.end());
+    for (const event of ["end", "error", "close"]) {
+      this.socket.on(event, () => {
+        this.isClosed = true;
+        this.#onChange();
+      });
+    }
+  }
+
+  write(text: string): Promise<void> {
+    return new Promise((resolve) => this.socket.write(text, "latin1", () => resolve()));
+  }
+
+  /** Everything that has come, as soon as it is enough or the server has closed the connection. */
+  readonly until = async (isEnough: (text: string) => boolean): Promise<string> => {
+    while (!this.isClosed && !isEnough(this.received)) {
+      await new Promise<void>((resolve) => (this.#onChange = resolve));
+    }
+    return this.received;
+  };
+
+  /** What comes until the server closes the connection. */
+  readonly rest = () => this.until(() => false);
+
+  /** Takes the next response, or what has come of it when the server closes. */
+  async response(method?: string): Promise<string> {
+    await this.until((text) => parseResponse(text, method) !== undefined);
+    const text = this.received.slice(0, parseResponse(this.received, method)?.bytes);
+    this.received = this.received.slice(text.length);
+    return text;
+  }
+}
+
 interface PendingRequest {
   readonly method: string;
   resolve(response: HttpResponse): void;
@@ -87,28 +171,15 @@ export class HttpConnection {
 
   /** Whether there was a complete response. */
   #read(): boolean {
-    const end = this.#received.indexOf("\r\n\r\n");
     const [pending] = this.#pending;
-    if (end === -1 || pending === undefined) return false;
-    const [statusLine = "", ...lines] = this.#received.slice(0, end).split("\r\n");
-    const rawHeaders = lines.map(parseHeader);
-    const headers = Object.fromEntries(new Headers(rawHeaders));
-    const status = Number(statusLine.split(" ")[1]);
-    const isEmpty = pending.method === "HEAD" || status === 204 || status === 304;
-    const bytes = end + 4 + (isEmpty ? 0 : Number(headers["content-length"] ?? 0));
-    if (this.#received.length < bytes) return false;
-    const body = Buffer.from(this.#received.slice(end + 4, bytes), "latin1").toString();
-    this.#received = this.#received.slice(bytes);
+    const response = pending && parseResponse(this.#received, pending.method);
+    if (pending === undefined || response === undefined) return false;
+    this.#received = this.#received.slice(response.bytes);
     this.#pending.shift();
-    if (headers.connection === "close") this.socket.end();
-    pending.resolve({ status, headers, rawHeaders, body, bytes });
+    if (response.headers.connection === "close") this.socket.end();
+    pending.resolve(response);
     return true;
   }
-}
-
-function parseHeader(line: string): Header {
-  const colon = line.indexOf(":");
-  return [line.slice(0, colon), line.slice(colon + 1).trim()];
 }
 
 /** Sends a request on a connection of its own; text is sent as it is. */

@@ -16,18 +16,10 @@ export const BODY_LENGTH = [
     ],
     ["zero", length("0", ""), "POST /"],
     ["no length and no coding: no body", post(""), "POST /"],
-    ["GET with content", `GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`, 'GET / "hello"'],
-    ["HEAD with content", `HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`, 'HEAD / "hello"'],
-    [
-      "OPTIONS with content",
-      `OPTIONS / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`,
-      'OPTIONS / "hello"',
-    ],
-    [
-      "DELETE with content",
-      `DELETE / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`,
-      'DELETE / "hello"',
-    ],
+    ...["GET", "HEAD", "OPTIONS", "DELETE"].map(
+      (method) =>
+        [`${method} with content`, length("5").replace("POST", method), `${method} / "hello"`] as const,
+    ),
     ["HTTP/1.0", head("POST / HTTP/1.0", "Content-Length: 5") + "hello", HELLO, CLOSES],
     ["bytes of any value", length("4", "\0\r\n\xff"), `POST / ${JSON.stringify("\0\r\n\xff")}`],
     ["fewer bytes than the length", length("10"), WAITS],

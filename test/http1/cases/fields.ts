@@ -1,10 +1,11 @@
-import { cases, get, head } from "./case.ts";
+import { cases, get, head, WAITS } from "./case.ts";
 
 const HEAD_WITH_A = "GET / HTTP/1.1\r\nHost: x\r\nA: \r\n\r\n";
 const headOfBytes = (bytes: number) => get("/", `A: ${"a".repeat(bytes - HEAD_WITH_A.length)}`);
 const fields = (count: number) => Array.from({ length: count }, (_, i) => `A${i}: b`);
 const raw = (lines: string) => `GET / HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n`;
 
+const VISIBLE = Array.from({ length: 94 }, (_, i) => String.fromCharCode(i + 33)).join("");
 const CONTROL_CHARACTERS = [...Array(32).keys(), 127].filter((code) => ![0x09, 0x0a, 0x0d].includes(code));
 
 export const FIELDS = [
@@ -62,18 +63,7 @@ export const FIELDS = [
     ["UTF-8", get("/", "X-T\xc3\xabst: c"), 400],
   ]),
   ...cases("RFC 9110, 5.5: field values", [
-    [
-      "visible characters",
-      get(
-        "/",
-        `A: ${String.fromCharCode(
-          ...Array(94)
-            .keys()
-            .map((i) => i + 33),
-        )}`,
-      ),
-      "GET /",
-    ],
+    ["visible characters", get("/", `A: ${VISIBLE}`), "GET /"],
     ["bytes above 127", get("/", "A: \x80\xff caf\xc3\xa9"), "GET /"],
     ["a long Range", get("/", `Range: bytes=${Array(1_000).fill("0-").join(",")}`), "GET /"],
     ["a cookie that nobody can parse", get("/", "Cookie: ===;;;"), "GET /"],
@@ -90,12 +80,9 @@ export const FIELDS = [
     ["10,000 fields", head("GET / HTTP/1.1", "Host: x", ...fields(10_000)), 431],
     ["a head of 16,384 bytes", headOfBytes(16_384), "GET /"],
     ["a head of 16,385 bytes", headOfBytes(16_385), 431],
+    ["16,383 bytes without an end", get("/", "A: ").slice(0, -4).padEnd(16_383, "a"), WAITS],
+    ["16,384 bytes without an end", get("/", "A: ").slice(0, -4).padEnd(16_384, "a"), 431],
     ["a value of 100,000 bytes", get("/", `A: ${"a".repeat(100_000)}`), 431],
-    [
-      "a value of 100,000 bytes without an end",
-      `GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(100_000)}`,
-      431,
-    ],
     ["a name of 100,000 bytes", get("/", `${"A".repeat(100_000)}: b`), 431],
     ["a cookie of 64 KiB", get("/", `Cookie: a=${"b".repeat(65_536)}`), 431],
     ["too many fields, one of them invalid", head("GET / HTTP/1.1", "Host: x", ...fields(128), "A"), 400],

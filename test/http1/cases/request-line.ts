@@ -24,9 +24,10 @@ export const REQUEST_LINE = [
     ["a request line of 8,193 bytes", line(`GET ${longPath(8_193)} HTTP/1.1`), 414],
     ["a query of 9,000 bytes", get(`/?${"q".repeat(9_000)}`), 414],
     ["a target of 100,000 bytes", get(`/${"a".repeat(100_000)}`), 414],
-    ["a target of 100,000 bytes without an end", `GET /${"a".repeat(100_000)}`, 414],
+    ["8,191 bytes without an end", "GET /".padEnd(8_191, "a"), WAITS],
+    ["8,192 bytes without an end", "GET /".padEnd(8_192, "a"), 414],
     ["a method of 100,000 bytes", line(`${"A".repeat(100_000)} / HTTP/1.1`), 400],
-    ["a method of 100,000 bytes without an end", "A".repeat(100_000), 400],
+    ["a method of 8,192 bytes without an end", "A".repeat(8_192), 400],
   ]),
   ...cases("RFC 9112, 3.1: method", [
     ["lower case: a method of its own", line("get / HTTP/1.1"), "get /"],

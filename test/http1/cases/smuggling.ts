@@ -1,92 +1,41 @@
 import { cases, get, head, post, WAITS } from "./case.ts";
 
 const SMUGGLED = get("/smuggled");
-const inBody = (...fields: string[]) => post(`0\r\n\r\n${SMUGGLED}`, ...fields);
-const BODY_BYTES = `0\r\n\r\n${SMUGGLED}`.length;
-const CHUNK = `${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
+const LAST_CHUNK = "0\r\n\r\n";
+const CHUNK = `${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n${LAST_CHUNK}`;
+const CHUNKED = "Transfer-Encoding: chunked";
+const chunked = (body: string) => post(body, CHUNKED);
+const LENGTH = `Content-Length: ${`${LAST_CHUNK}${SMUGGLED}`.length}`;
+
+/** Fields of a body that is a last chunk to one server, and a request behind it to another. */
+const AMBIGUOUS: Readonly<Record<string, readonly string[]>> = {
+  "a length that covers a request after the last chunk": [LENGTH, CHUNKED],
+  "the same in the other order": [CHUNKED, LENGTH],
+  "with a plus sign before the length": [LENGTH.replace(": ", ": +"), CHUNKED],
+  "with a letter after the length": [`${LENGTH}x`, CHUNKED],
+  "with a folded coding": ["Transfer-Encoding:", " chunked", LENGTH],
+  "with a space after the coding": [LENGTH, `${CHUNKED} `],
+  "with a comma before the coding": [LENGTH, "Transfer-Encoding: , chunked"],
+  "with the coding in another case": [LENGTH, "Transfer-Encoding: Chunked"],
+  "with two codings": [CHUNKED, "Transfer-Encoding: identity", LENGTH],
+  "with a tab in the name of the coding": ["Transfer\tEncoding: chunked", LENGTH],
+  "with a space before the name of the coding": [LENGTH, ` ${CHUNKED}`],
+  "with the coding behind LF": [LENGTH, `A: b\n${CHUNKED}`],
+  "with the coding behind CR": [LENGTH, `A: b\r${CHUNKED}`],
+};
 
 /** Requests that two servers could cut in different places; the second half would be a request that nobody sent. */
 export const SMUGGLING = cases("RFC 9112, 11.2: request smuggling", [
-  [
-    "a length that covers a request after the last chunk",
-    inBody(`Content-Length: ${BODY_BYTES}`, "Transfer-Encoding: chunked"),
-    400,
-  ],
-  ["the same in the other order", inBody("Transfer-Encoding: chunked", `Content-Length: ${BODY_BYTES}`), 400],
-  [
-    "with a plus sign before the length",
-    inBody(`Content-Length: +${BODY_BYTES}`, "Transfer-Encoding: chunked"),
-    400,
-  ],
-  [
-    "with a letter after the length",
-    inBody(`Content-Length: ${BODY_BYTES}x`, "Transfer-Encoding: chunked"),
-    400,
-  ],
-  ["with a folded coding", inBody("Transfer-Encoding:", " chunked", `Content-Length: ${BODY_BYTES}`), 400],
-  [
-    "with a space after the coding",
-    inBody(`Content-Length: ${BODY_BYTES}`, "Transfer-Encoding: chunked "),
-    400,
-  ],
-  [
-    "with a comma before the coding",
-    inBody(`Content-Length: ${BODY_BYTES}`, "Transfer-Encoding: , chunked"),
-    400,
-  ],
-  [
-    "with the coding in another case",
-    inBody(`Content-Length: ${BODY_BYTES}`, "Transfer-Encoding: Chunked"),
-    400,
-  ],
-  [
-    "with two codings",
-    inBody("Transfer-Encoding: chunked", "Transfer-Encoding: identity", `Content-Length: ${BODY_BYTES}`),
-    400,
-  ],
-  [
-    "with a tab in the name of the coding",
-    inBody("Transfer\tEncoding: chunked", `Content-Length: ${BODY_BYTES}`),
-    400,
-  ],
-  [
-    "with a space before the name of the coding",
-    inBody(`Content-Length: ${BODY_BYTES}`, " Transfer-Encoding: chunked"),
-    400,
-  ],
-  [
-    "with the coding behind LF",
-    inBody(`Content-Length: ${BODY_BYTES}`, "A: b\nTransfer-Encoding: chunked"),
-    400,
-  ],
-  [
-    "with the coding behind CR",
-    inBody(`Content-Length: ${BODY_BYTES}`, "A: b\rTransfer-Encoding: chunked"),
-    400,
-  ],
-  [
-    "a length that ends inside a chunk",
-    post(CHUNK, "Transfer-Encoding: chunked", `Content-Length: ${CHUNK.indexOf("GET")}`),
-    400,
-  ],
-  [
-    "a length of 6 and a byte after the last chunk",
-    post("0\r\n\r\nX", "Content-Length: 6", "Transfer-Encoding: chunked"),
-    400,
-  ],
-  [
-    "a length of 30 and a byte after the last chunk",
-    post("0\r\n\r\nX", "Transfer-Encoding: chunked", "Content-Length: 30"),
-    400,
-  ],
-  [
-    "two lengths, the second with a request",
-    post(`aaaa${SMUGGLED}`, "Content-Length: 4", `Content-Length: ${4 + SMUGGLED.length}`),
-    400,
-  ],
-  ["a chunk size of plus zero before a byte", post("+0\r\n\r\nX", "Transfer-Encoding: chunked"), 400],
-  ["an extension that hides a line ending", post(`1;a\n${CHUNK}`, "Transfer-Encoding: chunked"), 400],
-  ["a request in a chunk", post(CHUNK, "Transfer-Encoding: chunked"), `POST / ${JSON.stringify(SMUGGLED)}`],
+  ...Object.entries(AMBIGUOUS).map(
+    ([name, fields]) => [name, post(LAST_CHUNK + SMUGGLED, ...fields), 400] as const,
+  ),
+  ["a length inside a chunk", post(CHUNK, CHUNKED, `Content-Length: ${CHUNK.indexOf("GET")}`), 400],
+  ["a length of 6, a byte after the last chunk", post(`${LAST_CHUNK}X`, "Content-Length: 6", CHUNKED), 400],
+  ["a length of 30, a byte after the last chunk", post(`${LAST_CHUNK}X`, CHUNKED, "Content-Length: 30"), 400],
+  ["two lengths", post(`a${SMUGGLED}`, "Content-Length: 1", `Content-Length: ${1 + SMUGGLED.length}`), 400],
+  ["a chunk size of plus zero before a byte", chunked("+0\r\n\r\nX"), 400],
+  ["an extension that hides a line ending", chunked(`1;a\n${CHUNK}`), 400],
+  ["a request in a chunk", chunked(CHUNK), `POST / ${JSON.stringify(SMUGGLED)}`],
   [
     "a request in the body of GET",
     head("GET / HTTP/1.1", "Host: x", `Content-Length: ${SMUGGLED.length}`) + SMUGGLED,
@@ -100,10 +49,5 @@ export const SMUGGLING = cases("RFC 9112, 11.2: request smuggling", [
   ],
   ["a byte after a length of zero", `${post("X", "Content-Length: 0")}${get("/b")}`, "POST /", "XGET /b"],
   ["a byte after a request without a length", `${get("/a")}X`, "GET /a", WAITS],
-  [
-    "a byte after the last chunk",
-    `${post("0\r\n\r\nX", "Transfer-Encoding: chunked")}${get("/b")}`,
-    "POST /",
-    "XGET /b",
-  ],
+  ["a byte after the last chunk", `${chunked(`${LAST_CHUNK}X`)}${get("/b")}`, "POST /", "XGET /b"],
 ]);

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import * as fc from "fast-check";
+import { RawConnection } from "../../../trials/harness/http-connection.ts";
 import { haproxy, type LoadBalancer, nginx } from "../../../trials/harness/load-balancer.ts";
 import type { HttpServer, RequestHandler } from "../../../src/http1/index.ts";
 import { startWithoutHealthChecks } from "./haproxy-command.ts";
 import { CLOSES, get } from "../../http1/cases/case.ts";
-import { echoHandler, startEchoServer } from "../../http1/echo-server.ts";
+import { echoHandler, outcomesOf, startEchoServer } from "../../http1/echo-server.ts";
 import { cuts, mutatedStream, segmentsOf, validStream } from "../../http1/generated-streams.ts";
-import { outcomesOf, RawClient } from "../../http1/raw-client.ts";
 import { readLeniently } from "../../http1/reference-parser.ts";
 import { nextTurn } from "../../http1/test-connection.ts";
 
@@ -62,19 +62,24 @@ describe.each([
     const address = nextAddress();
     const requests: string[] = [];
     handled.set(address, requests);
-    const client = new RawClient(balancer.port, address);
+    const client = new RawConnection(balancer.port, address);
     for (const segment of segments) {
-      await client.send(segment);
+      await client.write(segment);
       await nextTurn();
     }
-    const responses = () => outcomesOf(client.responses).filter((outcome) => typeof outcome === "string");
-    const isComplete = () =>
-      responses().length >= requests.length && client.responses.length >= expectedCount;
+    const outcomes = () => outcomesOf(client.received).outcomes;
+    const responses = () => outcomes().filter((outcome) => typeof outcome === "string");
+    const isComplete = () => responses().length >= requests.length && outcomes().length >= expectedCount;
     const deadline = Date.now() + LATE_MS;
+    let length: number;
     do {
-      await client.quiet(QUIET_MS);
-    } while (!isComplete() && !client.isClosed && Date.now() < deadline);
-    client.destroy();
+      ({ length } = client.received);
+      await Bun.sleep(QUIET_MS);
+    } while (
+      !client.isClosed &&
+      (client.received.length > length || (!isComplete() && Date.now() < deadline))
+    );
+    client.socket.destroy();
     return { requests: [...requests], responses: responses(), isClosed: client.isClosed };
   }
 
