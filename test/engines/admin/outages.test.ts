@@ -3,6 +3,7 @@ import { type PetstoreServer, startPetstore } from "../../../trials/harness/pets
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
+import { until } from "../../timing.ts";
 
 const TOKEN = "the-token-of-the-operators";
 let postgres: Server;
@@ -29,10 +30,6 @@ const ready = async (query = "") => {
   const response = await fetch(`${server.adminUrl}/readyz${query}`);
   return { status: response.status, text: await response.text() };
 };
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await Bun.sleep(20);
-}
 
 test("a server that cannot write its token keeps one in memory, and says so", async () => {
   expect(readOnly.log.find(({ event }) => event === "admin.token-not-saved")?.level).toBe("warn");

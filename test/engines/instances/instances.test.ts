@@ -10,9 +10,12 @@ import { openStores } from "../../../src/adapters.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../../../src/domain/api-keys.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { BY } from "../../key-store-arguments.ts";
+import { until } from "../../timing.ts";
 
-/** On a busy machine Valkey may take longer than the default of 25 ms. */
-const PATIENT = ["--limits-timeout", "1s", "--admin-address", "off"];
+/** On a busy machine Valkey may take longer than the default. */
+const PATIENT = ["--limits-timeout", "1s"];
+const TOKEN = "the-token-of-all-servers";
+const ADMIN = ["--admin-address", "127.0.0.1:0", "--admin-token", TOKEN];
 
 let fleet: Fleet;
 let databaseUrl: string;
@@ -20,7 +23,7 @@ let stores: Awaited<ReturnType<typeof openStores>>;
 beforeAll(async () => {
   databaseUrl = await postgresUrl();
   const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
-  fleet = await Fleet.start({ size: 4, storage, flags: PATIENT });
+  fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...ADMIN] });
   await untilShared(fleet);
   stores = await openStores({ environment: "production", dataDir: "", databaseUrl });
 }, 60_000);
@@ -68,6 +71,14 @@ async function keysCommand(...args: string[]): Promise<Record<string, unknown>> 
   }
 }
 
+/** What the listener for operators of each server responds. */
+function fromEach(path: string): Promise<unknown[]> {
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  return Promise.all(
+    fleet.servers.map(async ({ adminUrl }) => (await fetch(adminUrl + path, { headers })).json()),
+  );
+}
+
 const warnings = (log: readonly LogLine[]) =>
   log.filter(({ level }) => level !== "info").map(({ event }) => event);
 
@@ -105,8 +116,31 @@ test("a ban by one server applies on all; keys show and keys unban work on what 
   const { bannedUntil, usage } = await keysCommand("show", `${id}`);
   expect(Date.parse(String(bannedUntil))).toBeWithin(Date.now() + 200_000, Date.now() + 301_000);
   expect(usage).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
+  const isListed = (each: unknown) => JSON.stringify(each).includes(`"id":${id},`);
+  await until(async () => (await fromEach("/api/bans")).every(isListed));
+  const countsIt = (each: unknown) => Object(each).bannedKeys === 1;
+  await until(async () => (await fromEach("/api/overview")).every(countsIt));
   await keysCommand("unban", `${id}`);
   await everyServer(key, ({ code }) => code === "rate_limited");
+  await until(async () => !(await fromEach("/api/bans")).some(isListed));
+});
+
+test("each server tells operators its databases and the usage in Valkey; a session of one is one of the others", async () => {
+  for (const each of await fromEach("/api/server"))
+    expect(each).toMatchObject({ database: { kind: "PostgreSQL" }, rateLimiter: { kind: "Valkey" } });
+  const { id, key } = await newKey();
+  for (const url of fleet.urls) await rateLimitStatus(url, key);
+  const isCounted = (each: unknown) => Object(each).usage?.minute?.used === 4;
+  await until(async () => (await fromEach(`/api/keys/${id}`)).every(isCounted));
+  const [one, other] = fleet.servers.map(({ adminUrl }) => adminUrl);
+  const signIn = await fetch(`${one}/api/session`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ token: TOKEN }),
+  });
+  const value = /=([\w.-]+);/.exec(signIn.headers.get("set-cookie") ?? "")?.[1];
+  const Cookie = `petstore-admin-${new URL(other ?? "").port}=${value}`;
+  expect((await fetch(`${other}/api/keys`, { headers: { Cookie } })).status).toBe(200);
 });
 
 test("a change of plan, a new secret and a revocation reach all servers, and usage is unchanged", async () => {
@@ -140,7 +174,7 @@ test("a ban that four servers run into has one audit entry and one event, by the
 
 test("PostgreSQL without Valkey: servers share the data and log at the start that each applies rate limits alone", async () => {
   const storage = ["--database-url", databaseUrl, "--data", temporaryFolder("servers")];
-  const two = await Fleet.start({ size: 2, storage, flags: ["--admin-address", "off"] });
+  const two = await Fleet.start({ size: 2, storage });
   const { key } = await newKey();
   for (const log of two.logs) expect(warnings(log)).toContain("rate-limits.not-shared");
   const statuses = await Promise.all(two.urls.map((url) => rateLimitStatus(url, key)));

@@ -1,4 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { SQL } from "bun";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { audit } from "../../../trials/harness/api-client.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import {
@@ -7,11 +10,12 @@ import {
   runProgram,
   startPetstore,
 } from "../../../trials/harness/petstore.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort, freePorts } from "../../../trials/harness/server.ts";
 import { SteadyLoad } from "../../../trials/harness/steady-load.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
-import { fixtureDatabase } from "./fixture-database.ts";
-import { fixtureData, previousRelease, readRecorded } from "./previous-release.ts";
+import { upgradedDataCases } from "./data-cases.ts";
+import { FIXTURES, fixtureData, previousRelease, readRecorded } from "./previous-release.ts";
 
 // Servers start and stop several times, on a machine that may be busy.
 setDefaultTimeout(120_000);
@@ -24,6 +28,23 @@ const CREATES = 20;
 const PATIENT = ["--limits-timeout", "1s", "--max-connections-per-address", "0"];
 
 const previous = previousRelease();
+
+/** The URL of a PostgreSQL database with what the previous release stored. */
+async function fixtureDatabase(): Promise<string> {
+  const url = await postgresUrl();
+  const sql = new SQL(url, { max: 1 });
+  await sql.unsafe(readFileSync(join(FIXTURES, "postgres.sql"), "utf8")).simple();
+  await sql.end();
+  return url;
+}
+
+describe("data of the previous release on PostgreSQL", () =>
+  upgradedDataCases("postgres", async () => ({
+    data: [temporaryFolder("data")],
+    "database-url": [await fixtureDatabase()],
+    "limits-url": [await valkeyUrl()],
+    "limits-timeout": ["1s"],
+  })));
 
 /** Resolves when the load has created some more pets. */
 async function untilMoreCreates(load: SteadyLoad): Promise<void> {
