@@ -37,28 +37,11 @@ describe("an IP address", () => {
     expect(format(text)).toBe(formatted);
   });
 
-  test.each([
-    "",
-    "1.2",
-    "1.2.3",
-    "1234567",
-    "01.2.3.4",
-    "0x1.2.3.4",
-    "1.2.3.256",
-    "1.2.3.4.5",
-    " 1.2.3.4",
-    "1.2.3.4/32",
-    "::ffff:01.2.3.4",
-    "1::2::3",
-    ":1",
-    "1:2:3:4:5:6:7",
-    "1:2:3:4:5:6:7:8:9",
-    "12345::",
-    "g::1",
-    "[::1]",
-    "fe80::1%eth0",
-    "localhost",
-  ])("%p is not one", (text) => {
+  const MALFORMED = [
+    " 1.2 1.2.3 1234567 01.2.3.4 0x1.2.3.4 1.2.3.256 1.2.3.4.5 1.2.3.4/32 ::ffff:01.2.3.4 1::2::3 :1",
+    "1:2:3:4:5:6:7 1:2:3:4:5:6:7:8:9 12345:: g::1 [::1] fe80::1%eth0 localhost",
+  ];
+  test.each(MALFORMED.flatMap((texts) => texts.split(" ")))("%p is not one", (text) => {
     expect(parseIpAddress(text)).toBeUndefined();
   });
 

@@ -3,11 +3,12 @@ import { SQL } from "bun";
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
+import { contentsIn } from "../harness/contents.ts";
 import { runPetstore } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { valkeyUrl } from "../harness/valkey.ts";
 import { readBackup } from "../../src/archive/backup.ts";
-import { type Contents, contentsOf, differencesBetween } from "../../src/archive/contents.ts";
+import { type Contents, differencesBetween } from "../../src/archive/contents.ts";
 import { postgresTables } from "../../src/store/postgres/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
 import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
@@ -15,7 +16,7 @@ import { UsageCopy } from "../../src/rate-limit/valkey/maintenance.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
-import type { Counters, TableStore } from "../../src/store/tables.ts";
+import type { TableStore } from "../../src/store/tables.ts";
 
 /** A command that is killed again and again, and what must hold after that. */
 export interface KilledCommand {
@@ -96,16 +97,6 @@ function saveUsage(data: string): void {
     ],
   ]);
   usages.close();
-}
-
-/** Without the audit entry of the copy if the counters of its source are given. */
-async function contentsIn(end: TableStore, sourceCounters?: Counters): Promise<Contents> {
-  const reader = await end.read();
-  try {
-    return await contentsOf(reader, sourceCounters && { sourceCounters });
-  } finally {
-    await reader.close();
-  }
 }
 
 export function backupCommand({ data, contents }: Fixture): KilledCommand {

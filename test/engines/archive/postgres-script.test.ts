@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, setDefaultTime
 import { SQL } from "bun";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { contentsIn } from "../../../trials/harness/contents.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { executable, PG_DUMP, PG_RESTORE } from "../../../trials/harness/programs.ts";
-import { contentsOf } from "../../../src/archive/contents.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { cleanUp, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
 import { fillData } from "../../archive/sample-data.ts";
@@ -43,14 +43,7 @@ const dumps = () =>
     .filter((name) => name.startsWith("production"))
     .toSorted();
 
-async function contents(url: string) {
-  const reader = await postgresTables({ url, schema: "production" }).read();
-  try {
-    return await contentsOf(reader);
-  } finally {
-    await reader.close();
-  }
-}
+const contents = (url: string) => contentsIn(postgresTables({ url, schema: "production" }));
 
 describe("deploy/postgres/backup", () => {
   test("a dump restores to the same rows and identifiers, and its checksum is right", async () => {

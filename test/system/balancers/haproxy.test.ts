@@ -1,7 +1,8 @@
 import { test } from "bun:test";
 import { haproxy } from "../../../trials/harness/load-balancer.ts";
 import { haproxyCommand } from "./haproxy-command.ts";
-import { expectNoErrors, expectNoErrorsWithoutRetries, until } from "./restart-under-load.ts";
+import { expectNoErrors, expectNoErrorsWithoutRetries } from "./restart-under-load.ts";
+import { until } from "../../timing.ts";
 import { loadBalancerSuite, type Setup } from "./suite.ts";
 
 loadBalancerSuite(haproxy, (setup) => {

@@ -1,7 +1,8 @@
 import { test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { nginx } from "../../../trials/harness/load-balancer.ts";
-import { expectNoErrors, expectNoErrorsWithoutRetries, until } from "./restart-under-load.ts";
+import { expectNoErrors, expectNoErrorsWithoutRetries } from "./restart-under-load.ts";
+import { until } from "../../timing.ts";
 import { loadBalancerSuite } from "./suite.ts";
 
 loadBalancerSuite(nginx, (setup) => {

@@ -99,8 +99,3 @@ async function listAll({ key, balancer }: Setup): Promise<string[]> {
   }
   return pets;
 }
-
-/** For changes that nothing announces. */
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await Bun.sleep(10);
-}

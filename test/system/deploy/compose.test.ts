@@ -9,27 +9,22 @@ import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
 interface Service {
   readonly image: string;
-  readonly build?: { readonly context: string; readonly dockerfile: string };
-  readonly environment?: Readonly<Record<string, string>>;
+  readonly build: { readonly context: string; readonly dockerfile: string };
+  readonly environment: Readonly<Record<string, string>>;
   readonly secrets?: readonly string[];
   readonly volumes?: readonly string[];
   readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address: string }>>;
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>;
-  readonly stop_grace_period?: string;
+  readonly stop_grace_period: string;
   readonly ports?: readonly string[];
 }
 
-interface Compose {
-  readonly services: Readonly<Record<string, Service>>;
-  readonly networks: Readonly<Record<string, unknown>>;
-  readonly volumes: Readonly<Record<string, unknown>>;
-  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
-}
-
 const FOLDER = join(ROOT, "deploy/compose");
-const compose = Bun.YAML.parse(readDeploy("compose/compose.yaml")) as Compose;
-const { services } = compose;
-const instances = [services["petstore-a"], services["petstore-b"]];
+const compose = Object(Bun.YAML.parse(readDeploy("compose/compose.yaml")));
+const services: Readonly<Record<string, Service>> = compose.services;
+const instances = Object.entries(services).flatMap(([name, each]) =>
+  name.startsWith("petstore-") ? each : [],
+);
 
 const addressOf = ({ networks }: Service) =>
   Array.isArray(networks)
@@ -60,21 +55,17 @@ test("every network, volume, secret and service that a service names is defined"
 
 test("the instances have valid settings, this version, and enough time to stop", () => {
   for (const instance of instances) {
-    expectSettings(instance?.environment ?? {});
-    expect(instance?.image).toBe(`petstore:${packageJson.version}`);
-    expect(
-      existsSync(resolve(FOLDER, instance?.build?.context ?? "", instance?.build?.dockerfile ?? "")),
-    ).toBeTrue();
+    expectSettings(instance.environment);
+    expect(instance.image).toBe(`petstore:${packageJson.version}`);
+    expect(existsSync(resolve(FOLDER, instance.build.context, instance.build.dockerfile))).toBeTrue();
     // Two seconds of drain delay, and ten for the requests in progress.
-    expect(Number.parseInt(instance?.stop_grace_period ?? "", 10)).toBeGreaterThanOrEqual(17);
+    expect(Number.parseInt(instance.stop_grace_period, 10)).toBeGreaterThanOrEqual(17);
   }
 });
 
 test("the addresses are those in the configuration of HAProxy, and the instances trust its own", () => {
   const configured = [...readDeploy("haproxy/haproxy.cfg").matchAll(/^ +server \w+ (\S+):8080$/gm)];
-  expect(instances.map((instance) => instance && addressOf(instance))).toEqual(
-    configured.map(([, address]) => address),
-  );
+  expect(instances.map(addressOf)).toEqual(configured.map(([, address]) => address));
   const haproxy = services["haproxy"];
   expect(haproxy && addressOf(haproxy)).toBe(instances[0]?.environment?.["PETSTORE_TRUST_PROXY"]);
 });
@@ -110,7 +101,8 @@ test("make-secrets makes every secret and the certificate, valid and private, an
   expect(run()).toMatchObject({ exitCode: 0 });
   const read = (name: string) => readFileSync(join(folder, "secrets", name), "utf8");
   const made = readdirSync(join(folder, "secrets"));
-  const files = Object.values(compose.secrets).map(({ file }) => file.replace("./secrets/", ""));
+  const secrets: readonly { file: string }[] = Object.values(compose.secrets);
+  const files = secrets.map(({ file }) => file.replace("./secrets/", ""));
   expect(made.toSorted()).toEqual([...files, "petstore.pem"].toSorted());
   expect(statSync(join(folder, "secrets")).mode & 0o777).toBe(0o700);
   expect(postgresUrl.parse(read("database-url").trim())).toBeDefined();

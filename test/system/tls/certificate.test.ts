@@ -50,11 +50,6 @@ async function whileTimePasses<T>(work: Promise<T>): Promise<T> {
 }
 
 describe("the files of a certificate", () => {
-  test("must belong together", () => {
-    expect(readTlsFiles(first).cert).toStartWith("-----BEGIN CERTIFICATE-----");
-    expect(() => readTlsFiles({ ...first, keyFile: second.keyFile })).toThrow("is not the private key of");
-  });
-
   function follow() {
     use(first);
     const events: string[] = [];

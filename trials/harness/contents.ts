@@ -1,0 +1,12 @@
+import { type Contents, contentsOf } from "../../src/archive/contents.ts";
+import type { Counters, TableStore } from "../../src/store/tables.ts";
+
+/** Without the audit entry of a copy if the counters of its source are given. */
+export async function contentsIn(store: TableStore, sourceCounters?: Counters): Promise<Contents> {
+  const reader = await store.read();
+  try {
+    return await contentsOf(reader, sourceCounters && { sourceCounters });
+  } finally {
+    await reader.close();
+  }
+}
