@@ -3,7 +3,7 @@
  * `npm run bench:admin [-- --check] [-- --docs] [-- --pages Keys]`, two to four minutes. `--check` exits with 1 if a
  * bar is missed; `--pages` measures those with the text in their names.
  */
-import { limitRunTime, parseFlags, runCommand, UsageError } from "../trials/harness/command-line.ts";
+import { isGiven, runCommand, text, UsageError } from "../trials/harness/command-line.ts";
 import { HttpConnection } from "../trials/harness/http-connection.ts";
 import {
   chooseCores,
@@ -19,7 +19,6 @@ import { type Bar, formatFigure, publish, type Table } from "../trials/harness/t
 import { DAY_MS } from "../src/domain/rate-limit.ts";
 import { type AdminData, DAYS, fillAdminData, KEYS } from "./admin-data.ts";
 
-const MAX_RUN_MS = 300_000;
 /** Servers that are started for the first call of each page. */
 const RESTARTS = 3;
 const WARM_CALLS = 30;
@@ -210,32 +209,37 @@ interface Memory {
  * that responded to GET /healthz for as long.
  */
 async function measureMemory(data: AdminData, core: string | undefined): Promise<Memory> {
-  const withListener: number[] = [];
-  const without: number[] = [];
+  const memory = { withListener: [] as number[], without: [] as number[] };
+  const memoryAfter = async (server: PetstoreServer, work: () => Promise<void>) => {
+    const startedAt = performance.now();
+    await work();
+    const workMs = performance.now() - startedAt;
+    await Bun.sleep(IDLE_MS);
+    const mb = residentMb(server.pid);
+    await server.stop();
+    return { mb, workMs };
+  };
   for (let i = 0; i < RESTARTS; i++) {
     process.stderr.write(`memory, ${i + 1} of ${RESTARTS}\n`);
     const server = await start(data, "127.0.0.1:0", core);
     const client = await connect(server, data.token);
-    const startedAt = performance.now();
-    for (let round = 0; round < MEMORY_ROUNDS; round++) {
-      for (const page of [...consolePages(), METRICS]) await client.call(page);
-    }
-    const end = performance.now() - startedAt;
-    await Bun.sleep(IDLE_MS);
-    withListener.push(residentMb(server.pid));
+    const { mb, workMs } = await memoryAfter(server, async () => {
+      for (let round = 0; round < MEMORY_ROUNDS; round++)
+        for (const page of [...consolePages(), METRICS]) await client.call(page);
+    });
     client.close();
-    await server.stop();
+    memory.withListener.push(mb);
 
     const other = await start(data, "off", core);
     const connection = await HttpConnection.open(Number(new URL(other.url).port));
-    const otherStartedAt = performance.now();
-    await longestWait(connection, () => performance.now() - otherStartedAt >= end);
-    await Bun.sleep(IDLE_MS);
-    without.push(residentMb(other.pid));
+    const end = performance.now() + workMs;
+    const quiet = await memoryAfter(other, async () => {
+      await longestWait(connection, () => performance.now() >= end);
+    });
     connection.close();
-    await other.stop();
+    memory.without.push(quiet.mb);
   }
-  return { withListener: median(withListener), without: median(without) };
+  return { withListener: median(memory.withListener), without: median(memory.without) };
 }
 
 function barsOf(figures: readonly Figures[], { withListener, without }: Memory): readonly Bar[] {
@@ -265,26 +269,21 @@ function tableOf(figures: readonly Figures[], memoryMb: Memory, machine: Machine
   };
 }
 
-await runCommand("bench:admin", async (args) => {
-  const {
-    docs,
-    check,
-    pages: only,
-  } = parseFlags(args, {
-    docs: { type: "boolean", default: false },
-    check: { type: "boolean", default: false },
-    pages: { type: "string", default: "" },
-  });
-  const pages = [...consolePages(), METRICS].filter(({ name }) => name.includes(only));
-  if (pages.length === 0) throw new UsageError(`--pages: no page has "${only}" in its name`);
-  limitRunTime(MAX_RUN_MS);
-  const machine = describeMachine();
-  const cores = chooseCores();
-  process.stderr.write(`filling the database\n`);
-  const data = fillAdminData();
-  if (cores) pinThisProcessTo(cores.load);
-  const figures = await measure(pages, data, cores?.server);
-  const memory = await measureMemory(data, cores?.server);
-  const table = tableOf(figures, memory, machine);
-  return publish({ tables: [table], section: "console", bars: barsOf(figures, memory) }, { docs, check });
+await runCommand({
+  name: "bench:admin",
+  flags: { docs: isGiven, check: isGiven, pages: text },
+  maxMinutes: 5,
+  async main({ docs, check, pages: only = "" }) {
+    const pages = [...consolePages(), METRICS].filter(({ name }) => name.includes(only));
+    if (pages.length === 0) throw new UsageError(`--pages: no page has "${only}" in its name`);
+    const machine = describeMachine();
+    const cores = chooseCores();
+    process.stderr.write(`filling the database\n`);
+    const data = fillAdminData();
+    if (cores) pinThisProcessTo(cores.load);
+    const figures = await measure(pages, data, cores?.server);
+    const memory = await measureMemory(data, cores?.server);
+    const table = tableOf(figures, memory, machine);
+    return publish({ tables: [table], section: "console", bars: barsOf(figures, memory) }, { docs, check });
+  },
 });

@@ -8,7 +8,7 @@ import { bulletList, markdownTable, plainTable, replaceSection } from "../trials
 import { requireWrk } from "../trials/harness/wrk.ts";
 import { chartOf } from "./chart.ts";
 import manifest from "./package.json" with { type: "json" };
-import { HELP, type Options, type Plan, planOf, planTable, readOptions } from "./plan.ts";
+import { FLAGS, HELP, type Options, optionsOf, type Plan, planOf, planTable } from "./plan.ts";
 import { judge, type Results } from "./targets.ts";
 import { compare, measureGrowth } from "./sections.ts";
 import { installPeers } from "./servers.ts";
@@ -25,7 +25,7 @@ async function measure({ peers, seconds, rounds, otherRounds }: Options, plan: P
   // Off the server's core.
   if (cores) pinThisProcessTo(cores.load);
   const steps = plan.steps.reduce((sum, { runs }) => sum + runs, 0);
-  limitRunTime(steps * (seconds + 5) * 1_000 + 600_000);
+  limitRunTime((steps * (seconds + 5)) / 60 + 10);
   const progress = new Progress(steps, process.stderr);
   const run = { cores, seconds, progress };
   const compared =
@@ -90,24 +90,29 @@ function writeDocs(results: Results): void {
   writeFileSync(join(import.meta.dir, "../docs/performance.svg"), chartOf(results));
 }
 
-await runCommand("bench", async (args) => {
-  const options = readOptions(args);
-  const plan = planOf(options);
-  if (options.help || options.plan) {
-    process.stdout.write(options.help ? HELP : plainTable(planTable(plan)));
-    return 0;
-  }
-  const { from, json = join(import.meta.dir, "results.json"), docs, full, check } = options;
-  if (docs && !full && from === undefined) throw new UsageError("--docs needs --full or --from");
-  const results = from === undefined ? await measure(options, plan) : readResults(from);
-  process.stdout.write(`${conditionsOf(results).join("\n")}\n`);
-  process.stdout.write([targetsTable(results), ...detailTables(results)].map(plainTable).join(""));
-  if (from === undefined) {
-    writeFileSync(json, `${JSON.stringify(results, undefined, 1)}\n`);
-    writeFileSync(json.replace(/(\.json)?$/, ".svg"), chartOf(results));
-    process.stderr.write(`Figures in ${json}, the chart beside it.\n`);
-  }
-  if (docs) writeDocs(results);
-  const outcomes = judge(results).filter(({ reached }) => reached !== undefined);
-  return check && (outcomes.length === 0 || outcomes.some(({ reached }) => reached === false)) ? 1 : 0;
+await runCommand({
+  name: "bench",
+  help: HELP,
+  flags: FLAGS,
+  async main(flags) {
+    const options = optionsOf(flags);
+    const plan = planOf(options);
+    if (options.plan) {
+      process.stdout.write(plainTable(planTable(plan)));
+      return 0;
+    }
+    const { from, json = join(import.meta.dir, "results.json"), docs, full, check } = options;
+    if (docs && !full && from === undefined) throw new UsageError("--docs needs --full or --from");
+    const results = from === undefined ? await measure(options, plan) : readResults(from);
+    process.stdout.write(`${conditionsOf(results).join("\n")}\n`);
+    process.stdout.write([targetsTable(results), ...detailTables(results)].map(plainTable).join(""));
+    if (from === undefined) {
+      writeFileSync(json, `${JSON.stringify(results, undefined, 1)}\n`);
+      writeFileSync(json.replace(/(\.json)?$/, ".svg"), chartOf(results));
+      process.stderr.write(`Figures in ${json}, the chart beside it.\n`);
+    }
+    if (docs) writeDocs(results);
+    const outcomes = judge(results).filter(({ reached }) => reached !== undefined);
+    return check && (outcomes.length === 0 || outcomes.some(({ reached }) => reached === false)) ? 1 : 0;
+  },
 });

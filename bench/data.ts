@@ -7,7 +7,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createPet } from "../trials/harness/api-client.ts";
 import { temporaryFolder } from "../trials/harness/cleanup.ts";
-import { integerIn, limitRunTime, parseFlags, runCommand } from "../trials/harness/command-line.ts";
+import { integer, isGiven, runCommand } from "../trials/harness/command-line.ts";
 import { describeMachine, type Machine, machineText } from "../trials/harness/machine.ts";
 import { createKey, PETSTORE, startPetstore } from "../trials/harness/petstore.ts";
 import { postgresUrl } from "../trials/harness/postgres.ts";
@@ -18,7 +18,6 @@ import { type Attempt, SteadyLoad } from "../trials/harness/steady-load.ts";
 import { type Bar, formatFigure, publish, type Table } from "../trials/harness/table.ts";
 import { PET_NAMES } from "./servers.ts";
 
-const MAX_RUN_MS = 15 * 60_000;
 const BARS = { sqliteImport: 3, postgresImport: 3, export: 2, memoryMb: 200, p99Ms: 50 } as const;
 
 const STATUSES = ["available", "pending", "sold", ""];
@@ -42,20 +41,34 @@ function writePets(count: number): string {
 
 interface Figure {
   readonly name: string;
-  readonly of: readonly Timed[];
-  readonly against?: readonly Timed[];
-  readonly most?: number;
+  readonly seconds: number;
+  readonly memoryMb: number;
+  /** To the database's own tool. */
+  readonly ratio?: number;
+  readonly most?: number | undefined;
 }
 
 const petstore = (...args: string[]) => timed([...PETSTORE, ...args]);
 const emptyData = () => ["--data", temporaryFolder("bench-data-store")];
 
+/** Of the database's own tool, and of the commands that are compared with it. */
+const FIGURES = [
+  ["SQLite: .import of the shell", "shell import"],
+  ["SQLite: petstore import", "import", "shell import", BARS.sqliteImport],
+  ["SQLite: petstore import --keep-ids", "import --keep-ids", "shell import", BARS.sqliteImport],
+  ["SQLite: CSV output of the shell", "shell export"],
+  ["SQLite: petstore export, CSV", "export csv", "shell export", BARS.export],
+  ["SQLite: petstore export, NDJSON", "export ndjson", "shell export", BARS.export],
+  ["PostgreSQL: COPY", "copy"],
+  ["PostgreSQL: petstore import", "import postgres", "copy", BARS.postgresImport],
+] as const;
+
 async function measureRounds(csv: string, rounds: number): Promise<Figure[]> {
   const times = new Map<string, Timed[]>();
   const add = async (name: string, run: Promise<Timed>) => {
-    const { seconds, memoryMb } = await run;
-    times.set(name, [...(times.get(name) ?? []), { seconds, memoryMb }]);
-    process.stderr.write(`${name}: ${seconds.toFixed(1)} s\n`);
+    const timed = await run;
+    times.set(name, [...(times.get(name) ?? []), timed]);
+    process.stderr.write(`${name}: ${timed.seconds.toFixed(1)} s\n`);
   };
   for (let round = 0; round < rounds; round++) {
     const data = emptyData();
@@ -71,27 +84,14 @@ async function measureRounds(csv: string, rounds: number): Promise<Figure[]> {
     await add("copy", copyImport(copied, csv));
     await add("import postgres", petstore("import", csv, "--database-url", imported, ...emptyData()));
   }
-  const of = (name: string) => times.get(name) ?? [];
-  const against = (baseline: string, most: number) => ({ against: of(baseline), most });
-  const { sqliteImport, postgresImport, export: exportBar } = BARS;
-  return [
-    { name: "SQLite: .import of the shell", of: of("shell import") },
-    { name: "SQLite: petstore import", of: of("import"), ...against("shell import", sqliteImport) },
-    {
-      name: "SQLite: petstore import --keep-ids",
-      of: of("import --keep-ids"),
-      ...against("shell import", sqliteImport),
-    },
-    { name: "SQLite: CSV output of the shell", of: of("shell export") },
-    { name: "SQLite: petstore export, CSV", of: of("export csv"), ...against("shell export", exportBar) },
-    {
-      name: "SQLite: petstore export, NDJSON",
-      of: of("export ndjson"),
-      ...against("shell export", exportBar),
-    },
-    { name: "PostgreSQL: COPY", of: of("copy") },
-    { name: "PostgreSQL: petstore import", of: of("import postgres"), ...against("copy", postgresImport) },
-  ];
+  return FIGURES.map(([name, own, tool, most]) => {
+    const of = times.get(own) ?? [];
+    const seconds = of.map((each) => each.seconds);
+    const memoryMb = Math.max(...of.map((each) => each.memoryMb));
+    if (tool === undefined) return { name, seconds: median(seconds), memoryMb };
+    const baseline = (times.get(tool) ?? []).map((each) => each.seconds);
+    return { name, seconds: median(seconds), memoryMb, ratio: ratioOf(seconds, baseline).median, most };
+  });
 }
 
 interface Waits {
@@ -126,15 +126,12 @@ async function measureWaits(name: string, csv: string, storage: readonly string[
 }
 
 function barsOf(figures: readonly Figure[], waits: readonly Waits[]): Bar[] {
-  const secondsOf = (of: readonly Timed[]) => of.map(({ seconds }) => seconds);
   return [
-    ...figures.flatMap(({ name, of, against, most }) => {
-      if (against === undefined || most === undefined) return [];
-      const value = ratioOf(secondsOf(of), secondsOf(against)).median;
-      const memory = Math.max(...of.map(({ memoryMb }) => memoryMb));
+    ...figures.flatMap(({ name, memoryMb, ratio, most }) => {
+      if (ratio === undefined || most === undefined) return [];
       return [
-        { name: `${name}, × the database's own tool`, value, most },
-        { name: `${name}, memory, MB`, value: memory, most: BARS.memoryMb },
+        { name: `${name}, × the database's own tool`, value: ratio, most },
+        { name: `${name}, memory, MB`, value: memoryMb, most: BARS.memoryMb },
       ];
     }),
     ...waits.flatMap(({ name, reads, writes, failures }) => [
@@ -146,28 +143,16 @@ function barsOf(figures: readonly Figure[], waits: readonly Waits[]): Bar[] {
 }
 
 function timesTable(figures: readonly Figure[], machine: Machine, { pets, rounds }: Run): Table {
-  const rows = figures.map(({ name, of, against, most }) => {
-    const seconds = of.map((each) => each.seconds);
-    const ratio =
-      against &&
-      ratioOf(
-        seconds,
-        against.map((each) => each.seconds),
-      ).median;
-    return [
-      name,
-      formatFigure(median(seconds)),
-      formatFigure(pets / median(seconds)),
-      formatFigure(Math.max(...of.map((each) => each.memoryMb))),
-      ratio === undefined ? "" : ratio.toFixed(2),
-      most === undefined ? "" : String(most),
-    ];
-  });
   return {
     title: `Import and export of ${pets.toLocaleString("en")} pets`,
     note: `Medians of ${rounds} rounds, the ratio of each round to the database's own tool on the same rows, and the highest memory. PostgreSQL runs with fsync off, as in the tests. ${machineText(machine)}, Bun ${Bun.version}. Load average before the run: ${machine.load}.`,
     header: ["", "seconds", "rows/s", "MB", "×", "at most"],
-    rows,
+    rows: figures.map(({ name, seconds, memoryMb, ratio, most }) => [
+      name,
+      ...[seconds, pets / seconds, memoryMb].map(formatFigure),
+      ratio?.toFixed(2) ?? "",
+      String(most ?? ""),
+    ]),
   };
 }
 
@@ -216,7 +201,7 @@ const POSTGRES_TABLE = `
   );
   CREATE INDEX pets_copy_by_status ON pets_copy (status, id) WHERE status IS NOT NULL;`;
 
-export interface Timed {
+interface Timed {
   readonly seconds: number;
   readonly memoryMb: number;
 }
@@ -224,7 +209,7 @@ export interface Timed {
 const LOOK_EVERY_MS = 20;
 
 /** Runs a command that has to succeed. */
-export async function timed(command: readonly string[], outputFile?: string): Promise<Timed> {
+async function timed(command: readonly string[], outputFile?: string): Promise<Timed> {
   const startedAt = performance.now();
   const child = Bun.spawn([...command], {
     stdin: "ignore",
@@ -241,44 +226,38 @@ export async function timed(command: readonly string[], outputFile?: string): Pr
 
 const shell = () => executable(SQLITE_SHELL);
 
-export async function shellImport(csv: string): Promise<Timed> {
+async function shellImport(csv: string): Promise<Timed> {
   const database = join(temporaryFolder("bench-data-shell"), "pets.db");
   await timed([shell(), database, SQLITE_TABLE]);
   return timed([shell(), database, ".mode csv", `.import --skip 1 ${csv} pets`]);
 }
 
 /** Of the database of a server. */
-export async function shellExport(database: string, file: string): Promise<Timed> {
+async function shellExport(database: string, file: string): Promise<Timed> {
   const select = "SELECT id, name, category_id, status FROM pets";
   return timed([shell(), "-readonly", "-csv", database, select], file);
 }
 
-export async function copyImport(url: string, csv: string): Promise<Timed> {
+async function copyImport(url: string, csv: string): Promise<Timed> {
   const psql = [executable(PSQL), "--quiet", url, "--command"];
   await timed([...psql, POSTGRES_TABLE]);
   const columns = "(id, name, category_id, status)";
   return timed([...psql, `\\copy pets_copy ${columns} FROM '${csv}' WITH (FORMAT csv, HEADER)`]);
 }
 
-await runCommand("bench:data", async (args) => {
-  const flags = parseFlags(args, {
-    docs: { type: "boolean", default: false },
-    check: { type: "boolean", default: false },
-    pets: { type: "string", default: "1000000" },
-    rounds: { type: "string", default: "3" },
-  });
-  const run = {
-    pets: integerIn("--pets", flags.pets, 10_000_000),
-    rounds: integerIn("--rounds", flags.rounds, 20),
-  };
-  limitRunTime(MAX_RUN_MS);
-  const machine = describeMachine();
-  const csv = writePets(run.pets);
-  const figures = await measureRounds(csv, run.rounds);
-  const waits = [
-    await measureWaits("SQLite", csv, emptyData()),
-    await measureWaits("PostgreSQL", csv, [...emptyData(), "--database-url", await postgresUrl()]),
-  ];
-  const tables = [timesTable(figures, machine, run), waitsTable(waits)];
-  return publish({ tables, section: "data", bars: barsOf(figures, waits) }, flags);
+await runCommand({
+  name: "bench:data",
+  flags: { docs: isGiven, check: isGiven, pets: integer(1_000_000, 10_000_000), rounds: integer(3, 20) },
+  maxMinutes: 15,
+  async main({ docs, check, ...run }) {
+    const machine = describeMachine();
+    const csv = writePets(run.pets);
+    const figures = await measureRounds(csv, run.rounds);
+    const waits = [
+      await measureWaits("SQLite", csv, emptyData()),
+      await measureWaits("PostgreSQL", csv, [...emptyData(), "--database-url", await postgresUrl()]),
+    ];
+    const tables = [timesTable(figures, machine, run), waitsTable(waits)];
+    return publish({ tables, section: "data", bars: barsOf(figures, waits) }, { docs, check });
+  },
 });

@@ -1,4 +1,4 @@
-import { integerIn, namesIn, parseFlags } from "../trials/harness/command-line.ts";
+import { integer, isGiven, names, parseFlags, text } from "../trials/harness/command-line.ts";
 import { formatFigure, type Table } from "../trials/harness/table.ts";
 import { type CandidateId, PEERS, type PeerId, WORKLOADS, type WorkloadId, workloadOf } from "./workloads.ts";
 
@@ -39,29 +39,28 @@ in five rounds with the best peers, everything else in three.
   --help           Show this
 `;
 
-const FLAGS = {
-  only: { type: "string" },
-  peers: { type: "string" },
-  seconds: { type: "string" },
-  rounds: { type: "string" },
-  json: { type: "string" },
-  from: { type: "string" },
-  full: { type: "boolean", default: false },
-  quick: { type: "boolean", default: false },
-  plan: { type: "boolean", default: false },
-  docs: { type: "boolean", default: false },
-  check: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
+export const FLAGS = {
+  only: names([...WORKLOAD_IDS, ...SECTIONS]),
+  peers: names([...PEERS, "all", "none"]),
+  seconds: integer(undefined, MAX_SECONDS),
+  rounds: integer(undefined, MAX_ROUNDS),
+  json: text,
+  from: text,
+  full: isGiven,
+  quick: isGiven,
+  plan: isGiven,
+  docs: isGiven,
+  check: isGiven,
 } as const;
 
-export type Options = ReturnType<typeof readOptions>;
+export type Options = ReturnType<typeof optionsOf>;
 
-export function readOptions(args: readonly string[]) {
-  const { only, peers, seconds, rounds, full, quick, ...others } = parseFlags(args, FLAGS);
-  const chosen = only === undefined ? undefined : namesIn("--only", only, [...WORKLOAD_IDS, ...SECTIONS]);
-  const isChosen = (name: WorkloadId | Section) => chosen?.includes(name) ?? true;
-  const isDefault = chosen === undefined && !full;
-  const roundsOf = (usual: number) => integerIn("--rounds", rounds ?? (quick ? "2" : `${usual}`), MAX_ROUNDS);
+export const readOptions = (args: readonly string[]) => optionsOf(parseFlags(args, FLAGS));
+
+export function optionsOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
+  const { only, peers, seconds, rounds, full, quick, ...others } = flags;
+  const isChosen = (name: WorkloadId | Section) => only?.includes(name) ?? true;
+  const isDefault = only === undefined && !full;
   return {
     ...others,
     full,
@@ -69,10 +68,12 @@ export function readOptions(args: readonly string[]) {
     isDefault,
     workloads: isDefault ? [...DECISIVE, ...OTHERS] : workloadsOf(isChosen),
     sections: isDefault ? SECTIONS.slice(0, quick ? 0 : 2) : SECTIONS.filter(isChosen),
-    peers: peers === undefined ? (full ? PEERS : BEST_PEERS) : peersIn(peers),
-    seconds: integerIn("--seconds", seconds ?? (quick ? "1" : "2"), MAX_SECONDS),
-    rounds: roundsOf(5),
-    otherRounds: roundsOf(full ? 5 : OTHER_ROUNDS),
+    peers: PEERS.filter((id) =>
+      (peers ?? (full ? PEERS : BEST_PEERS)).some((each) => each === id || each === "all"),
+    ),
+    seconds: seconds ?? (quick ? 1 : 2),
+    rounds: rounds ?? (quick ? 2 : 5),
+    otherRounds: rounds ?? (quick ? 2 : full ? 5 : OTHER_ROUNDS),
   };
 }
 
@@ -82,11 +83,6 @@ function workloadsOf(isChosen: (name: WorkloadId | Section) => boolean): readonl
   if (chosen.length > 0) return chosen;
   if (isChosen("paced")) return ["list", "get", "mix"];
   return isChosen("start") ? ["list"] : [];
-}
-
-function peersIn(value: string): readonly PeerId[] {
-  if (value === "none") return [];
-  return value === "all" ? PEERS : namesIn("--peers", value, PEERS);
 }
 
 export const WARM_UP_SECONDS = 2;

@@ -6,10 +6,10 @@
 import { join, resolve } from "node:path";
 import { Child } from "../trials/harness/child.ts";
 import { temporaryFolder } from "../trials/harness/cleanup.ts";
-import { integerIn, limitRunTime, parseFlags, runCommand } from "../trials/harness/command-line.ts";
-import { HttpConnection, NoResponse, sendOnce } from "../trials/harness/http-connection.ts";
+import { integer, isGiven, runCommand } from "../trials/harness/command-line.ts";
+import { sendOnce } from "../trials/harness/http-connection.ts";
 import { describeMachine, machineText } from "../trials/harness/machine.ts";
-import { freePort } from "../trials/harness/server.ts";
+import { freePort, untilListening } from "../trials/harness/server.ts";
 import { killTree } from "../trials/harness/processes.ts";
 import { ratioOf, spreadOf } from "../trials/harness/statistics.ts";
 import { plainTable } from "../trials/harness/table.ts";
@@ -30,16 +30,8 @@ async function firstResponseMs(command: readonly string[], data: string): Promis
   const port = freePort();
   const startedAt = performance.now();
   const child = new Child([...command, "--port", `${port}`, "--data", data], { cwd: ROOT });
-  for (;;) {
-    try {
-      (await HttpConnection.open(port)).close();
-      break;
-    } catch (error) {
-      if (!(error instanceof NoResponse)) throw error;
-      if (child.hasExited) throw new Error(`${command[0]} ended:\n${child.output}`, { cause: error });
-      await Bun.sleep(POLL_MS);
-    }
-  }
+  const isListening = await Promise.race([untilListening(port, POLL_MS), child.ended.then(() => false)]);
+  if (!isListening) throw new Error(`${command[0]} ended:\n${child.output}`);
   const { status } = await sendOnce(port, { path: "/healthz" });
   const elapsed = performance.now() - startedAt;
   if (status !== 200) throw new Error(`/healthz responded with ${status}`);
@@ -49,44 +41,43 @@ async function firstResponseMs(command: readonly string[], data: string): Promis
 
 const milliseconds = (ms: number) => `${Math.round(ms)} ms`;
 
-await runCommand("bench:start", async (args) => {
-  const flags = parseFlags(args, {
-    rounds: { type: "string", default: "15" },
-    check: { type: "boolean", default: false },
-  });
-  const rounds = integerIn("--rounds", flags.rounds, 100);
-  limitRunTime(10 * 60_000);
-  const executable = join(temporaryFolder("executable"), "petstore");
-  await buildExecutable({ outfile: executable, commit: currentCommit() });
-  const commands = Object.entries(commandsOf(executable));
-  const times = new Map<string, number[]>(commands.map(([name]) => [name, []]));
-  const data = temporaryFolder("data");
-  // The first round creates the data and fills the caches of the file system.
-  for (let round = -1; round < rounds; round++) {
-    for (const [name, command] of commands) {
-      const ms = await firstResponseMs(command, data);
-      if (round >= 0) times.get(name)?.push(ms);
+await runCommand({
+  name: "bench:start",
+  flags: { rounds: integer(15, 100), check: isGiven },
+  maxMinutes: 10,
+  async main({ rounds, check }) {
+    const executable = join(temporaryFolder("executable"), "petstore");
+    await buildExecutable({ outfile: executable, commit: currentCommit() });
+    const commands = Object.entries(commandsOf(executable));
+    const times = new Map<string, number[]>(commands.map(([name]) => [name, []]));
+    const data = temporaryFolder("data");
+    // The first round creates the data and fills the caches of the file system.
+    for (let round = -1; round < rounds; round++) {
+      for (const [name, command] of commands) {
+        const ms = await firstResponseMs(command, data);
+        if (round >= 0) times.get(name)?.push(ms);
+      }
     }
-  }
-  const reference = times.get("npm start") ?? [];
-  const rows = [...times].map(([name, values]) => {
-    const { median, min, max } = spreadOf(values);
-    const ratio = ratioOf(values, reference).median;
-    return [name, milliseconds(median), milliseconds(min), milliseconds(max), ratio.toFixed(2)];
-  });
-  const machine = describeMachine();
-  process.stdout.write(
-    plainTable({
-      title: "From the start to the first response",
-      note: `${rounds} rounds, SQLite, ${machineText(machine)}, load ${machine.load}`,
-      header: ["Command", "Median", "Least", "Most", "Ratio to npm start"],
-      rows,
-    }),
-  );
-  const ratio = ratioOf(times.get("dist/petstore serve") ?? [], reference).median;
-  const isMet = ratio <= MAX_RATIO;
-  process.stdout.write(
-    `\nthe executable: ${ratio.toFixed(2)}, at most ${MAX_RATIO}: ${isMet ? "met" : "MISSED"}\n`,
-  );
-  return flags.check && !isMet ? 1 : 0;
+    const reference = times.get("npm start") ?? [];
+    const rows = [...times].map(([name, values]) => {
+      const { median, min, max } = spreadOf(values);
+      const ratio = ratioOf(values, reference).median;
+      return [name, milliseconds(median), milliseconds(min), milliseconds(max), ratio.toFixed(2)];
+    });
+    const machine = describeMachine();
+    process.stdout.write(
+      plainTable({
+        title: "From the start to the first response",
+        note: `${rounds} rounds, SQLite, ${machineText(machine)}, load ${machine.load}`,
+        header: ["Command", "Median", "Least", "Most", "Ratio to npm start"],
+        rows,
+      }),
+    );
+    const ratio = ratioOf(times.get("dist/petstore serve") ?? [], reference).median;
+    const isMet = ratio <= MAX_RATIO;
+    process.stdout.write(
+      `\nthe executable: ${ratio.toFixed(2)}, at most ${MAX_RATIO}: ${isMet ? "met" : "MISSED"}\n`,
+    );
+    return check && !isMet ? 1 : 0;
+  },
 });

@@ -8,14 +8,14 @@ import type { Browser } from "playwright-core";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
 import { Child } from "../trials/harness/child.ts";
 import { connectToChromium } from "../trials/harness/chromium.ts";
-import { integerIn, parseFlags, runCommand } from "../trials/harness/command-line.ts";
+import { integer, runCommand } from "../trials/harness/command-line.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const IMAGES = join(ROOT, "docs/images");
 const WIDTH = 1280;
 const MAX_BYTES = 200_000;
 /** The overview goes back 15 minutes. */
-const DEFAULT_MINUTES = "16";
+const DEFAULT_MINUTES = 16;
 const MAX_MINUTES = 60;
 
 interface Picture {
@@ -44,29 +44,31 @@ async function take(browser: Browser, { file, url, ready, height }: Picture): Pr
   process.stdout.write(`docs/images/${file}: ${size} bytes\n`);
 }
 
-await runCommand("screenshots", async (args) => {
-  const { minutes: given } = parseFlags(args, { minutes: { type: "string", default: DEFAULT_MINUTES } });
-  const minutes = integerIn("--minutes", given, MAX_MINUTES);
-  mkdirSync(IMAGES, { recursive: true });
-  await Bun.write(join(ROOT, "docs/rate-limits.svg"), await rateLimitFigure());
+await runCommand({
+  name: "screenshots",
+  flags: { minutes: integer(DEFAULT_MINUTES, MAX_MINUTES) },
+  async main({ minutes }) {
+    mkdirSync(IMAGES, { recursive: true });
+    await Bun.write(join(ROOT, "docs/rate-limits.svg"), await rateLimitFigure());
 
-  const demo = new Child([join(ROOT, "petstore"), "demo"], { quit: "SIGINT" });
-  const [[, consoleUrl = ""], [, docsUrl = ""]] = await Promise.all([
-    demo.line(/Console\s+(\S+)/),
-    demo.line(/Docs\s+(\S+)/),
-  ]);
-  process.stdout.write(`The clients of the demo send requests for ${given} min.\n`);
-  await Bun.sleep(minutes * 60_000);
+    const demo = new Child([join(ROOT, "petstore"), "demo"], { quit: "SIGINT" });
+    const [[, consoleUrl = ""], [, docsUrl = ""]] = await Promise.all([
+      demo.line(/Console\s+(\S+)/),
+      demo.line(/Docs\s+(\S+)/),
+    ]);
+    process.stdout.write(`The clients of the demo send requests for ${minutes} min.\n`);
+    await Bun.sleep(minutes * 60_000);
 
-  const browser = await connectToChromium();
-  await take(browser, { file: "console.png", url: consoleUrl, ready: "canvas", height: 852 });
-  await take(browser, {
-    file: "docs-page.png",
-    url: `${docsUrl}/reference/createPet`,
-    ready: "h1",
-    height: 744,
-  });
-  await browser.close();
-  await demo.stop("SIGINT");
-  return 0;
+    const browser = await connectToChromium();
+    await take(browser, { file: "console.png", url: consoleUrl, ready: "canvas", height: 852 });
+    await take(browser, {
+      file: "docs-page.png",
+      url: `${docsUrl}/reference/createPet`,
+      ready: "h1",
+      height: 744,
+    });
+    await browser.close();
+    await demo.stop("SIGINT");
+    return 0;
+  },
 });

@@ -64,22 +64,25 @@ async function startFor(programs: ReadonlySet<P.Program>): Promise<Record<string
   };
 }
 
-await runCommand("test", async (args) => {
-  const { files, flags, leavesOut } = choose(args);
-  const programs = new Set(files.flatMap((file) => GROUPS[groupOf(file) ?? ""] ?? []));
-  const missing = P.provide([...programs]);
-  if (missing.length > 0) throw new Error(missing.join("\n"));
-  const options = [`--parallel=${WORKERS}`, `--timeout=${TEST_TIMEOUT_MS}`, ...flags];
-  const child = Bun.spawn([process.execPath, "test", ...options, ...files.map((file) => `./${file}`)], {
-    cwd: ROOT,
-    env: { ...process.env, ...(await startFor(programs)) },
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-  const code = await child.exited;
-  if (leavesOut)
-    process.stdout.write(
-      "\nLeft out: tests with PostgreSQL and Valkey, with a browser, and with other programs of the system.\n" +
-        "They run with npm run test:all, or one group with npm run test:all -- engines, browser or system.\n",
-    );
-  return code;
+await runCommand({
+  name: "test",
+  async main(_flags, args) {
+    const { files, flags, leavesOut } = choose(args);
+    const programs = new Set(files.flatMap((file) => GROUPS[groupOf(file) ?? ""] ?? []));
+    const missing = P.provide([...programs]);
+    if (missing.length > 0) throw new Error(missing.join("\n"));
+    const options = [`--parallel=${WORKERS}`, `--timeout=${TEST_TIMEOUT_MS}`, ...flags];
+    const child = Bun.spawn([process.execPath, "test", ...options, ...files.map((file) => `./${file}`)], {
+      cwd: ROOT,
+      env: { ...process.env, ...(await startFor(programs)) },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    const code = await child.exited;
+    if (leavesOut)
+      process.stdout.write(
+        "\nLeft out: tests with PostgreSQL and Valkey, with a browser, and with other programs of the system.\n" +
+          "They run with npm run test:all, or one group with npm run test:all -- engines, browser or system.\n",
+      );
+    return code;
+  },
 });

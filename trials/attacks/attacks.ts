@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { generateSecret } from "../../src/domain/api-keys.ts";
 import { worstBodies } from "./worst-bodies.ts";
@@ -50,253 +49,193 @@ function holding(options: (target: Target, onReady: () => void) => ConnectionOpt
 
 const ignoreResponses = (socket: Socket) => socket.on("data", () => {});
 
-/** What the other rows are compared with. */
-const noAttack: Attack = {
-  name: "none",
-  title: "no attack",
-  engines: ["sqlite", "shared"],
-  bars: { p99Ms: 50 },
-  run: async () => {},
-};
-
-const JSON_CONNECTIONS = 300;
 const MAX_BODY_BYTES = 16_384;
-
-/** 300 bodies at once that cost much to parse, again and again. They need a key whose rate limit lets them through. */
-const jsonBodies: Attack = {
-  name: "json-bodies",
-  title: "300 costly JSON bodies at once",
-  bars: { p99Ms: 50, memoryMb: 200 },
-  async run(target, signal) {
-    const sockets: Socket[] = [];
-    const requests = [...worstBodies(MAX_BODY_BYTES).values()].map((body) => requestWith(body, target));
-    const endAll = () => sockets.forEach((socket) => socket.destroy());
-    signal.addEventListener("abort", endAll);
-    for (let round = 0; !signal.aborted; round++) {
-      // The server ends connections that get errors only.
-      for (let number = 0; number < JSON_CONNECTIONS; number++) {
-        if (sockets[number]?.destroyed !== false) sockets[number] = await open(target, number);
-      }
-      const request = requests[round % requests.length] ?? "";
-      await Promise.all(sockets.map((socket) => respondsTo(socket, request)));
-    }
-    endAll();
-  },
-};
-
-async function open({ host, port }: Target, number: number): Promise<Socket> {
-  const socket = connect({ host, port, localAddress: addressOf(Math.floor(number / 100)) });
-  await once(socket, "connect");
-  socket.on("error", () => {});
-  return socket;
-}
-
-function requestWith(body: string, { host, port, key }: Target): string {
-  const length = Buffer.byteLength(body);
-  const headers = [`Host: ${host}:${port}`, `Authorization: Bearer ${key}`, "Content-Type: application/json"];
-  return `POST /v1/pets HTTP/1.1\r\n${headers.join("\r\n")}\r\nContent-Length: ${length}\r\n\r\n${body}`;
-}
-
-/** Resolves with the first bytes of the response, or when the connection ends. */
-function respondsTo(socket: Socket, request: string): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      socket.off("data", done);
-      socket.off("close", done);
-      resolve();
-    };
-    if (socket.destroyed) return resolve();
-    socket.once("data", done);
-    socket.once("close", done);
-    socket.write(request);
-  });
-}
-
-/** More connections than a server with 256 file descriptors can hold, none of which ever sends a byte. */
-const silentConnections: Attack = {
-  name: "silent",
-  title: "400 silent connections, 256 open files",
-  openFiles: 256,
-  bars: { p99Ms: 50 },
-  run: holding(() => ({ count: 400, perAddress: 100, reconnects: true, onOpen() {} })),
-};
-
 /** Just under 16 KiB in 120 header fields. */
 const LARGE_HEAD = Array.from({ length: 120 }, (_, i) => `X-Header-${i}: ${"x".repeat(115)}\r\n`).join("");
 const LARGE_HEADS = 10_000;
-
-/** Every connection sends one large request, each with other header fields, gets its response, and is idle then. */
-const largeHeads: Attack = {
-  name: "large-heads",
-  title: "10,000 idle connections after heads of 16 KiB",
-  openFiles: 12_000,
-  bars: { p99Ms: 50, memoryMb: 250 },
-  isMeasuredWhenReady: true,
-  run: holding((_target, onReady) => {
-    let sent = 0;
-    let answered = 0;
-    const onOpen = (socket: Socket) => {
-      ignoreResponses(socket);
-      socket.once("data", () => {
-        if (++answered === LARGE_HEADS) onReady();
-      });
-      socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Number: ${sent++}\r\n${LARGE_HEAD}\r\n`);
-    };
-    return { count: LARGE_HEADS, perAddress: 200, reconnects: false, onOpen };
-  }),
-};
+const SLOW_HEADS_INTERVAL_MS = 5;
+/** A long head makes it costly to look at all of it again. */
+const LONG_HEAD = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(8_192)}`;
 
 const repeated = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(100);
 const PAGES = repeated("/openapi.json");
 const REJECTED = repeated("/v1/pets");
 
-/** The largest response that needs no key, as often as the server sends it. */
-const pipelinedPages: Attack = {
-  name: "pages",
-  title: "200 connections pipeline /openapi.json",
-  bars: { p99Ms: 50 },
-  run: holding(() => ({
-    count: 200,
-    perAddress: 100,
-    reconnects: true,
-    opensAllFirst: true,
-    onOpen: (socket) => repeatText(socket, () => PAGES),
-  })),
-};
-
-/** Requests without a key: 401 at first, then 429. */
-const pipelinedRejections: Attack = {
-  name: "rejections",
-  title: "2,000 connections pipeline rejected requests",
-  engines: ["sqlite", "shared"],
-  bars: { p99Ms: 50 },
-  preparesFirst: true,
-  run: holding((_target, onReady) => ({
-    count: 2_000,
-    perAddress: 100,
-    reconnects: true,
-    opensAllFirst: true,
-    onBegin: onReady,
-    onOpen: (socket) => repeatText(socket, () => REJECTED),
-  })),
-};
-
 const requestWithKey = (key = "", limit = 20) =>
   `GET /v1/pets?limit=${limit} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-
 /** A key with the right prefix and checksum, each another, so that the server has to look it up. */
 const requestWithUnknownKey = () => requestWithKey(generateSecret("production"));
 
-const unknownKeys: Attack = {
-  name: "unknown-keys",
-  title: "200 connections pipeline plausible unknown keys",
-  engines: ["sqlite", "shared"],
-  bars: { p99Ms: 50, transactionsPerSecond: 2_000 },
-  run: holding(() => ({
-    count: 200,
-    perAddress: 10,
-    reconnects: true,
-    onOpen: (socket) => repeatText(socket, () => Array.from({ length: 20 }, requestWithUnknownKey).join("")),
-  })),
-};
+const requestWith = (body: string, key = "") =>
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
+  `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-const SLOW_HEADS_INTERVAL_MS = 5;
-/** A long head makes it costly to look at all of it again. */
-const LONG_HEAD = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(8_192)}`;
-
-/** Together, the connections send 20,000 segments a second. */
-const slowHeads: Attack = {
-  name: "slow-heads",
-  title: "heads byte by byte, 20,000 segments a second",
-  bars: { p99Ms: 50 },
-  async run(target, signal) {
-    const sockets = new Set<Socket>();
-    const timer = setInterval(() => {
-      for (const socket of sockets) if (socket.writable) socket.write("x");
-    }, SLOW_HEADS_INTERVAL_MS);
-    const onOpen = (socket: Socket) => {
-      socket.setNoDelay(true);
-      ignoreResponses(socket);
-      socket.on("close", () => sockets.delete(socket));
-      socket.write(LONG_HEAD);
-      sockets.add(socket);
-    };
-    await holdConnections(target, { count: 100, perAddress: 100, reconnects: true, onOpen }, signal);
-    clearInterval(timer);
-  },
-};
-
-/** Requests large responses and never reads them. */
-const slowReaders: Attack = {
-  name: "slow-readers",
-  title: "500 connections that do not read responses",
-  bars: { p99Ms: 50, memoryMb: 200 },
-  run: holding(({ key }) => {
-    const onOpen = (socket: Socket) => {
-      socket.pause();
-      socket.write(requestWithKey(key, 100).repeat(200));
-    };
-    return { count: 500, perAddress: 100, reconnects: true, onOpen };
-  }),
-};
-
-/**
- * No address comes near its limit, and each has a plausible key: the servers have to look up every key, and must not
- * store anything about an address in Valkey.
- */
-const manyAddresses: Attack = {
-  name: "many-addresses",
-  title: "unknown keys, each from another address",
-  engines: ["shared"],
-  bars: { p99Ms: 50, valkeyEntries: 3, transactionsPerSecond: 6_000 },
-  run: holding(() => {
-    const onOpen = (socket: Socket) => {
-      socket.once("data", () => socket.end());
-      socket.write(requestWithUnknownKey());
-    };
-    return { count: 200, perAddress: 1, reconnects: "from a new address", onOpen };
-  }),
-};
-
-/**
- * More requests at once than a server queues for Valkey, with a key whose limits let them through. The overflow gets
- * 503, and is no reason to count without Valkey: that would grant every key its limit once more.
- */
-const valkeyQueue: Attack = {
-  name: "valkey-queue",
-  title: "13,000 connections with a valid key",
-  engines: ["shared"],
-  firstServerOnly: true,
-  openFiles: 16_000,
-  isMeasuredWhenReady: true,
-  logs: /the queue for Valkey is full/,
-  bars: { p99Ms: 50 },
-  run: holding(({ key }, onReady) => {
-    let hasBegun = false;
-    const request = requestWithKey(key, 1);
-    const onOpen = (socket: Socket) => {
-      if (!hasBegun) onReady();
-      hasBegun = true;
-      // One after the other: each response is one short segment.
-      socket.on("data", () => socket.writable && socket.write(request));
-      socket.write(request);
-    };
-    return { count: 13_000, perAddress: 200, reconnects: true, opensAllFirst: true, onOpen };
-  }),
-};
+/** Sends the next request after each response: each response is one short segment. */
+function sendInTurn(socket: Socket, next: () => string): void {
+  socket.on("data", () => socket.writable && socket.write(next()));
+  socket.write(next());
+}
 
 export const ATTACKS: readonly Attack[] = [
-  noAttack,
-  jsonBodies,
-  silentConnections,
-  largeHeads,
-  pipelinedPages,
-  pipelinedRejections,
-  unknownKeys,
-  slowHeads,
-  slowReaders,
-  manyAddresses,
-  valkeyQueue,
+  // What the other rows are compared with.
+  {
+    name: "none",
+    title: "no attack",
+    engines: ["sqlite", "shared"],
+    bars: { p99Ms: 50 },
+    run: async () => {},
+  },
+  // Bodies that cost much to parse, again and again. They need a key whose rate limit lets them through.
+  {
+    name: "json-bodies",
+    title: "300 costly JSON bodies at once",
+    bars: { p99Ms: 50, memoryMb: 200 },
+    run: holding(({ key }) => {
+      const requests = [...worstBodies(MAX_BODY_BYTES).values()].map((body) => requestWith(body, key));
+      let sent = 0;
+      // All connections send the same body before the next one begins.
+      const next = () => requests[Math.floor(sent++ / 300) % requests.length] ?? "";
+      return { count: 300, perAddress: 100, reconnects: true, onOpen: (socket) => sendInTurn(socket, next) };
+    }),
+  },
+  // More connections than a server with 256 file descriptors can hold, none of which ever sends a byte.
+  {
+    name: "silent",
+    title: "400 silent connections, 256 open files",
+    openFiles: 256,
+    bars: { p99Ms: 50 },
+    run: holding(() => ({ count: 400, perAddress: 100, reconnects: true, onOpen() {} })),
+  },
+  // Every connection sends one large request, each with other header fields, gets its response, and is idle then.
+  {
+    name: "large-heads",
+    title: "10,000 idle connections after heads of 16 KiB",
+    openFiles: 12_000,
+    bars: { p99Ms: 50, memoryMb: 250 },
+    isMeasuredWhenReady: true,
+    run: holding((_target, onReady) => {
+      let sent = 0;
+      let answered = 0;
+      const onOpen = (socket: Socket) => {
+        ignoreResponses(socket);
+        socket.once("data", () => {
+          if (++answered === LARGE_HEADS) onReady();
+        });
+        socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Number: ${sent++}\r\n${LARGE_HEAD}\r\n`);
+      };
+      return { count: LARGE_HEADS, perAddress: 200, reconnects: false, onOpen };
+    }),
+  },
+  // The largest response that needs no key, as often as the server sends it.
+  {
+    name: "pages",
+    title: "200 connections pipeline /openapi.json",
+    bars: { p99Ms: 50 },
+    run: holding(() => ({
+      count: 200,
+      perAddress: 100,
+      reconnects: true,
+      opensAllFirst: true,
+      onOpen: (socket) => repeatText(socket, () => PAGES),
+    })),
+  },
+  // Requests without a key: 401 at first, then 429.
+  {
+    name: "rejections",
+    title: "2,000 connections pipeline rejected requests",
+    engines: ["sqlite", "shared"],
+    bars: { p99Ms: 50 },
+    preparesFirst: true,
+    run: holding((_target, onReady) => ({
+      count: 2_000,
+      perAddress: 100,
+      reconnects: true,
+      opensAllFirst: true,
+      onBegin: onReady,
+      onOpen: (socket) => repeatText(socket, () => REJECTED),
+    })),
+  },
+  {
+    name: "unknown-keys",
+    title: "200 connections pipeline plausible unknown keys",
+    engines: ["sqlite", "shared"],
+    bars: { p99Ms: 50, transactionsPerSecond: 2_000 },
+    run: holding(() => {
+      const requests = () => Array.from({ length: 20 }, requestWithUnknownKey).join("");
+      return {
+        count: 200,
+        perAddress: 10,
+        reconnects: true,
+        onOpen: (socket) => repeatText(socket, requests),
+      };
+    }),
+  },
+  // Together, the connections send 20,000 segments a second.
+  {
+    name: "slow-heads",
+    title: "heads byte by byte, 20,000 segments a second",
+    bars: { p99Ms: 50 },
+    run: holding(() => {
+      const onOpen = (socket: Socket) => {
+        socket.setNoDelay(true);
+        ignoreResponses(socket);
+        socket.write(LONG_HEAD);
+        const timer = setInterval(() => socket.writable && socket.write("x"), SLOW_HEADS_INTERVAL_MS);
+        socket.on("close", () => clearInterval(timer));
+      };
+      return { count: 100, perAddress: 100, reconnects: true, onOpen };
+    }),
+  },
+  // Requests large responses and never reads them.
+  {
+    name: "slow-readers",
+    title: "500 connections that do not read responses",
+    bars: { p99Ms: 50, memoryMb: 200 },
+    run: holding(({ key }) => {
+      const onOpen = (socket: Socket) => {
+        socket.pause();
+        socket.write(requestWithKey(key, 100).repeat(200));
+      };
+      return { count: 500, perAddress: 100, reconnects: true, onOpen };
+    }),
+  },
+  // No address comes near its limit, and each has a plausible key: the servers have to look up every key, and must not
+  // store anything about an address in Valkey.
+  {
+    name: "many-addresses",
+    title: "unknown keys, each from another address",
+    engines: ["shared"],
+    bars: { p99Ms: 50, valkeyEntries: 3, transactionsPerSecond: 6_000 },
+    run: holding(() => {
+      const onOpen = (socket: Socket) => {
+        socket.once("data", () => socket.end());
+        socket.write(requestWithUnknownKey());
+      };
+      return { count: 200, perAddress: 1, reconnects: "from a new address", onOpen };
+    }),
+  },
+  // More requests at once than a server queues for Valkey, with a key whose limits let them through. The overflow gets
+  // 503, and is no reason to count without Valkey: that would grant every key its limit once more.
+  {
+    name: "valkey-queue",
+    title: "13,000 connections with a valid key",
+    engines: ["shared"],
+    firstServerOnly: true,
+    openFiles: 16_000,
+    isMeasuredWhenReady: true,
+    logs: /the queue for Valkey is full/,
+    bars: { p99Ms: 50 },
+    run: holding(({ key }, onReady) => {
+      let hasBegun = false;
+      const request = requestWithKey(key, 1);
+      const onOpen = (socket: Socket) => {
+        if (!hasBegun) onReady();
+        hasBegun = true;
+        sendInTurn(socket, () => request);
+      };
+      return { count: 13_000, perAddress: 200, reconnects: true, opensAllFirst: true, onOpen };
+    }),
+  },
 ];
 
 export function attacksOn(engines: Engines): readonly Attack[] {
@@ -376,7 +315,7 @@ export function repeatText(socket: Socket, text: () => string): void {
   const write = () => {
     while (socket.writable && socket.write(text()));
   };
-  socket.on("data", () => {});
+  ignoreResponses(socket);
   socket.on("drain", write);
   write();
 }

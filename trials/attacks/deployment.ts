@@ -11,56 +11,14 @@ export interface Deployment {
   readonly servers: readonly PetstoreServer[];
   /** Flags that say where the data is. */
   readonly storage: readonly string[];
-  readonly shared?: SharedEngines;
+  readonly shared?: Awaited<ReturnType<typeof startDatabases>>;
   stop(): Promise<void>;
-}
-
-export interface SharedEngines {
-  valkeyEntries(): Promise<number>;
-  /** Transactions that PostgreSQL has committed since its start. */
-  transactions(): Promise<number>;
-  /** Gives PostgreSQL, which has a process for each connection, and Valkey their priority. */
-  prefer(): void;
 }
 
 export interface DeploymentOptions {
   readonly cores: Cores;
   /** Limit of open files of each server. */
   readonly openFiles: number | undefined;
-}
-
-/** The servers share one core. */
-export async function startDeployment(engines: Engines, options: DeploymentOptions): Promise<Deployment> {
-  return engines === "sqlite" ? startSqlite(options) : startShared(options);
-}
-
-async function startSqlite(options: DeploymentOptions): Promise<Deployment> {
-  const storage = ["--data", temporaryFolder("attacks")];
-  const server = await startServer(storage, options);
-  return { servers: [server], storage, stop: async () => void (await server.stop("SIGKILL")) };
-}
-
-const SERVERS = 2;
-
-async function startShared(options: DeploymentOptions): Promise<Deployment> {
-  const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
-  const prefer = () => [postgres, valkey].forEach(({ pid }) => setTreePriority(pid, PRIORITY.ownMachine));
-  prefer();
-  const storage = ["--database-url", postgres.url, "--limits-url", valkey.url];
-  const sql = new SQL(postgres.url, { max: 1 });
-  const servers: PetstoreServer[] = [];
-  const stop = async () => {
-    await Promise.all(servers.map((server) => server.stop("SIGKILL")));
-    await sql.close({ timeout: 0 });
-    await Promise.all([postgres.kill(), valkey.kill()]);
-  };
-  try {
-    while (servers.length < SERVERS) servers.push(await startServer(storage, options));
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { servers, storage, shared: { ...countersOf(sql, valkey.url), prefer }, stop };
 }
 
 /** Each process or group of processes has a session of its own. */
@@ -74,12 +32,45 @@ export const PRIORITY = {
   attacker: 10,
 } as const;
 
-function countersOf(sql: SQL, valkeyUrl: string): Pick<SharedEngines, "valkeyEntries" | "transactions"> {
+const SHARED_SERVERS = 2;
+
+/** The servers share one core. */
+export async function startDeployment(engines: Engines, options: DeploymentOptions): Promise<Deployment> {
+  const databases = engines === "shared" ? await startDatabases() : undefined;
+  const storage = databases?.storage ?? ["--data", temporaryFolder("attacks")];
+  const servers: PetstoreServer[] = [];
+  const stop = async () => {
+    await Promise.all(servers.map((server) => server.stop("SIGKILL")));
+    await databases?.stop();
+  };
+  try {
+    while (servers.length < (databases ? SHARED_SERVERS : 1))
+      servers.push(await startServer(storage, options));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { servers, storage, ...(databases && { shared: databases }), stop };
+}
+
+async function startDatabases() {
+  const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
+  const prefer = () => [postgres, valkey].forEach(({ pid }) => setTreePriority(pid, PRIORITY.ownMachine));
+  prefer();
+  const sql = new SQL(postgres.url, { max: 1 });
   return {
-    valkeyEntries: async () => Number(await sendToValkey(valkeyUrl, "DBSIZE")),
+    storage: ["--database-url", postgres.url, "--limits-url", valkey.url],
+    /** Gives PostgreSQL, which has a process for each connection, and Valkey their priority. */
+    prefer,
+    valkeyEntries: async () => Number(await sendToValkey(valkey.url, "DBSIZE")),
+    /** That PostgreSQL has committed since its start. */
     async transactions() {
       const [row] = await sql`SELECT sum(xact_commit)::int8 AS count FROM pg_stat_database`;
       return Number(row.count);
+    },
+    async stop() {
+      await sql.close({ timeout: 0 });
+      await Promise.all([postgres.kill(), valkey.kill()]);
     },
   };
 }

@@ -47,64 +47,24 @@ const WRITES = [
   ["POST", "/v1/store/orders"],
   ["PATCH", "/v1/store/orders/1"],
 ] as const;
-const PARAMETERS = ["limit", "status", "cursor", "id", "LIMIT", "limit%20", "%", ""] as const;
-const PARAMETER_VALUES = [
-  "",
-  "0",
-  "1",
-  "05",
-  "100",
-  "101",
-  "-1",
-  "1e1",
-  "available",
-  "Sold",
-  "%00",
-  "%ff",
-  "%zz",
-] as const;
+/** Each list has its items between bars. */
+const listOf = (text: string) => text.split("|") as [string, ...string[]];
+const PARAMETERS = listOf("limit|status|cursor|id|LIMIT|limit%20|%|");
+const PARAMETER_VALUES = listOf("|0|1|05|100|101|-1|1e1|available|Sold|%00|%ff|%zz");
 const HEADERS =
   "Authorization Content-Type If-None-Match Idempotency-Key Accept Accept-Encoding X-Request-Id " +
   "X-Forwarded-For Range Cookie";
-const HEADER_VALUES = [
-  "",
-  "*",
-  '""',
-  'W/"x"',
-  "Bearer",
-  "Bearer x",
-  "gzip;q=0",
-  "application/json;x",
-  "::1",
-  ",",
-] as const;
+const HEADER_VALUES = listOf('|*|""|W/"x"|Bearer|Bearer x|gzip;q=0|application/json;x|::1|,');
 /** Lines that say where a body ends, or that change the connection. */
-const FRAMING = [
-  "Content-Length: 0",
-  "Content-Length: 5",
-  "Content-Length: -1",
-  "Content-Length: 1, 1",
-  "Content-Length: 99999999999999999999",
-  "Transfer-Encoding: chunked",
-  "Transfer-Encoding: gzip",
-  "Transfer-Encoding : chunked",
-  "Connection: close",
-  "Connection: upgrade",
-  "Expect: 100-continue",
-  "Expect: x",
-  "Host: y",
-  "Upgrade: h2c",
-  " folded",
-] as const;
-const CHUNKS = [
-  "0\r\n\r\n",
-  "1\r\nx\r\n0\r\n\r\n",
-  "z\r\n",
-  "ffffffffff\r\n",
-  "1;a=b\r\nx\r\n0\r\nT: x\r\n\r\n",
-  "2\r\nx\r\n",
-] as const;
-const VERSIONS = ["HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/1.10", "HTTP/0.9", "http/1.1", ""] as const;
+const FRAMING = listOf(
+  "Content-Length: 0|Content-Length: 5|Content-Length: -1|Content-Length: 1, 1|Content-Length: 99999999999999999999|" +
+    "Transfer-Encoding: chunked|Transfer-Encoding: gzip|Transfer-Encoding : chunked|Connection: close|" +
+    "Connection: upgrade|Expect: 100-continue|Expect: x|Host: y|Upgrade: h2c| folded",
+);
+const CHUNKS = listOf(
+  "0\r\n\r\n|1\r\nx\r\n0\r\n\r\n|z\r\n|ffffffffff\r\n|1;a=b\r\nx\r\n0\r\nT: x\r\n\r\n|2\r\nx\r\n",
+);
+const VERSIONS = listOf("HTTP/1.1|HTTP/1.0|HTTP/2.0|HTTP/1.10|HTTP/0.9|http/1.1|");
 const MAX_RAW_BYTES = 400;
 
 /** A request that is seldom a good one. Most of them have the key, so that they get beyond authentication. */
@@ -189,48 +149,12 @@ function mutate(random: Random, text: string): string {
   }
 }
 
-const NAMES = [
-  "name",
-  "categoryId",
-  "status",
-  "petId",
-  "id",
-  "createdAt",
-  "__proto__",
-  "constructor",
-  "",
-] as const;
-const SCALARS = [
-  "null",
-  "true",
-  "0",
-  "-0",
-  "7",
-  "7.0",
-  "7.5",
-  "1e3",
-  "1e400",
-  "-1e-400",
-  "9007199254740993",
-  "9223372036854775807",
-  "9223372036854775808",
-  "-9223372036854775809",
-  '""',
-  '" "',
-  '"Rex"',
-  '"available"',
-  '"sold"',
-  '"completed"',
-  '"cancelled"',
-  '"\\u0000"',
-  '"\\ud800"',
-  '"🐶"',
-  "NaN",
-  "01",
-  "+1",
-  "'x'",
-  "undefined",
-] as const;
+const NAMES = listOf("name|categoryId|status|petId|id|createdAt|__proto__|constructor|");
+const SCALARS = listOf(
+  "null|true|0|-0|7|7.0|7.5|1e3|1e400|-1e-400|9007199254740993|9223372036854775807|9223372036854775808|" +
+    '-9223372036854775809|""|" "|"Rex"|"available"|"sold"|"completed"|"cancelled"|"\\u0000"|"\\ud800"|"🐶"|' +
+    "NaN|01|+1|'x'|undefined",
+);
 const VALID = ['{"name":"Rex","categoryId":7}', '{"petId":1}', '{"status":"completed"}'] as const;
 const MAX_DEPTH = 4;
 const MAX_MEMBERS = 5;

@@ -1,5 +1,4 @@
-import { connect } from "node:net";
-import { sendOnce } from "../harness/http-connection.ts";
+import { parseResponses, RawConnection, sendOnce } from "../harness/http-connection.ts";
 import { addressOf } from "./attacks.ts";
 import { type FuzzRequest, fuzzRequest, Random } from "./fuzz-requests.ts";
 
@@ -52,14 +51,11 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzFigures> {
       sent += batch.length;
       const from = addressOf(Math.floor(opened++ / PER_ADDRESS) % ADDRESSES);
       const text = batch.map(({ text }) => text).join("");
-      const received = await exchange(port, from, text).catch((error: unknown) => String(error));
-      const found = problemOf(batch, received, declared);
+      const received = await exchange(port, from, text);
+      const methods = batch.map(({ method }) => method);
+      const { responses, rest } = parseResponses(received, methods);
+      const found = problemOf(batch, { responses, rest }, declared);
       if (found !== undefined) problem ??= `${found}\nsent: ${escapeBytes(text)}`;
-      const responses =
-        readResponses(
-          received,
-          batch.map(({ method }) => method),
-        ) ?? [];
       if (responses.length === 0) silent++;
       for (const { status } of responses) statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (Math.floor(sent / GOOD_EVERY) > Math.floor(before / GOOD_EVERY)) {
@@ -81,23 +77,14 @@ function batchOf(random: Random, key: string, max: number): FuzzRequest[] {
 }
 
 /** Sends the bytes, then the end of the stream; resolves with all that arrives before the server ends its side. */
-function exchange(port: number, from: string, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: "127.0.0.1", port, localAddress: from });
-    const chunks: Buffer[] = [];
-    const timer = setTimeout(() => {
-      reject(new Error(`the connection was open for ${TIMEOUT_MS} ms`));
-      socket.destroy();
-    }, TIMEOUT_MS);
-    socket.on("connect", () => socket.end(Buffer.from(text, "latin1")));
-    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
-    // A server may close while bytes that it does not want are on their way.
-    socket.on("error", () => {});
-    socket.on("close", () => {
-      clearTimeout(timer);
-      resolve(Buffer.concat(chunks).toString("latin1"));
-    });
-  });
+async function exchange(port: number, from: string, text: string): Promise<string> {
+  const connection = new RawConnection(port, from);
+  const timer = setTimeout(() => connection.socket.destroy(new Error("silence")), TIMEOUT_MS);
+  connection.socket.end(text, "latin1");
+  const received = await connection.rest();
+  clearTimeout(timer);
+  connection.socket.destroy();
+  return connection.error?.message === "silence" ? `the connection was open for ${TIMEOUT_MS} ms` : received;
 }
 
 async function goodRequest(port: number, key: string): Promise<string | undefined> {
@@ -108,35 +95,6 @@ async function goodRequest(port: number, key: string): Promise<string | undefine
   } catch (error) {
     return String(error);
   }
-}
-
-interface ReceivedResponse {
-  readonly status: number;
-  readonly closes: boolean;
-}
-
-/** Reads pipelined responses. Undefined if the bytes are not HTTP responses in full. */
-function readResponses(
-  received: string,
-  methods: readonly string[],
-): readonly ReceivedResponse[] | undefined {
-  const responses: ReceivedResponse[] = [];
-  let at = 0;
-  while (at < received.length) {
-    const end = received.indexOf("\r\n\r\n", at);
-    if (end === -1) return undefined;
-    const head = received.slice(at, end + 2);
-    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]);
-    if (Number.isNaN(status)) return undefined;
-    at = end + 4;
-    // 100 Continue is no response of its own.
-    if (status === 100) continue;
-    const isEmpty = methods[responses.length] === "HEAD" || status === 204 || status === 304;
-    at += isEmpty ? 0 : Number(/^content-length: (\d+)\r$/im.exec(head)?.[1] ?? 0);
-    if (at > received.length) return undefined;
-    responses.push({ status, closes: /^connection: close\r$/im.test(head) });
-  }
-  return responses;
 }
 
 /** `/` leads to `/docs`. */
@@ -163,18 +121,14 @@ export function declaredStatuses(openApi: unknown, errorsPage: string): Readonly
 /** What is wrong with the responses to the requests that one connection sent; undefined if nothing is. */
 function problemOf(
   requests: readonly FuzzRequest[],
-  received: string,
+  { responses, rest }: ReturnType<typeof parseResponses>,
   declared: ReadonlySet<number>,
 ): string | undefined {
-  const responses = readResponses(
-    received,
-    requests.map(({ method }) => method),
-  );
-  if (responses === undefined) return `not a response: ${escapeBytes(received.slice(-300))}`;
+  if (rest !== "") return `not a response: ${escapeBytes(rest.slice(-300))}`;
   const undeclared = responses.find(({ status }) => !declared.has(status));
   if (undeclared) return `status ${undeclared.status}`;
   const expected = requests.filter(({ isFramed }) => isFramed).length;
-  const isEndedByServer = responses.at(-1)?.closes === true;
+  const isEndedByServer = responses.at(-1)?.headers["connection"] === "close";
   if (responses.length < expected && !isEndedByServer)
     return `${responses.length} responses to ${expected} requests`;
   return undefined;

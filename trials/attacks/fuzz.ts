@@ -2,15 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
-import { integerIn, limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
+import { integer, limitRunTime, runCommand } from "../harness/command-line.ts";
 import { describeMachine, machineText } from "../harness/machine.ts";
 import { createKey, startPetstore, UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
 import { isRunning, residentMb } from "../harness/processes.ts";
 import { formatCount, formatFigure, plainTable } from "../harness/table.ts";
 import { declaredStatuses, runFuzz } from "./fuzz-run.ts";
 
-const MAX_COUNT = 100_000_000;
-const MAX_SECONDS = 86_400;
 const MAX_SEED = 2 ** 32 - 1;
 const MAX_GROWTH_MB = 64;
 /** Share of the requests after which memory is compared. */
@@ -29,82 +27,72 @@ get 200, or more than ${MAX_GROWTH_MB} MB of additional memory after the first t
   --help        Show this
 `;
 
-const FLAGS = {
-  count: { type: "string", default: "1000000" },
-  seconds: { type: "string", default: "600" },
-  seed: { type: "string" },
-  help: { type: "boolean", default: false },
-} as const;
+await runCommand({
+  name: "fuzz",
+  help: HELP,
+  flags: {
+    count: integer(1_000_000, 100_000_000),
+    seconds: integer(600, 86_400),
+    seed: integer(1 + Math.floor(Math.random() * MAX_SEED), MAX_SEED),
+  },
+  async main({ count, seconds, seed }) {
+    process.stderr.write(`seed ${seed}\n`);
+    limitRunTime(seconds / 60 + 1);
+    const unlimited = `${UNLIMITED_PER_MINUTE}/${UNLIMITED_PER_MINUTE}`;
+    const storage = ["--data", temporaryFolder("fuzz")];
+    const server = await startPetstore(["--port", "0", "--anonymous-limits", unlimited, ...storage]);
+    const { key } = await createKey(storage);
+    const openApi: unknown = await (await fetch(new URL("/openapi.json", server.url))).json();
+    const errorsPage = readFileSync(join(import.meta.dir, "../../docs/errors.md"), "utf8");
 
-await runCommand("fuzz", async (args) => {
-  const { help, ...values } = parseFlags(args, FLAGS);
-  if (help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  const count = integerIn("--count", values.count, MAX_COUNT);
-  const seconds = integerIn("--seconds", values.seconds, MAX_SECONDS);
-  const seed =
-    values.seed === undefined
-      ? 1 + Math.floor(Math.random() * MAX_SEED)
-      : integerIn("--seed", values.seed, MAX_SEED);
-  process.stderr.write(`seed ${seed}\n`);
-  limitRunTime((seconds + 60) * 1_000);
+    let warmMb: number | undefined;
+    let peakMb = 0;
+    let nextProgress = PROGRESS_EVERY;
+    const figures = await runFuzz({
+      port: Number(new URL(server.url).port),
+      key,
+      seed,
+      count,
+      seconds,
+      declared: declaredStatuses(openApi, errorsPage),
+      onThousand(sent) {
+        if (!isRunning(server.pid)) return;
+        const mb = residentMb(server.pid);
+        peakMb = Math.max(peakMb, mb);
+        if (sent >= count * WARM_UP) warmMb ??= mb;
+        if (sent < nextProgress) return;
+        nextProgress += PROGRESS_EVERY;
+        process.stderr.write(`${formatCount(sent)} requests, ${formatFigure(mb)} MB\n`);
+      },
+    });
+    const hasEnded = !isRunning(server.pid);
+    const endMb = residentMb(server.pid);
+    const growthMb = endMb - (warmMb ?? endMb);
+    await server.stop();
 
-  const unlimited = `${UNLIMITED_PER_MINUTE}/${UNLIMITED_PER_MINUTE}`;
-  const storage = ["--data", temporaryFolder("fuzz")];
-  const server = await startPetstore(["--port", "0", "--anonymous-limits", unlimited, ...storage]);
-  const { key } = await createKey(storage);
-  const openApi: unknown = await (await fetch(new URL("/openapi.json", server.url))).json();
-  const errorsPage = readFileSync(join(import.meta.dir, "../../docs/errors.md"), "utf8");
-
-  let warmMb: number | undefined;
-  let peakMb = 0;
-  let nextProgress = PROGRESS_EVERY;
-  const figures = await runFuzz({
-    port: Number(new URL(server.url).port),
-    key,
-    seed,
-    count,
-    seconds,
-    declared: declaredStatuses(openApi, errorsPage),
-    onThousand(sent) {
-      if (!isRunning(server.pid)) return;
-      const mb = residentMb(server.pid);
-      peakMb = Math.max(peakMb, mb);
-      if (sent >= count * WARM_UP) warmMb ??= mb;
-      if (sent < nextProgress) return;
-      nextProgress += PROGRESS_EVERY;
-      process.stderr.write(`${formatCount(sent)} requests, ${formatFigure(mb)} MB\n`);
-    },
-  });
-  const hasEnded = !isRunning(server.pid);
-  const endMb = hasEnded ? Number.NaN : residentMb(server.pid);
-  const growthMb = endMb - (warmMb ?? endMb);
-  await server.stop();
-
-  const problems = [
-    ...(figures.problem === undefined ? [] : [figures.problem]),
-    ...(hasEnded ? ["the server ended"] : []),
-    ...(growthMb > MAX_GROWTH_MB ? [`memory grew by ${formatFigure(growthMb)} MB`] : []),
-  ];
-  const machine = describeMachine();
-  const rows = [...figures.statuses].toSorted(([a], [b]) => a - b);
-  process.stdout.write(
-    plainTable({
-      title: `${formatCount(figures.sent)} bad requests, seed ${seed}`,
-      note: `${machineText(machine)}; load average at the end ${machine.load}`,
-      header: ["status", "responses"],
-      rows: [
-        ...rows.map(([status, responses]) => [`${status}`, formatCount(responses)]),
-        ["no response at all (connections)", formatCount(figures.silent)],
-      ],
-    }),
-  );
-  process.stdout.write(
-    `${formatCount(figures.sent / figures.seconds)} requests/s; memory ${formatFigure(warmMb ?? endMb)} MB after the first tenth, ` +
-      `${formatFigure(endMb)} MB at the end, ${formatFigure(peakMb)} MB at most\n` +
-      `${problems.length === 0 ? "pass" : `FAIL, seed ${seed}\n${problems.join("\n")}`}\n`,
-  );
-  return problems.length === 0 ? 0 : 1;
+    const problems = [
+      ...(figures.problem === undefined ? [] : [figures.problem]),
+      ...(hasEnded ? ["the server ended"] : []),
+      ...(growthMb > MAX_GROWTH_MB ? [`memory grew by ${formatFigure(growthMb)} MB`] : []),
+    ];
+    const machine = describeMachine();
+    const rows = [...figures.statuses].toSorted(([a], [b]) => a - b);
+    process.stdout.write(
+      plainTable({
+        title: `${formatCount(figures.sent)} bad requests, seed ${seed}`,
+        note: `${machineText(machine)}; load average at the end ${machine.load}`,
+        header: ["status", "responses"],
+        rows: [
+          ...rows.map(([status, responses]) => [`${status}`, formatCount(responses)]),
+          ["no response at all (connections)", formatCount(figures.silent)],
+        ],
+      }),
+    );
+    process.stdout.write(
+      `${formatCount(figures.sent / figures.seconds)} requests/s; memory ${formatFigure(warmMb ?? endMb)} MB after the first tenth, ` +
+        `${formatFigure(endMb)} MB at the end, ${formatFigure(peakMb)} MB at most\n` +
+        `${problems.length === 0 ? "pass" : `FAIL, seed ${seed}\n${problems.join("\n")}`}\n`,
+    );
+    return problems.length === 0 ? 0 : 1;
+  },
 });

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { createPet } from "../harness/api-client.ts";
 import { Child } from "../harness/child.ts";
 import {
-  integerIn,
+  integer,
+  isGiven,
   limitRunTime,
-  namesIn,
-  parseFlags,
+  names,
   Progress,
   runCommand,
   UsageError,
@@ -63,15 +63,6 @@ ${ATTACKS.map(describeAttack).join("\n")}
 function describeAttack({ name, title, engines = ["sqlite"] }: Attack): string {
   return `                   ${name.padEnd(width)}  ${title} (${engines.join(", ")})`;
 }
-
-const FLAGS = {
-  engines: { type: "string", default: "sqlite" },
-  only: { type: "string" },
-  seconds: { type: "string", default: "8" },
-  json: { type: "boolean", default: false },
-  docs: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
-} as const;
 
 const clientCommand = (...args: string[]) => [process.execPath, join(import.meta.dir, "clients.ts"), ...args];
 
@@ -189,7 +180,7 @@ async function figuresOf<T>(client: Child, seconds: number): Promise<T> {
   }
 }
 
-export interface AttackResult {
+interface AttackResult {
   readonly name: string;
   readonly title: string;
   /** Resident memory of the server: its peak or, for an attack that is measured when it is ready, at the end. */
@@ -202,7 +193,7 @@ export interface AttackResult {
   readonly problems: readonly string[];
 }
 
-export interface SharedFigures {
+interface SharedFigures {
   readonly freeKey: FreeKeyFigures;
   readonly valkeyEntries: number;
   /** How often a server took Valkey for unavailable, and counted on its own. */
@@ -214,7 +205,7 @@ export interface SharedFigures {
 const FREE_REQUESTS = 60;
 
 /** Bars that were missed. */
-export function problemsOf(
+function problemsOf(
   { bars }: Pick<Attack, "bars">,
   { keptConnection, newConnections, failures }: GoodClientFigures,
   memoryMb: number,
@@ -237,36 +228,22 @@ export function problemsOf(
 /** What two servers on shared databases must hold in addition. */
 function sharedBars(bars: Attack["bars"], figures: SharedFigures): Bar[] {
   const { valkeyEntries = Infinity, transactionsPerSecond = Infinity } = bars;
+  const transactions = figures.transactionsPerSecond;
   return [
     { name: "times that Valkey counted as unavailable", value: figures.valkeyOutages, most: 0 },
     { name: "entries in Valkey", value: figures.valkeyEntries, most: valkeyEntries },
-    {
-      name: "transactions a second in PostgreSQL",
-      value: figures.transactionsPerSecond,
-      most: transactionsPerSecond,
-    },
+    { name: "transactions a second in PostgreSQL", value: transactions, most: transactionsPerSecond },
   ];
 }
 
-export function attackTable(results: readonly AttackResult[], note: string): Table {
+const COLUMNS = "attack,memory MB,CPU wait,client's,kept p50,p99,worst ms,new p50,p99,worst ms".split(",");
+
+function attackTable(results: readonly AttackResult[], note: string): Table {
   const isShared = results.some(({ shared }) => shared !== undefined);
   return {
     title: "Attacks",
     note,
-    header: [
-      "attack",
-      "memory MB",
-      "CPU wait",
-      "client's",
-      "kept p50",
-      "p99",
-      "worst ms",
-      "new p50",
-      "p99",
-      "worst ms",
-      ...(isShared ? ["Free key", "Valkey entries", "transactions/s"] : []),
-      "verdict",
-    ],
+    header: [...COLUMNS, ...(isShared ? ["Free key", "Valkey entries", "transactions/s"] : []), "verdict"],
     rows: results.map(({ title, memoryMb, cpuWait, client, shared, problems }) => [
       title,
       memoryMb === undefined ? "–" : formatFigure(memoryMb),
@@ -298,48 +275,52 @@ function latencyCells(latency: Latency | undefined): string[] {
   return latency ? [latency.p50, latency.p99, latency.worst].map(formatFigure) : ["–", "–", "–"];
 }
 
-await runCommand("attacks", async (args) => {
-  const { engines: given, only, seconds: length, json, docs, help } = parseFlags(args, FLAGS);
-  if (help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  if (only !== undefined && docs)
-    throw new UsageError("--docs needs all attacks and does not go with --only");
-  const seconds = integerIn("--seconds", length, MAX_SECONDS);
-  const [engines = "sqlite", ...others] = namesIn("--engines", given, ENGINES);
-  if (others.length > 0) throw new UsageError(`--engines takes one of ${ENGINES.join(", ")}`);
-  const available = attacksOn(engines);
-  const names = available.map(({ name }) => name);
-  const chosen = only === undefined ? names : namesIn("--only", only, names);
-  const attacks = available.filter(({ name }) => chosen.includes(name));
-  const cores = chooseCores();
-  if (cores === undefined) throw new UsageError("two cores and taskset are needed");
-  // PostgreSQL and Valkey inherit the cores of this process, and use both.
-  if (engines === "sqlite") pinThisProcessTo(cores.load);
-  limitRunTime(attacks.length * (seconds + START_SECONDS + 2 * GRACE_SECONDS) * 1_000);
+await runCommand({
+  name: "attacks",
+  help: HELP,
+  flags: {
+    engines: names(ENGINES),
+    only: names(ATTACKS.map(({ name }) => name)),
+    seconds: integer(8, MAX_SECONDS),
+    json: isGiven,
+    docs: isGiven,
+  },
+  async main({ engines: [engines = "sqlite", ...others] = [], only, seconds, json, docs }) {
+    if (only !== undefined && docs)
+      throw new UsageError("--docs needs all attacks and does not go with --only");
+    if (others.length > 0) throw new UsageError(`--engines takes one of ${ENGINES.join(", ")}`);
+    const available = attacksOn(engines);
+    const missing = only?.find((name) => !available.some((attack) => attack.name === name));
+    if (missing !== undefined) throw new UsageError(`--only: ${missing} is no attack on ${engines}`);
+    const attacks = available.filter(({ name }) => only?.includes(name) ?? true);
+    const cores = chooseCores();
+    if (cores === undefined) throw new UsageError("two cores and taskset are needed");
+    // PostgreSQL and Valkey inherit the cores of this process, and use both.
+    if (engines === "sqlite") pinThisProcessTo(cores.load);
+    limitRunTime((attacks.length * (seconds + START_SECONDS + 2 * GRACE_SECONDS)) / 60);
 
-  const progress = new Progress(attacks.length, process.stderr);
-  const results: AttackResult[] = [];
-  for (const attack of attacks) {
-    progress.step(attack.title);
-    const { name, title } = attack;
-    const result = await runAttack(attack, { engines, seconds, cores }).catch((error: unknown) => {
-      return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
-    });
-    results.push(result);
-  }
-  progress.finish();
+    const progress = new Progress(attacks.length, process.stderr);
+    const results: AttackResult[] = [];
+    for (const attack of attacks) {
+      progress.step(attack.title);
+      const { name, title } = attack;
+      const result = await runAttack(attack, { engines, seconds, cores }).catch((error: unknown) => {
+        return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
+      });
+      results.push(result);
+    }
+    progress.finish();
 
-  const machine = describeMachine();
-  const note = `${machineText(machine)}; load average at the end ${machine.load}; ${seconds} s each`;
-  const table = attackTable(results, note);
-  if (docs) replaceSection("trials/attacks/results.md", engines, markdownTable(table));
-  if (json) process.stdout.write(`${JSON.stringify({ machine, engines, seconds, results }, null, 2)}\n`);
-  else {
-    process.stdout.write(plainTable(table));
-    for (const { title, problems } of results)
-      for (const problem of problems) process.stdout.write(`${title}: ${problem}\n`);
-  }
-  return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+    const machine = describeMachine();
+    const note = `${machineText(machine)}; load average at the end ${machine.load}; ${seconds} s each`;
+    const table = attackTable(results, note);
+    if (docs) replaceSection("trials/attacks/results.md", engines, markdownTable(table));
+    if (json) process.stdout.write(`${JSON.stringify({ machine, engines, seconds, results }, null, 2)}\n`);
+    else {
+      process.stdout.write(plainTable(table));
+      for (const { title, problems } of results)
+        for (const problem of problems) process.stdout.write(`${title}: ${problem}\n`);
+    }
+    return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+  },
 });

@@ -5,7 +5,7 @@
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
-import { limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
+import { runCommand, text } from "../harness/command-line.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";
 import {
   type Check,
@@ -25,22 +25,25 @@ interface Server {
 /** The programs in this folder use generated code; they are copied next to it. */
 const PROGRAMS = join(import.meta.dir, "programs");
 
-await runCommand("generators", async (args) => {
-  const { tools: folder } = parseFlags(args, { tools: { type: "string" } });
-  limitRunTime(20 * 60_000);
-  const tools = await Tools.install(PACKAGES, folder);
-  const data = ["--data", temporaryFolder("generators")];
-  const { url, stop } = await startPetstore([...data, "--port", "0", "--admin-address", "off"]);
-  const { key } = await createKey(data);
-  const workspace = join(tools.folder, "workspace");
-  await prepare(workspace, url);
-  const exitCode = await runChecks([
-    // First: the requests of the collection use pet 1 and order 1.
-    ...linters(tools, workspace),
-    ...generators(tools, workspace, { url, key }),
-  ]);
-  await stop();
-  return exitCode;
+await runCommand({
+  name: "generators",
+  flags: { tools: text },
+  maxMinutes: 20,
+  async main({ tools: folder }) {
+    const tools = await Tools.install(PACKAGES, folder);
+    const data = ["--data", temporaryFolder("generators")];
+    const { url, stop } = await startPetstore([...data, "--port", "0", "--admin-address", "off"]);
+    const { key } = await createKey(data);
+    const workspace = join(tools.folder, "workspace");
+    await prepare(workspace, url);
+    const exitCode = await runChecks([
+      // First: the requests of the collection use pet 1 and order 1.
+      ...linters(tools, workspace),
+      ...generators(tools, workspace, { url, key }),
+    ]);
+    await stop();
+    return exitCode;
+  },
 });
 
 async function prepare(workspace: string, url: string): Promise<void> {

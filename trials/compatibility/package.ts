@@ -2,7 +2,7 @@
  * `npm run check:package`: what npm, TypeScript and Deno make of @petstore/client. Needs the npm registry.
  */
 import { join } from "node:path";
-import { limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
+import { runCommand, text } from "../harness/command-line.ts";
 import {
   type Check,
   expectEqual,
@@ -16,11 +16,14 @@ import {
 const ROOT = join(import.meta.dir, "../..");
 const PACKAGE = join(ROOT, "src/client");
 
-await runCommand("check:package", async (args) => {
-  const { tools: folder } = parseFlags(args, { tools: { type: "string" } });
-  limitRunTime(20 * 60_000);
-  const tools = await Tools.install(PACKAGES, folder);
-  return runChecks([publint(tools), types(tools), deno(tools)]);
+await runCommand({
+  name: "check:package",
+  flags: { tools: text },
+  maxMinutes: 20,
+  async main({ tools: folder }) {
+    const tools = await Tools.install(PACKAGES, folder);
+    return runChecks([publint(tools), types(tools), deno(tools)]);
+  },
 });
 
 function publint(tools: Tools): Check {

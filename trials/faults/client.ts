@@ -1,7 +1,7 @@
 /** `npx bun trials/faults/client.ts`: the client library against a server that is killed and that limits it. */
 import { Petstore } from "@petstore/client";
 import { temporaryFolder } from "../harness/cleanup.ts";
-import { integerIn, limitRunTime, parseFlags, runCommand } from "../harness/command-line.ts";
+import { integer, runCommand } from "../harness/command-line.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";
 import { freePort } from "../harness/server.ts";
 
@@ -78,34 +78,27 @@ export async function clientRestarts({ creates, kills, perMinute, concurrency }:
   };
 }
 
-async function main(args: readonly string[]): Promise<number> {
-  const {
-    creates = "10000",
-    kills = "3",
-    "per-minute": perMinute = "6000",
-  } = parseFlags(args, {
-    creates: { type: "string" },
-    kills: { type: "string" },
-    "per-minute": { type: "string" },
-  });
-  limitRunTime(15 * 60_000);
-  let unhandled = 0;
-  process.on("unhandledRejection", () => void unhandled++);
-  const expected = integerIn("--creates", creates, 1_000_000);
-  const result = await clientRestarts({
-    creates: expected,
-    kills: integerIn("--kills", kills, 100),
-    perMinute: integerIn("--per-minute", perMinute, 1_000_000),
-    concurrency: 50,
-  });
-  const { created, listed, names, duplicates, missing, rateLimited, retries, replays, seconds } = result;
-  const isExact = [created, listed, names].every((count) => count === expected) && duplicates + missing === 0;
-  const isRight = isExact && rateLimited === 0 && unhandled === 0;
-  process.stdout
-    .write(`${created} created, ${listed} listed, ${names} different names, ${duplicates} listed twice,
+if (import.meta.main)
+  await runCommand({
+    name: "client",
+    flags: {
+      creates: integer(10_000, 1_000_000),
+      kills: integer(3, 100),
+      "per-minute": integer(6_000, 1_000_000),
+    },
+    maxMinutes: 15,
+    async main({ creates, kills, "per-minute": perMinute }) {
+      let unhandled = 0;
+      process.on("unhandledRejection", () => void unhandled++);
+      const result = await clientRestarts({ creates, kills, perMinute, concurrency: 50 });
+      const { created, listed, names, duplicates, missing, rateLimited, retries, replays, seconds } = result;
+      const isExact =
+        [created, listed, names].every((count) => count === creates) && duplicates + missing === 0;
+      const isRight = isExact && rateLimited === 0 && unhandled === 0;
+      process.stdout
+        .write(`${created} created, ${listed} listed, ${names} different names, ${duplicates} listed twice,
 ${missing} missing, ${rateLimited} responses with 429, ${retries} retries, ${replays} replays,
 ${unhandled} unhandled rejections, ${seconds.toFixed(1)} s: ${isRight ? "passed" : "FAILED"}\n`);
-  return isRight ? 0 : 1;
-}
-
-if (import.meta.main) await runCommand("client", main);
+      return isRight ? 0 : 1;
+    },
+  });

@@ -1,6 +1,6 @@
 /** `npm run faults`: see --help. */
 import { writeFileSync } from "node:fs";
-import { limitRunTime, namesIn, parseFlags, runCommand, UsageError } from "../harness/command-line.ts";
+import { isGiven, names, runCommand, text, UsageError } from "../harness/command-line.ts";
 import { describeMachine, machineText } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
 import { bulletList, markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
@@ -8,11 +8,10 @@ import type { Figures } from "./figures.ts";
 import { type Result, runScenario, type Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
-const RUN_TIMEOUT_MS = 8 * 60_000;
 const SCENARIO_TIMEOUT_MS = 60_000;
 
-const names = SCENARIOS.map(({ name }) => name);
-const width = Math.max(...names.map(({ length }) => length));
+const NAMES = SCENARIOS.map(({ name }) => name);
+const width = Math.max(...NAMES.map(({ length }) => length));
 
 const HELP = `Usage: npm run faults [-- OPTIONS]
 
@@ -25,13 +24,6 @@ ${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  $
   --docs        Also write the figures to trials/faults/results.md
   --help        Show this
 `;
-
-const FLAGS = {
-  only: { type: "string" },
-  json: { type: "string" },
-  docs: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
-} as const;
 
 async function runWithTimeout(scenario: Scenario): Promise<Result> {
   const { name, title } = scenario;
@@ -52,27 +44,17 @@ function environmentOf(): string[] {
   ];
 }
 
-export function resultText({ skipped, problems }: Result): string {
+function resultText({ skipped, problems }: Result): string {
   if (skipped !== undefined) return `not run: ${skipped}`;
   return problems.length === 0 ? "as promised" : problems.join("; ");
 }
 
-export function plainReport(results: readonly Result[], environment: readonly string[]): string {
-  const lists = listsOf(results).map(([title, lines]) => `\n${title}\n${bulletList(lines)}\n`);
-  return `\n${environment.join("\n")}\n${plainTable(figuresTable(results))}${lists.join("")}`;
-}
-
-export function markdownReport(results: readonly Result[], environment: readonly string[]): string {
-  const lists = listsOf(results).map(([title, lines]) => `### ${title}\n\n${bulletList(lines)}\n`);
-  return `${bulletList(environment)}\n\n${markdownTable(figuresTable(results))}\n${lists.join("\n")}`;
-}
-
-function listsOf(results: readonly Result[]): (readonly [title: string, lines: readonly string[]])[] {
-  const lists = [
-    ["Log messages", results.flatMap(logOf)],
-    ["Further checks", results.flatMap(notesOf)],
-  ] as const;
-  return lists.filter(([, lines]) => lines.length > 0);
+/** Lists with their titles, those that are not empty. */
+function listsOf(results: readonly Result[], begin: string): string[] {
+  const lists = { "Log messages": results.flatMap(logOf), "Further checks": results.flatMap(notesOf) };
+  return Object.entries(lists).flatMap(([title, lines]) =>
+    lines.length === 0 ? [] : [`${begin}${title}\n${begin === "" ? "" : "\n"}${bulletList(lines)}\n`],
+  );
 }
 
 const COLUMNS: Readonly<Record<string, (figures: Figures) => string>> = {
@@ -127,27 +109,32 @@ function notesOf({ title, figures }: Result): string[] {
   return [...figures.notes, ...unexpected].map((note) => `${title}: ${note}`);
 }
 
-await runCommand("faults", async (args) => {
-  const { only, json, docs, help } = parseFlags(args, FLAGS);
-  if (help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  if (only !== undefined && docs)
-    throw new UsageError("--docs needs all scenarios and does not go with --only");
-  limitRunTime(RUN_TIMEOUT_MS);
-  const chosen = only === undefined ? names : namesIn("--only", only, names);
-  const scenarios = SCENARIOS.filter(({ name }) => chosen.includes(name));
-  const results: Result[] = [];
-  for (const [i, scenario] of scenarios.entries()) {
-    process.stdout.write(`[${i + 1}/${scenarios.length}] ${scenario.title} … `);
-    const result = await runWithTimeout(scenario);
-    process.stdout.write(`${resultText(result)}\n`);
-    results.push(result);
-  }
-  const environment = environmentOf();
-  process.stdout.write(plainReport(results, environment));
-  if (json !== undefined) writeFileSync(json, `${JSON.stringify({ environment, results }, null, 2)}\n`);
-  if (docs) replaceSection("trials/faults/results.md", "figures", markdownReport(results, environment));
-  return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+await runCommand({
+  name: "faults",
+  help: HELP,
+  flags: { only: names(NAMES), json: text, docs: isGiven },
+  maxMinutes: 8,
+  async main({ only, json, docs }) {
+    if (only !== undefined && docs)
+      throw new UsageError("--docs needs all scenarios and does not go with --only");
+    const scenarios = SCENARIOS.filter(({ name }) => only?.includes(name) ?? true);
+    const results: Result[] = [];
+    for (const [i, scenario] of scenarios.entries()) {
+      process.stdout.write(`[${i + 1}/${scenarios.length}] ${scenario.title} … `);
+      const result = await runWithTimeout(scenario);
+      process.stdout.write(`${resultText(result)}\n`);
+      results.push(result);
+    }
+    const environment = environmentOf();
+    const table = figuresTable(results);
+    process.stdout.write(
+      `\n${environment.join("\n")}\n${plainTable(table)}${listsOf(results, "")
+        .map((list) => `\n${list}`)
+        .join("")}`,
+    );
+    if (json !== undefined) writeFileSync(json, `${JSON.stringify({ environment, results }, null, 2)}\n`);
+    const markdown = `${bulletList(environment)}\n\n${markdownTable(table)}\n${listsOf(results, "### ").join("\n")}`;
+    if (docs) replaceSection("trials/faults/results.md", "figures", markdown);
+    return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+  },
 });

@@ -18,12 +18,8 @@ import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
 
-/** A command that is killed again and again, and what must hold after that. */
-export interface KilledCommand {
-  readonly name: string;
-  /** Prepares new data to work on. */
-  prepare(): Promise<Attempt>;
-}
+/** Prepares new data for a command that is killed again and again. */
+export type Prepare = () => Promise<Attempt>;
 
 export interface Attempt {
   readonly argv: readonly string[];
@@ -46,6 +42,8 @@ export interface Fixture {
   readonly backup: string;
   /** A later state of the data. */
   readonly laterData: string;
+  /** Of an import. */
+  readonly rows: number;
 }
 
 const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
@@ -62,7 +60,8 @@ export async function createFixture(pets: number): Promise<Fixture> {
   cpSync(data, laterData, { recursive: true });
   await addPets(laterData, MORE_PETS);
   const name = readdirSync(backups).find((entry) => !entry.startsWith(".")) ?? "";
-  return { data, laterData, backup: join(backups, name), contents: await contentsIn(sqliteIn(data)) };
+  const contents = await contentsIn(sqliteIn(data));
+  return { data, laterData, backup: join(backups, name), contents, rows: 20 * pets };
 }
 
 async function succeed(...argv: string[]): Promise<void> {
@@ -99,74 +98,72 @@ function saveUsage(data: string): void {
   usages.close();
 }
 
-export function backupCommand({ data, contents }: Fixture): KilledCommand {
+function backup({ data, contents }: Fixture): Prepare {
   const pets = contents.tables["pets"]?.rows;
-  return {
-    name: "backup",
-    async prepare() {
-      const directory = temporaryFolder("killed-backup");
-      const check = async () => {
-        const names = readdirSync(directory).filter((name) => !name.startsWith("."));
-        const problems: string[] = [];
-        for (const name of names) {
-          await readBackup(join(directory, name)).catch((error: unknown) => problems.push(String(error)));
-          if (petsIn(join(directory, name, "production.db")) !== pets) problems.push("a backup lacks pets");
-        }
-        return { problems, count: names.length };
-      };
-      return {
-        argv: ["backup", directory, "--data", data],
-        checkAfterKill: async () => (await check()).problems,
-        async checkAtEnd() {
-          const { problems, count } = await check();
-          const left = readdirSync(directory).filter((name) => name.endsWith(".partial"));
-          if (left.length > 0) problems.push("something partial is left");
-          if (count === 0) problems.push("there is no backup");
-          return problems;
-        },
-        remove: async () => rmSync(directory, { recursive: true }),
-      };
-    },
+  return async () => {
+    const directory = temporaryFolder("killed-backup");
+    const check = async () => {
+      const names = readdirSync(directory).filter((name) => !name.startsWith("."));
+      const problems: string[] = [];
+      for (const name of names) {
+        await readBackup(join(directory, name)).catch((error: unknown) => problems.push(String(error)));
+        if (petsIn(join(directory, name, "production.db")) !== pets) problems.push("a backup lacks pets");
+      }
+      return { problems, count: names.length };
+    };
+    return {
+      argv: ["backup", directory, "--data", data],
+      checkAfterKill: async () => (await check()).problems,
+      async checkAtEnd() {
+        const { problems, count } = await check();
+        const left = readdirSync(directory).filter((name) => name.endsWith(".partial"));
+        if (left.length > 0) problems.push("something partial is left");
+        if (count === 0) problems.push("there is no backup");
+        return problems;
+      },
+      remove: async () => rmSync(directory, { recursive: true }),
+    };
   };
 }
 
-export function restoreCommand({ backup, laterData, contents }: Fixture): KilledCommand {
+function restore({ backup, laterData, contents }: Fixture): Prepare {
   const pets = contents.tables["pets"]?.rows ?? 0;
-  return {
-    name: "restore",
-    async prepare() {
-      const data = join(temporaryFolder("killed-restore"), "data");
-      cpSync(laterData, data, { recursive: true });
-      const store = join(data, "production.db");
-      return {
-        argv: ["restore", backup, "--replace", "--data", data],
-        async checkAfterKill() {
-          const { code, out, err } = await runPetstore("pets", "list", "--json", "--data", data);
-          if (err.includes("was interrupted; run the same petstore restore command again")) return [];
-          if (code !== 0) return [`pets list fails: ${err}`];
-          if (JSON.parse(out).length === 0) return ["a command sees an empty store"];
-          return existsSync(store) && [pets, pets + MORE_PETS].includes(petsIn(store))
-            ? []
-            : ["pets are missing"];
-        },
-        async checkAtEnd() {
-          const problems =
-            petsIn(store) === pets ? [] : ["the restored database has other pets than the backup"];
-          if (auditEntriesIn(store) !== Number(contents.tables["audit"]?.rows) + 1)
-            problems.push("the restored database has not one audit entry of the restore");
-          const replaced = readdirSync(data).filter((name) => name.startsWith("production-replaced-"));
-          const kept = replaced.some((name) => {
-            const path = join(data, name, "production.db");
-            return existsSync(path) && petsIn(path) === pets + MORE_PETS;
-          });
-          if (!kept) problems.push("the replaced database is lost");
-          if (existsSync(join(data, "production-restore"))) problems.push("the staged restore is left");
-          return problems;
-        },
-        remove: async () => rmSync(data, { recursive: true }),
-      };
-    },
+  return async () => {
+    const data = join(temporaryFolder("killed-restore"), "data");
+    cpSync(laterData, data, { recursive: true });
+    const store = join(data, "production.db");
+    return {
+      argv: ["restore", backup, "--replace", "--data", data],
+      async checkAfterKill() {
+        const { code, out, err } = await runPetstore("pets", "list", "--json", "--data", data);
+        if (err.includes("was interrupted; run the same petstore restore command again")) return [];
+        if (code !== 0) return [`pets list fails: ${err}`];
+        if (JSON.parse(out).length === 0) return ["a command sees an empty store"];
+        const isWhole = existsSync(store) && [pets, pets + MORE_PETS].includes(petsIn(store));
+        return isWhole ? [] : ["pets are missing"];
+      },
+      async checkAtEnd() {
+        const replaced = readdirSync(data).filter((name) => name.startsWith("production-replaced-"));
+        const isKept = replaced.some((name) => {
+          const path = join(data, name, "production.db");
+          return existsSync(path) && petsIn(path) === pets + MORE_PETS;
+        });
+        return problemsOf({
+          "the restored database has other pets than the backup": petsIn(store) !== pets,
+          "the restored database has not one audit entry of the restore":
+            auditEntriesIn(store) !== Number(contents.tables["audit"]?.rows) + 1,
+          "the replaced database is lost": !isKept,
+          "the staged restore is left": existsSync(join(data, "production-restore")),
+        });
+      },
+      remove: async () => rmSync(data, { recursive: true }),
+    };
   };
+}
+
+/** The names of those that are true. */
+function problemsOf(problems: Readonly<Record<string, boolean>>): string[] {
+  return Object.keys(problems).filter((name) => problems[name]);
 }
 
 /** Problems of a copy: what is visible must be all of it. */
@@ -199,16 +196,13 @@ function attemptOf(
   };
 }
 
-export function copyToCommand({ data, contents }: Fixture): KilledCommand {
-  return {
-    name: "copy-to",
-    async prepare() {
-      const [url, limits] = [await postgresUrl(), await valkeyUrl()];
-      const argv = ["copy", "--to", url, "--limits-url", limits, "--data", data];
-      const to = postgresTables({ url, schema: "production" });
-      const usage = () => usageInValkey(limits);
-      return { ...attemptOf(argv, { to, contents, usage }), remove: () => dropDatabase(url) };
-    },
+function copyTo({ data, contents }: Fixture): Prepare {
+  return async () => {
+    const [url, limits] = [await postgresUrl(), await valkeyUrl()];
+    const argv = ["copy", "--to", url, "--limits-url", limits, "--data", data];
+    const to = postgresTables({ url, schema: "production" });
+    const usage = () => usageInValkey(limits);
+    return { ...attemptOf(argv, { to, contents, usage }), remove: () => dropDatabase(url) };
   };
 }
 
@@ -225,21 +219,16 @@ async function usageInValkey(url: string): Promise<Usage | undefined> {
   return found?.[1];
 }
 
-export async function copyFromCommand({ data }: Fixture): Promise<KilledCommand> {
+async function copyFrom({ data }: Fixture): Promise<Prepare> {
   const [url, limits] = [await postgresUrl(), await valkeyUrl()];
   await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
-  const source = await contentsIn(postgresTables({ url, schema: "production" }));
-  return {
-    name: "copy-from",
-    async prepare() {
-      const target = temporaryFolder("killed-copy");
-      const usage = async () => usageInFile(join(target, "production-limits.db"));
-      const argv = ["copy", "--from", url, "--limits-url", limits, "--data", target];
-      return {
-        ...attemptOf(argv, { to: sqliteIn(target), contents: source, usage }),
-        remove: async () => rmSync(target, { recursive: true }),
-      };
-    },
+  const contents = await contentsIn(postgresTables({ url, schema: "production" }));
+  return async () => {
+    const target = temporaryFolder("killed-copy");
+    const usage = async () => usageInFile(join(target, "production-limits.db"));
+    const argv = ["copy", "--from", url, "--limits-url", limits, "--data", target];
+    const remove = async () => rmSync(target, { recursive: true });
+    return { ...attemptOf(argv, { to: sqliteIn(target), contents, usage }), remove };
   };
 }
 
@@ -248,12 +237,6 @@ function usageInFile(path: string): Usage | undefined {
   const usage = usages.find({ kind: "key", id: 1 });
   usages.close();
   return usage;
-}
-
-interface TransferOptions {
-  readonly name: string;
-  readonly rows: number;
-  readonly isPostgres: boolean;
 }
 
 const rejectsIn = (storage: readonly string[]) => join(storage[1] ?? "", "rejects");
@@ -294,49 +277,54 @@ function rowsOf(rows: number) {
 }
 
 /** It ends with 1, because of the rejected rows. */
-export function importCommand({ name, rows, isPostgres }: TransferOptions): KilledCommand {
+function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
   const { exported, invalid, importInto } = rowsOf(rows);
-  return {
-    name,
-    async prepare() {
-      const storage = await newStorage(isPostgres);
-      return {
-        argv: importInto(storage),
-        exitCode: 1,
-        checkAfterKill: async () => [],
-        async checkAtEnd() {
-          const { out } = await runPetstore("export", "pets", "--format", "csv", ...storage);
-          const lines = readFileSync(rejectsIn(storage), "utf8").match(/line \d+:/g) ?? [];
-          const again = await runPetstore(...importInto(storage));
-          return [
-            ...(out === exported ? [] : ["pets are missing or doubled"]),
-            ...(lines.length === invalid && new Set(lines).size === invalid ? [] : ["wrong rejected rows"]),
-            ...((again.out + again.err).includes("Nothing was done") ? [] : ["it can be imported again"]),
-          ];
-        },
-        remove: () => removeStorage(storage),
-      };
-    },
+  return async () => {
+    const storage = await newStorage(isPostgres);
+    return {
+      argv: importInto(storage),
+      exitCode: 1,
+      checkAfterKill: async () => [],
+      async checkAtEnd() {
+        const { out } = await runPetstore("export", "pets", "--format", "csv", ...storage);
+        const lines = readFileSync(rejectsIn(storage), "utf8").match(/line \d+:/g) ?? [];
+        const again = await runPetstore(...importInto(storage));
+        return problemsOf({
+          "pets are missing or doubled": out !== exported,
+          "wrong rejected rows": lines.length !== invalid || new Set(lines).size !== invalid,
+          "it can be imported again": !(again.out + again.err).includes("Nothing was done"),
+        });
+      },
+      remove: () => removeStorage(storage),
+    };
   };
 }
 
 /** The file of an export is always complete: the earlier one, or the new one. */
-export async function exportCommand({ name, rows, isPostgres }: TransferOptions): Promise<KilledCommand> {
+async function exportRows({ rows }: Fixture, isPostgres: boolean): Promise<Prepare> {
   const storage = await newStorage(isPostgres);
   const { exported, importInto } = rowsOf(rows);
   await runPetstore(...importInto(storage));
-  return {
-    name,
-    async prepare() {
-      const file = join(temporaryFolder("killed-export"), "pets.csv");
-      writeFileSync(file, "earlier");
-      const contains = (...texts: string[]) => texts.includes(readFileSync(file, "utf8"));
-      return {
-        argv: ["export", "pets", file, ...storage],
-        checkAfterKill: async () => (contains("earlier", exported) ? [] : ["the file is incomplete"]),
-        checkAtEnd: async () => (contains(exported) ? [] : ["the file is not the export"]),
-        remove: async () => rmSync(file),
-      };
-    },
+  return async () => {
+    const file = join(temporaryFolder("killed-export"), "pets.csv");
+    writeFileSync(file, "earlier");
+    const lacks = (...texts: string[]) => !texts.includes(readFileSync(file, "utf8"));
+    return {
+      argv: ["export", "pets", file, ...storage],
+      checkAfterKill: async () => problemsOf({ "the file is incomplete": lacks("earlier", exported) }),
+      checkAtEnd: async () => problemsOf({ "the file is not the export": lacks(exported) }),
+      remove: async () => rmSync(file),
+    };
   };
 }
+
+export const COMMANDS = {
+  backup: async (fixture: Fixture) => backup(fixture),
+  restore: async (fixture: Fixture) => restore(fixture),
+  "copy-to": async (fixture: Fixture) => copyTo(fixture),
+  "copy-from": copyFrom,
+  import: async (fixture: Fixture) => importRows(fixture, false),
+  export: (fixture: Fixture) => exportRows(fixture, false),
+  "import-postgres": async (fixture: Fixture) => importRows(fixture, true),
+  "export-postgres": (fixture: Fixture) => exportRows(fixture, true),
+} as const satisfies Record<string, (fixture: Fixture) => Promise<Prepare>>;

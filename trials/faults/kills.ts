@@ -1,23 +1,11 @@
 /** `npx bun trials/faults/kills.ts`: see --help. */
-import { integerIn, limitRunTime, namesIn, parseFlags, runCommand } from "../harness/command-line.ts";
+import { integer, names, runCommand } from "../harness/command-line.ts";
 import { PETSTORE } from "../harness/petstore.ts";
 import { plainTable } from "../harness/table.ts";
-import {
-  type Attempt,
-  backupCommand,
-  copyFromCommand,
-  copyToCommand,
-  createFixture,
-  exportCommand,
-  importCommand,
-  type KilledCommand,
-  restoreCommand,
-} from "./killed-commands.ts";
+import { type Attempt, COMMANDS, createFixture, type Prepare } from "./killed-commands.ts";
 
-const NAMES = [
-  ...(["backup", "restore", "copy-to", "copy-from"] as const),
-  ...(["import", "export", "import-postgres", "export-postgres"] as const),
-];
+type Name = keyof typeof COMMANDS;
+const NAMES = Object.keys(COMMANDS) as Name[];
 
 const HELP = `Usage: npx bun trials/faults/kills.ts [OPTIONS]
 
@@ -31,14 +19,6 @@ Nothing may be lost or doubled, nobody may see anything half done, and the last 
   --help        Show this
 `;
 
-const FLAGS = {
-  kills: { type: "string", default: "50" },
-  pets: { type: "string", default: "10000" },
-  only: { type: "string", default: NAMES.join(",") },
-  help: { type: "boolean", default: false },
-} as const;
-const RUN_TIMEOUT_MS = 30 * 60_000;
-
 interface KillResult {
   readonly name: string;
   readonly kills: number;
@@ -51,7 +31,7 @@ interface KillResult {
 }
 
 /** Kills the command at random moments of its run, at least `kills` times, and runs it again after each. */
-async function killRepeatedly({ name, prepare }: KilledCommand, kills: number): Promise<KillResult> {
+async function killRepeatedly(name: Name, prepare: Prepare, kills: number): Promise<KillResult> {
   const problems = new Map<string, number>();
   const report = (found: readonly string[]) => {
     for (const problem of found) problems.set(problem, (problems.get(problem) ?? 0) + 1);
@@ -117,36 +97,21 @@ function outcomeOf({ problems }: KillResult): string {
   return [...problems].map(([problem, count]) => `${count} × ${problem}`).join("; ");
 }
 
-await runCommand("faults/kills", async (args) => {
-  const flags = parseFlags(args, FLAGS);
-  if (flags.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  limitRunTime(RUN_TIMEOUT_MS);
-  const kills = integerIn("--kills", flags.kills, 1_000);
-  const pets = integerIn("--pets", flags.pets, 1_000_000);
-  const names = namesIn("--only", flags.only, NAMES);
-  const fixture = await createFixture(pets);
-  const transfer = { rows: 20 * pets, isPostgres: false };
-  const onPostgres = { ...transfer, isPostgres: true };
-  const commands: Record<(typeof NAMES)[number], () => Promise<KilledCommand>> = {
-    backup: async () => backupCommand(fixture),
-    restore: async () => restoreCommand(fixture),
-    "copy-to": async () => copyToCommand(fixture),
-    "copy-from": () => copyFromCommand(fixture),
-    import: async () => importCommand({ name: "import", ...transfer }),
-    export: () => exportCommand({ name: "export", ...transfer }),
-    "import-postgres": async () => importCommand({ name: "import-postgres", ...onPostgres }),
-    "export-postgres": () => exportCommand({ name: "export-postgres", ...onPostgres }),
-  };
-  const results: KillResult[] = [];
-  for (const name of names) {
-    process.stdout.write(`${name} … `);
-    const result = await killRepeatedly(await commands[name](), kills);
-    process.stdout.write(`${outcomeOf(result)}\n`);
-    results.push(result);
-  }
-  process.stdout.write(reportOf(results, pets));
-  return results.some(({ problems }) => problems.size > 0) ? 1 : 0;
+await runCommand({
+  name: "faults/kills",
+  help: HELP,
+  flags: { kills: integer(50, 1_000), pets: integer(10_000, 1_000_000), only: names(NAMES) },
+  maxMinutes: 30,
+  async main({ kills, pets, only = NAMES }) {
+    const fixture = await createFixture(pets);
+    const results: KillResult[] = [];
+    for (const name of only) {
+      process.stdout.write(`${name} … `);
+      const result = await killRepeatedly(name, await COMMANDS[name](fixture), kills);
+      process.stdout.write(`${outcomeOf(result)}\n`);
+      results.push(result);
+    }
+    process.stdout.write(reportOf(results, pets));
+    return results.some(({ problems }) => problems.size > 0) ? 1 : 0;
+  },
 });

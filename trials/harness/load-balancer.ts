@@ -1,9 +1,8 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type Certificate, freePort } from "./server.ts";
+import { type Certificate, freePort, untilListening } from "./server.ts";
 import { Child } from "./child.ts";
 import { temporaryFolder } from "./cleanup.ts";
-import { HttpConnection, NoResponse } from "./http-connection.ts";
 import { executable, HAPROXY, NGINX, type Program } from "./programs.ts";
 
 /** A load balancer with the configuration in deploy/; addresses, ports, paths and one limit are replaced. */
@@ -131,16 +130,4 @@ function configurationFor(
   replace(kind.addressLimit, kind.limitAddressTo(addressLimit));
   for (const [from, to] of Object.entries(kind.replacements(folder))) replace(from, to);
   return text;
-}
-
-async function untilListening(port: number): Promise<true> {
-  for (;;) {
-    try {
-      (await HttpConnection.open(port)).close();
-      return true;
-    } catch (error) {
-      if (!(error instanceof NoResponse)) throw error;
-      await Bun.sleep(5);
-    }
-  }
 }

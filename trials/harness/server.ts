@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Child, type ChildOptions } from "./child.ts";
+import { HttpConnection, NoResponse } from "./http-connection.ts";
 import { freezeTree, isRunning, killTree, signal, thawTree } from "./processes.ts";
 
 /** Paths of PEM files. */
@@ -106,6 +107,19 @@ export async function onFreePort<T>(start: (port: number) => Promise<T>): Promis
       return await start(freePort());
     } catch (error) {
       if (attempt === ATTEMPTS || !/already in use/i.test(String(error))) throw error;
+    }
+  }
+}
+
+/** Resolves when something accepts connections on the port. */
+export async function untilListening(port: number, everyMs = 5): Promise<true> {
+  for (;;) {
+    try {
+      (await HttpConnection.open(port)).close();
+      return true;
+    } catch (error) {
+      if (!(error instanceof NoResponse)) throw error;
+      await Bun.sleep(everyMs);
     }
   }
 }
