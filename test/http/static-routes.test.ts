@@ -8,18 +8,6 @@ let service: Service;
 beforeAll(async () => void (service = await startService()));
 afterAll(() => service.stop());
 
-test("GET / is JSON for programs and a page for browsers", async () => {
-  for (const [accept, type] of [
-    ["*/*", "application/json"],
-    ["application/json", "application/json"],
-    ["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/html; charset=utf-8"],
-  ] as const) {
-    const response = await fetch(service.url.replace("/v1", "/"), { headers: { Accept: accept } });
-    expect(response.headers.get("content-type")).toBe(type);
-    expect(await response.text()).toContain(service.url);
-  }
-});
-
 describe("a staging server with its own settings", () => {
   const PRODUCTION = "https://api.example.com/v1";
   let staging: Service;

@@ -48,25 +48,6 @@ test("messages name the hosts of PostgreSQL and Valkey, without users and passwo
   expect(startMessage + log).not.toContain(new URL(database).username + "@");
 });
 
-test("beside a server on PostgreSQL, an import appears, also on cached pages", async () => {
-  const cli = new InProcessCli();
-  const storage = ["--database-url", await postgresUrl()];
-  const { url, secret, stop } = await cli.serve([...storage, "--free-limits", "1000000/1000000"]);
-  const get = async (path: string) =>
-    (await fetch(url + path, { headers: { Authorization: `Bearer ${secret}` } })).text();
-  const paths = ["/pets", "/pets?limit=100", "/pets?status=sold", "/pets?id=1"];
-  for (const path of paths) for (let i = 0; i < 4; i++) expect(await get(path)).toBe("[]");
-  cli.input = "name,categoryId,status\nRex,7,sold\nMia,8,sold\n";
-  expect((await cli.run(["import", "-", ...storage])).code).toBe(0);
-  for (const path of paths) while ((await get(path)) === "[]");
-  cli.input = "id,name,categoryId\n1,Rover,7\n";
-  const replace = ["--keep-ids", "--on-conflict", "replace"];
-  expect((await cli.run(["import", "-", ...replace, ...storage])).code).toBe(0);
-  while (!(await get("/pets?limit=100")).includes("Rover"));
-  expect(await get("/pets?id=1")).toBe('[{"id":1,"name":"Rover","categoryId":7}]');
-  await stop();
-});
-
 test("over TLS, with a private authority: no warning of plain text, and the keys commands read usage", async () => {
   const cli = new InProcessCli();
   cli.clock.now = () => Date.now();

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { DAY_MS, newUsage, type Usage } from "../../../src/domain/rate-limit.ts";
 import { UsageCopy } from "../../../src/rate-limit/valkey/maintenance.ts";
-import { openWithoutFallback } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";
 
 let url: string;
@@ -36,19 +35,6 @@ test("usage that is written is read again, with its ban, and replaces what was t
     [key(1), first],
     [key(2), second],
   ]);
-});
-
-test("a rate limiter goes on with the counts", async () => {
-  await copy.write([[key(4), usageSince(Date.now())]]);
-  const rateLimiter = await openWithoutFallback({ url, prefix: "test:" });
-  expect(await rateLimiter.decide(key(4), { perMinute: 6, perDay: 1_000 })).toMatchObject({
-    outcome: "allowed",
-    remaining: 0,
-  });
-  expect(await rateLimiter.decide(key(4), { perMinute: 6, perDay: 1_000 })).toMatchObject({
-    outcome: "limited",
-  });
-  await rateLimiter.close();
 });
 
 test("usage that has expired is not written, and removes what was there", async () => {

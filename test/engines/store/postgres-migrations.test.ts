@@ -1,7 +1,6 @@
 import { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
-import { addPet } from "../../conformance/store-fixture.ts";
 import { createDatabase, type TestDatabase } from "./postgres-database.ts";
 
 /** A database with a pet, an order and a key, as it was before a migration. */
@@ -24,14 +23,6 @@ async function appliedVersions({ sql }: TestDatabase): Promise<number[]> {
   const rows = await sql<{ version: number }[]>`SELECT version FROM schema_migrations ORDER BY version`;
   return rows.map(({ version }) => version);
 }
-
-test("five instances that start together on an empty database apply each migration once, and all of them work", async () => {
-  await using database = await createDatabase();
-  const instances = await Promise.all(Array.from({ length: 5 }, () => database.open()));
-  expect(await appliedVersions(database)).toEqual(MIGRATIONS.map((_, i) => i + 1));
-  const ids = await Promise.all(instances.map(({ store }) => addPet(store)));
-  expect(ids.toSorted((a, b) => Number(a - b))).toEqual([1n, 2n, 3n, 4n, 5n]);
-});
 
 test("a newer database is rejected", async () => {
   await using database = await createDatabase();

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CertificateAuthority } from "../../certificates.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
-import { readTlsCredentials, type TlsFiles } from "../../../src/config/tls.ts";
+import { readTlsCredentials } from "../../../src/config/tls.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
 import { InProcessCli } from "../../cli/cli.ts";
 import { parseConfig } from "../../config/parsing.ts";
@@ -19,57 +19,44 @@ function textFile(name: string, text: string): string {
   return path;
 }
 
-const message = (given: TlsFiles) => {
-  const read = readTlsCredentials(given);
-  return read instanceof UsageError ? read.message : "accepted";
-};
+const chain = textFile(
+  "chain",
+  [files.certFile, authority.caFile].map((path) => readFileSync(path, "utf8")).join(""),
+);
+const secret = textFile("text", "s3cret");
+const NO_CERTIFICATE = /; it is not a certificate in PEM format$/;
+const NO_KEY = /; it is not a private key in PEM format without passphrase$/;
+const OTHER_KEY = `--tls-key "${other.keyFile}" is not the private key of --tls-cert "${files.certFile}"`;
+const missing = (flag: string) => `${flag} is "missing"; it cannot be read: the file does not exist`;
 
 describe("--tls-cert and --tls-key", () => {
   test("are paths in the configuration; without them the server speaks plain HTTP", () => {
-    expect(parseConfig({ "tls-cert": ["a.crt"], "tls-key": ["a.key"] }).tls).toEqual({
-      certFile: "a.crt",
-      keyFile: "a.key",
-    });
+    const tls = { certFile: "a.crt", keyFile: "a.key" };
+    expect(parseConfig({ "tls-cert": ["a.crt"], "tls-key": ["a.key"] }).tls).toEqual(tls);
     expect(parseConfig().tls).toBeUndefined();
   });
 
-  test("a certificate and its key are read", () => {
-    expect(readTlsCredentials(files)).toEqual({
-      cert: readFileSync(files.certFile, "utf8"),
-      key: readFileSync(files.keyFile, "utf8"),
-    });
+  test("a certificate, with its chain behind it too, and its key are read", () => {
+    const key = readFileSync(files.keyFile, "utf8");
+    for (const certFile of [files.certFile, chain])
+      expect(readTlsCredentials({ ...files, certFile })).toEqual({
+        cert: readFileSync(certFile, "utf8"),
+        key,
+      });
   });
 
-  test("a certificate can have its chain behind it", () => {
-    const chain = readFileSync(files.certFile, "utf8") + readFileSync(authority.caFile, "utf8");
-    expect(message({ ...files, certFile: textFile("chain", chain) })).toBe("accepted");
-  });
-
-  test("a key of another certificate is rejected", () => {
-    expect(message({ ...files, keyFile: other.keyFile })).toBe(
-      `--tls-key "${other.keyFile}" is not the private key of --tls-cert "${files.certFile}"`,
-    );
-  });
-
-  test("files that are something else are rejected, and their content is not repeated", () => {
-    expect(message({ ...files, certFile: textFile("text", "s3cret") })).toEndWith(
-      "; it is not a certificate in PEM format",
-    );
-    expect(message({ certFile: files.keyFile, keyFile: files.certFile })).toEndWith(
-      "; it is not a certificate in PEM format",
-    );
-    expect(message({ ...files, keyFile: textFile("text", "s3cret") })).toEndWith(
-      "; it is not a private key in PEM format without passphrase",
-    );
-  });
-
-  test("a missing file is rejected", () => {
-    expect(message({ ...files, certFile: "missing" })).toBe(
-      '--tls-cert is "missing"; it cannot be read: the file does not exist',
-    );
-    expect(message({ ...files, keyFile: "missing" })).toBe(
-      '--tls-key is "missing"; it cannot be read: the file does not exist',
-    );
+  test.each([
+    ["a key of another certificate", { ...files, keyFile: other.keyFile }, OTHER_KEY],
+    ["a text as the certificate", { ...files, certFile: secret }, NO_CERTIFICATE],
+    ["the files exchanged", { certFile: files.keyFile, keyFile: files.certFile }, NO_CERTIFICATE],
+    ["a text as the key", { ...files, keyFile: secret }, NO_KEY],
+    ["no file for the certificate", { ...files, certFile: "missing" }, missing("--tls-cert")],
+    ["no file for the key", { ...files, keyFile: "missing" }, missing("--tls-key")],
+  ])("%s: rejected, and no content of a file is repeated", (_, given, message) => {
+    const read = readTlsCredentials(given);
+    expect(read).toBeInstanceOf(UsageError);
+    expect(read).toMatchObject({ message: expect.stringMatching(message) });
+    expect(JSON.stringify(read)).not.toContain("s3cret");
   });
 
   test("serve rejects one without the other, and wrong files, before it touches any data", async () => {
