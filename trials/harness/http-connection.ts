@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
 export interface HttpResponse {
@@ -109,42 +110,27 @@ export class RawConnection {
   }
 }
 
-interface PendingRequest {
-  readonly method: string;
-  resolve(response: HttpResponse): void;
-  reject(reason: Error): void;
-}
-
 /**
  * A connection; requests may be sent before the responses to earlier ones. `fetch` repeats a request by itself when a
  * keep-alive connection closes, and would hide what tests look for.
  */
 export class HttpConnection {
-  #received = "";
-  readonly #pending: PendingRequest[] = [];
+  /** The response to the last request. */
+  #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(private readonly socket: Socket) {
-    socket.on("data", (chunk) => {
-      this.#received += chunk.toString("latin1");
-      while (this.#read());
-    });
-    socket.setTimeout(TIMEOUT_MS, () => this.#fail(`no response in ${TIMEOUT_MS} ms`));
-    socket.on("error", (error) => this.#fail(error.message));
-    socket.on("close", () => this.#fail(`the connection was closed after ${JSON.stringify(this.#received)}`));
-  }
+  private constructor(private readonly raw: RawConnection) {}
 
   /** `from` is the address that the server sees, any of 127.0.0.0/8. */
-  static open(port: number, from = "127.0.0.1"): Promise<HttpConnection> {
-    return new Promise((resolve, reject) => {
-      const socket = connect({ host: "127.0.0.1", port, localAddress: from });
-      socket.setNoDelay(true);
-      socket.once("connect", () => resolve(new HttpConnection(socket)));
-      socket.once("error", (error) => reject(new NoResponse(error.message)));
+  static async open(port: number, from?: string): Promise<HttpConnection> {
+    const raw = new RawConnection(port, from);
+    await once(raw.socket, "connect").catch((error: Error) => {
+      throw new NoResponse(error.message);
     });
+    return new HttpConnection(raw);
   }
 
   get isOpen(): boolean {
-    return !this.socket.destroyed && this.socket.readyState === "open";
+    return !this.raw.isClosed && this.raw.socket.readyState === "open";
   }
 
   send({ method = "GET", path, headers = [], body }: HttpRequest): Promise<HttpResponse> {
@@ -154,31 +140,28 @@ export class HttpConnection {
   }
 
   sendText(request: string): Promise<HttpResponse> {
-    return new Promise((resolve, reject) => {
-      this.#pending.push({ method: request.slice(0, request.indexOf(" ")), resolve, reject });
-      if (!this.isOpen) return this.#fail("the connection was closed before");
-      this.socket.write(request);
-    });
+    this.raw.socket.write(request);
+    const method = request.slice(0, request.indexOf(" "));
+    const response = this.#last.catch(() => {}).then(() => this.#next(method));
+    this.#last = response;
+    return response;
   }
 
   close(): void {
-    this.socket.destroy();
+    this.raw.socket.destroy();
   }
 
-  #fail(reason: string): void {
-    for (const { reject } of this.#pending.splice(0)) reject(new NoResponse(reason));
-  }
-
-  /** Whether there was a complete response. */
-  #read(): boolean {
-    const [pending] = this.#pending;
-    const response = pending && parseResponse(this.#received, pending.method);
-    if (pending === undefined || response === undefined) return false;
-    this.#received = this.#received.slice(response.bytes);
-    this.#pending.shift();
-    if (response.headers.connection === "close") this.socket.end();
-    pending.resolve(response);
-    return true;
+  async #next(method: string): Promise<HttpResponse> {
+    const timer = setTimeout(() => this.raw.socket.destroy(new Error("no response in time")), TIMEOUT_MS);
+    const text = await this.raw.response(method);
+    clearTimeout(timer);
+    const response = parseResponse(text, method);
+    if (response === undefined)
+      throw new NoResponse(
+        this.raw.error?.message ?? `the connection was closed after ${JSON.stringify(text)}`,
+      );
+    if (response.headers.connection === "close") this.close();
+    return response;
   }
 }
 
