@@ -1,6 +1,6 @@
 /**
- * `npm run generators`: generators, linters and newman from npm against the document and the Postman collection of a
- * server that this command starts. Needs the npm registry.
+ * `npm run generators`: generators and linters from npm against the document of a server that this command starts.
+ * Needs the npm registry.
  */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,43 +8,17 @@ import { temporaryFolder } from "../harness/cleanup.ts";
 import { runCommand, text } from "../harness/command-line.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";
 import {
-  type Check,
+  type Checks,
   expectEqual,
   GENERATOR_PACKAGES as PACKAGES,
+  installTools,
   run,
   runChecks,
-  succeed,
-  Tools,
+  type Tools,
 } from "./tools.ts";
-
-interface Server {
-  readonly url: string;
-  readonly key: string;
-}
 
 /** The programs in this folder use generated code; they are copied next to it. */
 const PROGRAMS = join(import.meta.dir, "programs");
-
-await runCommand({
-  name: "generators",
-  flags: { tools: text },
-  maxMinutes: 20,
-  async main({ tools: folder }) {
-    const tools = await Tools.install(PACKAGES, folder);
-    const data = ["--data", temporaryFolder("generators")];
-    const { url, stop } = await startPetstore([...data, "--port", "0", "--admin-address", "off"]);
-    const { key } = await createKey(data);
-    const workspace = join(tools.folder, "workspace");
-    await prepare(workspace, url);
-    const exitCode = await runChecks([
-      // First: the requests of the collection use pet 1 and order 1.
-      ...linters(tools, workspace),
-      ...generators(tools, workspace, { url, key }),
-    ]);
-    await stop();
-    return exitCode;
-  },
-});
 
 async function prepare(workspace: string, url: string): Promise<void> {
   cpSync(PROGRAMS, workspace, { recursive: true });
@@ -53,64 +27,42 @@ async function prepare(workspace: string, url: string): Promise<void> {
   writeFileSync(join(workspace, "openapi.json"), await response.text());
 }
 
-function linters(tools: Tools, cwd: string): Check[] {
-  return [
-    {
-      name: `@redocly/cli ${PACKAGES["@redocly/cli"]}`,
-      async run() {
-        const out = succeed(
-          await tools.run("redocly", ["lint", "openapi.json", "--format", "json"], { cwd }),
-        );
-        const { totals } = JSON.parse(out.slice(out.indexOf("{")));
-        expectEqual("the number of problems", totals, { errors: 0, warnings: 0, ignored: 0 });
-        return "recommended rules: no errors, no warnings";
-      },
-    },
-    {
-      name: `@stoplight/spectral-cli ${PACKAGES["@stoplight/spectral-cli"]}`,
-      async run() {
-        const flags = "--ruleset spectral.yaml --fail-severity hint --format json --quiet".split(" ");
-        const out = succeed(await tools.run("spectral", ["lint", "openapi.json", ...flags], { cwd }));
-        expectEqual("the list of problems", JSON.parse(out), []);
-        return "spectral:oas: no errors, warnings or hints";
-      },
-    },
-    {
-      name: `@apidevtools/swagger-parser ${PACKAGES["@apidevtools/swagger-parser"]}`,
-      run: async () => succeed(await tools.runScript("swagger-parser.mjs", [], { cwd })).trim(),
-    },
-  ];
-}
+const linters = (tools: Tools, cwd: string): Checks => ({
+  async "@redocly/cli"() {
+    const { out } = await tools.run("redocly", ["lint", "openapi.json", "--format", "json"], { cwd });
+    const { totals } = JSON.parse(out.slice(out.indexOf("{")));
+    expectEqual("the number of problems", totals, { errors: 0, warnings: 0, ignored: 0 });
+    return "recommended rules: no errors, no warnings";
+  },
+  async "@stoplight/spectral-cli"() {
+    const flags = "--ruleset spectral.yaml --fail-severity hint --format json --quiet".split(" ");
+    const { out } = await tools.run("spectral", ["lint", "openapi.json", ...flags], { cwd });
+    expectEqual("the list of problems", JSON.parse(out), []);
+    return "spectral:oas: no errors, warnings or hints";
+  },
+  async "@apidevtools/swagger-parser"() {
+    return (await tools.runScript("swagger-parser.mjs", { cwd })).out.trim();
+  },
+});
 
-function generators(tools: Tools, cwd: string, { url, key }: Server): Check[] {
-  const generate = {
-    "openapi-fetch": () => tools.runScript("openapi-typescript.mjs", [], { cwd }),
-    "hey-api": () => tools.run("openapi-ts", ["-f", "hey-api.config.mjs"], { cwd }),
-    orval: () => tools.run("orval", ["--config", "orval.config.mjs"], { cwd, env: { API_URL: url } }),
+function generators(tools: Tools, cwd: string, { url, key }: { url: string; key: string }): Checks {
+  const runs = async (program: string, generated: Promise<unknown>) => {
+    await generated;
+    expectReport((await run([process.execPath, `${program}.ts`, url, key], { cwd })).out);
+    return "generates, runs, int64 is bigint with all digits";
   };
-  const names = {
-    "openapi-fetch": `openapi-typescript ${PACKAGES["openapi-typescript"]} with openapi-fetch ${PACKAGES["openapi-fetch"]}`,
-    "hey-api": `@hey-api/openapi-ts ${PACKAGES["@hey-api/openapi-ts"]}`,
-    orval: `orval ${PACKAGES.orval}`,
-  };
-  const programs = ["openapi-fetch", "hey-api", "orval"] as const;
-  return [
-    ...programs.map((program) => ({
-      name: names[program],
-      async run() {
-        succeed(await generate[program]());
-        expectReport(succeed(await run([process.execPath, `${program}.ts`, url, key], { cwd })));
-        return "generates, runs, int64 is bigint with all digits";
-      },
-    })),
-    {
-      name: `typescript ${PACKAGES.typescript}`,
-      async run() {
-        succeed(await tools.run("tsc", ["-p", "."], { cwd }));
-        return "no type errors in the generated code and the programs that use it";
-      },
+  return {
+    "openapi-typescript with openapi-fetch": () =>
+      runs("openapi-fetch", tools.runScript("openapi-typescript.mjs", { cwd })),
+    "@hey-api/openapi-ts": () =>
+      runs("hey-api", tools.run("openapi-ts", ["-f", "hey-api.config.mjs"], { cwd })),
+    orval: () =>
+      runs("orval", tools.run("orval", ["--config", "orval.config.mjs"], { cwd, env: { API_URL: url } })),
+    async typescript() {
+      await tools.run("tsc", ["-p", "."], { cwd });
+      return "no type errors in the generated code and the programs that use it";
     },
-  ];
+  };
 }
 
 /** See programs/report.ts. */
@@ -123,3 +75,21 @@ function expectReport(text: string): void {
   expectEqual("the order", [completed.petId, completed.status], [pet.id, "completed"]);
   expectEqual("the code of the error", errorCode, "order_not_found");
 }
+
+await runCommand({
+  name: "generators",
+  flags: { tools: text },
+  maxMinutes: 20,
+  async main({ tools: folder }) {
+    const tools = await installTools(PACKAGES, folder);
+    const data = ["--data", temporaryFolder("generators")];
+    const { url, stop } = await startPetstore([...data, "--port", "0", "--admin-address", "off"]);
+    const { key } = await createKey(data);
+    const workspace = join(tools.folder, "workspace");
+    await prepare(workspace, url);
+    const checks = { ...linters(tools, workspace), ...generators(tools, workspace, { url, key }) };
+    const exitCode = await runChecks(PACKAGES, checks);
+    await stop();
+    return exitCode;
+  },
+});

@@ -3,65 +3,40 @@
  */
 import { join } from "node:path";
 import { runCommand, text } from "../harness/command-line.ts";
-import {
-  type Check,
-  expectEqual,
-  PACKAGE_CHECK_PACKAGES as PACKAGES,
-  run,
-  runChecks,
-  succeed,
-  Tools,
-} from "./tools.ts";
+import { type Checks, expectEqual, installTools, run, runChecks, type Tools } from "./tools.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const PACKAGE = join(ROOT, "src/client");
+const PACKAGES = { publint: "0.3.25", "@arethetypeswrong/cli": "0.18.5", deno: "2.9.5" };
+
+const checksWith = (tools: Tools): Checks => ({
+  async publint() {
+    const { out } = await tools.run("publint", [PACKAGE, "--strict"], { cwd: ROOT });
+    if (!out.includes("All good!")) throw new Error(out);
+    return "no errors, warnings or suggestions";
+  },
+
+  /** The package has no CommonJS form, so what a `require` finds is left out. */
+  async "@arethetypeswrong/cli"() {
+    const flags = ["--pack", PACKAGE, "--profile", "esm-only", "--format", "json"];
+    const { problems } = JSON.parse((await tools.run("attw", flags, { cwd: ROOT })).out);
+    expectEqual("the kinds of problems", Object.keys(problems), ["CJSResolvesToESM"]);
+    return "the types are found by Node and by bundlers";
+  },
+
+  /** The tests run the examples of the README and of the guide in Deno too, if they know where it is. */
+  async deno() {
+    const executable = join(tools.folder, "node_modules", `@deno/linux-${process.arch}-glibc`, "deno");
+    const tests = [process.execPath, "test", "test/client/package.test.ts", "-t", "run in Deno"];
+    const { err } = await run(tests, { cwd: ROOT, env: { PETSTORE_TEST_DENO: executable } });
+    if (!/^ 1 pass$/m.test(err) || !/^ 0 fail$/m.test(err)) throw new Error(err);
+    return "runs the examples of the README and of the guide";
+  },
+});
 
 await runCommand({
   name: "check:package",
   flags: { tools: text },
   maxMinutes: 20,
-  async main({ tools: folder }) {
-    const tools = await Tools.install(PACKAGES, folder);
-    return runChecks([publint(tools), types(tools), deno(tools)]);
-  },
+  main: async ({ tools: folder }) => runChecks(PACKAGES, checksWith(await installTools(PACKAGES, folder))),
 });
-
-function publint(tools: Tools): Check {
-  return {
-    name: `publint ${PACKAGES.publint}`,
-    async run() {
-      const out = succeed(await tools.run("publint", [PACKAGE, "--strict"], { cwd: ROOT }));
-      if (!out.includes("All good!")) throw new Error(out);
-      return "no errors, warnings or suggestions";
-    },
-  };
-}
-
-/** The package has no CommonJS form, so what a `require` finds is left out. */
-function types(tools: Tools): Check {
-  return {
-    name: `@arethetypeswrong/cli ${PACKAGES["@arethetypeswrong/cli"]}`,
-    async run() {
-      const flags = ["--pack", PACKAGE, "--profile", "esm-only", "--format", "json"];
-      const { problems } = JSON.parse(succeed(await tools.run("attw", flags, { cwd: ROOT })));
-      expectEqual("the kinds of problems", Object.keys(problems), ["CJSResolvesToESM"]);
-      return "the types are found by Node and by bundlers";
-    },
-  };
-}
-
-/** The tests run the examples of the README and of the guide in Deno too, if they know where it is. */
-function deno(tools: Tools): Check {
-  return {
-    name: `deno ${PACKAGES.deno}`,
-    async run() {
-      const name = `@deno/linux-${process.arch}-glibc`;
-      const executable = join(tools.folder, "node_modules", name, "deno");
-      const env = { PETSTORE_TEST_DENO: executable };
-      const tests = [process.execPath, "test", "test/client/package.test.ts", "-t", "run in Deno"];
-      const { err } = await run(tests, { cwd: ROOT, env });
-      if (!/^ 1 pass$/m.test(err) || !/^ 0 fail$/m.test(err)) throw new Error(err);
-      return "runs the examples of the README and of the guide";
-    },
-  };
-}

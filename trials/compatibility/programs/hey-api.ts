@@ -1,7 +1,6 @@
 import { quoteInt64, writeJson } from "./exact-json.ts";
 import { client } from "./hey-api/client.gen.ts";
-import { createPet } from "../../harness/api-client.ts";
-import { getOrder, listPets, placeOrder, updateOrder } from "./hey-api/sdk.gen.ts";
+import { createPet, getOrder, listPets, placeOrder, updateOrder } from "./hey-api/sdk.gen.ts";
 import { baseUrl, key, report, unwrap } from "./report.ts";
 
 client.setConfig({ baseUrl, auth: key, bodySerializer: writeJson });

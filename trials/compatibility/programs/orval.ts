@@ -1,6 +1,5 @@
 import { writeJson } from "./exact-json.ts";
-import { createPet } from "../../harness/api-client.ts";
-import { getOrder, listPets, placeOrder, updateOrder } from "./orval/petstore.ts";
+import { createPet, getOrder, listPets, placeOrder, updateOrder } from "./orval/petstore.ts";
 import { key, report } from "./report.ts";
 
 // oxlint-disable-next-line no-extend-native -- the generated code calls JSON.stringify, which has no other way
