@@ -3,6 +3,7 @@
  * of its own, so that the memory is its own. Exits with 1 when a target is missed.
  */
 import { quantile } from "../trials/harness/statistics.ts";
+import { missedBars } from "../trials/harness/table.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
 import { Addresses } from "../src/auth/client-address.ts";
 import { createClock } from "../src/clock.ts";
@@ -34,7 +35,7 @@ const MEASUREMENTS: Record<string, () => Promise<Figures>> = {
 const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 /** The measurement includes the list of changes that have to be stored, but not the disk. */
 const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, close() {} };
-const STORED: { ledger?: UsageStore } = { ledger: NO_DISK };
+const STORED: { usageStore?: UsageStore } = { usageStore: NO_DISK };
 const NOT_STORED: typeof STORED = {};
 const CLOCK = createClock();
 const CLIENT = { remoteAddress: "192.0.2.1", headers: { get: () => null } };
@@ -152,27 +153,24 @@ function measureGrowth({ count, credentialOf, request }: Population): Figures {
   return { medianUs: us(0.5), p9999Us: us(0.9999), longestUs: us(1) };
 }
 
-function measureInOwnProcess(name: string): Figures {
-  const { stdout, stderr, success } = Bun.spawnSync([process.execPath, import.meta.path, name]);
-  if (!success) throw new Error(`${name}: ${stderr.toString()}`);
-  return JSON.parse(stdout.toString());
-}
-
 const [argument = ""] = process.argv.slice(2);
 const measurement = MEASUREMENTS[argument];
 if (measurement !== undefined) {
   console.log(JSON.stringify(await measurement()));
   process.exit(0);
 }
-const figures = Object.fromEntries(
-  Object.keys(MEASUREMENTS).map((name) => [name, measureInOwnProcess(name)]),
+const measured = Object.keys(MEASUREMENTS).map((name): [string, Figures] => {
+  const { stdout, stderr, success } = Bun.spawnSync([process.execPath, import.meta.path, name]);
+  if (!success) throw new Error(`${name}: ${stderr.toString()}`);
+  return [name, JSON.parse(stdout.toString())];
+});
+if (argument === "--json") console.log(JSON.stringify(Object.fromEntries(measured), undefined, 2));
+else console.table(Object.fromEntries(measured));
+const missed = missedBars(
+  measured.flatMap(([name, { medianNs = 0, bytesPerSubject = 0 }]) => [
+    { name: `${name}, ns`, value: medianNs, most: MAX_NS },
+    { name: `${name}, bytes`, value: bytesPerSubject, most: MAX_BYTES },
+  ]),
 );
-if (argument === "--json") console.log(JSON.stringify(figures, undefined, 2));
-else console.table(figures);
-const missed: string[] = [];
-for (const [name, { medianNs = 0, bytesPerSubject = 0 }] of Object.entries(figures)) {
-  if (medianNs > MAX_NS) missed.push(`${name}: ${medianNs} ns, at most ${MAX_NS}`);
-  if (bytesPerSubject > MAX_BYTES) missed.push(`${name}: ${bytesPerSubject} bytes, at most ${MAX_BYTES}`);
-}
 for (const line of missed) console.error(`missed: ${line}`);
 process.exit(missed.length === 0 ? 0 : 1);

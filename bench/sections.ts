@@ -5,13 +5,8 @@ import { checkResponses, measureLoad, measureRounds, type Run, send } from "./ro
 import { GROWTH_WARM_UP_SECONDS, PACED, type Plan, WARM_UP_SECONDS } from "./plan.ts";
 import { capture, type CapturedResponse, type CapturedResponses, routeOf } from "./replay.ts";
 import { type Cell, figuresOf, type Results, type Sample } from "./targets.ts";
-import {
-  type CandidateServer,
-  type Dataset,
-  prepareDataset,
-  ServerGroup,
-  startCandidate,
-} from "./servers.ts";
+import { type Dataset, prepareDataset, type ServerGroup, serverGroup, startCandidate } from "./servers.ts";
+import type { CandidateServer } from "./servers.ts";
 import { type CandidateId, kindsOf, type Workload, type WorkloadId, workloadOf } from "./workloads.ts";
 
 /** All candidates, as fast as they respond; then Petstore at half load, `pacedRounds` times. */
@@ -27,7 +22,7 @@ export async function compare(
   const workloads = loads.map(({ workload }) => workload);
   const responses = await captureResponses(dataset, workloads, core);
   const groupOf = (members: readonly CandidateId[]) =>
-    new ServerGroup(members.map((id) => ({ id, dataset, responses, core })));
+    serverGroup(members.map((id) => ({ id, dataset, responses, core })));
 
   const group = groupOf(ids);
   const measured = await measureRounds({
@@ -123,7 +118,7 @@ export async function measureGrowth(
     announce(`creating ${name}`);
     members.push({ id: "ours", dataset: await prepareDataset(pets), core: run.cores?.server, name } as const);
   }
-  const group = new ServerGroup(members);
+  const group = serverGroup(members);
   const servers = members.map(({ name }) => name);
   const measured = await measureRounds({
     loads: workloads.map((workload) => ({ workload, servers, rounds })),

@@ -72,37 +72,34 @@ export interface CandidateServer extends StartOptions {
   readonly startMs: number;
 }
 
+export type ServerGroup = ReturnType<typeof serverGroup>;
+
 /** Servers that are started together, again for every round. */
-export class ServerGroup {
-  readonly #startMs: number[][];
-  readonly #running: CandidateServer[] = [];
-
-  constructor(private readonly members: readonly StartOptions[]) {
-    this.#startMs = members.map(() => []);
-  }
-
-  /** Stops those that are running, and starts new processes. */
-  async start(announce: (name: string) => void): Promise<readonly CandidateServer[]> {
-    await this.stop();
-    for (const [i, options] of this.members.entries()) {
-      announce(`starting ${options.name ?? CANDIDATES[options.id].title}`);
-      const server = await startCandidate(options);
-      this.#running.push(server);
-      this.#startMs[i]?.push(server.startMs);
-    }
-    return [...this.#running];
-  }
-
-  async stop(): Promise<void> {
-    for (const { child } of this.#running.splice(0)) await child.stop();
-  }
-
-  /** How long each start took, and the memory now. */
-  facts() {
-    return this.#running.map(({ id, name, dataset, child }, i) => {
-      return { id, name, dataset, startMs: this.#startMs[i] ?? [], residentMb: residentMb(child.pid) };
-    });
-  }
+export function serverGroup(members: readonly StartOptions[]) {
+  const startMs: number[][] = members.map(() => []);
+  const running: CandidateServer[] = [];
+  const stop = async () => {
+    for (const { child } of running.splice(0)) await child.stop();
+  };
+  return {
+    /** Stops those that are running, and starts new processes. */
+    async start(announce: (name: string) => void): Promise<readonly CandidateServer[]> {
+      await stop();
+      for (const [i, options] of members.entries()) {
+        announce(`starting ${options.name ?? CANDIDATES[options.id].title}`);
+        const server = await startCandidate(options);
+        running.push(server);
+        startMs[i]?.push(server.startMs);
+      }
+      return [...running];
+    },
+    stop,
+    /** How long each start took, and the memory now. */
+    facts: () =>
+      running.map(({ id, name, dataset, child }, i) => {
+        return { id, name, dataset, startMs: startMs[i] ?? [], residentMb: residentMb(child.pid) };
+      }),
+  };
 }
 
 const START_TIMEOUT_MS = 20_000;
@@ -132,17 +129,13 @@ export async function startCandidate(options: StartOptions): Promise<CandidateSe
 const MODULES = join(import.meta.dir, "node_modules");
 const NODE = join(MODULES, `node-linux-${process.arch}`, "bin/node");
 
-interface SpawnedCandidate extends Pick<CandidateServer, "child" | "portFor" | "database"> {
-  /** Resolves when nothing of its start is left to do, which would slow the start of the next one. */
-  readonly started?: Promise<unknown>;
-}
+/** `started` resolves when nothing of its start is left to do, which would slow the start of the next one. */
+type SpawnedCandidate = Pick<CandidateServer, "child" | "portFor" | "database"> & {
+  started?: Promise<unknown>;
+};
 
-async function spawnCandidate({
-  id,
-  dataset,
-  responses = {},
-  core,
-}: StartOptions): Promise<SpawnedCandidate> {
+async function spawnCandidate(options: StartOptions): Promise<SpawnedCandidate> {
+  const { id, dataset, responses = {}, core } = options;
   const env = { ...process.env, NODE_ENV: "production" };
   const spawn = (...command: string[]) => new Child(command, { core, env });
   if (id === "bare" || id === "socket") {

@@ -13,12 +13,11 @@ export interface Target {
   measure(results: Results): Spread | undefined;
 }
 
-type Bound = Pick<Target, "atLeast" | "atMost">;
 type Figures = readonly number[] | undefined;
 
 function ratio(
   what: string,
-  bound: Bound,
+  bound: Pick<Target, "atLeast" | "atMost">,
   figures: (results: Results) => readonly [ours: Figures, theirs: Figures],
 ): Target {
   const measure = (results: Results) => {
@@ -28,24 +27,21 @@ function ratio(
   return { what, ...bound, unit: "", measure };
 }
 
-function againstBare(workload: WorkloadId, what: string, atLeast: number): Target {
-  return ratio(`${what}, against the bare route`, { atLeast }, ({ cells }) => [
+const againstBare = (workload: WorkloadId, what: string, atLeast: number) =>
+  ratio(`${what}, against the bare route`, { atLeast }, ({ cells }) => [
     figuresOf(cells, workload, "ours"),
     figuresOf(cells, workload, "bare"),
   ]);
-}
 
-type Peers = "Node peer" | "Bun peer" | "peer";
+const KINDS = { "Node peer": ["node"], "Bun peer": ["bun"], peer: ["node", "bun"] } as const;
 
 /** Not measured if one of the best peers is missing. */
-function againstBest(peers: Peers, workload: WorkloadId, what: string, atLeast: number): Target {
-  const kinds = { "Node peer": ["node"], "Bun peer": ["bun"], peer: ["node", "bun"] }[peers];
-  const ids = PEERS.filter((id) => kinds.includes(CANDIDATES[id].kind));
+function againstBest(peers: keyof typeof KINDS, workload: WorkloadId, what: string, atLeast: number): Target {
+  const ids = PEERS.filter((id) => KINDS[peers].some((kind) => kind === CANDIDATES[id].kind));
   return ratio(`${what}, against the best ${peers}`, { atLeast }, ({ cells }) => {
-    const figures = ids.map((id) => figuresOf(cells, workload, id) ?? []);
+    const figures = ids.flatMap((id) => [figuresOf(cells, workload, id) ?? []]);
     const [best] = figures.filter(({ length }) => length > 0).toSorted((a, b) => median(b) - median(a));
-    const needed = ids.filter((id) => BEST_PEERS.includes(id));
-    const isComplete = needed.every((id) => figuresOf(cells, workload, id) !== undefined);
+    const isComplete = ids.every((id) => !BEST_PEERS.includes(id) || figuresOf(cells, workload, id));
     return [figuresOf(cells, workload, "ours"), isComplete ? best : undefined];
   });
 }
@@ -54,33 +50,35 @@ const LARGEST = 10_000_000;
 const SMALLEST = 1_000;
 const sizeOf = ({ growth }: Results, size: number) => growth.find(({ pets }) => pets === size);
 
-function whenGrown(workload: WorkloadId, what: string, atLeast: number): Target {
-  return ratio(`${what} with 10,000,000 pets, against 1,000`, { atLeast }, (results) => [
+const whenGrown = (workload: WorkloadId, what: string, atLeast: number) =>
+  ratio(`${what} with 10,000,000 pets, against 1,000`, { atLeast }, (results) => [
     figuresOf(sizeOf(results, LARGEST)?.cells ?? [], workload, "ours"),
     figuresOf(sizeOf(results, SMALLEST)?.cells ?? [], workload, "ours"),
   ]);
-}
 
-function p99AtHalfLoad(workload: WorkloadId, what: string, atMost: number): Target {
-  return ratio(`p99 of ${what} at half load, against the bare route`, { atMost }, ({ paced }) => [
+const p99AtHalfLoad = (workload: WorkloadId, what: string, atMost: number) =>
+  ratio(`p99 of ${what} at half load, against the bare route`, { atMost }, ({ paced }) => [
     figuresOf(paced, workload, "ours", "p99Ms"),
     figuresOf(paced, workload, "bare", "p99Ms"),
   ]);
-}
 
-function withLargest(
+type Size = Results["growth"][number];
+
+const withLargest = (
   what: string,
   unit: Target["unit"],
-  figures: (size: Results["growth"][number]) => readonly number[],
-): Target {
-  const measure = (results: Results) => {
+  figures: (size: Size) => readonly number[],
+): Target => ({
+  what: `${what} with 10,000,000 pets`,
+  atMost: 150,
+  unit,
+  measure(results) {
     const size = sizeOf(results, LARGEST);
     return size && spreadOf(figures(size));
-  };
-  return { what: `${what} with 10,000,000 pets`, atMost: 150, unit, measure };
-}
+  },
+});
 
-export const TARGETS: readonly Target[] = [
+const TARGETS: readonly Target[] = [
   againstBare("list", "list, first page", 0.85),
   againstBare("get", "get", 0.85),
   againstBare("401", "401 without a key", 0.85),

@@ -120,70 +120,69 @@ function recoveryOf(attempts: readonly Attempt[], { logs }: Fleet, period: Perio
 /** Says what is wrong, if anything is. */
 export type Expectation = (figures: Figures) => string | undefined;
 
+const unless = (isRight: boolean, problem: string) => (isRight ? undefined : problem);
+
 /** What the machine itself may add to a response time: twice the control server's longest, and at least this. */
 const TOLERANCE_MS = 75;
 const toleranceOf = ({ longestControlMs }: Figures) => Math.max(TOLERANCE_MS, 2 * longestControlMs);
 
-const nothingLost: Expectation = ({ creates: { lost } }) =>
-  lost === 0 ? undefined : `${lost} acknowledged creates are lost`;
-
-const nothingDuplicated: Expectation = ({ creates: { duplicated } }) =>
-  duplicated === 0 ? undefined : `${duplicated} creates were done twice`;
-
-const allSucceed: Expectation = ({ failed: [first, ...others] }) =>
-  first === undefined ? undefined : `failed after all retries: ${first} and ${others.length} others`;
-
-export const ALWAYS = [nothingLost, nothingDuplicated, allSucceed];
+/** Nothing is lost, nothing is done twice, and every request succeeds in the end. */
+export const ALWAYS: readonly Expectation[] = [
+  ({ creates: { lost } }) => unless(lost === 0, `${lost} acknowledged creates are lost`),
+  ({ creates: { duplicated } }) => unless(duplicated === 0, `${duplicated} creates were done twice`),
+  ({ failed: [first, ...others] }) =>
+    unless(first === undefined, `failed after all retries: ${first} and ${others.length} others`),
+];
 
 export function onlyErrors(...allowed: readonly string[]): Expectation {
   return ({ errors, causes }) => {
     const others = Object.entries(errors).filter(([error]) => !allowed.includes(error));
     const why = causes.length === 0 ? "" : ` (${causes.join("; ")})`;
     const list = others.map(([error, count]) => `${count} × ${error}`).join(", ");
-    return others.length === 0 ? undefined : `unexpected errors: ${list}${why}`;
+    return unless(others.length === 0, `unexpected errors: ${list}${why}`);
   };
 }
 
 export const retryAfterPresent: Expectation = ({ withoutRetryAfter }) =>
-  withoutRetryAfter === 0 ? undefined : `${withoutRetryAfter} responses of 503 had no Retry-After`;
+  unless(withoutRetryAfter === 0, `${withoutRetryAfter} responses of 503 had no Retry-After`);
 
 export function respondsWithin(ms: number): Expectation {
   return (figures) => {
-    const { longestMs } = figures;
-    const tolerance = toleranceOf(figures);
-    return longestMs <= ms + tolerance
-      ? undefined
-      : `the longest response took ${Math.round(longestMs)} ms, more than ${ms} with a tolerance of ${Math.round(tolerance)}`;
+    const [longest, tolerance] = [figures.longestMs, toleranceOf(figures)];
+    return unless(
+      longest <= ms + tolerance,
+      `the longest response took ${Math.round(longest)} ms, more than ${ms} with a tolerance of ${Math.round(tolerance)}`,
+    );
   };
 }
 
 /** A server that knows that its database is unavailable responds at once. */
 export function failsFastWithin(ms: number): Expectation {
   return (figures) => {
-    const { longestFailFastMs } = figures;
-    if (longestFailFastMs === undefined) return "no request was rejected";
-    return longestFailFastMs <= ms + toleranceOf(figures)
-      ? undefined
-      : `a 503 took ${Math.round(longestFailFastMs)} ms, more than ${ms}`;
+    const { longestFailFastMs: longest } = figures;
+    if (longest === undefined) return "no request was rejected";
+    return unless(
+      longest <= ms + toleranceOf(figures),
+      `a 503 took ${Math.round(longest)} ms, more than ${ms}`,
+    );
   };
 }
 
 export function recoversWithin(ms: number): Expectation {
   return ({ recoveryMs }) => {
     if (recoveryMs === undefined) return "no server noticed the fault";
-    return recoveryMs <= ms ? undefined : `recovered only after ${Math.round(recoveryMs)} ms`;
+    return unless(recoveryMs <= ms, `recovered only after ${Math.round(recoveryMs)} ms`);
   };
 }
 
 /** One log message of each server while the fault lasts. */
 export function loggedOnce(database: Database): Expectation {
-  return ({ outages, servers }) => {
-    const { expected } = outages[database];
-    return expected === servers
-      ? undefined
-      : `${servers} servers logged ${expected} times that ${database} is unavailable`;
+  return ({ outages: { [database]: outages }, servers }) => {
+    const { expected } = outages;
+    const problem = `${servers} servers logged ${expected} times that ${database} is unavailable`;
+    return unless(expected === servers, problem);
   };
 }
 
 export const notNoticed: Expectation = ({ outages: { Valkey } }) =>
-  Valkey.expected === 0 ? undefined : `servers logged ${Valkey.expected} times that Valkey is unavailable`;
+  unless(Valkey.expected === 0, `servers logged ${Valkey.expected} times that Valkey is unavailable`);
