@@ -33,26 +33,13 @@ export class CertificateAuthority {
 export function selfSigned(folder: string, name: string): Certificate {
   mkdirSync(folder, { recursive: true });
   const [certFile, keyFile] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
-  const names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
-  openssl(
-    "req",
-    "-x509",
-    "-days",
-    "1",
-    ...newKey(keyFile),
-    "-out",
-    certFile,
-    "-subj",
-    `/CN=${name}`,
-    ...names,
-  );
+  const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  openssl("req", "-x509", "-days", "1", ...newKey(keyFile), "-out", certFile, ...subject);
   return { certFile, keyFile };
 }
 
 function openssl(...argv: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync([executable(OPENSSL), ...argv], {
-    stderr: "pipe",
-  });
+  const { exitCode, stderr } = Bun.spawnSync([executable(OPENSSL), ...argv], { stderr: "pipe" });
   if (exitCode !== 0) throw new Error(`openssl ${argv[0]} failed: ${stderr.toString()}`);
 }
 

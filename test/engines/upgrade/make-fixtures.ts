@@ -28,18 +28,8 @@ const ROOT = resolve(import.meta.dir, "../../..");
 async function makeProgram(): Promise<void> {
   const folder = temporaryFolder("previous-source");
   const archive = join(folder, "source.tar");
-  outputOf([
-    "git",
-    "-C",
-    ROOT,
-    "archive",
-    "-o",
-    archive,
-    PREVIOUS_RELEASE.commit,
-    "package.json",
-    "src",
-    "tsconfig.json",
-  ]);
+  const files = ["package.json", "src", "tsconfig.json"];
+  outputOf(["git", "-C", ROOT, "archive", "-o", archive, PREVIOUS_RELEASE.commit, ...files]);
   outputOf(["tar", "-x", "-C", folder, "-f", archive]);
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   const packageFile = join(folder, "package.json");
@@ -170,13 +160,7 @@ async function makeSqlite(): Promise<void> {
 async function makePostgres(): Promise<void> {
   const url = await postgresUrl();
   write("postgres", await fill(["--database-url", url, "--limits-url", await valkeyUrl()]));
-  const flags = [
-    "--no-owner",
-    "--no-privileges",
-    "--inserts",
-    "--rows-per-insert=100",
-    "--schema=production",
-  ];
+  const flags = "--no-owner --no-privileges --inserts --rows-per-insert=100 --schema=production".split(" ");
   const dump = outputOf([executable(PG_DUMP), ...flags, `--dbname=${url}`]);
   // Commands of psql and settings of one version of PostgreSQL are left out.
   const lines = dump

@@ -16,14 +16,8 @@ const context = join(folder, "context");
 const executable = join(context, "dist/petstore");
 
 function buildahCommand(...argv: string[]): string[] {
-  const storage = [
-    "--storage-driver",
-    "vfs",
-    "--root",
-    join(folder, "images"),
-    "--runroot",
-    join(folder, "run"),
-  ];
+  const directories = ["--root", join(folder, "images"), "--runroot", join(folder, "run")];
+  const storage = ["--storage-driver", "vfs", ...directories];
   return [pathOf(BUILDAH), ...storage, ...argv];
 }
 
@@ -88,14 +82,8 @@ describe("the image", () => {
   test("serves, is healthy while it does, and stops on SIGTERM", async () => {
     const port = `${freePort()}`;
     const run = (...argv: string[]) => {
-      const command = buildahCommand(
-        "run",
-        "--env",
-        `PETSTORE_PORT=${port}`,
-        container,
-        "--",
-        "/usr/local/bin/petstore",
-      );
+      const program = [container, "--", "/usr/local/bin/petstore"];
+      const command = buildahCommand("run", "--env", `PETSTORE_PORT=${port}`, ...program);
       return new Child([...command, ...argv], {
         env: { ...process.env, BUILDAH_ISOLATION: "chroot", TMPDIR: folder },
         quit: "SIGTERM",
