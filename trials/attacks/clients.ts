@@ -55,9 +55,10 @@ async function measureGoodClient(port: number, key: string, seconds: number) {
   };
   const [onKept, onNew]: [number[], number[]] = [[], []];
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(process.pid)];
-  await beginEvery(GOOD_INTERVAL_MS, (seconds * 1_000) / GOOD_INTERVAL_MS, async () => {
+  const both = async () => {
     await Promise.all([measure(sendOnKept, onKept), measure(() => sendOnce(port, request), onNew)]);
-  });
+  };
+  await beginEvery(GOOD_INTERVAL_MS, both, { count: (seconds * 1_000) / GOOD_INTERVAL_MS });
   kept.close();
   return {
     keptConnection: latencyOf(onKept),
@@ -91,11 +92,8 @@ async function measureFreeKey(ports: readonly number[], key: string, seconds: nu
     else if (response?.status === 429) figures.rejected++;
     else figures.failed++;
   };
-  await beginEvery(
-    FREE_KEY_INTERVAL_MS,
-    (Math.min(seconds, MAX_SECONDS) * 1_000) / FREE_KEY_INTERVAL_MS,
-    send,
-  );
+  const count = (Math.min(seconds, MAX_SECONDS) * 1_000) / FREE_KEY_INTERVAL_MS;
+  await beginEvery(FREE_KEY_INTERVAL_MS, send, { count });
   for (let number = 0; figures.rejected === 0 && number < MAX_EXTRA_REQUESTS; number++) await send(number);
   return figures;
 }

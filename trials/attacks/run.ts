@@ -72,28 +72,30 @@ interface RunOptions {
   readonly cores: Cores;
 }
 
-async function runAttack(attack: Attack, options: RunOptions): Promise<AttackResult> {
-  const { engines, cores } = options;
+/** Starts a process that ends with the attack. */
+type Start = (command: readonly string[], priority: number) => Child;
+
+async function runAttack(attack: Attack, { engines, seconds, cores }: RunOptions): Promise<AttackResult> {
   const deployment = await startDeployment(engines, { cores, openFiles: attack.openFiles });
   const children: Child[] = [];
-  const start = (command: readonly string[], priority: number) => {
+  const start: Start = (command, priority) => {
     const child = new Child(command, { core: cores.load, ownSession: true });
     setTreePriority(child.pid, priority);
     children.push(child);
     return child;
   };
   try {
-    return await measure(attack, { ...options, deployment, start });
+    return await measure(attack, { deployment, seconds, start });
   } finally {
     await Promise.all(children.map((child) => child.stop("SIGKILL")));
     await deployment.stop();
   }
 }
 
-interface MeasureOptions extends RunOptions {
+interface MeasureOptions {
   readonly deployment: Deployment;
-  /** Starts a process that ends with the attack. */
-  start(command: readonly string[], priority: number): Child;
+  readonly seconds: number;
+  readonly start: Start;
 }
 
 async function measure(attack: Attack, options: MeasureOptions): Promise<AttackResult> {

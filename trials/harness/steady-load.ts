@@ -29,7 +29,6 @@ const BACKOFF_MS = 20;
 /** Spreads the retries of requests that failed together. */
 const jitter = (number: number) => 1 + (number % 16) / 32;
 const CREATE_EVERY = 3;
-const TICK_MS = 10;
 
 /**
  * Requests at a constant rate, however long earlier ones take. A third of them are creates. Each request is retried at
@@ -41,30 +40,19 @@ export class SteadyLoad {
   readonly acknowledged = new Map<string, string>();
   readonly failures: string[] = [];
   readonly #options: LoadOptions;
-  readonly #pending = new Set<Promise<void>>();
-  readonly #startedAt = performance.now();
-  readonly #timer: Timer;
-  #begun = 0;
+  readonly #end = new AbortController();
+  readonly #ended: Promise<void>;
 
   constructor(options: LoadOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#beginDue(), TICK_MS);
+    const begin = (number: number) => this.#carryOut(operationOf(number), number);
+    this.#ended = beginEvery(1_000 / options.perSecond, begin, { signal: this.#end.signal });
   }
 
   /** Resolves when every operation has succeeded or failed. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await Promise.all(this.#pending);
-  }
-
-  #beginDue(): void {
-    const due = ((performance.now() - this.#startedAt) / 1_000) * this.#options.perSecond;
-    while (this.#begun < due) {
-      const number = this.#begun++;
-      const operation = this.#carryOut(operationOf(number), number);
-      this.#pending.add(operation);
-      void operation.finally(() => this.#pending.delete(operation));
-    }
+    this.#end.abort();
+    await this.#ended;
   }
 
   async #carryOut(operation: Operation, number: number): Promise<void> {
@@ -126,14 +114,17 @@ function operationOf(number: number) {
 /** Begins something every so many milliseconds, however long the earlier ones take; resolves when all have ended. */
 export async function beginEvery(
   ms: number,
-  count: number,
   begin: (number: number) => Promise<void>,
+  { count = Infinity, signal }: { count?: number; signal?: AbortSignal },
 ): Promise<void> {
   const startedAt = performance.now();
-  const pending: Promise<void>[] = [];
+  const pending = new Set<Promise<void>>();
   for (let number = 0; number < count; number++) {
     await Bun.sleep(Math.max(0, startedAt + number * ms - performance.now()));
-    pending.push(begin(number));
+    if (signal?.aborted) break;
+    const operation = begin(number);
+    pending.add(operation);
+    void operation.finally(() => pending.delete(operation));
   }
   await Promise.all(pending);
 }
