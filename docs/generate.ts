@@ -31,7 +31,7 @@ import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { REQUEST_TIMEOUT_SECONDS } from "../src/http1/index.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
-import { type MetricDefinition, METRICS } from "../src/observe/metric-definitions.ts";
+import { METRICS } from "../src/observe/metrics.ts";
 import { ADMIN_ERRORS } from "../src/operator/errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../src/operator/key-resources.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
@@ -213,9 +213,9 @@ function logEvents(): string {
 
 /** Those of Petstore; every exporter has those of the process. */
 function metricRows(): string[][] {
-  return Object.entries<MetricDefinition>(METRICS)
+  return Object.entries(METRICS)
     .filter(([name]) => !name.startsWith("process_"))
-    .map(([name, { type, help, labels = {} }]) => [
+    .map(([name, { type, help, labels }]) => [
       code(name),
       type,
       help,
@@ -225,9 +225,7 @@ function metricRows(): string[][] {
 
 /** Each label once. */
 function metricLabelRows(): string[][] {
-  const labels = Object.values<MetricDefinition>(METRICS).flatMap(({ labels = {} }) =>
-    Object.entries(labels),
-  );
+  const labels = Object.values(METRICS).flatMap(({ labels }) => Object.entries(labels));
   return [...new Map(labels)].map(([label, values]) => [code(label), values]);
 }
 

@@ -1,4 +1,3 @@
-import { METRICS, type MetricDefinition, type MetricName } from "./metric-definitions.ts";
 import { Histogram } from "./monitors.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -8,8 +7,13 @@ export interface Sample {
   readonly value: number | Histogram;
 }
 
-/** Of every metric. */
-export type Samples = Readonly<Record<MetricName, readonly Sample[]>>;
+/** A metric and its series. */
+export interface MetricFamily {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  readonly samples: readonly Sample[];
+}
 
 /** https://prometheus.io/docs/instrumenting/exposition_formats and the specification of OpenMetrics 1.0. */
 type Format = "text" | "openmetrics";
@@ -49,22 +53,23 @@ function parameterOf(parameters: readonly string[], name: string): string | unde
   return parameters.find((parameter) => parameter.startsWith(start))?.slice(start.length);
 }
 
-export function formatMetrics(samples: Samples, format: Format): string {
-  const families = (Object.entries(METRICS) as [MetricName, MetricDefinition][])
-    .filter(([name]) => samples[name].length > 0)
-    .map(([name, definition]) => headOf(name, definition, format) + bodyOf(name, samples[name]));
-  return families.join("") + (format === "openmetrics" ? "# EOF\n" : "");
+/** A family without series is left out. */
+export function formatMetrics(families: readonly MetricFamily[], format: Format): string {
+  const texts = families
+    .filter(({ samples }) => samples.length > 0)
+    .map((family) => headOf(family, format) + bodyOf(family));
+  return texts.join("") + (format === "openmetrics" ? "# EOF\n" : "");
 }
 
 /** OpenMetrics names a counter without `_total`, and states units. */
-function headOf(name: MetricName, { type, help }: MetricDefinition, format: Format): string {
+function headOf({ name, type, help }: MetricFamily, format: Format): string {
   const family = format === "openmetrics" ? name.replace(/_total$/, "") : name;
   const unit = format === "openmetrics" ? /_(seconds|bytes)$/.exec(family)?.[1] : undefined;
   const unitLine = unit === undefined ? "" : `# UNIT ${family} ${unit}\n`;
   return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n${unitLine}`;
 }
 
-function bodyOf(name: MetricName, samples: readonly Sample[]): string {
+function bodyOf({ name, samples }: MetricFamily): string {
   return samples
     .map(({ labels = {}, value }) =>
       value instanceof Histogram

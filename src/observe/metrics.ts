@@ -1,19 +1,19 @@
+import { readdirSync, statSync } from "node:fs";
 import { CacheStatistics } from "../bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
-import { EventLoopDelay, type CommitMonitor, type AdapterMonitor } from "./monitors.ts";
-import { CONTENT_TYPES, formatFor, formatMetrics, type Sample, type Samples } from "./exposition.ts";
+import type { OperationId } from "../domain/usage-history.ts";
+import { type HttpServer, maxDescriptors } from "../http1/index.ts";
+import { CONTENT_TYPES, formatFor, formatMetrics, type MetricFamily, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
+import { type AdapterMonitor, type CommitMonitor, EventLoopDelay } from "./monitors.ts";
 import {
-  RequestMetrics,
   FAILURE_REASONS,
   OPERATION_LABELS,
   type OperationLabel,
   OUTCOMES,
   PLAN_LABELS,
+  RequestMetrics,
 } from "./request-metrics.ts";
-import type { OperationId } from "../domain/usage-history.ts";
-import { type HttpServer, maxDescriptors } from "../http1/index.ts";
-import { readdirSync, statSync } from "node:fs";
 
 interface MetricsOptions {
   readonly version: string;
@@ -30,9 +30,243 @@ interface MetricsOptions {
   };
 }
 
-interface Exposition {
-  readonly contentType: string;
-  readonly body: string;
+/** Where the values come from. */
+interface MetricSources extends MetricsOptions {
+  readonly requests: RequestMetrics;
+  readonly eventLoopDelay: EventLoopDelay;
+  readonly responseCache: CacheStatistics;
+}
+
+export interface MetricDefinition {
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  /** By name, what the values are. Every label has few values, and none tells a client or its address. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** A metric without labels has one value, or none where the system does not tell it. */
+  readonly read: (sources: MetricSources) => Sample["value"] | undefined | readonly Sample[];
+}
+
+const metricOf =
+  (type: MetricDefinition["type"]) =>
+  (
+    help: string,
+    read: MetricDefinition["read"],
+    labels: MetricDefinition["labels"] = {},
+  ): MetricDefinition => ({ type, help, read, labels });
+const counter = metricOf("counter");
+const gauge = metricOf("gauge");
+const histogram = metricOf("histogram");
+
+const OPERATION =
+  "the operation, `none` (rejected before routing, or unknown path), `page` (outside `/v1`) or `health`";
+const ADAPTER = {
+  engine: "`SQLite`, `PostgreSQL`, `memory` or `Valkey`",
+  role: "`database` or `rate_limiter`",
+};
+
+/**
+ * The table of metrics. The exposition, the documentation and the tests of dashboard and alerts derive from it. Names
+ * and units follow https://prometheus.io/docs/practices/naming.
+ */
+export const METRICS: Readonly<Record<string, MetricDefinition>> = {
+  petstore_build_info: gauge(
+    "Always 1. The labels tell what is running.",
+    ({ version, environment }) => [{ labels: { version, runtime: Bun.version, environment }, value: 1 }],
+    { version: "of Petstore", runtime: "of Bun", environment: "`production` or `staging`" },
+  ),
+  petstore_draining: gauge("1 while the server drains before it stops.", ({ server }) =>
+    Number(server.isShuttingDown),
+  ),
+
+  petstore_http_requests_total: counter(
+    "Responses to requests, those to malformed requests included.",
+    responseSamples,
+    { operation: OPERATION, status: "the status code" },
+  ),
+  petstore_http_request_duration_seconds: histogram(
+    "Time from the head of a request to its response, without sending it.",
+    ({ requests }) =>
+      requests.durations.map((value, i) => ({ labels: { operation: operationAt(i) }, value })),
+    { operation: OPERATION },
+  ),
+  petstore_http_connections: gauge("Open connections.", ({ server }) => server.statistics.connections),
+  petstore_http_max_connections: gauge(
+    "The largest number of open connections.",
+    ({ server }) => server.maxConnections,
+  ),
+  petstore_http_connections_accepted_total: counter(
+    "Connections that were accepted.",
+    ({ server }) => server.statistics.accepted,
+  ),
+  petstore_http_connections_rejected_total: counter(
+    "Connections that were closed at once because a maximum was reached.",
+    ({ server }) => server.statistics.rejected,
+  ),
+  petstore_http_connections_evicted_total: counter(
+    "Idle or slow connections that were closed for newer ones.",
+    ({ server }) => server.statistics.evicted,
+  ),
+  petstore_http_received_bytes_total: counter(
+    "Bytes of requests, without TLS.",
+    ({ server }) => server.statistics.bytesReceived,
+  ),
+  petstore_http_sent_bytes_total: counter(
+    "Bytes of responses, without TLS.",
+    ({ server }) => server.statistics.bytesSent,
+  ),
+  petstore_http_queue_length: gauge(
+    "Connections whose requests wait for others in this process.",
+    ({ server }) => server.statistics.queueLength,
+  ),
+
+  petstore_rate_limit_decisions_total: counter(
+    "Decisions of the rate limiter.",
+    ({ requests }) =>
+      PLAN_LABELS.flatMap((plan) =>
+        OUTCOMES.filter((outcome) => plan !== "anonymous" || outcome !== "banned").map((outcome) => ({
+          labels: { plan, outcome },
+          value: requests.decisions(plan, outcome),
+        })),
+      ),
+    {
+      plan: "the key's plan, or `anonymous` for an address without a valid key",
+      outcome: "`allowed`, `limited` or `banned`",
+    },
+  ),
+  petstore_bans_total: counter("Bans that this server decided.", ({ requests }) => requests.bans),
+  petstore_authentication_failures_total: counter(
+    "Requests of the API without a valid key.",
+    ({ requests }) =>
+      FAILURE_REASONS.map((reason) => ({ labels: { reason }, value: requests.failures(reason) })),
+    {
+      reason:
+        "`missing_api_key`, `invalid_api_key`, `disabled_api_key` or `unavailable` (the key could not be looked up)",
+    },
+  ),
+  petstore_key_lookup_queue_length: gauge(
+    "Lookups of unknown keys that wait.",
+    ({ authenticator }) => authenticator.lookupQueueLength,
+  ),
+  petstore_cache_requests_total: counter("Requests to caches.", cacheSamples, {
+    cache: "`keys`, `responses` or `pets` (the last two with SQLite only)",
+    result: "`hit` or `miss`",
+  }),
+
+  petstore_engine_up: gauge(
+    "1 while the engine is available.",
+    ({ adapters }) => adapterSamples(adapters, ({ isAvailable }) => Number(isAvailable)),
+    ADAPTER,
+  ),
+  petstore_engine_request_duration_seconds: histogram(
+    "Time of a query or transaction (PostgreSQL), a transaction of writes (SQLite), a batch of decisions (Valkey).",
+    ({ adapters }) => adapterSamples(adapters, ({ name, durations }) => (name === "memory" ? [] : durations)),
+    ADAPTER,
+  ),
+  petstore_engine_queue_length: gauge(
+    "Queries that run or wait (PostgreSQL), decisions that wait (Valkey).",
+    ({ adapters }) =>
+      adapterSamples(adapters, ({ name, queueLength }) => (name === "memory" ? [] : queueLength())),
+    ADAPTER,
+  ),
+  petstore_group_commit_writes: histogram(
+    "Writes that shared a transaction.",
+    ({ adapters }) => adapters.commits.sizes,
+  ),
+  petstore_group_commit_duration_seconds: histogram(
+    "Time of such a transaction, until it was on disk.",
+    ({ adapters }) => adapters.commits.durations,
+  ),
+  petstore_group_commit_queue_length: gauge("Writes that wait for the next transaction.", ({ adapters }) =>
+    adapters.commits.queueLength(),
+  ),
+
+  petstore_event_loop_delay_seconds: histogram(
+    "How much later than asked a timer fired, every 20 ms.",
+    ({ eventLoopDelay }) => eventLoopDelay.seconds,
+  ),
+  petstore_event_loop_delay_max_seconds: gauge(
+    "The longest such delay of the last half minute to minute.",
+    ({ eventLoopDelay }) => eventLoopDelay.longestSeconds,
+  ),
+
+  process_cpu_seconds_total: counter("CPU time of the process.", () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000_000;
+  }),
+  process_resident_memory_bytes: gauge("Resident memory of the process.", () => process.memoryUsage.rss()),
+  process_start_time_seconds: gauge(
+    "When the process started, as Unix time.",
+    () => performance.timeOrigin / 1000,
+  ),
+  process_open_fds: gauge("Open file descriptors.", openDescriptors),
+  process_max_fds: gauge("The limit of open file descriptors.", () => {
+    const max = maxDescriptors();
+    return max === Infinity ? undefined : max;
+  }),
+};
+
+/** The values of all metrics now. */
+function collectFamilies(sources: MetricSources): MetricFamily[] {
+  return Object.entries(METRICS).map(([name, { type, help, read }]) => {
+    const value = read(sources);
+    if (value === undefined) return { name, type, help, samples: [] };
+    return { name, type, help, samples: Array.isArray(value) ? value : [{ value }] };
+  });
+}
+
+function operationAt(index: number): OperationLabel {
+  return OPERATION_LABELS[index] ?? "none";
+}
+
+/** Statuses whose series exist from the start: of a series that begins at 1, `rate` and `increase` miss the 1. */
+const EXPECTED_STATUSES: readonly [OperationLabel, readonly number[]][] = [
+  ["none", [400, 401, 404, 405, 408, 429, 500, 503]],
+  ["page", [200, 304, 404, 429]],
+  ["health", [200, 503]],
+];
+
+function responseSamples({ requests, statuses }: MetricSources): Sample[] {
+  const expected = new Map<OperationLabel, readonly number[]>([...statuses, ...EXPECTED_STATUSES]);
+  return OPERATION_LABELS.flatMap((operation) => {
+    const all = new Set([...(expected.get(operation) ?? []), ...requests.statusesOf(operation)]);
+    return [...all]
+      .toSorted((a, b) => a - b)
+      .map((status) => ({
+        labels: { operation, status: `${status}` },
+        value: requests.responses(operation, status),
+      }));
+  });
+}
+
+function cacheSamples({ authenticator, adapters, responseCache }: MetricSources): Sample[] {
+  const { cacheStatistics: pets } = adapters.petJson;
+  const caches = { keys: authenticator.cacheStatistics, ...(pets && { responses: responseCache, pets }) };
+  return Object.entries(caches).flatMap(([cache, { hits, misses }]) => [
+    { labels: { cache, result: "hit" }, value: hits },
+    { labels: { cache, result: "miss" }, value: misses },
+  ]);
+}
+
+function adapterSamples(
+  { database, limits }: MetricSources["adapters"],
+  read: (monitor: AdapterMonitor) => Sample["value"] | [],
+): Sample[] {
+  const roles = { database, rate_limiter: limits };
+  return Object.entries(roles).flatMap(([role, monitor]) => {
+    const value = read(monitor);
+    return Array.isArray(value) ? [] : [{ labels: { engine: monitor.name, role }, value }];
+  });
+}
+
+const DESCRIPTORS = "/proc/self/fd";
+
+/** Linux 6.2 and later have the number as the directory's size. Listing 20,000 of them takes 10 ms. */
+function openDescriptors(): number | undefined {
+  try {
+    return statSync(DESCRIPTORS).size || readdirSync(DESCRIPTORS).length;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The metrics of a server. */
@@ -41,7 +275,7 @@ export interface AppMetrics {
   readonly responseCache: CacheStatistics;
   readonly live: LiveSeries;
   /** The response to a scrape with this `Accept` header. */
-  expose(accept: string | null): Exposition;
+  expose(accept: string | null): { readonly contentType: string; readonly body: string };
   stop(): void;
 }
 
@@ -71,165 +305,11 @@ export function startMetrics({
     live,
     expose(accept) {
       const format = formatFor(accept);
-      return { contentType: CONTENT_TYPES[format], body: formatMetrics(collectSamples(sources), format) };
+      return { contentType: CONTENT_TYPES[format], body: formatMetrics(collectFamilies(sources), format) };
     },
     stop() {
       eventLoopDelay.stop();
       live.stop();
     },
   };
-}
-
-/** Where the values come from. */
-interface MetricSources extends MetricsOptions {
-  readonly requests: RequestMetrics;
-  readonly eventLoopDelay: EventLoopDelay;
-  readonly responseCache: CacheStatistics;
-}
-
-/** The values of all metrics now. */
-export function collectSamples(sources: MetricSources): Samples {
-  return {
-    ...serverSamples(sources),
-    ...requestSamples(sources),
-    ...cacheSamples(sources),
-    ...adapterSamples(sources.adapters),
-    petstore_event_loop_delay_seconds: one(sources.eventLoopDelay.seconds),
-    petstore_event_loop_delay_max_seconds: one(sources.eventLoopDelay.longestSeconds),
-    ...processSamples(),
-  };
-}
-
-function serverSamples({ server, version, environment }: MetricSources) {
-  const { statistics, maxConnections, isShuttingDown } = server;
-  return {
-    petstore_build_info: [{ labels: { version, runtime: Bun.version, environment }, value: 1 }],
-    petstore_draining: one(isShuttingDown ? 1 : 0),
-    petstore_http_connections: one(statistics.connections),
-    petstore_http_max_connections: one(maxConnections),
-    petstore_http_connections_accepted_total: one(statistics.accepted),
-    petstore_http_connections_rejected_total: one(statistics.rejected),
-    petstore_http_connections_evicted_total: one(statistics.evicted),
-    petstore_http_received_bytes_total: one(statistics.bytesReceived),
-    petstore_http_sent_bytes_total: one(statistics.bytesSent),
-    petstore_http_queue_length: one(statistics.queueLength),
-  };
-}
-
-/** Statuses whose series exist from the start: of a series that begins at 1, `rate` and `increase` miss the 1. */
-function expectedStatuses(
-  statuses: MetricSources["statuses"],
-): ReadonlyMap<OperationLabel, readonly number[]> {
-  return new Map<OperationLabel, readonly number[]>([
-    ...statuses,
-    ["none", [400, 401, 404, 405, 408, 429, 500, 503]],
-    ["page", [200, 304, 404, 429]],
-    ["health", [200, 503]],
-  ]);
-}
-
-function requestSamples({ requests, statuses }: MetricSources) {
-  const expected = expectedStatuses(statuses);
-  return {
-    petstore_http_requests_total: OPERATION_LABELS.flatMap((operation) =>
-      responseSamples(requests, operation, expected.get(operation)),
-    ),
-    petstore_http_request_duration_seconds: OPERATION_LABELS.flatMap((operation, i) => {
-      const value = requests.durations[i];
-      return value ? [{ labels: { operation }, value }] : [];
-    }),
-    petstore_rate_limit_decisions_total: PLAN_LABELS.flatMap((plan) =>
-      OUTCOMES.filter((outcome) => plan !== "anonymous" || outcome !== "banned").map((outcome) => ({
-        labels: { plan, outcome },
-        value: requests.decisions(plan, outcome),
-      })),
-    ),
-    petstore_bans_total: one(requests.bans),
-    petstore_authentication_failures_total: FAILURE_REASONS.map((reason) => ({
-      labels: { reason },
-      value: requests.failures(reason),
-    })),
-  };
-}
-
-function responseSamples(
-  requests: RequestMetrics,
-  operation: OperationLabel,
-  expected: readonly number[] = [],
-): Sample[] {
-  const statuses = [...new Set([...expected, ...requests.statusesOf(operation)])].toSorted((a, b) => a - b);
-  return statuses.map((status) => ({
-    labels: { operation, status: `${status}` },
-    value: requests.responses(operation, status),
-  }));
-}
-
-function cacheSamples({ authenticator, adapters, responseCache }: MetricSources) {
-  const { cacheStatistics: pets } = adapters.petJson;
-  return {
-    petstore_key_lookup_queue_length: one(authenticator.lookupQueueLength),
-    petstore_cache_requests_total: [
-      ...hitsAndMisses("keys", authenticator.cacheStatistics),
-      ...(pets ? [...hitsAndMisses("responses", responseCache), ...hitsAndMisses("pets", pets)] : []),
-    ],
-  };
-}
-
-function hitsAndMisses(cache: string, { hits, misses }: CacheStatistics): Sample[] {
-  return [
-    { labels: { cache, result: "hit" }, value: hits },
-    { labels: { cache, result: "miss" }, value: misses },
-  ];
-}
-
-function adapterSamples({ database, limits, commits }: MetricSources["adapters"]) {
-  const all = [
-    { monitor: database, labels: { engine: database.name, role: "database" } },
-    { monitor: limits, labels: { engine: limits.name, role: "rate_limiter" } },
-  ];
-  const servers = all.filter(({ monitor }) => monitor.name !== "memory");
-  return {
-    petstore_engine_up: all.map(({ monitor, labels }) => ({
-      labels,
-      value: monitor.isAvailable ? 1 : 0,
-    })),
-    petstore_engine_request_duration_seconds: servers.map(({ monitor, labels }) => ({
-      labels,
-      value: monitor.durations,
-    })),
-    petstore_engine_queue_length: servers.map(({ monitor, labels }) => ({
-      labels,
-      value: monitor.queueLength(),
-    })),
-    petstore_group_commit_writes: one(commits.sizes),
-    petstore_group_commit_duration_seconds: one(commits.durations),
-    petstore_group_commit_queue_length: one(commits.queueLength()),
-  };
-}
-
-function processSamples() {
-  const { user, system } = process.cpuUsage();
-  const [open, max] = [openDescriptors(), maxDescriptors()];
-  return {
-    process_cpu_seconds_total: one((user + system) / 1_000_000),
-    process_resident_memory_bytes: one(process.memoryUsage.rss()),
-    process_start_time_seconds: one(performance.timeOrigin / 1000),
-    process_open_fds: open === undefined ? [] : one(open),
-    process_max_fds: max === undefined || max === Infinity ? [] : one(max),
-  };
-}
-
-const DESCRIPTORS = "/proc/self/fd";
-
-/** Linux 6.2 and later have the number as the directory's size. Listing 20,000 of them takes 10 ms. */
-function openDescriptors(): number | undefined {
-  try {
-    return statSync(DESCRIPTORS).size || readdirSync(DESCRIPTORS).length;
-  } catch {
-    return undefined;
-  }
-}
-
-function one(value: Sample["value"]): Sample[] {
-  return [{ value }];
 }

@@ -1,26 +1,27 @@
 import { expect, test } from "bun:test";
-import { METRICS, type MetricName } from "../../src/observe/metric-definitions.ts";
-import { formatFor, formatMetrics, type Sample, type Samples } from "../../src/observe/exposition.ts";
+import { formatFor, formatMetrics, type MetricFamily, type Sample } from "../../src/observe/exposition.ts";
+import { METRICS } from "../../src/observe/metrics.ts";
 import { Histogram } from "../../src/observe/monitors.ts";
 
-const samplesOf = (given: Partial<Record<MetricName, readonly Sample[]>>): Samples => {
-  const none = Object.fromEntries(Object.keys(METRICS).map((name) => [name, []]));
-  return { ...none, ...given } as unknown as Samples;
-};
+function family(name: string, ...samples: readonly Sample[]): MetricFamily {
+  const { type = "gauge", help = "" } = METRICS[name] ?? {};
+  return { name, type, help, samples };
+}
 
-function someSamples(): Samples {
+function someFamilies(): MetricFamily[] {
   const durations = new Histogram([0.5, 1]);
   for (const seconds of [0.25, 0.5, 0.75, 3]) durations.observe(seconds);
-  return samplesOf({
-    petstore_bans_total: [{ value: 3 }],
-    petstore_engine_up: [{ labels: { engine: 'a "b"\\\n', role: "database" }, value: 1 }],
-    petstore_group_commit_duration_seconds: [{ value: durations }],
-    process_cpu_seconds_total: [{ value: 0.25 }],
-  });
+  return [
+    family("petstore_bans_total", { value: 3 }),
+    family("petstore_engine_up", { labels: { engine: 'a "b"\\\n', role: "database" }, value: 1 }),
+    family("petstore_engine_queue_length"),
+    family("petstore_group_commit_duration_seconds", { value: durations }),
+    family("process_cpu_seconds_total", { value: 0.25 }),
+  ];
 }
 
 test("the text format: a family has its help, its type and its series; a family without series is left out", () => {
-  expect(formatMetrics(someSamples(), "text")).toBe(
+  expect(formatMetrics(someFamilies(), "text")).toBe(
     [
       "# HELP petstore_bans_total Bans that this server decided.",
       "# TYPE petstore_bans_total counter",
@@ -44,7 +45,7 @@ test("the text format: a family has its help, its type and its series; a family 
 });
 
 test("OpenMetrics: counters are named without _total, units are stated, and the text has an end", () => {
-  const lines = formatMetrics(someSamples(), "openmetrics").split("\n");
+  const lines = formatMetrics(someFamilies(), "openmetrics").split("\n");
   expect(lines.filter((line) => /^# (?:TYPE|UNIT|EOF)/.test(line))).toEqual([
     "# TYPE petstore_bans counter",
     "# TYPE petstore_engine_up gauge",
@@ -60,8 +61,8 @@ test("OpenMetrics: counters are named without _total, units are stated, and the 
 
 test("both formats have the same series", () => {
   const seriesIn = (text: string) => text.split("\n").filter((line) => !line.startsWith("#"));
-  const samples = someSamples();
-  expect(seriesIn(formatMetrics(samples, "openmetrics"))).toEqual(seriesIn(formatMetrics(samples, "text")));
+  const families = someFamilies();
+  expect(seriesIn(formatMetrics(families, "openmetrics"))).toEqual(seriesIn(formatMetrics(families, "text")));
 });
 
 /** What Prometheus 2 and 3 send. */

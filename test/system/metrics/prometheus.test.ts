@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Prometheus, promtool, startPrometheus } from "./prometheus.ts";
-import { METRICS } from "../../../src/observe/metric-definitions.ts";
+import { METRICS } from "../../../src/observe/metrics.ts";
 import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
