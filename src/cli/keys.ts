@@ -1,7 +1,7 @@
 import { formatTime, grouped } from "../api/formatting.ts";
 import { printable, quoted, UsageError } from "../config/usage-error.ts";
 import { boolean, choice, duration, durationOr, list } from "../config/value-types.ts";
-import { MAX_OVERLAP_MS } from "../domain/key-management.ts";
+import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Key } from "../operator/operations.ts";
 import { Failure } from "./command.ts";

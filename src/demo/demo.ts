@@ -2,8 +2,8 @@ import { type Adapters, openAdapters } from "../adapters.ts";
 import { type App, serveOn } from "../app.ts";
 import { Petstore } from "../client/index.js";
 import type { Config } from "../config/config.ts";
-import type { Environment } from "../domain/api-keys.ts";
-import { isKeyFailure, type IssuedKey, type KeyDraft, KeyManagement } from "../domain/key-management.ts";
+import { type Environment, generateSecret, type NewKey, toNewSecret } from "../domain/api-keys.ts";
+import type { Attribution } from "../domain/audit.ts";
 import type { Clock, KeyStore, UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { HOUR_MS, type KeyCounts, type OperationId, startOf } from "../domain/usage-history.ts";
@@ -25,30 +25,30 @@ export async function createDemoKeys(
 ): Promise<{ clientKeys: readonly DemoKey[]; secret: string }> {
   const clientKeys: DemoKey[] = [];
   for (const client of DEMO_CLIENTS) {
-    const { key, secret } = await create(managementAt(client.createdDaysAgo, options), client.key);
-    clientKeys.push({ client, keyId: key.id, secret });
+    const { id, secret } = await create(client.key, client.createdDaysAgo, options);
+    clientKeys.push({ client, keyId: id, secret });
   }
   for (const { client, keyId } of clientKeys) {
-    if (client.perSecond === 0) await managementAt(REVOKED_DAYS_AGO, options).revoke(keyId);
+    const by = attributionAt(REVOKED_DAYS_AGO, options);
+    if (client.perSecond === 0) await options.keys.updateKey(keyId, { revokedAt: by.at }, by);
   }
-  const { secret } = await create(managementAt(0, options), { name: "Your key", plan: "pro" });
+  const { secret } = await create({ name: "Your key", plan: "pro" }, 0, options);
   return { clientKeys, secret };
 }
 
-function managementAt(daysAgo: number, { keys, clock, environment }: DemoKeyOptions): KeyManagement {
-  const past = { now: () => clock.now() - daysAgo * DAY_MS };
-  return new KeyManagement({
-    keys,
-    clock: past,
-    environment,
-    actor: { kind: "command line", name: "petstore demo" },
-  });
+function attributionAt(daysAgo: number, { clock }: DemoKeyOptions): Attribution {
+  return { actor: { kind: "command line", name: "petstore demo" }, at: clock.now() - daysAgo * DAY_MS };
 }
 
-async function create(management: KeyManagement, draft: KeyDraft): Promise<IssuedKey> {
-  const issued = await management.create(draft);
-  if (isKeyFailure(issued)) throw new Error(issued.message);
-  return issued;
+async function create(
+  draft: Omit<NewKey, "createdAt">,
+  daysAgo: number,
+  options: DemoKeyOptions,
+): Promise<{ id: number; secret: string }> {
+  const by = attributionAt(daysAgo, options);
+  const secret = generateSecret(options.environment);
+  const { id } = await options.keys.createKey({ ...draft, createdAt: by.at }, toNewSecret(secret), by);
+  return { id, secret };
 }
 
 export interface Demo extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { ApiError, type NewPet, Petstore } from "../client/index.js";
-import type { KeyDraft } from "../domain/key-management.ts";
+import type { NewKey } from "../domain/api-keys.ts";
 
 const NAMES = "Rex Mia Balu Luna Fips Nala Oskar Cleo Bruno Wilma Zoë 李小龙 قمر".split(" ");
 const KINDS = ["beagle", "tabby", "parrot", "rabbit", "tortoise", "hamster", "goldfish"];
@@ -18,7 +18,7 @@ export type Habit = "browses" | "orders" | "imports";
 /** A client of the demo. */
 export interface DemoClient {
   /** Its API key. */
-  readonly key: KeyDraft;
+  readonly key: Omit<NewKey, "createdAt">;
   readonly habit: Habit;
   /** Requests; 0 for a key that is revoked. */
   readonly perSecond: number;

@@ -1,4 +1,5 @@
 import { grouped } from "../api/formatting.ts";
+import { rejection, type Rejection } from "../api/errors.ts";
 import type { ApiKey } from "./api-keys.ts";
 import type { PlanName } from "./plans.ts";
 import type { KeyChange } from "./ports.ts";
@@ -45,22 +46,16 @@ export const KEY_LABEL: TextRule = {
 };
 export const MAX_LABELS = 20;
 
-/** `field` is one of the fields of a key; the message begins with it. */
-export interface InvalidKeyField {
-  readonly code: "invalid_field";
-  readonly field: "name" | "owner" | "notes" | "labels" | "limits" | "expiresAt";
-  readonly message: string;
-}
+/** For how long the previous secrets of a key may work when it is rotated. */
+export const MAX_OVERLAP_MS = 30 * 24 * 3_600_000;
 
-/** Checks the fields of a new key, or of an edit of the key. */
+/** Checks what the schemas of a new key and of a change do not say. The message begins with the name of the field. */
 export function invalidKeyField(
   fields: KeyChange,
   { now, key }: { now: number; key?: ApiKey },
-): InvalidKeyField | undefined {
-  const { name, owner, notes, labels, expiresAt } = fields;
-  if (isInvalid(name, KEY_NAME)) return invalid("name", KEY_NAME.expected);
-  if (isInvalid(owner, KEY_OWNER)) return invalid("owner", KEY_OWNER.expected);
-  if (isInvalid(notes, KEY_NOTES)) return invalid("notes", KEY_NOTES.expected);
+): Rejection<"invalid_body"> | undefined {
+  const { notes, labels, expiresAt } = fields;
+  if (typeof notes === "string" && !KEY_NOTES.isValid(notes)) return invalid("notes", KEY_NOTES.expected);
   if (labels && !areValidLabels(labels)) {
     return invalid("labels", `at most ${MAX_LABELS} different labels, each ${KEY_LABEL.expected}`);
   }
@@ -69,7 +64,7 @@ export function invalidKeyField(
 }
 
 /** An Enterprise key must have limits of its own; a key of another plan has the limits of its plan. */
-function invalidLimits({ plan, limits }: KeyChange, key: ApiKey | undefined): InvalidKeyField | undefined {
+function invalidLimits({ plan, limits }: KeyChange, key: ApiKey | undefined) {
   const newPlan: PlanName | undefined = plan ?? key?.plan;
   if (newPlan !== "enterprise") {
     return limits && invalid("limits", `given for the enterprise plan only; the plan is ${newPlan}`);
@@ -80,15 +75,11 @@ function invalidLimits({ plan, limits }: KeyChange, key: ApiKey | undefined): In
     : invalid("limits", "given for the enterprise plan: each key has its own limits");
 }
 
-function isInvalid(text: string | null | undefined, rule: TextRule): boolean {
-  return typeof text === "string" && !rule.isValid(text);
-}
-
 function areValidLabels(labels: readonly string[]): boolean {
   const isUnique = new Set(labels.map((label) => label.toLowerCase())).size === labels.length;
   return labels.length <= MAX_LABELS && isUnique && labels.every(KEY_LABEL.isValid);
 }
 
-function invalid(field: InvalidKeyField["field"], expected: string): InvalidKeyField {
-  return { code: "invalid_field", field, message: `${field} must be ${expected}` };
+function invalid(field: string, expected: string): Rejection<"invalid_body"> {
+  return rejection("invalid_body", `${field} must be ${expected}.`);
 }

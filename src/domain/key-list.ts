@@ -1,6 +1,8 @@
 import type { Access, ApiKey } from "./api-keys.ts";
-import type { KeyState } from "./key-view.ts";
 import type { PlanName } from "./plans.ts";
+
+export const KEY_STATES = ["active", "banned", "disabled", "expired", "revoked"] as const;
+export type KeyState = (typeof KEY_STATES)[number];
 
 export type KeySort = "id" | "name" | "plan" | "createdAt" | "lastUsedAt" | "usedToday";
 
@@ -47,4 +49,12 @@ const HINT_PART = /^[\w…]{4,}$/;
 
 export function canBePartOfHint(text: string): boolean {
   return HINT_PART.test(text);
+}
+
+export function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyState {
+  // Also if the clock is behind the clock of the machine that revoked it.
+  if (key.revokedAt !== undefined) return "revoked";
+  if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
+  if (key.disabledAt !== undefined) return "disabled";
+  return isBanned ? "banned" : "active";
 }

@@ -3,7 +3,7 @@ import { type ProtocolErrorStatus, type Request, RequestAborted } from "../http1
 import type { Log } from "./log.ts";
 import { Budget } from "../api/budget.ts";
 import type { RequestObserver } from "./request-record.ts";
-import { stateOf } from "../domain/key-view.ts";
+import { stateOf } from "../domain/key-list.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 
 /** Of each kind. */

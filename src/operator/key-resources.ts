@@ -11,9 +11,15 @@ import {
   text,
 } from "../api/schema.ts";
 import { ACCESS_LEVELS } from "../domain/api-keys.ts";
-import { KEY_LABEL, KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../domain/key-fields.ts";
-import { MAX_OVERLAP_MS } from "../domain/key-management.ts";
-import { KEY_STATES } from "../domain/key-view.ts";
+import {
+  KEY_LABEL,
+  KEY_NAME,
+  KEY_NOTES,
+  KEY_OWNER,
+  MAX_LABELS,
+  MAX_OVERLAP_MS,
+} from "../domain/key-fields.ts";
+import { KEY_STATES } from "../domain/key-list.ts";
 import { PLANS } from "../domain/plans.ts";
 
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60;

@@ -1,5 +1,5 @@
 import { canBePartOfHint, type KeyListQuery, type KeySort } from "../domain/key-list.ts";
-import type { KeyState } from "../domain/key-view.ts";
+import type { KeyState } from "../domain/key-list.ts";
 import { DEPRECATED_OPERATIONS, startOf } from "../domain/usage-history.ts";
 import { type Dialect, type SqlQuery, type SqlValue, SqlValues } from "./dialect.ts";
 import { KEY_COLUMNS } from "./key-rows.ts";
@@ -100,7 +100,7 @@ function conditionsOf({ filter = {}, now, bannedKeys = [] }: KeyListQuery, value
   return conditions;
 }
 
-/** As `stateOf` in domain/key-view.ts. */
+/** As `stateOf` in domain/key-list.ts. */
 function stateConditions(
   { state, now, bannedKeys }: { state: KeyState; now: number; bannedKeys: readonly number[] },
   values: SqlValues,

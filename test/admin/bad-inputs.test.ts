@@ -20,6 +20,8 @@ const KEYS: readonly [Record<string, unknown>, string][] = [
   [{ labels: ["x", "x"] }, "labels must be an array of at most 20 different"],
   [{ labels: ["x", ""] }, "labels[1] must be a string of 1 to 50 characters"],
   [{ labels: ["x,y"] }, "labels must be at most 20 different labels"],
+  [{ labels: ["x", "X"] }, "labels must be at most 20 different labels"],
+  [{ labels: Array.from({ length: 21 }, String) }, "labels must be an array of at most 20"],
   [{ access: "admin" }, 'access must be one of "read" or "write".'],
   [{ expiresAt: "soon" }, "expiresAt must be a time such as"],
   [{ expiresAt: "2026-02-30T00:00:00Z" }, "expiresAt must be a time"],
@@ -37,6 +39,7 @@ const KEYS: readonly [Record<string, unknown>, string][] = [
   ],
 ];
 
+const LIMITS = { perMinute: 1, perDay: 1 };
 const OVERLAP = "overlapSeconds must be an integer from 0 to 2,592,000.";
 const CATEGORY = "categoryId must be an integer from -2^63 to 2^63 - 1.";
 
@@ -53,6 +56,14 @@ const BODIES: readonly (readonly [string, string, unknown, string])[] = [
   ["PATCH", "/api/keys/1", {}, "At least one of name, owner, notes, labels, plan, limits, access, expiresAt"],
   ["PATCH", "/api/keys/1", { name: null }, "name must be a string of 1 to 100 characters"],
   ["PATCH", "/api/keys/1", { labels: null }, "labels must be an array"],
+  ["PATCH", "/api/keys/1", { notes: "\u0007" }, "notes must be 1 to 2,000 characters"],
+  ["PATCH", "/api/keys/1", { expiresAt: "2020-01-01T00:00:00Z" }, "expiresAt must be in the future."],
+  [
+    "PATCH",
+    "/api/keys/1",
+    { plan: "pro", limits: LIMITS },
+    "limits must be given for the enterprise plan only",
+  ],
   ["POST", "/api/keys/1/roll", { overlapSeconds: -1 }, OVERLAP],
   ["POST", "/api/keys/1/roll", { overlapSeconds: 2_592_001 }, OVERLAP],
   ["POST", "/api/keys/find", {}, "secret is required and must be"],

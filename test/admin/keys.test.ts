@@ -23,6 +23,8 @@ const list = async (query = "") =>
     nextCursor: string | null;
   };
 const namesOf = async (query: string) => (await list(query)).items.map(({ name }) => name);
+const change = (path: string, body?: object) =>
+  service.admin({ method: body ? "PATCH" : "POST", path: `/api/keys/${path}`, ...(body && { body }) });
 const statusWith = async (secret: string) => (await service.call({ path: "/pets", key: secret })).status;
 
 describe("createKey", () => {
@@ -69,6 +71,16 @@ describe("createKey", () => {
     const limits = { perMinute: 5, perDay: 50 };
     const { key } = await create({ plan: "enterprise", limits, owner: null, notes: null, expiresAt: null });
     expect(key).toMatchObject({ plan: "enterprise", limits, owner: null, notes: null, expiresAt: null });
+  });
+
+  test("201: the longest texts that are valid, counted in code points", async () => {
+    const longest = {
+      name: "🐈".repeat(100),
+      owner: "🐈".repeat(200),
+      notes: "🐈\n\t".repeat(666),
+      labels: Array.from({ length: 20 }, (_, n) => "🐈".repeat(48) + String(n).padStart(2, "0")),
+    };
+    expect((await create(longest)).key).toMatchObject(longest);
   });
 });
 
@@ -120,6 +132,38 @@ describe("updateKey", () => {
     expect(await patch("2026-12-01T00:00:00Z")).toMatchObject({ expiresAt: "2026-12-01T00:00:00.000Z" });
     expect(await patch(null)).toMatchObject({ expiresAt: null });
   });
+
+  test("an Enterprise key keeps its limits with its plan, and can change them", async () => {
+    const { key } = await create({ plan: "enterprise", limits: { perMinute: 1, perDay: 2 } });
+    const limitsAfter = async (body: object) => (await change(`${key.id}`, body)).json["limits"];
+    expect(await limitsAfter({ name: "x" })).toEqual({ perMinute: 1, perDay: 2 });
+    expect(await limitsAfter({ limits: { perMinute: 3, perDay: 4 } })).toEqual({ perMinute: 3, perDay: 4 });
+    expect(await limitsAfter({ plan: "pro" })).toEqual({ perMinute: 300, perDay: 10_000 });
+  });
+
+  test("409 key_not_active: an expired key, unless the change moves the expiry", async () => {
+    const { key } = await create({ expiresAt: "2026-11-15T13:00:00Z" });
+    service.clock.advance(3_600_000);
+    const message = `Key ${key.id} expired at 2026-11-15T13:00:00.000Z and cannot be changed; create a new key.`;
+    for (const body of [{ plan: "pro" }, { access: "read" }])
+      expect((await change(`${key.id}`, body)).json).toEqual({
+        code: "key_not_active",
+        message,
+        status: 409,
+      });
+    expect((await change(`${key.id}/rotate`)).status).toBe(409);
+    expect((await change(`${key.id}`, { notes: "was for a trial" })).status).toBe(200);
+    expect((await change(`${key.id}`, { plan: "pro", expiresAt: null })).json).toMatchObject({ plan: "pro" });
+    expect((await change(`${key.id}/rotate`)).status).toBe(200);
+  });
+
+  test("409 key_not_active: a revoked key, except for what describes it", async () => {
+    const { key } = await create();
+    await change(`${key.id}/revoke`);
+    for (const body of [{ plan: "pro" }, { access: "read" }, { expiresAt: null }])
+      expect((await change(`${key.id}`, body)).json).toMatchObject({ code: "key_not_active" });
+    expect((await change(`${key.id}`, { name: "old" })).json).toMatchObject({ name: "old" });
+  });
 });
 
 describe("rollKey", () => {
@@ -136,6 +180,14 @@ describe("rollKey", () => {
       { validUntil: "2026-11-15T12:01:00.000Z" },
     ]);
     expect([await statusWith(secret), await statusWith(String(rolled["secret"]))]).toEqual([200, 200]);
+  });
+
+  test("without an overlap the earlier secret stops at once", async () => {
+    const { key, secret } = await create();
+    await service.ok({ method: "POST", path: `/api/keys/${key.id}/rotate`, body: { overlapSeconds: 0 } });
+    expect(await statusWith(secret)).toBe(401);
+    const found = await service.ok({ method: "POST", path: "/api/keys/find", body: { secret } });
+    expect(found["secretValidUntil"]).toBe("1970-01-01T00:00:00.000Z");
   });
 
   test("without a body the overlap is a day", async () => {
@@ -201,6 +253,23 @@ describe("bans", () => {
   });
 });
 
+test("each change has one audit entry", async () => {
+  const { key } = await create();
+  await change(`${key.id}`, { name: "store" });
+  const actions = ["rotate", "disable", "disable", "enable", "enable", "unban", "revoke", "revoke"];
+  for (const action of actions) await change(`${key.id}/${action}`);
+  const { items } = await service.ok({ path: `/api/audit?target=key:${key.id}` });
+  expect((items as { action: string }[]).map(({ action }) => action).toReversed()).toEqual([
+    "key.created",
+    "key.updated",
+    "key.rolled",
+    "key.disabled",
+    "key.enabled",
+    "key.unbanned",
+    "key.revoked",
+  ]);
+});
+
 describe("findKey", () => {
   test("finds the key of a secret, also if the key is revoked", async () => {
     const { key, secret } = await create();
@@ -216,9 +285,10 @@ describe("findKey", () => {
     const mistyped = await find("pet_live_mistyped");
     const message = "This is not an API key; it is mistyped or incomplete.";
     expect(mistyped).toEqual({ code: "key_not_found", message, status: 404 });
-    const unknown = await find(generateSecret("production"));
-    expect(unknown).toMatchObject({ code: "key_not_found", status: 404 });
-    expect(unknown["message"]).not.toBe(message);
+    const messageFor = async (environment: "production" | "staging") =>
+      (await find(generateSecret(environment)))["message"];
+    expect(await messageFor("production")).toBe("No key in production has this secret.");
+    expect(await messageFor("staging")).toBe("This is an API key of staging.");
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import type { KeyView } from "../../src/domain/key-view.ts";
+import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { decide, newUsage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
@@ -166,8 +166,7 @@ Expires      never
 });
 
 describe("filters of keys list", () => {
-  const idsWith = async (flags: string) =>
-    (await cli.json<KeyView[]>(`keys list ${flags}`)).map(({ id }) => id);
+  const idsWith = async (flags: string) => (await cli.json<Key[]>(`keys list ${flags}`)).map(({ id }) => id);
 
   let cli: InProcessCli;
   beforeAll(async () => {
@@ -214,7 +213,7 @@ describe("filters of keys list", () => {
     const keys = [{ keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt, byOperation: [] }];
     await usageHistory.addUsage({ writer: "test", sequence: 1, hour: lastUsedAt, keys });
     await close();
-    expect((await cli.json<KeyView[]>("keys list")).map((key) => key.lastUsedAt)).toEqual([
+    expect((await cli.json<Key[]>("keys list")).map((key) => key.lastUsedAt)).toEqual([
       "2026-11-16T12:00:00.004Z",
       null,
       null,

@@ -1,4 +1,4 @@
-import type { KeyView } from "../../src/domain/key-view.ts";
+import type { Key } from "../../src/operator/operations.ts";
 import { pathsOf } from "../../src/config/config.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { decide, newUsage, type Usage } from "../../src/domain/rate-limit.ts";
@@ -23,7 +23,7 @@ export const DETAILS = [
 export const createKey = (cli: InProcessCli, ...argv: string[]) =>
   cli.json<{ id: number; key: string }>("keys", "create", ...(argv.length > 0 ? argv : FREE_KEY));
 
-export const showKey = (cli: InProcessCli, id: number) => cli.json<KeyView>("keys", "show", String(id));
+export const showKey = (cli: InProcessCli, id: number) => cli.json<Key>("keys", "show", String(id));
 
 export const paths = ({ dataDir }: InProcessCli) => pathsOf({ environment: "production", dataDir });
 

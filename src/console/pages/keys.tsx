@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { formatTime } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { KEY_STATES } from "../../domain/key-view.ts";
+import { KEY_STATES } from "../../domain/key-list.ts";
 import { PLANS } from "../../domain/plans.ts";
 import { call, type Key } from "../admin-api.ts";
 import { FormDialog } from "../components/dialogs.tsx";

@@ -34,7 +34,7 @@ export interface DataHandlerOptions {
 
 /** The operations on data: a server and the command line have them alike. */
 export function dataHandlers(options: DataHandlerOptions) {
-  const directory = new KeyDirectory({ ...options, maxBanMs: options.ban.maxLengthMs });
+  const directory = new KeyDirectory(options);
   const handlers = {
     ...keyHandlers({ ...options, directory }),
     ...historyHandlers(options),

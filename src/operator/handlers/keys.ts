@@ -1,27 +1,32 @@
 import { encodeCursor } from "../../api/cursor.ts";
-import type { Rejection } from "../../api/errors.ts";
+import { isRejection, rejection, type Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import type { Identifier } from "../../api/json.ts";
-import type { ApiKey, Environment } from "../../domain/api-keys.ts";
-import type { Actor } from "../../domain/audit.ts";
-import type { KeyFilter } from "../../domain/key-list.ts";
 import {
-  isKeyFailure,
-  type KeyEdit,
-  type KeyFailure,
-  KeyManagement,
-  type KeyManagementOptions,
-} from "../../domain/key-management.ts";
-import type { KeyView } from "../../domain/key-view.ts";
+  type ApiKey,
+  type Environment,
+  ENVIRONMENTS,
+  generateSecret,
+  hashSecret,
+  isWellFormedSecret,
+  toNewSecret,
+} from "../../domain/api-keys.ts";
+import type { Actor, Attribution } from "../../domain/audit.ts";
+import { invalidKeyField } from "../../domain/key-fields.ts";
+import type { Clock, KeyChange, KeyStore, RateLimiter } from "../../domain/ports.ts";
 import type { AdminContext, HandlersOf } from "../admin-api.ts";
-import { keyNotFound, nothingToChange, sentence } from "../errors.ts";
+import { keyNotFound, nothingToChange } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
-import { ADMIN_PAGE_LIMIT, type KeyRotation, type KeyUpdate, type QueryOf } from "../operations.ts";
+import { ADMIN_PAGE_LIMIT, type Key, type KeyRotation } from "../operations.ts";
 import type { KeyDirectory, KeyList } from "./key-directory.ts";
 
-interface KeyHandlerOptions extends Omit<KeyManagementOptions, "actor"> {
+interface KeyHandlerOptions {
+  readonly keys: KeyStore;
+  readonly clock: Pick<Clock, "now">;
   readonly environment: Environment;
   readonly directory: KeyDirectory;
+  /** Ends a ban at once. Every server also ends it when it sees the change in the key store. */
+  readonly rateLimiter: Pick<RateLimiter, "unban">;
   /** Applies a change on this server, which would see it within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
 }
@@ -40,16 +45,26 @@ type KeyOperation =
   | "unbanKey"
   | "listBans";
 
+const UPDATABLE = ["name", "owner", "notes", "labels", "plan", "limits", "access", "expiresAt"];
+/** A change of these needs a key that works; the other fields only describe the key. */
+const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
+
+type Inactive = Rejection<"key_not_found" | "key_not_active">;
+
 export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation> {
-  const { directory, keys, applyKeyChanges } = options;
-  const managementBy = (actor: Actor) => new KeyManagement({ ...options, actor });
+  const { directory, keys, clock, environment, rateLimiter, applyKeyChanges } = options;
+  const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
     async listKeys({ query }) {
-      const { sort = "id", order = "asc", limit = ADMIN_PAGE_LIMIT.default, cursor } = query;
+      const { sort, order, limit = ADMIN_PAGE_LIMIT.default, cursor, ...filter } = query;
       const list = await directory.list({
-        filter: filterOf(query),
-        sort,
+        filter: {
+          ...filter,
+          unusedSince: timeOf(filter.unusedSince),
+          deprecatedSince: timeOf(filter.deprecatedSince),
+        },
+        sort: sort ?? "id",
         isDescending: order === "desc",
         after: cursor === undefined ? undefined : Number(cursor),
         limit,
@@ -61,107 +76,128 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
       return pageOf({ ...(await directory.banned(limit)), hasMore: false });
     },
 
-    async createKey({ body: { limits, owner, notes, expiresAt, ...draft } }, { actor }) {
-      const created = await managementBy(actor).create({
-        ...draft,
+    async createKey({ body: { limits, owner, notes, expiresAt, ...required } }, { actor }) {
+      const attribution = by(actor);
+      const key = {
+        ...required,
+        createdAt: attribution.at,
         ...(limits && { limits }),
         ...(owner && { owner }),
         ...(notes && { notes }),
         ...(expiresAt && { expiresAt: Date.parse(expiresAt) }),
-      });
-      if (isKeyFailure(created)) return invalidField(created);
-      return { key: await directory.view(created.key), secret: created.secret };
+      };
+      const invalid = invalidKeyField(key, { now: attribution.at });
+      if (invalid) return invalid;
+      const secret = generateSecret(environment);
+      const created = await keys.createKey(key, toNewSecret(secret), attribution);
+      return { key: await directory.view(created), secret };
     },
 
-    async findKey({ body: { secret } }, { actor }) {
-      const found = await managementBy(actor).findBySecret(secret);
-      if (isKeyFailure(found)) return sentence("key_not_found", found.message);
-      return {
-        ...(await directory.view(found.key)),
-        secretValidUntil: formatOptionalTime(found.validUntil),
-      };
+    /** Also if the secret or the key no longer works. */
+    async findKey({ body: { secret } }) {
+      const home = ENVIRONMENTS.find((each) => isWellFormedSecret(secret, each));
+      const found = home === environment ? await keys.findCredential(hashSecret(secret)) : undefined;
+      if (found === undefined) return unknownSecret(home, environment);
+      const view = await directory.view(found.key);
+      return { ...view, secretValidUntil: formatOptionalTime(found.validUntil) };
     },
 
     async getKey({ id }) {
       const key = await find(id);
-      return key ? directory.view(key) : keyNotFound(id);
+      return isRejection(key) ? key : directory.view(key);
     },
 
+    /** A revoked key keeps its plan, access and expiry; an expired key too, unless the change moves the expiry. */
     async updateKey({ id, body }, { actor }) {
       if (Object.keys(body).length === 0) return nothingToChange(UPDATABLE);
+      const attribution = by(actor);
       const key = await find(id);
-      if (key === undefined) return keyNotFound(id);
-      return viewOf(await managementBy(actor).update(key.id, editOf(body)));
+      if (isRejection(key)) return key;
+      const { limits, expiresAt, ...rest } = body;
+      // Limits of null are those of the plan.
+      const change: KeyChange = {
+        ...rest,
+        ...(limits && { limits }),
+        ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : Date.parse(expiresAt) }),
+      };
+      const invalid = invalidKeyField(change, { now: attribution.at, key });
+      if (invalid) return invalid;
+      if (ACTIVE_FIELDS.some((field) => change[field] !== undefined)) {
+        const inactive = notActive({ ...key, ...expiryOf(change) }, attribution.at, "changed");
+        if (inactive) return inactive;
+      }
+      return applied(await keys.updateKey(key.id, change, attribution));
     },
 
     rotateKey: rotate,
     rollKey: rotate,
 
+    /** A key that is already revoked stays as it is. */
     async revokeKey({ id }, { actor }) {
+      const attribution = by(actor);
       const key = await find(id);
-      const revoked = key && (await managementBy(actor).revoke(key.id));
-      if (revoked === undefined || isKeyFailure(revoked)) return keyNotFound(id);
-      await applyKeyChanges();
-      return directory.view(revoked.key);
+      if (isRejection(key)) return key;
+      if (key.revokedAt !== undefined) return applied(key);
+      return applied(await keys.updateKey(key.id, { revokedAt: attribution.at }, attribution));
     },
 
     disableKey: ({ id }, { actor }) => setDisabled(id, actor, true),
     enableKey: ({ id }, { actor }) => setDisabled(id, actor, false),
 
     async unbanKey({ id }, { actor }) {
-      const key = await find(id);
-      if (key === undefined) return keyNotFound(id);
-      const unbanned = await managementBy(actor).unban(key.id);
-      return isKeyFailure(unbanned) ? notActive(unbanned) : directory.view(unbanned);
+      const attribution = by(actor);
+      const key = await findActive(id, attribution.at, "unbanned");
+      if (isRejection(key)) return key;
+      const unbanned = await keys.updateKey(key.id, { unbannedAt: attribution.at }, attribution);
+      await rateLimiter.unban({ kind: "key", id: key.id }, 0);
+      return directory.view(unbanned);
     },
   };
 
-  async function setDisabled(id: Identifier, actor: Actor, isDisabled: boolean) {
-    const key = await find(id);
-    if (key === undefined) return keyNotFound(id);
-    const changed = await managementBy(actor).setDisabled(key.id, isDisabled);
-    if (isKeyFailure(changed)) return notActive(changed);
-    await applyKeyChanges();
-    return directory.view(changed);
+  /** A key that is disabled, or enabled, already stays as it is. */
+  async function setDisabled(id: Identifier, actor: Actor, isDisabled: boolean): Promise<Key | Inactive> {
+    const attribution = by(actor);
+    const key = await findActive(id, attribution.at, isDisabled ? "disabled" : "enabled");
+    if (isRejection(key)) return key;
+    if ((key.disabledAt !== undefined) === isDisabled) return applied(key);
+    const disabledAt = isDisabled ? attribution.at : null;
+    return applied(await keys.updateKey(key.id, { disabledAt }, attribution));
   }
 
   async function rotate(
     { id, body: { overlapSeconds = DEFAULT_OVERLAP_SECONDS } }: { id: Identifier; body: KeyRotation },
     { actor }: AdminContext,
   ) {
-    const key = await find(id);
-    if (key === undefined) return keyNotFound(id);
-    const rotated = await managementBy(actor).rotate(key.id, overlapSeconds * 1_000);
-    if (isKeyFailure(rotated)) return rejected(rotated);
-    await applyKeyChanges();
-    const { secret, overlapEndsAt } = rotated;
-    return { key: await directory.view(rotated.key), secret, overlapEndsAt: formatTime(overlapEndsAt) };
+    const attribution = by(actor);
+    const key = await findActive(id, attribution.at, "rotated");
+    if (isRejection(key)) return key;
+    const secret = generateSecret(environment);
+    const endsAt = attribution.at + overlapSeconds * 1_000;
+    // 0 is in the past on every machine, also where the clock is behind.
+    const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
+    await keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, attribution);
+    return { key: await applied(key), secret, overlapEndsAt: formatTime(endsAt) };
   }
 
   /** No key has an identifier that a double cannot represent. */
-  async function find(id: Identifier): Promise<ApiKey | undefined> {
-    return Number.isSafeInteger(Number(id)) ? keys.getKey(Number(id)) : undefined;
+  async function find(id: Identifier): Promise<ApiKey | Rejection<"key_not_found">> {
+    const key = Number.isSafeInteger(Number(id)) ? await keys.getKey(Number(id)) : undefined;
+    return key ?? keyNotFound(id);
   }
 
-  async function viewOf(result: ApiKey | KeyFailure): Promise<KeyView | ChangeRejection> {
-    if (isKeyFailure(result)) return rejected(result);
+  async function findActive(id: Identifier, now: number, change: string): Promise<ApiKey | Inactive> {
+    const key = await find(id);
+    return isRejection(key) ? key : (notActive(key, now, change) ?? key);
+  }
+
+  async function applied(key: ApiKey): Promise<Key> {
     await applyKeyChanges();
-    return directory.view(result);
+    return directory.view(key);
   }
 }
 
-function filterOf(query: QueryOf<"listKeys">): KeyFilter {
-  const { plan, state, access, owner, label, unusedSince, deprecatedSince, search } = query;
-  return {
-    plan,
-    state,
-    access,
-    owner,
-    label,
-    unusedSince: unusedSince === undefined ? undefined : Date.parse(unusedSince),
-    deprecatedSince: deprecatedSince === undefined ? undefined : Date.parse(deprecatedSince),
-    search,
-  };
+function timeOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text);
 }
 
 function pageOf({ items, total, hasMore }: KeyList) {
@@ -169,32 +205,26 @@ function pageOf({ items, total, hasMore }: KeyList) {
   return { items, total, nextCursor: hasMore && last ? encodeCursor("keys", BigInt(last.id)) : null };
 }
 
-const UPDATABLE = ["name", "owner", "notes", "labels", "plan", "limits", "access", "expiresAt"];
-
-/** Limits of null are those of the plan. */
-function editOf({ limits, expiresAt, ...edit }: KeyUpdate): KeyEdit {
-  return {
-    ...edit,
-    ...(limits && { limits }),
-    ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : Date.parse(expiresAt) }),
-  };
+function unknownSecret(home: Environment | undefined, here: Environment): Rejection<"key_not_found"> {
+  if (home === undefined)
+    return rejection("key_not_found", "This is not an API key; it is mistyped or incomplete.");
+  if (home !== here) return rejection("key_not_found", `This is an API key of ${home}.`);
+  return rejection("key_not_found", `No key in ${here} has this secret.`);
 }
 
-type ChangeRejection = Rejection<"invalid_body" | "key_not_found" | "key_not_active">;
-
-function rejected(failure: KeyFailure): ChangeRejection {
-  if (failure.code === "invalid_field") return invalidField(failure);
-  if (failure.code === "key_revoked" || failure.code === "key_expired") {
-    return sentence("key_not_active", failure.message);
-  }
-  return sentence("key_not_found", failure.message);
+function expiryOf({ expiresAt }: KeyChange): { expiresAt?: number | undefined } {
+  return expiresAt === undefined ? {} : { expiresAt: expiresAt ?? undefined };
 }
 
-function notActive({ code, message }: KeyFailure): Rejection<"key_not_found" | "key_not_active"> {
-  return sentence(code === "key_not_found" ? code : "key_not_active", message);
-}
-
-/** The message begins with the name of the field. */
-function invalidField({ message }: KeyFailure): Rejection<"invalid_body"> {
-  return { code: "invalid_body", message: `${message}.` };
+/** `change` completes "the key cannot be …". */
+function notActive(
+  { id, revokedAt, expiresAt }: Pick<ApiKey, "id" | "revokedAt"> & { expiresAt?: number | undefined },
+  now: number,
+  change: string,
+): Rejection<"key_not_active"> | undefined {
+  const rest = `and cannot be ${change}; create a new key.`;
+  if (revokedAt !== undefined)
+    return rejection("key_not_active", `Key ${id} was revoked at ${formatTime(revokedAt)} ${rest}`);
+  if (expiresAt === undefined || now < expiresAt) return undefined;
+  return rejection("key_not_active", `Key ${id} expired at ${formatTime(expiresAt)} ${rest}`);
 }
