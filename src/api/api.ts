@@ -1,4 +1,4 @@
-import type { ErrorTable, Rejection } from "./errors.ts";
+import type { ErrorTable, Rejection, StandardErrorCode } from "./errors.ts";
 import type { Identifier } from "./json.ts";
 import type { Infer, ObjectSchema, Schema } from "./schema.ts";
 
@@ -20,8 +20,8 @@ export interface Operation<Code extends string = string> {
     readonly description: string;
     readonly body?: Schema<unknown>;
   };
-  /** In addition to those that every operation has. */
-  readonly errors: readonly Code[];
+  /** In addition to those of its input, and to those that every operation has. */
+  readonly errors?: readonly Code[];
 }
 
 export type Operations = Readonly<Record<string, Operation>>;
@@ -46,7 +46,25 @@ export interface InputOf<O> {
 }
 /** The body of a success; undefined for 204. */
 export type ResponseOf<O> = O extends { success: { body: infer B } } ? Infer<B> : undefined;
-export type RejectionOf<O> = O extends { errors: readonly (infer C extends string)[] } ? Rejection<C> : never;
+export type RejectionOf<O> = Rejection<
+  | (O extends { errors: readonly (infer C extends string)[] } ? C : never)
+  | (O extends { query: object } ? "invalid_parameter" : never)
+  | (O extends { body: object } ? (typeof BODY_ERRORS)[number] : never)
+  | (O extends { identifier: { notFound: infer C extends string } } ? C : never)
+>;
+
+const BODY_ERRORS = ["invalid_json", "invalid_body", "body_too_large", "unsupported_media_type"] as const;
+
+/** The codes of an operation: those of its input, then those that its row declares. */
+export function errorsOf<Code extends string>(operation: Operation<Code>): (Code | StandardErrorCode)[] {
+  const { query, body, identifier, errors = [] } = operation;
+  return [
+    ...(query ? (["invalid_parameter"] as const) : []),
+    ...(body ? BODY_ERRORS : []),
+    ...(identifier ? [identifier.notFound] : []),
+    ...errors,
+  ];
+}
 
 /** The operations of one path. */
 export interface Route<Id extends string = string> {

@@ -5,6 +5,35 @@ import type { Invalid } from "./schema.ts";
 /** The closed set of error codes of an API, each with its status and what it means. */
 export type ErrorTable = Readonly<Record<string, { readonly status: number; readonly meaning: string }>>;
 
+/** The errors that every API has. */
+const STANDARD_ERRORS = {
+  invalid_json: { status: 400, meaning: "The request body is not JSON in UTF-8." },
+  invalid_body: { status: 400, meaning: "The request body lacks a required field or has an invalid value." },
+  invalid_parameter: { status: 400, meaning: "A query parameter has an invalid value." },
+  not_found: { status: 404, meaning: "The path does not exist." },
+  method_not_allowed: {
+    status: 405,
+    meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
+  },
+  body_too_large: { status: 413, meaning: "The request body is too large." },
+  unsupported_media_type: { status: 415, meaning: "The request body is not `application/json`." },
+  internal_error: { status: 500, meaning: "The service failed. The error has been logged." },
+  unavailable: {
+    status: 503,
+    meaning: "The service is temporarily unavailable. `Retry-After` has the seconds to wait.",
+  },
+} as const satisfies ErrorTable;
+export type StandardErrorCode = keyof typeof STANDARD_ERRORS;
+
+/** The errors of an API in the order of their statuses: the standard ones, and its own, which may replace them. */
+export function errorTable<Code extends string>(
+  own: Readonly<Record<Code, ErrorTable[string]>>,
+): Readonly<Record<Code | StandardErrorCode, ErrorTable[string]>> {
+  const all: ErrorTable = { ...STANDARD_ERRORS, ...own };
+  const sorted = Object.entries(all).toSorted(([, a], [, b]) => a.status - b.status);
+  return Object.fromEntries(sorted) as Record<Code | StandardErrorCode, ErrorTable[string]>;
+}
+
 /** An expected error: a value that handlers return and never throw. */
 export interface Rejection<C extends string = string> {
   readonly code: C;

@@ -39,6 +39,8 @@ export function schemaRef(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
+type CodesOf<O extends Operation> = NonNullable<O["errors"]>;
+
 /** What an API adds to what its table says. */
 export interface OpenApiOptions<Id extends string, O extends Operation> {
   readonly schemas: NamedSchemas;
@@ -48,9 +50,9 @@ export interface OpenApiOptions<Id extends string, O extends Operation> {
   readonly success?: (id: Id, operation: O) => { headers: JsonSchema; examples: JsonSchema };
   /** Responses that are neither the success nor an error, such as 304. */
   readonly moreResponses?: (operation: O) => Readonly<Record<string, JsonSchema>>;
-  readonly errorResponse: (status: number, codes: O["errors"], operation: O) => JsonSchema;
-  /** The codes of every operation. */
-  readonly commonErrors: (operation: O) => O["errors"];
+  readonly errorResponse: (status: number, codes: CodesOf<O>, operation: O) => JsonSchema;
+  /** All codes of an operation. */
+  readonly errorsOf: (operation: O) => CodesOf<O>;
   /** `deprecated`, and `security` where it is not that of the document. */
   readonly flags?: (operation: O) => JsonSchema;
 }
@@ -65,13 +67,12 @@ export function pathsOf<Id extends string, O extends Operation>(
   { errors, operations }: Table<Id, O>,
   options: OpenApiOptions<Id, O>,
 ): JsonSchema {
-  const { schemas, errorResponse, commonErrors } = options;
+  const { schemas, errorResponse } = options;
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const [id, operation] of Object.entries(operations) as [Id, O][]) {
     const { method, path, tag, summary, description, body, success } = operation;
     const parameters = options.parametersOf(operation);
     const { headers, examples } = options.success?.(id, operation) ?? {};
-    const codes = [...operation.errors, ...commonErrors(operation)];
     (paths[path] ??= {})[method.toLowerCase()] = {
       operationId: id,
       tags: [tag],
@@ -93,7 +94,10 @@ export function pathsOf<Id extends string, O extends Operation>(
         },
         ...options.moreResponses?.(operation),
         ...Object.fromEntries(
-          byStatus(errors, codes).map(([status, group]) => [status, errorResponse(status, group, operation)]),
+          byStatus(errors, options.errorsOf(operation)).map(([status, group]) => [
+            status,
+            errorResponse(status, group, operation),
+          ]),
         ),
       },
     };

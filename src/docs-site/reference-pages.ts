@@ -13,6 +13,7 @@ import { componentHeaders } from "../petstore/openapi/headers.ts";
 import {
   BASE_PATH,
   COMMON_ERRORS,
+  operationErrors,
   type Deprecation,
   OPERATIONS,
   Orders,
@@ -99,8 +100,9 @@ function aside(id: OperationId, settings: DocsSettings): string {
   return `<div class="aside"><div class="sticky">${tabs}<div class="aside-actions">${note}${tryIt}</div>${response}</div></div>`;
 }
 
-function responseTable({ success, errors }: PetstoreOperation, path: string): string {
-  const codes: readonly ErrorCode[] = [...errors, ...COMMON_ERRORS];
+function responseTable(operation: PetstoreOperation, path: string): string {
+  const { success } = operation;
+  const codes: readonly ErrorCode[] = [...operationErrors(operation), ...COMMON_ERRORS];
   const rows = [
     row(success.status, success.description),
     ...(success.headers.includes("ETag")
@@ -235,7 +237,9 @@ function addErrorCode(content: PageContent, code: ErrorCode, settings: Documente
 function operationsWith(code: ErrorCode): string {
   const common: readonly ErrorCode[] = COMMON_ERRORS;
   if (common.includes(code)) return "On every operation.";
-  const ids = Object.entries<PetstoreOperation>(OPERATIONS).filter(([, { errors }]) => errors.includes(code));
+  const ids = Object.entries<PetstoreOperation>(OPERATIONS).filter(([, operation]) =>
+    operationErrors(operation).includes(code),
+  );
   if (ids.length === 0) return "On requests that no operation takes.";
   const anchors = ids.map(
     ([id]) => `<a href="${relativeUrl(ERROR_CODES_PATH, operationPath(id))}">${id}</a>`,

@@ -1,5 +1,5 @@
-import type { ErrorTable, Rejection } from "../api/errors.ts";
-import { kibibytes, plural } from "../api/formatting.ts";
+import { errorTable, rejection, type Rejection, retryAfter } from "../api/errors.ts";
+import { kibibytes } from "../api/formatting.ts";
 
 /** The longest valid body is a key with notes of 2,000 escaped surrogate pairs. */
 export const MAX_BODY_BYTES = 64 * 1024;
@@ -8,10 +8,7 @@ export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_OPEN_BODY_BYTES = 2 * 1024;
 
 /** The closed set of error codes of the admin API, each with its status. */
-export const ADMIN_ERRORS = {
-  invalid_json: { status: 400, meaning: "The request body is not JSON in UTF-8." },
-  invalid_body: { status: 400, meaning: "The request body lacks a required field or has an invalid value." },
-  invalid_parameter: { status: 400, meaning: "A query parameter has an invalid value." },
+export const ADMIN_ERRORS = errorTable({
   not_signed_in: { status: 401, meaning: "The request has neither a session cookie nor the admin token." },
   invalid_token: { status: 401, meaning: "The admin token is wrong, or was replaced." },
   forbidden_host: {
@@ -19,14 +16,9 @@ export const ADMIN_ERRORS = {
     meaning: "`Host` is neither an IP address, `localhost` nor a name in `--admin-hostname`.",
   },
   forbidden_origin: { status: 403, meaning: "The request comes from a page of another origin." },
-  not_found: { status: 404, meaning: "The path does not exist." },
   key_not_found: { status: 404, meaning: "No API key has this identifier or secret." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "No order has this identifier." },
-  method_not_allowed: {
-    status: 405,
-    meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
-  },
   key_not_active: { status: 409, meaning: "The API key is revoked or expired, so it cannot be changed." },
   pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },
   pet_has_orders: { status: 409, meaning: "The pet has orders, so it cannot be deleted." },
@@ -35,25 +27,13 @@ export const ADMIN_ERRORS = {
     status: 413,
     meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}, or ${kibibytes(MAX_OPEN_BODY_BYTES)} to sign in.`,
   },
-  unsupported_media_type: { status: 415, meaning: "The request body is not `application/json`." },
   too_many_attempts: {
     status: 429,
     meaning: "Too many wrong tokens were sent. `Retry-After` has the seconds to wait.",
   },
-  internal_error: { status: 500, meaning: "The service failed. The error has been logged." },
-  unavailable: {
-    status: 503,
-    meaning: "The service is temporarily unavailable. `Retry-After` has the seconds to wait.",
-  },
-} as const satisfies ErrorTable;
+});
 
 export type AdminErrorCode = keyof typeof ADMIN_ERRORS;
-
-/** The messages of the admin API's own errors. Those that it shares with the public API are in contract/errors.ts. */
-
-function rejection<C extends AdminErrorCode>(code: C, message: string): Rejection<C> {
-  return { code, message };
-}
 
 export const NOT_SIGNED_IN = rejection(
   "not_signed_in",
@@ -65,7 +45,7 @@ export const INVALID_TOKEN = rejection(
 );
 
 export function tooManyAttempts(retryAfterSeconds: number) {
-  const message = `Too many wrong tokens were sent. Retry after ${plural(retryAfterSeconds, "second")}.`;
+  const message = `Too many wrong tokens were sent. ${retryAfter(retryAfterSeconds)}`;
   return { ...rejection("too_many_attempts", message), retryAfterSeconds };
 }
 
@@ -81,9 +61,6 @@ export const ADMIN_PATH_NOT_FOUND = rejection(
   "not_found",
   "No such path. The paths of the admin API are listed at /api/openapi.json.",
 );
-export function adminBodyTooLarge(maxBytes: number): Rejection<"body_too_large"> {
-  return rejection("body_too_large", `The request body must not exceed ${kibibytes(maxBytes)}.`);
-}
 
 export function keyNotFound(id: number | bigint): Rejection<"key_not_found"> {
   return rejection("key_not_found", `Key ${id} does not exist.`);
@@ -92,9 +69,4 @@ export function keyNotFound(id: number | bigint): Rejection<"key_not_found"> {
 /** At least one of the fields is required. */
 export function nothingToChange(fields: readonly string[]): Rejection<"invalid_body"> {
   return rejection("invalid_body", `At least one of ${fields.join(", ")} is required.`);
-}
-
-/** A message of the domain, such as `key 7 does not exist`, as a sentence. */
-export function sentence<C extends AdminErrorCode>(code: C, message: string): Rejection<C> {
-  return rejection(code, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
 }

@@ -1,3 +1,4 @@
+import { errorsOf } from "../api/api.ts";
 import { toJson } from "../api/json.ts";
 import { errorSchema, meaningsOf, NamedSchemas, pathParameters, pathsOf } from "../api/openapi.ts";
 import type { JsonSchema, Schema } from "../api/schema.ts";
@@ -109,7 +110,10 @@ function paths(): JsonSchema {
     schemas,
     parametersOf,
     errorResponse,
-    commonErrors: ({ needsNoToken }) => (needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS),
+    errorsOf: (operation) => [
+      ...errorsOf(operation),
+      ...(operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS),
+    ],
     flags: ({ needsNoToken }) => (needsNoToken ? { security: [] } : {}),
   });
 }

@@ -73,13 +73,6 @@ export const COMMON_ADMIN_ERRORS = [
   ...OPEN_ERRORS,
 ] as const satisfies readonly AdminErrorCode[];
 
-export const BODY_ERRORS = [
-  "invalid_json",
-  "invalid_body",
-  "body_too_large",
-  "unsupported_media_type",
-] as const satisfies readonly AdminErrorCode[];
-
 export const ADMIN_PAGE_LIMIT = { min: 1, max: 500, default: 50 } as const;
 
 export const limit = queryInteger(ADMIN_PAGE_LIMIT);
@@ -105,7 +98,7 @@ export const SERVER_OPERATIONS = {
       "Trades the admin token for a session cookie, for browsers. The cookie is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: `Authorization: Bearer <token>`.",
     body: NewSession,
     success: ok("The session; `Set-Cookie` has the cookie", Session),
-    errors: [...BODY_ERRORS, "invalid_token", "too_many_attempts"],
+    errors: ["invalid_token", "too_many_attempts"],
     needsNoToken: true,
   },
   getSession: {
@@ -115,7 +108,6 @@ export const SERVER_OPERATIONS = {
     summary: "Tell whether the request is signed in",
     description: "Responds without a session or token, too.",
     success: ok("The session", Session),
-    errors: [],
     needsNoToken: true,
   },
   deleteSession: {
@@ -125,7 +117,6 @@ export const SERVER_OPERATIONS = {
     summary: "Sign out",
     description: "Ends the session of the cookie.",
     success: { status: 204, description: "The session is over" },
-    errors: [],
     needsNoToken: true,
   },
   getServer: {
@@ -135,7 +126,6 @@ export const SERVER_OPERATIONS = {
     summary: "Show the server and what it depends on",
     description: "Describes the server that responds, and the state of its database and its rate limiter.",
     success: ok("The server", Server),
-    errors: [],
   },
   getOverview: {
     method: "GET",
@@ -146,7 +136,6 @@ export const SERVER_OPERATIONS = {
       "Live series of the server that responds, since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. The keys with the most requests are those of all servers.",
     query: { range: Range },
     success: ok("The overview", Overview),
-    errors: ["invalid_parameter"],
   },
   getSettings: {
     method: "GET",
@@ -155,7 +144,6 @@ export const SERVER_OPERATIONS = {
     summary: "List settings",
     description: "Lists the settings of the server that responds, each with its source. Secrets are masked.",
     success: ok("The settings", Settings),
-    errors: [],
   },
 } as const satisfies Record<string, AdminOperation>;
 
@@ -196,7 +184,6 @@ export const KEY_OPERATIONS = {
       cursor: cursor("keys"),
     },
     success: ok("A page of keys", KeyPage),
-    errors: ["invalid_parameter"],
   },
   createKey: {
     method: "POST",
@@ -206,7 +193,6 @@ export const KEY_OPERATIONS = {
     description: "Creates a key and responds with its secret, which is shown only this once.",
     body: NewKey,
     success: { status: 201, description: "The new key and its secret", body: CreatedKey },
-    errors: BODY_ERRORS,
   },
   findKey: {
     method: "POST",
@@ -216,7 +202,7 @@ export const KEY_OPERATIONS = {
     description: "Finds the key, also if it is revoked or expired, or if the secret was replaced.",
     body: KeySearch,
     success: ok("The key", FoundKey),
-    errors: [...BODY_ERRORS, "key_not_found"],
+    errors: ["key_not_found"],
   },
   getKey: {
     method: "GET",
@@ -226,7 +212,6 @@ export const KEY_OPERATIONS = {
     description: "Responds with the key, its usage and its ban.",
     identifier: KEY_ID,
     success: ok("The key", Key),
-    errors: ["key_not_found"],
   },
   updateKey: {
     method: "PATCH",
@@ -238,7 +223,7 @@ export const KEY_OPERATIONS = {
     identifier: KEY_ID,
     body: KeyUpdate,
     success: ok("The changed key", Key),
-    errors: [...BODY_ERRORS, "key_not_found", "key_not_active"],
+    errors: ["key_not_active"],
   },
   rotateKey: {
     method: "POST",
@@ -249,7 +234,7 @@ export const KEY_OPERATIONS = {
     identifier: KEY_ID,
     body: KeyRotation,
     success: ok("The key and its new secret", RotatedKey),
-    errors: [...BODY_ERRORS, "key_not_found", "key_not_active"],
+    errors: ["key_not_active"],
   },
   rollKey: {
     method: "POST",
@@ -260,7 +245,7 @@ export const KEY_OPERATIONS = {
     identifier: KEY_ID,
     body: KeyRotation,
     success: ok("The key and its new secret", RotatedKey),
-    errors: [...BODY_ERRORS, "key_not_found", "key_not_active"],
+    errors: ["key_not_active"],
     deprecated: true,
   },
   disableKey: {
@@ -272,7 +257,7 @@ export const KEY_OPERATIONS = {
       "Requests with the key are 401 at once on this server, and within a second on every other, until it is enabled. Its secrets, plan and usage stay.",
     identifier: KEY_ID,
     success: ok("The disabled key", Key),
-    errors: ["key_not_found", "key_not_active"],
+    errors: ["key_not_active"],
   },
   enableKey: {
     method: "POST",
@@ -282,7 +267,7 @@ export const KEY_OPERATIONS = {
     description: "Requests with the key are accepted within a second. A key that is enabled stays as it is.",
     identifier: KEY_ID,
     success: ok("The enabled key", Key),
-    errors: ["key_not_found", "key_not_active"],
+    errors: ["key_not_active"],
   },
   revokeKey: {
     method: "POST",
@@ -293,7 +278,6 @@ export const KEY_OPERATIONS = {
       "Ends the key for good: requests with it are 401 at once on this server, and within a second on every other. A key that is already revoked stays as it is.",
     identifier: KEY_ID,
     success: ok("The revoked key", Key),
-    errors: ["key_not_found"],
   },
   unbanKey: {
     method: "POST",
@@ -303,7 +287,7 @@ export const KEY_OPERATIONS = {
     description: "Ends the ban and clears the strikes. Servers apply it within a second.",
     identifier: KEY_ID,
     success: ok("The key", Key),
-    errors: ["key_not_found", "key_not_active"],
+    errors: ["key_not_active"],
   },
   listBans: {
     method: "GET",
@@ -313,7 +297,6 @@ export const KEY_OPERATIONS = {
     description: "Lists them in the order in which their bans end.",
     query: { limit },
     success: ok("The banned keys", KeyPage),
-    errors: ["invalid_parameter"],
   },
   getKeyUsage: {
     method: "GET",
@@ -325,7 +308,6 @@ export const KEY_OPERATIONS = {
     identifier: KEY_ID,
     query: { by: Interval, since, until },
     success: ok("Requests by interval and operation", KeyUsageHistory),
-    errors: ["invalid_parameter", "key_not_found"],
   },
   getUsage: {
     method: "GET",
@@ -335,7 +317,6 @@ export const KEY_OPERATIONS = {
     description: "Adds up the requests of each key in a period: by default the last 30 days.",
     query: { by: Interval, since, until, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
     success: ok("Requests by key, most used first", UsageTotals),
-    errors: ["invalid_parameter"],
   },
   listAudit: {
     method: "GET",
@@ -345,7 +326,6 @@ export const KEY_OPERATIONS = {
     description: "Lists who changed what, newest first.",
     query: { action: Action, actor: ActorKind, target, since, until, limit, cursor: cursor("audit") },
     success: ok("A page of the audit trail", AuditPage),
-    errors: ["invalid_parameter"],
   },
 } as const satisfies Record<string, AdminOperation>;
 
@@ -366,7 +346,6 @@ export const STORE_OPERATIONS = {
     description: "Lists pets in ascending order of their identifiers.",
     query: { status: PetStatus, limit, cursor: cursor("pets") },
     success: ok("A page of pets", PetPage),
-    errors: ["invalid_parameter"],
   },
   getPet: {
     method: "GET",
@@ -376,7 +355,6 @@ export const STORE_OPERATIONS = {
     description: "Responds with the pet.",
     identifier: PET_ID,
     success: ok("The pet", Pet),
-    errors: ["pet_not_found"],
   },
   updatePet: {
     method: "PATCH",
@@ -388,7 +366,7 @@ export const STORE_OPERATIONS = {
     identifier: PET_ID,
     body: PetUpdate,
     success: ok("The changed pet", Pet),
-    errors: [...BODY_ERRORS, "pet_not_found", "pet_ordered"],
+    errors: ["pet_ordered"],
   },
   deletePet: {
     method: "DELETE",
@@ -398,7 +376,7 @@ export const STORE_OPERATIONS = {
     description: "Deletes a pet without orders. Its identifier is never used again.",
     identifier: PET_ID,
     success: { status: 204, description: "The pet is deleted" },
-    errors: ["pet_not_found", "pet_has_orders"],
+    errors: ["pet_has_orders"],
   },
   listOrders: {
     method: "GET",
@@ -414,7 +392,6 @@ export const STORE_OPERATIONS = {
       cursor: cursor("orders"),
     },
     success: ok("A page of orders", OrderPage),
-    errors: ["invalid_parameter"],
   },
   getOrder: {
     method: "GET",
@@ -424,7 +401,6 @@ export const STORE_OPERATIONS = {
     description: "Responds with the order, whichever API key placed it.",
     identifier: ORDER_ID,
     success: ok("The order", AdminOrder),
-    errors: ["order_not_found"],
   },
   updateOrder: {
     method: "PATCH",
@@ -435,7 +411,7 @@ export const STORE_OPERATIONS = {
     identifier: ORDER_ID,
     body: OrderUpdate,
     success: ok("The updated order", AdminOrder),
-    errors: [...BODY_ERRORS, "order_not_found", "order_closed"],
+    errors: ["order_closed"],
   },
 } as const satisfies Record<string, AdminOperation>;
 

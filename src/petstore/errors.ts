@@ -1,14 +1,9 @@
-import { type ErrorTable, bodyTooLarge, rejection, type Rejection, retryAfter } from "../api/errors.ts";
+import { bodyTooLarge, errorTable, rejection, type Rejection, retryAfter } from "../api/errors.ts";
 import { kibibytes, longDate } from "../api/formatting.ts";
 import { DOCS_PATH, IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/constants.ts";
 
 /** The closed set of error codes, each with its status. */
-export const ERRORS = {
-  invalid_json: { status: 400, meaning: "The request body is not JSON in UTF-8." },
-  invalid_body: {
-    status: 400,
-    meaning: "The request body lacks a required field or has an invalid value.",
-  },
+export const ERRORS = errorTable({
   invalid_parameter: { status: 400, meaning: "A query parameter or header has an invalid value." },
   missing_api_key: { status: 401, meaning: "The request has no API key." },
   invalid_api_key: {
@@ -19,13 +14,8 @@ export const ERRORS = {
     status: 403,
     meaning: "The API key may only read: it may use `GET`, `HEAD` and `OPTIONS`.",
   },
-  not_found: { status: 404, meaning: "The path does not exist." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "Your API key has no order with this identifier." },
-  method_not_allowed: {
-    status: 405,
-    meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
-  },
   pet_not_available: { status: 409, meaning: "The pet is pending or sold." },
   order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
   idempotency_conflict: {
@@ -34,7 +24,6 @@ export const ERRORS = {
   },
   operation_removed: { status: 410, meaning: "The operation was removed. `Link` has its replacement." },
   body_too_large: { status: 413, meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}.` },
-  unsupported_media_type: { status: 415, meaning: "The request body is not `application/json`." },
   idempotency_key_reused: {
     status: 422,
     meaning: "The `Idempotency-Key` was already used with a different request body.",
@@ -47,12 +36,7 @@ export const ERRORS = {
     status: 429,
     meaning: "The API key is temporarily banned. `Retry-After` has the seconds to wait.",
   },
-  internal_error: { status: 500, meaning: "The service failed. The error has been logged." },
-  unavailable: {
-    status: 503,
-    meaning: "The service is temporarily unavailable. `Retry-After` has the seconds to wait.",
-  },
-} as const satisfies ErrorTable;
+});
 
 export type ErrorCode = keyof typeof ERRORS;
 

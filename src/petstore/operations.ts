@@ -1,4 +1,4 @@
-import { Api, type InputOf, type Operation, type RejectionOf } from "../api/api.ts";
+import { Api, errorsOf, type InputOf, type Operation, type RejectionOf } from "../api/api.ts";
 import { cursorOf } from "../api/cursor.ts";
 import { longDate } from "../api/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
@@ -35,13 +35,6 @@ export const COMMON_ERRORS = [
   "unavailable",
 ] as const satisfies readonly ErrorCode[];
 
-const WRITE_ERRORS = [
-  "read_only_key",
-  "invalid_json",
-  "invalid_body",
-  "body_too_large",
-  "unsupported_media_type",
-] as const;
 const IDEMPOTENCY_ERRORS = ["invalid_parameter", "idempotency_conflict", "idempotency_key_reused"] as const;
 
 const limit = queryInteger(PAGE_LIMIT);
@@ -85,7 +78,6 @@ export const OPERATIONS = {
       body: Pets,
       headers: ["ETag", "Link"],
     },
-    errors: ["invalid_parameter"],
   },
   createPet: {
     method: "POST",
@@ -102,7 +94,7 @@ export const OPERATIONS = {
       body: Pet,
       headers: ["Location", "Idempotent-Replayed"],
     },
-    errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
+    errors: IDEMPOTENCY_ERRORS,
   },
   getPet: {
     method: "GET",
@@ -117,7 +109,7 @@ export const OPERATIONS = {
       body: Pet,
       headers: ["ETag", "Deprecation", "Sunset", "Link"],
     },
-    errors: ["pet_not_found", "operation_removed"],
+    errors: ["operation_removed"],
     deprecated: GET_PET_DEPRECATION,
   },
   listOrders: {
@@ -134,7 +126,6 @@ export const OPERATIONS = {
       body: Orders,
       headers: ["ETag", "Link"],
     },
-    errors: ["invalid_parameter"],
   },
   placeOrder: {
     method: "POST",
@@ -151,7 +142,7 @@ export const OPERATIONS = {
       body: Order,
       headers: ["Location", "Idempotent-Replayed"],
     },
-    errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS, "pet_not_found", "pet_not_available"],
+    errors: [...IDEMPOTENCY_ERRORS, "pet_not_found", "pet_not_available"],
   },
   getOrder: {
     method: "GET",
@@ -162,7 +153,6 @@ export const OPERATIONS = {
       "Responds with an order that your API key placed. Another key's order is 404, as if it did not exist.",
     identifier: ORDER_ID,
     success: { status: 200, description: "The order", body: Order, headers: ["ETag"] },
-    errors: ["order_not_found"],
   },
   updateOrder: {
     method: "PATCH",
@@ -174,18 +164,34 @@ export const OPERATIONS = {
     identifier: ORDER_ID,
     body: OrderUpdate,
     success: { status: 200, description: "The updated order", body: Order, headers: [] },
-    errors: [...WRITE_ERRORS, "order_not_found", "order_closed"],
+    errors: ["order_closed"],
   },
 } as const satisfies Record<OperationId, PetstoreOperation>;
 
 /** The public API. */
 export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, operations: OPERATIONS });
 
+/** The codes of an operation, without those of every operation. A read-only key may only use GET. */
+export function operationErrors(operation: PetstoreOperation): ErrorCode[] {
+  const codes = errorsOf(operation);
+  return operation.method === "GET" ? codes : ["read_only_key", ...codes];
+}
+
 /** The statuses of each operation's responses. */
 export const RESPONSE_STATUSES: ReadonlyMap<OperationId, readonly number[]> = new Map(
-  (Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][]).map(([id, { success, errors }]) => {
+  (Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][]).map(([id, operation]) => {
+    const { success } = operation;
     const notModified = success.headers.includes("ETag") ? [304] : [];
-    return [id, [success.status, ...notModified, ...errors.map((code) => ERRORS[code].status), 500, 503]];
+    return [
+      id,
+      [
+        success.status,
+        ...notModified,
+        ...operationErrors(operation).map((code) => ERRORS[code].status),
+        500,
+        503,
+      ],
+    ];
   }),
 );
 

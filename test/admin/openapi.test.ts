@@ -1,4 +1,5 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { errorsOf } from "../../src/api/api.ts";
 import { describe, expect, test } from "bun:test";
 import { ADMIN_ERRORS } from "../../src/operator/errors.ts";
 import { adminOpenApiJson } from "../../src/operator/openapi.ts";
@@ -37,7 +38,7 @@ describe("the OpenAPI document of the admin API", () => {
   test.each(operations)("%s has its statuses and error codes", (_id, operation) => {
     const node = document["paths"]?.[operation.path]?.[operation.method.toLowerCase()];
     const common = operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS;
-    const codes = [...operation.errors, ...common];
+    const codes = [...errorsOf(operation), ...common];
     const statuses = [operation.success.status, ...codes.map((code) => ADMIN_ERRORS[code].status)];
     expect(Object.keys(node?.["responses"] ?? {}).toSorted()).toEqual(
       [...new Set(statuses.map(String))].toSorted(),

@@ -3,7 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { ERRORS } from "../../src/petstore/errors.ts";
 import { parseJson } from "../exact-json.ts";
 import { openApiDocument, openApiJson } from "../../src/petstore/openapi/document.ts";
-import { COMMON_ERRORS, OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
+import {
+  COMMON_ERRORS,
+  operationErrors,
+  OPERATIONS,
+  type PetstoreOperation,
+} from "../../src/petstore/operations.ts";
 import type { OperationId } from "../../src/domain/usage-history.ts";
 import { Invalid } from "../../src/api/schema.ts";
 import { MESSAGES } from "./messages.ts";
@@ -135,7 +140,10 @@ describe.each(operations)("the examples of %s", (_, operation) => {
   });
 
   test("of its errors are those of the table, each with its message", () => {
-    const codesByStatus = Map.groupBy([...operation.errors, ...COMMON_ERRORS], (code) => ERRORS[code].status);
+    const codesByStatus = Map.groupBy(
+      [...operationErrors(operation), ...COMMON_ERRORS],
+      (code) => ERRORS[code].status,
+    );
     for (const [status, codes] of codesByStatus) {
       expect(examplesOf(node["responses"]?.[String(status)])).toEqual(
         codes.map((code) => ({ code, message: MESSAGES[code], status })),

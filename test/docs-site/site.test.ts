@@ -6,7 +6,7 @@ import type { DocsSettings } from "../../src/docs-site/layout.ts";
 import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
 import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
-import { OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
+import { operationErrors, OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
 
 const siteWith = (settings: DocsSettings) =>
   renderSite({
@@ -61,7 +61,9 @@ describe("the reference", () => {
       if (operation.acceptsIdempotencyKey) names.push("Idempotency-Key");
       expect(idsOf(html)).toEqual(expect.arrayContaining(names.map((name) => `${id}-${name}`)));
       const codes = hrefsOf(html).flatMap((href) => (href.startsWith("errors#") ? [href.slice(7)] : []));
-      expect(codes).toEqual(expect.arrayContaining([...operation.errors, "rate_limited", "missing_api_key"]));
+      expect(codes).toEqual(
+        expect.arrayContaining([...operationErrors(operation), "rate_limited", "missing_api_key"]),
+      );
       expect(html).toContain(`>${operation.success.status}</span>`);
       expect(html).toContain(`<section data-try-it="${id}" id="try-it-${id}">`);
       expect(html).toContain('<script type="application/json" id="try-it-data">');

@@ -23,6 +23,7 @@ import { baseUrlOf, docsUrl, type DocumentedSettings } from "../documented-setti
 import { type ErrorCode, ERRORS } from "../errors.ts";
 import {
   COMMON_ERRORS,
+  operationErrors,
   OPERATIONS,
   Orders,
   Pets,
@@ -114,7 +115,7 @@ function paths(settings: DocumentedSettings): JsonSchema {
       examples: EXAMPLES[id].success,
     }),
     moreResponses: (operation) => (hasEtag(operation) ? { "304": notModified(operation) } : {}),
-    commonErrors: () => COMMON_ERRORS,
+    errorsOf: (operation) => [...operationErrors(operation), ...COMMON_ERRORS],
     errorResponse(status, codes, operation) {
       const headers = deprecationHeaders(operation, codes, settings);
       return headers ? errorResponse({ status, codes, headers }, settings) : responseRef(codes);
@@ -236,7 +237,7 @@ const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
 export function sharedResponses(settings: DocumentedSettings): JsonSchema {
   const shared: Record<string, JsonSchema> = {};
   for (const operation of Object.values<PetstoreOperation>(OPERATIONS)) {
-    for (const [status, codes] of byStatus(ERRORS, [...operation.errors, ...COMMON_ERRORS])) {
+    for (const [status, codes] of byStatus(ERRORS, [...operationErrors(operation), ...COMMON_ERRORS])) {
       if (deprecationHeaders(operation, codes, settings)) continue;
       shared[nameOf(codes)] = errorResponse({ status, codes }, settings);
     }
@@ -255,7 +256,8 @@ function deprecationHeaders(
   settings: DocumentedSettings,
 ): JsonSchema | undefined {
   if (!operation.deprecated) return undefined;
-  if (codes.some((code) => operation.errors.includes(code))) return headersOf(DEPRECATION_HEADERS, operation);
+  if (codes.some((code) => operationErrors(operation).includes(code)))
+    return headersOf(DEPRECATION_HEADERS, operation);
   return codes.some((code) => ERRORS[code].status >= 500) ? optionalDeprecationHeaders(settings) : undefined;
 }
 
