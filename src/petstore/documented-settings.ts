@@ -1,25 +1,16 @@
 import { DOCS_PATH } from "../domain/constants.ts";
+import type { Environment } from "../domain/api-keys.ts";
+import type { Plans } from "../domain/plans.ts";
+import type { BanRules } from "../domain/rate-limit.ts";
 import { BASE_PATH } from "./operations.ts";
-
-interface RateLimits {
-  readonly perMinute: number;
-  readonly perDay: number;
-}
-
-interface BanRules {
-  readonly strikes: number;
-  readonly graceMs: number;
-  readonly lengthMs: number;
-  readonly maxLengthMs: number;
-}
 
 /** The settings of a server that its documentation states. */
 export interface DocumentedSettings {
   /** The environment of the server that shows the documentation: examples use its URL and its keys. */
-  readonly environment: "production" | "staging";
+  readonly environment: Environment;
   /** Base URLs, including the base path, without a trailing slash. */
-  readonly servers: { readonly production: string; readonly staging: string };
-  readonly plans: Readonly<Record<"free" | "pro" | "business" | "anonymous", RateLimits>>;
+  readonly servers: Readonly<Record<Environment, string>>;
+  readonly plans: Plans;
   readonly ban: BanRules;
 }
 
