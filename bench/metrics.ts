@@ -5,8 +5,7 @@ import { PETSTORE_API } from "../src/petstore/operations.ts";
  */
 import type { OperationId } from "../src/domain/usage-history.ts";
 import type { Request, Response } from "../src/http1/index.ts";
-import { RequestMetrics } from "../src/observe/request-metrics.ts";
-import { RequestRecord } from "../src/observe/request-record.ts";
+import { RequestMetrics, RequestRecord } from "../src/observe/request-metrics.ts";
 import { cpuMicros } from "./cpu-time.ts";
 
 export interface ObservedRequest {

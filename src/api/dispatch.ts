@@ -1,10 +1,21 @@
 import type { Request, Response } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
 import { andThen, type Awaitable, recover } from "./awaitable.ts";
-import { invalidBody, invalidParameter, isRejection, malformedIdentifier, type Rejection } from "./errors.ts";
+import {
+  BODY_REQUIRED,
+  bodyTooLarge,
+  INVALID_ENCODING,
+  INVALID_JSON,
+  invalidBody,
+  invalidParameter,
+  isRejection,
+  malformedIdentifier,
+  type Rejection,
+  Unavailable,
+  UNSUPPORTED_MEDIA_TYPE,
+} from "./errors.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
-import { type JsonBody, type JsonParser, readJsonBody, readQuery, withTimeout } from "./request.ts";
-import { Invalid } from "./schema.ts";
+import { Invalid, type ObjectSchema, problemsOf, type Schema } from "./schema.ts";
 
 /** A request for an operation. */
 export interface Call {
@@ -71,4 +82,152 @@ function validate<C extends Call>(call: C, front: Front<C>): Awaitable<AnyInput 
     const body = schema.read(json.value);
     return body instanceof Invalid ? invalidBody(body) : { id, query, body, bytes: json.bytes };
   });
+}
+
+const VISIBLE_ASCII = /^[!-~]{1,128}$/;
+
+const PROCESS_ID = crypto.randomUUID().slice(0, 8);
+let count = 0;
+
+/** The client's own `X-Request-Id` if it is 1 to 128 visible ASCII characters, a new one otherwise. */
+export function requestIdOf({ headers }: Pick<Request, "headers">): string {
+  const own = headers.get("x-request-id");
+  return own !== null && VISIBLE_ASCII.test(own) ? own : newRequestId();
+}
+
+export function newRequestId(): string {
+  return `${PROCESS_ID}-${(count++).toString(36)}`;
+}
+
+/** Shorter than the time that a shutdown waits for requests in progress. */
+export const REQUEST_TIMEOUT_MS = 7_000;
+
+/** Settles as `work` does, or rejects with Unavailable when the time is over. */
+export function withTimeout<T>(work: Promise<T>, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Unavailable(`no response within ${timeoutMs} ms`)), timeoutMs);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+}
+
+type Parameters = Readonly<Record<string, Schema<unknown>>>;
+
+/** Validates the declared parameters and ignores others. Every invalid parameter is reported. */
+export function readQuery(query: string, parameters: Parameters): Record<string, unknown> | Invalid {
+  const values: Record<string, unknown> = {};
+  if (query === "") return values;
+  const problems: string[] = [];
+  for (const [name, value] of pairsOf(query)) {
+    const schema = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    if (schema === undefined) continue;
+    const result = Object.hasOwn(values, name)
+      ? new Invalid(["must be given only once"])
+      : schema.read(value);
+    if (result instanceof Invalid) problems.push(...problemsOf(name, result));
+    values[name] = result;
+  }
+  return problems.length > 0 ? new Invalid(problems) : values;
+}
+
+const ENCODED = /[%+]/;
+
+/**
+ * A query without encoded characters is split here: a loop over `limit=5` shows 0.14 µs, and 0.97 µs with
+ * `URLSearchParams`; over `limit`, `status` and `cursor` 0.5 and 2.3 µs.
+ */
+function pairsOf(query: string): Iterable<readonly [string, string]> {
+  return ENCODED.test(query) ? new URLSearchParams(query) : query.split("&").map(pairOf);
+}
+
+function pairOf(text: string): readonly [string, string] {
+  const equals = text.indexOf("=");
+  return equals === -1 ? [text, ""] : [text.slice(0, equals), text.slice(equals + 1)];
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
+const CHARSET = /;[ \t]*charset="?([^";, \t]*)/i;
+
+function isJsonType(contentType: string): boolean {
+  if (contentType === "application/json") return true;
+  if (!JSON_TYPE.test(contentType)) return false;
+  const charset = CHARSET.exec(contentType)?.[1];
+  return charset === undefined || charset.toLowerCase() === "utf-8";
+}
+
+export interface JsonBody {
+  readonly value: unknown;
+  /** As the client sent it. */
+  readonly bytes: Uint8Array;
+}
+
+/** Undefined if the text is not JSON. Only the fields of the given names have to be in the value. */
+export type JsonParser = (text: string, names: readonly string[]) => unknown;
+
+export interface BodyOptions {
+  readonly schema: ObjectSchema<unknown>;
+  readonly maxBytes: number;
+  readonly parse: JsonParser;
+}
+
+/** Few pets have a longer name. A body of 16 KiB can take 0.8 ms. */
+const LARGE_BODY_BYTES = 2 * 1024;
+
+export function readJsonBody(request: Request, options: BodyOptions): Awaitable<JsonBody | Rejection> {
+  const { maxBytes } = options;
+  return andThen(request.body(maxBytes), (bytes) => {
+    if (bytes === undefined) return bodyTooLarge(maxBytes);
+    if (bytes.length <= LARGE_BODY_BYTES) return parseBody(request, bytes, options);
+    return inOwnTurn(() => parseBody(request, bytes, options));
+  });
+}
+
+const waiting: (() => void)[] = [];
+
+/** One large body in each turn of the event loop: the requests of other clients are handled in between. */
+function inOwnTurn<T>(work: () => T): Promise<T> {
+  return new Promise((resolve) => {
+    waiting.push(() => resolve(Promise.try(work)));
+    if (waiting.length === 1) setImmediate(takeTurn);
+  });
+}
+
+function takeTurn(): void {
+  waiting[0]?.();
+  waiting.shift();
+  if (waiting.length > 0) setImmediate(takeTurn);
+}
+
+/** No body at all is an empty object if no field is required. */
+function parseBody(
+  { headers }: Request,
+  bytes: Uint8Array,
+  { schema, parse }: BodyOptions,
+): JsonBody | Rejection {
+  if (bytes.length === 0) return schema.isEmptyValid ? { value: {}, bytes } : BODY_REQUIRED;
+  if (!isJsonType(headers.get("content-type") ?? "")) return UNSUPPORTED_MEDIA_TYPE;
+  const text = decode(bytes);
+  if (text === undefined) return INVALID_ENCODING;
+  const value = parse(text, schema.names);
+  return value === undefined ? INVALID_JSON : { value, bytes };
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Undefined for invalid UTF-8 and for a byte order mark, which JSON does not allow (RFC 8259, 8.1). */
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    const text = utf8.decode(bytes);
+    return text.startsWith("\uFEFF") ? undefined : text;
+  } catch {
+    return undefined;
+  }
 }

@@ -5,10 +5,15 @@ import {
   MAX_REQUESTS_PER_SLICE,
   type ScheduledConnection,
 } from "./scheduler.ts";
-import { type Writable, WriteBuffer } from "./write-buffer.ts";
-import { MAX_READ_AHEAD_BYTES, ReadBuffer } from "./read-buffer.ts";
-import { type RequestHead, RequestHeadParser } from "./request-head.ts";
-import { type ProtocolErrorStatus, type Response, type Status, writeResponse } from "./response.ts";
+import {
+  type ProtocolErrorStatus,
+  type Response,
+  type Status,
+  type Writable,
+  WriteBuffer,
+  writeResponse,
+} from "./response.ts";
+import { MAX_READ_AHEAD_BYTES, ReadBuffer, type RequestHead, RequestHeadParser } from "./request-head.ts";
 
 /** The server's end of a TCP connection. */
 export interface Socket extends Writable {

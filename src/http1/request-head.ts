@@ -1,6 +1,162 @@
-import { HeaderFields, TOKEN_CHARACTERS } from "./header-fields.ts";
-import type { ReadBuffer } from "./read-buffer.ts";
 import type { ProtocolErrorStatus } from "./response.ts";
+
+const EMPTY = Buffer.alloc(0);
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** With more unparsed bytes than this the connection stops reading. */
+export const MAX_READ_AHEAD_BYTES = 64 * 1024;
+
+/**
+ * Bytes that a connection has received. Appending costs time in proportion to what is appended, however many segments
+ * there are: what is there already is copied only when the buffer grows, and then it doubles.
+ */
+export class ReadBuffer {
+  /** Has free space after `#end`. */
+  #bytes: Buffer = EMPTY;
+  #start = 0;
+  #end = 0;
+
+  get length(): number {
+    return this.#end - this.#start;
+  }
+
+  /** All of them, as long as nothing is appended. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(this.#start, this.#end);
+  }
+
+  append(bytes: Buffer): void {
+    if (this.length === 0) {
+      this.#bytes = bytes;
+      this.#start = 0;
+      this.#end = bytes.length;
+      return;
+    }
+    if (this.#end + bytes.length > this.#bytes.length) this.#grow(bytes.length);
+    this.#bytes.set(bytes, this.#end);
+    this.#end += bytes.length;
+  }
+
+  skipEmptyLines(): void {
+    while (this.byteAt(0) === CR && this.byteAt(1) === LF) this.skip(2);
+  }
+
+  /** Undefined if it has not arrived. */
+  byteAt(index: number): number | undefined {
+    return index < this.length ? this.#bytes[this.#start + index] : undefined;
+  }
+
+  /** The index of the first LF at `from` or after it; -1 if there is none. */
+  indexOfLineFeed(from: number): number {
+    const found = this.#bytes.subarray(this.#start + from, this.#end).indexOf(LF);
+    return found === -1 ? -1 : from + found;
+  }
+
+  /** The bytes of a range, one character each. They stay in the buffer. */
+  text(from: number, to: number): string {
+    return this.#bytes.toString("latin1", this.#start + from, Math.min(this.#start + to, this.#end));
+  }
+
+  take(maxBytes: number): Buffer {
+    const taken = this.#bytes.subarray(this.#start, Math.min(this.#start + maxBytes, this.#end));
+    this.skip(taken.length);
+    return taken;
+  }
+
+  skip(count: number): void {
+    this.#start += count;
+    if (this.#start < this.#end) return;
+    this.#bytes = EMPTY;
+    this.#start = 0;
+    this.#end = 0;
+  }
+
+  /** Into a new array: what `take` has returned is a view of the old one. */
+  #grow(addedBytes: number): void {
+    const grown = Buffer.allocUnsafeSlow(2 * (this.length + addedBytes));
+    this.#bytes.copy(grown, 0, this.#start, this.#end);
+    this.#bytes = grown;
+    this.#end -= this.#start;
+    this.#start = 0;
+  }
+}
+
+/** Characters of a token (RFC 9110, 5.6.2), for use inside the brackets of a regular expression. */
+export const TOKEN_CHARACTERS = "!#$%&'*+\\-.^_`|~0-9A-Za-z";
+/** Characters of a field value (RFC 9110, 5.5): the tab is the only control character. */
+export const VALUE_CHARACTERS = "\\t\\x20-\\x7e\\x80-\\xff";
+/** A field line without its CRLF (RFC 9112, 5). No whitespace is allowed before the colon (5.1). */
+export const FIELD_LINE = `[${TOKEN_CHARACTERS}]+:[${VALUE_CHARACTERS}]*`;
+
+/** Obsolete line folding (RFC 9112, 5.2) and a CR, LF or NUL on its own do not match. */
+const FIELD_LINES = new RegExp(`^(?:${FIELD_LINE}\\r\\n)*$`);
+export const MAX_FIELDS = 128;
+
+interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The header fields of a request, in the order in which the client sent them. */
+export class HeaderFields {
+  private constructor(private readonly fields: readonly Field[]) {}
+
+  /** `text` is the field lines, each with its CRLF. 400 when one is malformed, 431 when there are too many. */
+  static parse(text: string): HeaderFields | 400 | 431 {
+    if (!FIELD_LINES.test(text)) return 400;
+    const fields: Field[] = [];
+    for (let start = 0; start < text.length;) {
+      if (fields.length === MAX_FIELDS) return 431;
+      const colon = text.indexOf(":", start);
+      const end = text.indexOf("\r\n", colon);
+      fields.push({ name: text.slice(start, colon), value: trimWhitespace(text.slice(colon + 1, end)) });
+      start = end + 2;
+    }
+    return new HeaderFields(fields);
+  }
+
+  /** `name` is in lower case. The values of fields with the same name are joined with a comma (RFC 9110, 5.3). */
+  get(name: string): string | null {
+    let joined: string | null = null;
+    for (const field of this.fields) {
+      if (!isNamed(field, name)) continue;
+      joined = joined === null ? field.value : `${joined}, ${field.value}`;
+    }
+    return joined;
+  }
+
+  count(name: string): number {
+    let count = 0;
+    for (const field of this.fields) if (isNamed(field, name)) count++;
+    return count;
+  }
+}
+
+/**
+ * Compares without regard to case: the bit 0x20 turns a letter into its lower case, and no other token character into
+ * a letter or a hyphen. `toLowerCase` on each name would take as long as all the rest of the parsing.
+ */
+function isNamed({ name }: Field, lowerCaseName: string): boolean {
+  if (name.length !== lowerCaseName.length) return false;
+  for (let i = 0; i < name.length; i++) {
+    if ((name.charCodeAt(i) | 0x20) !== lowerCaseName.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+/** Removes spaces and tabs. `String.trim` also removes characters that belong to the value, such as U+00A0. */
+function trimWhitespace(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isWhitespace(text.charCodeAt(start))) start++;
+  while (end > start && isWhitespace(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isWhitespace(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}
 
 /** The request line and the header fields. */
 export interface RequestHead extends RequestLine {
@@ -27,7 +183,6 @@ export const MAX_HEAD_BYTES = 16 * 1024;
 const TYPICAL_HEAD_BYTES = 1_024;
 /** Nothing else starts a request line: a TLS handshake is rejected before the end of a line arrives. */
 const TOKEN_CHARACTER = new RegExp(`[${TOKEN_CHARACTERS}]`);
-const CR = 0x0d;
 
 /** Larger header sections are not remembered: 10,000 idle connections would hold 150 KiB each. */
 const MAX_REMEMBERED_LENGTH = 2 * 1024;

@@ -1,7 +1,11 @@
-import { BodyReader, type BodyProgress } from "./body-reader.ts";
-import type { HeaderFields } from "./header-fields.ts";
-import type { ReadBuffer } from "./read-buffer.ts";
-import type { RequestHead } from "./request-head.ts";
+import {
+  FIELD_LINE,
+  type HeaderFields,
+  ReadBuffer,
+  type RequestHead,
+  TOKEN_CHARACTERS,
+  VALUE_CHARACTERS,
+} from "./request-head.ts";
 import type { ProtocolErrorStatus, Response } from "./response.ts";
 
 /** A request whose head has arrived. */
@@ -144,4 +148,152 @@ export class IncomingRequest implements Request {
 
 function bodyAborted(): RequestAborted {
   return new RequestAborted("the rest of the request body will not arrive");
+}
+
+export type BodyProgress = "incomplete" | "complete" | "too large" | "malformed";
+
+/** Reads the body of one request from the buffer as it arrives. */
+export class BodyReader {
+  readonly #chunkedBody: ChunkedBody | undefined;
+  #content = new ReadBuffer();
+  #bytesLeft: number;
+  #bytesRead = 0;
+  #progress: BodyProgress = "incomplete";
+
+  /** `length` is at least 1. */
+  constructor(length: number | "chunked") {
+    this.#chunkedBody = length === "chunked" ? new ChunkedBody() : undefined;
+    this.#bytesLeft = length === "chunked" ? 0 : length;
+  }
+
+  get hasStarted(): boolean {
+    return this.#bytesRead > 0 || this.#progress !== "incomplete";
+  }
+
+  get bytes(): Uint8Array {
+    return this.#content.bytes;
+  }
+
+  /** Reads what has arrived. Stops before the body becomes larger than `maxBytes`. */
+  read(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
+    return this.#advance(readBuffer, maxBytes, (part) => this.#content.append(part));
+  }
+
+  /** Like `read`, but drops the bytes. */
+  discard(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
+    this.#content = new ReadBuffer();
+    return this.#advance(readBuffer, maxBytes, () => {});
+  }
+
+  #advance(readBuffer: ReadBuffer, maxBytes: number, onPart: (part: Buffer) => void): BodyProgress {
+    while (this.#progress === "incomplete") {
+      if (this.#isLargerThan(maxBytes)) return "too large";
+      const part = this.#next(readBuffer);
+      if (typeof part === "string") {
+        this.#progress = part;
+      } else {
+        if (part.length === 0) return this.#isLargerThan(maxBytes) ? "too large" : "incomplete";
+        this.#bytesRead += part.length;
+        onPart(part);
+      }
+    }
+    return this.#progress;
+  }
+
+  #isLargerThan(maxBytes: number): boolean {
+    const bytesLeft = this.#chunkedBody ? this.#chunkedBody.chunkBytesLeft : this.#bytesLeft;
+    return this.#bytesRead + bytesLeft > maxBytes;
+  }
+
+  #next(readBuffer: ReadBuffer): Buffer | "complete" | "malformed" {
+    if (this.#chunkedBody) return this.#chunkedBody.next(readBuffer);
+    if (this.#bytesLeft === 0) return "complete";
+    const part = readBuffer.take(this.#bytesLeft);
+    this.#bytesLeft -= part.length;
+    return part;
+  }
+}
+
+const TOKEN = `[${TOKEN_CHARACTERS}]+`;
+const QUOTED_STRING = `"(?:(?!["\\\\])[${VALUE_CHARACTERS}]|\\\\[${VALUE_CHARACTERS}])*"`;
+/** Chunk extensions are ignored, but have to be valid (RFC 9112, 7.1.1). */
+const EXTENSION = `[\\t ]*;[\\t ]*${TOKEN}(?:[\\t ]*=[\\t ]*(?:${TOKEN}|${QUOTED_STRING}))?`;
+/** The chunk size in hexadecimal (RFC 9112, 7.1). Eight digits are more than any body may have. */
+const SIZE_LINE = new RegExp(`^0*([0-9A-Fa-f]{1,8})(?:${EXTENSION})*\\r\\n$`);
+const TRAILER_LINE = new RegExp(`^${FIELD_LINE}\\r\\n$`);
+const EMPTY_LINE = "\r\n";
+/** Stands for a line that is too long, or one too many. */
+const MALFORMED_LINE = "";
+const MAX_LINE_BYTES = 1_024;
+/** Bounds the work that a small body in tiny chunks causes. */
+const MAX_LINES = 20_000;
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** Decodes a chunked body. Trailer fields are checked and dropped. */
+class ChunkedBody {
+  #expected: "size line" | "data" | "end of data" | "trailer line" = "size line";
+  #chunkBytesLeft = 0;
+  #lines = 0;
+  /** Bytes of a line that has arrived in part; they have no LF. */
+  #searchedBytes = 0;
+
+  /** The bytes of the current chunk that are still to come. */
+  get chunkBytesLeft(): number {
+    return this.#chunkBytesLeft;
+  }
+
+  /** Takes the next data bytes of the body; none if more has to arrive first. */
+  next(readBuffer: ReadBuffer): Buffer | "complete" | "malformed" {
+    while (this.#expected !== "data") {
+      const line = this.#expected === "end of data" ? takeCrlf(readBuffer) : this.#takeLine(readBuffer);
+      if (line === undefined) return NO_BYTES;
+      const end = this.#parseLine(line);
+      if (end !== undefined) return end;
+    }
+    const bytes = readBuffer.take(this.#chunkBytesLeft);
+    this.#chunkBytesLeft -= bytes.length;
+    if (this.#chunkBytesLeft === 0) this.#expected = "end of data";
+    return bytes;
+  }
+
+  /** A line with its LF. */
+  #takeLine(readBuffer: ReadBuffer): string | undefined {
+    const lineFeed = readBuffer.indexOfLineFeed(this.#searchedBytes);
+    this.#searchedBytes = lineFeed === -1 ? readBuffer.length : 0;
+    if (lineFeed === -1 && readBuffer.length < MAX_LINE_BYTES) return undefined;
+    this.#lines++;
+    if (lineFeed === -1 || lineFeed >= MAX_LINE_BYTES || this.#lines > MAX_LINES) return MALFORMED_LINE;
+    const line = readBuffer.text(0, lineFeed + 1);
+    readBuffer.skip(line.length);
+    return line;
+  }
+
+  #parseLine(line: string): "complete" | "malformed" | undefined {
+    switch (this.#expected) {
+      case "size line":
+        return this.#startChunk(SIZE_LINE.exec(line)?.[1]);
+      case "end of data":
+        this.#expected = "size line";
+        return line === EMPTY_LINE ? undefined : "malformed";
+      default:
+        if (line === EMPTY_LINE) return "complete";
+        return TRAILER_LINE.test(line) ? undefined : "malformed";
+    }
+  }
+
+  #startChunk(size: string | undefined): "malformed" | undefined {
+    if (size === undefined) return "malformed";
+    this.#chunkBytesLeft = Number.parseInt(size, 16);
+    this.#expected = this.#chunkBytesLeft === 0 ? "trailer line" : "data";
+    return undefined;
+  }
+}
+
+/** The CRLF after the data, or what is there instead. */
+function takeCrlf(readBuffer: ReadBuffer): string | undefined {
+  const text = readBuffer.text(0, EMPTY_LINE.length);
+  if (text.length < EMPTY_LINE.length && EMPTY_LINE.startsWith(text)) return undefined;
+  readBuffer.skip(text.length);
+  return text;
 }

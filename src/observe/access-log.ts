@@ -1,6 +1,6 @@
 import { Latch } from "../api/latch.ts";
 import { Unavailable } from "../api/errors.ts";
-import type { RequestObserver, RequestRecord } from "./request-record.ts";
+import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
 import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";

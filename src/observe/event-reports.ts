@@ -2,7 +2,7 @@ import { Overloaded, Unavailable } from "../api/errors.ts";
 import { type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { Budget } from "../api/budget.ts";
-import type { RequestObserver } from "./request-record.ts";
+import type { RequestObserver } from "./request-metrics.ts";
 import { stateOf } from "../domain/key-list.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 

@@ -14,7 +14,7 @@ import {
   type UsageQuery,
 } from "../domain/usage-history.ts";
 import { yieldToEventLoop } from "../event-loop.ts";
-import type { RequestObserver } from "./request-record.ts";
+import type { RequestObserver } from "./request-metrics.ts";
 import type { Awaitable } from "../api/awaitable.ts";
 
 /** With a store that responds within three seconds, counts are stored within five. */

@@ -1,6 +1,6 @@
 import { andThen, type Awaitable } from "../api/awaitable.ts";
 import { INTERNAL_ERROR, isRejection, methodNotAllowed } from "../api/errors.ts";
-import { newRequestId, requestIdOf } from "../api/request.ts";
+import { newRequestId, requestIdOf } from "../api/dispatch.ts";
 import { protocolErrorResponse, withRequestId } from "../api/responses.ts";
 import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";

@@ -1,7 +1,7 @@
 import type { Route } from "../api/api.ts";
 import { andThen, type Awaitable, recover } from "../api/awaitable.ts";
 import { methodNotAllowed, Unavailable } from "../api/errors.ts";
-import { newRequestId, requestIdOf } from "../api/request.ts";
+import { newRequestId, requestIdOf } from "../api/dispatch.ts";
 import { emptyResponse, protocolErrorResponse, withRequestId } from "../api/responses.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
@@ -19,7 +19,7 @@ import {
 } from "../http1/index.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
-import { type RequestObserver, RequestRecord } from "../observe/request-record.ts";
+import { type RequestObserver, RequestRecord } from "../observe/request-metrics.ts";
 import { Cors } from "./cors.ts";
 import { createDispatch, createEndpoints } from "./dispatch.ts";
 import { NOT_FOUND, READ_ONLY_KEY } from "./errors.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { HeaderFields } from "../../src/http1/header-fields.ts";
+import { HeaderFields } from "../../src/http1/request-head.ts";
 import { isFromOtherOrigin, isOwnHost } from "../../src/operator/sign-in.ts";
 
 function headersOf(fields: Readonly<Record<string, string>>): HeaderFields {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { withTimeout } from "../../src/api/request.ts";
+import { withTimeout } from "../../src/api/dispatch.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
-import { ReadBuffer } from "../../src/http1/read-buffer.ts";
+import { ReadBuffer } from "../../src/http1/request-head.ts";
 import { CHUNKED_HEAD, echoBody, echoTarget, get, nextTurn, TestConnection } from "./test-connection.ts";
 
 describe("a client that sends byte by byte costs work in proportion to the bytes", () => {

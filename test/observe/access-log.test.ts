@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { join } from "node:path";
 import { accessLine, openAccessLog, openLogFile } from "../../src/observe/access-log.ts";
 import { Unavailable } from "../../src/api/errors.ts";
-import { RequestRecord } from "../../src/observe/request-record.ts";
+import { RequestRecord } from "../../src/observe/request-metrics.ts";
 import type { Request } from "../../src/http1/index.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";

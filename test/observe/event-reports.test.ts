@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { Addresses } from "../../src/auth/client-address.ts";
 import { Unavailable } from "../../src/api/errors.ts";
 import { observeFloods, logKeyChanges } from "../../src/observe/event-reports.ts";
-import { RequestRecord } from "../../src/observe/request-record.ts";
+import { RequestRecord } from "../../src/observe/request-metrics.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
 import { createLog } from "../../src/observe/log.ts";
 import type { ApiKey } from "../../src/domain/api-keys.ts";

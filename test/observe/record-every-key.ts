@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
-import type { RequestRecord } from "../../src/observe/request-record.ts";
+import type { RequestRecord } from "../../src/observe/request-metrics.ts";
 import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { TestClock } from "../test-clock.ts";
 

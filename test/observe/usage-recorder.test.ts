@@ -2,7 +2,7 @@ import { describe, expect, jest, spyOn, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import type { OperationId, KeyCounts, UsageBatch } from "../../src/domain/usage-history.ts";
 import type { Outcome } from "../../src/domain/rate-limit.ts";
-import type { RequestRecord } from "../../src/observe/request-record.ts";
+import type { RequestRecord } from "../../src/observe/request-metrics.ts";
 import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { TestClock } from "../test-clock.ts";
 
