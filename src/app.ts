@@ -1,6 +1,7 @@
 import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
+import { startupHandler } from "./api/dispatch.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
@@ -10,7 +11,7 @@ import type { TlsCredentials, TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
-import { headerLine, HttpServer, type LimitEvent } from "./http1/index.ts";
+import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
 import type { AccessLog } from "./observe/access-log.ts";
 import { AuditRetention } from "./observe/audit-trail.ts";
 import { logKeyChanges, observeFloods } from "./observe/event-reports.ts";
@@ -19,7 +20,7 @@ import { type AppMetrics, startMetrics } from "./observe/metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
-import { createHttpApp, slowRejectedClients, startupHandler } from "./petstore/app.ts";
+import { createHttpApp } from "./petstore/app.ts";
 
 export interface App {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */

@@ -117,6 +117,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "auth",
     "observe",
     "domain",
+    "api",
     "config",
     "http1",
     "clock",

@@ -1,4 +1,4 @@
-import type { Request, Response } from "../http1/index.ts";
+import type { Request, RequestHandler, Response } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
 import { andThen, type Awaitable, recover } from "./awaitable.ts";
 import {
@@ -15,6 +15,12 @@ import {
   UNSUPPORTED_MEDIA_TYPE,
 } from "./errors.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
+import {
+  internalErrorResponse,
+  protocolErrorResponse,
+  unavailableResponse,
+  withRequestId,
+} from "./responses.ts";
 import { Invalid, type ObjectSchema, problemsOf, type Schema } from "./schema.ts";
 
 /** A request for an operation. */
@@ -231,3 +237,10 @@ function decode(bytes: Uint8Array): string | undefined {
     return undefined;
   }
 }
+
+/** The handler of a listener until its app is ready. */
+export const startupHandler: RequestHandler = {
+  handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
+  handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
+  protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
+};

@@ -6,7 +6,7 @@ import type { Invalid } from "./schema.ts";
 export type ErrorTable = Readonly<Record<string, { readonly status: number; readonly meaning: string }>>;
 
 /** The errors that every API has. */
-const STANDARD_ERRORS = {
+export const STANDARD_ERRORS = {
   invalid_json: { status: 400, meaning: "The request body is not JSON in UTF-8." },
   invalid_body: { status: 400, meaning: "The request body lacks a required field or has an invalid value." },
   invalid_parameter: { status: 400, meaning: "A query parameter has an invalid value." },

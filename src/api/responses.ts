@@ -8,7 +8,14 @@ import {
   type Response,
   type Status,
 } from "../http1/index.ts";
-import { type ErrorTable, type Rejection, rejection } from "./errors.ts";
+import {
+  type ErrorTable,
+  INTERNAL_ERROR,
+  type Rejection,
+  rejection,
+  serviceUnavailable,
+  STANDARD_ERRORS,
+} from "./errors.ts";
 import { kibibytes, plural } from "./formatting.ts";
 
 export type Headers = Readonly<Record<string, string>>;
@@ -37,6 +44,19 @@ export function errorResponse(errors: ErrorTable, rejection: Rejection, headerLi
 export function errorBody(errors: ErrorTable, rejection: Rejection): string {
   const { code, message } = rejection;
   return `{"code":"${code}","message":${JSON.stringify(message)},"status":${statusOf(errors, rejection)}}`;
+}
+
+export function internalErrorResponse(headerLines = ""): Response {
+  return errorResponse(STANDARD_ERRORS, INTERNAL_ERROR, headerLines);
+}
+
+export function unavailableResponse(
+  retryAfterSeconds: number,
+  headerLines = "",
+  rejectionOf = serviceUnavailable,
+): Response {
+  const retryAfter = headerLine("Retry-After", `${retryAfterSeconds}`);
+  return errorResponse(STANDARD_ERRORS, rejectionOf(retryAfterSeconds), headerLines + retryAfter);
 }
 
 /** A table of errors has statuses that http1 knows. */

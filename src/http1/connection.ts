@@ -49,6 +49,21 @@ export interface ConnectionContext {
 /** Is asked after each response of a connection. A connection that is slowed waits for its next request. */
 export type Pacer = (status: Status) => "go on" | "slow down" | "close";
 
+/** From the next one on, the connection is slowed. A client that waits as `Retry-After` says gets nowhere near. */
+const MAX_UNSLOWED_REJECTIONS = 20;
+/** With this one, the connection closes. */
+const MAX_REJECTIONS = 1_000;
+
+/** A client that goes on without a valid key or quota leaves time to others: counts the 401 and 429 in a row. */
+export function slowRejectedClients(): Pacer {
+  let rejections = 0;
+  return (status) => {
+    rejections = status === 401 || status === 429 ? rejections + 1 : 0;
+    if (rejections <= MAX_UNSLOWED_REJECTIONS) return "go on";
+    return rejections < MAX_REJECTIONS ? "slow down" : "close";
+  };
+}
+
 /** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
 export const IDLE_TIMEOUT_SECONDS = 75;
 /** For the first byte of the first request: a client connects because it has something to send. */

@@ -3,5 +3,5 @@ export { type Request, RequestAborted, type RequestHandler } from "./request.ts"
 export { headerLine, type ProtocolErrorStatus, type Response, type Status } from "./response.ts";
 export { type HeaderFields, MAX_FIELDS } from "./request-head.ts";
 export { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "./request-head.ts";
-export { type Pacer, REQUEST_TIMEOUT_SECONDS } from "./connection.ts";
+export { REQUEST_TIMEOUT_SECONDS, slowRejectedClients } from "./connection.ts";
 export { type LimitEvent, maxDescriptors, type Peer } from "./connection-limits.ts";

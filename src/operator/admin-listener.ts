@@ -1,6 +1,5 @@
 import type { AdminConfig } from "../config/config.ts";
-import { HttpServer, type HttpServerOptions } from "../http1/index.ts";
-import { slowRejectedClients } from "../petstore/app.ts";
+import { HttpServer, type HttpServerOptions, slowRejectedClients } from "../http1/index.ts";
 
 /** The address that was asked for cannot be listened on. The cause is the error of the runtime. */
 export class AdminListenError extends Error {

@@ -1,13 +1,12 @@
-import { hash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
+import { isIP } from "node:net";
 import { Budget } from "../api/budget.ts";
 import type { Rejection } from "../api/errors.ts";
-import { ipVersionOf } from "../config/network.ts";
 import type { Actor, NewAuditEntry } from "../domain/audit.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { Request } from "../http1/index.ts";
 import type { Log } from "../observe/log.ts";
 import { INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
-import type { AdminToken } from "./token.ts";
 
 type Checked = Pick<Request, "method" | "headers">;
 
@@ -21,7 +20,7 @@ export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: read
   if (host === null) return true;
   const name = host.replace(/:\d*$/, "").toLowerCase();
   const address = name.replace(/^\[(.*)\]$/, "$1");
-  if (ipVersionOf(address) !== undefined || name === "localhost") return true;
+  if (isIP(address) !== 0 || name === "localhost") return true;
   return hostnames.includes(name);
 }
 
@@ -47,171 +46,84 @@ function hostOf(origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
 }
 
-export const SESSION_MS = 12 * 60 * 60 * 1000;
-/** Sessions that were ended before their time. Of more, the oldest is forgotten. */
-const MAX_ENDED = 10_000;
-const VALUE = /^(\d{1,16})\.([\w-]{22})\.([\w-]{43})$/;
+/** `openssl rand -hex 20` and longer: too many possibilities to guess, however fast. */
+const UNGUESSABLE_LENGTH = 40;
 
-/**
- * Sessions of browsers. The value of the cookie is the time at which the session ends, a random identifier and a
- * signature by the admin token. So sessions need no storage, survive a restart, and end when the token is replaced.
- */
-export class Sessions {
-  readonly #token: AdminToken;
-  readonly #clock: Pick<Clock, "now">;
-  /** When the session would have ended anyway, by its identifier. */
-  readonly #ended = new Map<string, number>();
+/** The secret that operators sign in with. */
+export class AdminToken {
+  readonly isUnguessable: boolean;
+  readonly #hash: Buffer;
+  readonly #sessionKey: Buffer;
 
-  constructor(token: AdminToken, clock: Pick<Clock, "now">) {
-    this.#token = token;
-    this.#clock = clock;
+  constructor(token: string) {
+    this.isUnguessable = token.length >= UNGUESSABLE_LENGTH;
+    this.#hash = hash("sha256", token, "buffer");
+    this.#sessionKey = createHmac("sha256", token).update("petstore admin session").digest();
   }
 
-  /** The value of a new cookie. */
-  create(): string {
-    const signed = `${this.#clock.now() + SESSION_MS}.${randomBytes(16).toString("base64url")}`;
-    return `${signed}.${this.#token.sign(signed)}`;
+  /** In constant time: the hashes have one length, and which of their bytes differ says nothing of the token. */
+  matches(candidate: string): boolean {
+    return timingSafeEqual(hash("sha256", candidate, "buffer"), this.#hash);
   }
 
-  isValid(value: string): boolean {
-    const session = this.#parse(value);
-    return session !== undefined && !this.#ended.has(session.id);
-  }
-
-  end(value: string): void {
-    const session = this.#parse(value);
-    if (session === undefined) return;
-    if (this.#ended.size >= MAX_ENDED) this.#forgetOldest();
-    this.#ended.set(session.id, session.endsAt);
-  }
-
-  /** Undefined if the session is over or was not made with this token. */
-  #parse(value: string): { readonly id: string; readonly endsAt: number } | undefined {
-    const match = VALUE.exec(value);
-    if (match === null) return undefined;
-    const [, endsAtText = "", id = "", signature = ""] = match;
-    const endsAt = Number(endsAtText);
-    const expected = Buffer.from(this.#token.sign(`${endsAtText}.${id}`));
-    const given = Buffer.from(signature);
-    const isSigned = given.length === expected.length && timingSafeEqual(given, expected);
-    return isSigned && this.#clock.now() < endsAt ? { id, endsAt } : undefined;
-  }
-
-  #forgetOldest(): void {
-    const now = this.#clock.now();
-    for (const [id, endsAt] of this.#ended) if (endsAt <= now) this.#ended.delete(id);
-    const [oldest] = this.#ended.keys();
-    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
+  /** A signature that nobody can make without the token, in base64url. */
+  sign(text: string): string {
+    return createHmac("sha256", this.#sessionKey).update(text).digest("base64url");
   }
 }
 
-/** Different wrong tokens, of all clients together. */
-const MAX_WRONG_TOKENS = 20;
-const WINDOW_MS = 60_000;
-const MAX_REMEMBERED = 100;
-
-export type TokenCheck =
-  | { readonly outcome: "right" }
-  /** `isNew` is false for a wrong token that was sent before. */
-  | { readonly outcome: "wrong"; readonly isNew: boolean }
-  | { readonly outcome: "blocked"; readonly retryAfterSeconds: number };
-
-/**
- * Compares tokens with the admin token. After 20 wrong ones within a minute, no token is compared until the minute is
- * over, so that a short token cannot be guessed. A token that is too long to be guessed is compared in any case: nobody
- * who can reach the listener can keep operators out. Sessions are not affected.
- *
- * A wrong token that is sent again is no new guess: a program that still has the old token after a roll gets 401 and
- * does not lock the operators out.
- */
-export class TokenAttempts {
-  readonly #token: AdminToken;
-  readonly #clock: Pick<Clock, "steadyNow">;
-  /** Hashes, oldest first. */
-  readonly #wrong = new Set<string>();
-  #windowEndsAt = 0;
-  #wrongInWindow = 0;
-
-  constructor(token: AdminToken, clock: Pick<Clock, "steadyNow">) {
-    this.#token = token;
-    this.#clock = clock;
-    token.onReplace(() => this.#wrong.clear());
-  }
-
-  check(candidate: string): TokenCheck {
-    const hashed = hash("sha256", candidate);
-    if (this.#wrong.has(hashed)) return { outcome: "wrong", isNew: false };
-    const now = this.#clock.steadyNow();
-    if (now >= this.#windowEndsAt) this.#wrongInWindow = 0;
-    const isBlocked = this.#wrongInWindow >= MAX_WRONG_TOKENS;
-    if ((!isBlocked || this.#token.isUnguessable) && this.#token.matches(candidate))
-      return { outcome: "right" };
-    if (isBlocked) {
-      return { outcome: "blocked", retryAfterSeconds: Math.ceil((this.#windowEndsAt - now) / 1_000) };
-    }
-    if (this.#wrongInWindow++ === 0) this.#windowEndsAt = now + WINDOW_MS;
-    const [oldest] = this.#wrong;
-    if (this.#wrong.size >= MAX_REMEMBERED && oldest !== undefined) this.#wrong.delete(oldest);
-    this.#wrong.add(hashed);
-    return { outcome: "wrong", isNew: true };
-  }
-}
-
-export interface WrongTokensOptions {
+export interface AuthenticationOptions {
+  readonly token: string;
+  readonly cookieName: string;
   readonly clock: Clock;
   readonly log: Log;
   /** Never rejects. */
   readonly recordAudit: (entry: NewAuditEntry) => Promise<void>;
 }
 
+export type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;
+
+const BEARER = /^bearer +(\S+)$/i;
+
+/** Different wrong tokens, of all clients together. */
+const MAX_WRONG_TOKENS = 20;
+const WINDOW_MS = 60_000;
+const MAX_REMEMBERED = 100;
 /** Whoever can reach the listener can send wrong tokens: 20 an hour are 175,000 entries a year, about 20 MB. */
-const ENTRIES = { max: 20, perSecond: 20 / 3_600 };
+const REPORTS = { max: 20, perSecond: 20 / 3_600 };
 
-/**
- * Logs wrong tokens and writes them to the audit trail, which is kept for good: 20 an hour. The next entry has the
- * number of the others.
- */
-export class WrongTokens {
-  readonly #budget: Budget;
-
-  constructor(private readonly options: WrongTokensOptions) {
-    this.#budget = new Budget({ ...ENTRIES, now: () => options.clock.steadyNow() });
-  }
-
-  report(actor: Actor): void {
-    const { clock, log, recordAudit } = this.options;
-    this.#budget.spend((unrecorded) => {
-      log.event("admin.sign-in-failed", { address: actor.name, unrecorded });
-      const after = unrecorded > 0 ? { after: { unrecordedBefore: unrecorded } } : {};
-      void recordAudit({ at: clock.now(), actor, action: "admin.sign-in-failed", ...after });
-    });
-  }
-}
-
-export interface AuthenticationOptions {
-  readonly sessions: Sessions;
-  readonly attempts: TokenAttempts;
-  readonly cookieName: string;
-  /** Called for each new wrong token, and for each that is not compared. */
-  readonly onWrongToken: (actor: Actor) => void;
-}
-
-export interface BlockedRejection extends Rejection<"too_many_attempts"> {
-  readonly retryAfterSeconds: number;
-}
-
-export type TokenRejection = Rejection<"invalid_token"> | BlockedRejection;
-export type SignInRejection = Rejection<"not_signed_in"> | TokenRejection;
-
+export const SESSION_MS = 12 * 60 * 60 * 1000;
+/** Sessions that were ended before their time. Of more, the oldest is forgotten. */
+const MAX_ENDED = 10_000;
+const SESSION = /^(\d{1,16})\.([\w-]{22})\.([\w-]{43})$/;
 /** Each takes a signature of 4 µs. */
 const MAX_COOKIES = 20;
-const BEARER = /^bearer +(\S+)$/i;
 
 /** Who sends a request: a browser with a session cookie, or a program with the token. */
 export class AdminAuthentication {
-  constructor(private readonly options: AuthenticationOptions) {}
+  readonly #options: AuthenticationOptions;
+  #token: AdminToken;
+  /** Hashes of wrong tokens, oldest first. */
+  readonly #wrong = new Set<string>();
+  #windowEndsAt = 0;
+  #wrongInWindow = 0;
+  readonly #reports: Budget;
+  /** When the session would have ended anyway, by its identifier. */
+  readonly #ended = new Map<string, number>();
 
-  authenticate(request: Request): Actor | SignInRejection {
+  constructor(options: AuthenticationOptions) {
+    this.#options = options;
+    this.#token = new AdminToken(options.token);
+    this.#reports = new Budget({ ...REPORTS, now: () => options.clock.steadyNow() });
+  }
+
+  /** Ends all sessions. */
+  replaceToken(token: string): void {
+    this.#token = new AdminToken(token);
+    this.#wrong.clear();
+  }
+
+  authenticate(request: Request): Actor | TokenRejection | Rejection<"not_signed_in"> {
     const authorization = request.headers.get("authorization");
     if (authorization !== null) {
       const actor: Actor = { kind: "admin API", name: request.remoteAddress };
@@ -222,12 +134,47 @@ export class AdminAuthentication {
     return { kind: "console", name: request.remoteAddress };
   }
 
-  /** Undefined if the token is right. */
-  checkToken(token: string, actor: Actor): TokenRejection | undefined {
-    const check = this.options.attempts.check(token);
-    if (check.outcome === "right") return undefined;
-    if (check.outcome === "blocked" || check.isNew) this.options.onWrongToken(actor);
-    return check.outcome === "blocked" ? tooManyAttempts(check.retryAfterSeconds) : INVALID_TOKEN;
+  /**
+   * Undefined if the token is right. After 20 wrong ones within a minute, no token is compared until the minute is
+   * over, so that a short token cannot be guessed. A token that is too long to be guessed is compared in any case:
+   * nobody who can reach the listener can keep operators out. Sessions are not affected.
+   *
+   * A wrong token that is sent again is no new guess: a program that still has the old token after a rotation gets 401
+   * and does not lock the operators out.
+   */
+  checkToken(candidate: string, actor: Actor): TokenRejection | undefined {
+    const hashed = hash("sha256", candidate);
+    if (this.#wrong.has(hashed)) return INVALID_TOKEN;
+    const now = this.#options.clock.steadyNow();
+    if (now >= this.#windowEndsAt) this.#wrongInWindow = 0;
+    const isBlocked = this.#wrongInWindow >= MAX_WRONG_TOKENS;
+    if ((!isBlocked || this.#token.isUnguessable) && this.#token.matches(candidate)) return undefined;
+    this.#reportWrongToken(actor);
+    if (isBlocked) return tooManyAttempts(Math.ceil((this.#windowEndsAt - now) / 1_000));
+    if (this.#wrongInWindow++ === 0) this.#windowEndsAt = now + WINDOW_MS;
+    const [oldest] = this.#wrong;
+    if (this.#wrong.size >= MAX_REMEMBERED && oldest !== undefined) this.#wrong.delete(oldest);
+    this.#wrong.add(hashed);
+    return INVALID_TOKEN;
+  }
+
+  /** In the log and in the audit trail, which is kept for good: 20 an hour. The next has the number of the others. */
+  #reportWrongToken(actor: Actor): void {
+    const { clock, log, recordAudit } = this.#options;
+    this.#reports.spend((unrecorded) => {
+      log.event("admin.sign-in-failed", { address: actor.name, unrecorded });
+      const after = unrecorded > 0 ? { after: { unrecordedBefore: unrecorded } } : {};
+      void recordAudit({ at: clock.now(), actor, action: "admin.sign-in-failed", ...after });
+    });
+  }
+
+  /**
+   * The value of a new cookie: the time at which the session ends, a random identifier and a signature by the admin
+   * token. So sessions need no storage, survive a restart, and end when the token is replaced.
+   */
+  createSession(): string {
+    const signed = `${this.#options.clock.now() + SESSION_MS}.${randomBytes(16).toString("base64url")}`;
+    return `${signed}.${this.#token.sign(signed)}`;
   }
 
   /**
@@ -237,12 +184,42 @@ export class AdminAuthentication {
   sessionOf({ headers }: Pick<Request, "headers">): string | undefined {
     // The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3).
     const pairs = headers.get("cookie")?.split(/[;,]/) ?? [];
-    const start = `${this.options.cookieName}=`;
+    const start = `${this.#options.cookieName}=`;
     return pairs
       .map((pair) => pair.trim())
       .filter((pair) => pair.startsWith(start))
       .slice(0, MAX_COOKIES)
       .map((pair) => pair.slice(start.length))
-      .find((value) => this.options.sessions.isValid(value));
+      .find((value) => this.isValidSession(value));
+  }
+
+  isValidSession(value: string): boolean {
+    const session = this.#parseSession(value);
+    return session !== undefined && !this.#ended.has(session.id);
+  }
+
+  endSession(value: string): void {
+    const session = this.#parseSession(value);
+    if (session === undefined) return;
+    if (this.#ended.size >= MAX_ENDED) this.#forgetEnded();
+    this.#ended.set(session.id, session.endsAt);
+  }
+
+  /** Undefined if the session is over or was not made with this token. */
+  #parseSession(value: string): { readonly id: string; readonly endsAt: number } | undefined {
+    const [, endsAt = "", id = "", signature = ""] = SESSION.exec(value) ?? [];
+    if (id === "") return undefined;
+    const expected = Buffer.from(this.#token.sign(`${endsAt}.${id}`));
+    const isSigned = timingSafeEqual(Buffer.from(signature), expected);
+    return isSigned && this.#options.clock.now() < Number(endsAt)
+      ? { id, endsAt: Number(endsAt) }
+      : undefined;
+  }
+
+  #forgetEnded(): void {
+    const now = this.#options.clock.now();
+    for (const [id, endsAt] of this.#ended) if (endsAt <= now) this.#ended.delete(id);
+    const [oldest] = this.#ended.keys();
+    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
   }
 }

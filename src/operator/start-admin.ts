@@ -16,15 +16,15 @@ import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { AdapterMonitor } from "../observe/monitors.ts";
-import { startupHandler } from "../petstore/app.ts";
+import { startupHandler } from "../api/dispatch.ts";
 import { AdminApi, type AdminHandlers } from "./admin-api.ts";
 import { type AdminPages, createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
 import { sessionHandlers } from "./handlers/session.ts";
-import { AdminAuthentication, Sessions, TokenAttempts, WrongTokens } from "./sign-in.ts";
-import { openToken, saveAdminUrl } from "./token.ts";
+import { AdminAuthentication } from "./sign-in.ts";
+import { followTokenFile, openToken, saveAdminUrl } from "./token.ts";
 
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
@@ -75,7 +75,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   const { config, admin, adapters, metrics, clock, log, isDraining } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
-  const { token, text, file, stopFollowing } = openToken(config, admin, log);
+  const { token, file } = openToken(config, admin, log);
   const server = listenForOperators(admin, {
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
@@ -83,24 +83,23 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     peerOf: options.peerOf,
     onError: (error) => log.event("connection.failed", { error }),
   });
-  const sessions = new Sessions(token, clock);
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${server.port}`;
-  const recordAudit = (entry: NewAuditEntry) => adapters.audit.recordAudit(entry);
   const recordIfPossible = auditRecorder(adapters, log);
-  const wrongTokens = new WrongTokens({ clock, log, recordAudit: recordIfPossible });
   const authentication = new AdminAuthentication({
-    sessions,
-    attempts: new TokenAttempts(token, clock),
+    token,
     cookieName,
-    onWrongToken: (actor) => wrongTokens.report(actor),
+    clock,
+    log,
+    recordAudit: recordIfPossible,
   });
+  const stopFollowing =
+    file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const sessionOptions = {
     authentication,
-    sessions,
     cookieName,
     isTls: tls !== undefined,
-    recordAudit,
+    recordAudit: (entry: NewAuditEntry) => adapters.audit.recordAudit(entry),
     recordIfPossible,
   };
   const errorLog = new ErrorLog(log);
@@ -127,11 +126,11 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   const removeUrl = saveAdminUrl(config, url);
   return {
     url,
-    signInUrl: `${url}/?token=${encodeURIComponent(text)}`,
+    signInUrl: `${url}/?token=${encodeURIComponent(token)}`,
     tokenFile: file,
     server,
     async close() {
-      stopFollowing();
+      if (stopFollowing) stopFollowing();
       removeUrl();
       await server.close(0);
     },

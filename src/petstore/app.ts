@@ -1,19 +1,41 @@
 import type { Route } from "../api/api.ts";
 import { andThen, type Awaitable, recover } from "../api/awaitable.ts";
-import { methodNotAllowed, Unavailable } from "../api/errors.ts";
-import { newRequestId, requestIdOf } from "../api/dispatch.ts";
-import { emptyResponse, protocolErrorResponse, withRequestId } from "../api/responses.ts";
+import {
+  type AnyInput,
+  type Call,
+  dispatch,
+  type Front,
+  newRequestId,
+  requestIdOf,
+} from "../api/dispatch.ts";
+import { isRejection, methodNotAllowed, type Rejection, Unavailable } from "../api/errors.ts";
+import { etagOf } from "../api/etag.ts";
+import { sha256 } from "../api/hash.ts";
+import { parseFields } from "../api/json-fields.ts";
+import {
+  ABORTED_RESPONSE,
+  emptyResponse,
+  headerLinesOf,
+  type Headers,
+  internalErrorResponse,
+  jsonResponse,
+  protocolErrorResponse,
+  unavailableResponse,
+  withRequestId,
+} from "../api/responses.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
+import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/constants.ts";
 import type { Plans } from "../domain/plans.ts";
-import type { RateLimiter } from "../domain/ports.ts";
+import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
+import type { OperationId } from "../domain/usage-history.ts";
 import {
   headerLine,
-  type Pacer,
   type ProtocolErrorStatus,
   type Request,
+  RequestAborted,
   type RequestHandler,
   type Response,
 } from "../http1/index.ts";
@@ -21,17 +43,18 @@ import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
 import { type RequestObserver, RequestRecord } from "../observe/request-metrics.ts";
 import { Cors } from "./cors.ts";
-import { createDispatch, createEndpoints } from "./dispatch.ts";
-import { NOT_FOUND, READ_ONLY_KEY } from "./errors.ts";
-import type { HandlerOptions } from "./handlers.ts";
-import { PETSTORE_API } from "./operations.ts";
+import { INVALID_IDEMPOTENCY_KEY, NOT_FOUND, operationRemoved, READ_ONLY_KEY } from "./errors.ts";
+import { createHandlers, type HandlerOptions } from "./handlers.ts";
+import { OPERATIONS, PETSTORE_API, type PetstoreOperation } from "./operations.ts";
+import type { IdRange } from "./pet-json.ts";
+import { ResponseCache } from "./response-cache.ts";
 import {
   authFailureResponse,
-  errorResponse,
-  internalErrorResponse,
+  conditionalResponse,
+  deprecationLines,
   rateLimitedResponse,
   rateLimitLines,
-  unavailableResponse,
+  rejectionResponse,
 } from "./responses.ts";
 import { type StaticRouteOptions, StaticRoutes } from "./static-routes.ts";
 
@@ -55,14 +78,108 @@ interface Counted {
   readonly limits: Limits;
 }
 
+/** An operation and everything that serves it. */
+interface Endpoint {
+  readonly id: OperationId;
+  readonly operation: PetstoreOperation;
+  readonly handler: AnyHandler;
+  readonly cache: ResponseCache | undefined;
+  /** On every response of a deprecated operation; the argument is the identifier in the path. */
+  readonly deprecationLines: ((identifier: string) => string) | undefined;
+  readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
+}
+
+/** A request for an endpoint. */
+interface PetstoreCall extends Call {
+  readonly endpoint: Endpoint;
+  readonly principal: ApiKeyPrincipal;
+  readonly decision: Decision;
+}
+
+interface AnySuccess {
+  readonly body: string;
+  readonly headers?: Headers;
+  readonly etag?: string;
+  readonly dependsOn?: IdRange;
+}
+/** The handler of any operation, for an input that was validated for that operation. */
+type AnyHandler = (
+  input: AnyInput & { readonly idempotentRequest: IdempotentRequest | undefined },
+  principal: ApiKeyPrincipal,
+) => Awaitable<AnySuccess | Rejection>;
+
+function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endpoint> {
+  const { petJson, baseUrl, responseCacheStatistics } = options;
+  const handlers = createHandlers(options);
+  const rows = Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][];
+  return new Map(
+    rows.map(([id, operation]) => {
+      const { deprecated } = operation;
+      const endpoint = {
+        id,
+        operation,
+        handler: handlers[id] as unknown as AnyHandler,
+        cache:
+          id === "listPets" && petJson.changes
+            ? new ResponseCache(petJson.changes, responseCacheStatistics)
+            : undefined,
+        deprecationLines: deprecated && deprecationLines(deprecated, baseUrl),
+        removal: deprecated && { at: deprecated.sunset.getTime(), rejection: operationRemoved(deprecated) },
+      };
+      return [id, endpoint];
+    }),
+  );
+}
+
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
-  const { authenticator, rateLimiter, plans, addresses, clock, log, requestTimeoutMs } = options;
+  const { authenticator, rateLimiter, plans, addresses, clock } = options;
   const { observe, onProtocolError, corsOrigins = [] } = options;
   const cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
-  const errorLog = new ErrorLog(log);
+  const errorLog = new ErrorLog(options.log);
   const staticRoutes = new StaticRoutes(options);
   const endpoints = createEndpoints(options);
-  const dispatch = createDispatch({ clock, errorLog, requestTimeoutMs });
+  const front: Front<PetstoreCall> = {
+    maxBodyBytes: () => MAX_BODY_BYTES,
+    parse: parseFields,
+    execute: (input, call) => {
+      const idempotentRequest = idempotentRequestOf(input, call);
+      return isRejection(idempotentRequest)
+        ? idempotentRequest
+        : call.endpoint.handler({ ...input, idempotentRequest }, call.principal);
+    },
+    succeed: (result, call) => succeeded(result as AnySuccess, call),
+    reject: rejected,
+    fail(error, call) {
+      const { endpoint, decision, requestId } = call;
+      if (error instanceof RequestAborted) return ABORTED_RESPONSE;
+      return failed(error, operationLines(call) + rateLimitLines(decision), {
+        where: endpoint.id,
+        requestId,
+      });
+    },
+    timeoutMs: options.requestTimeoutMs,
+  };
+
+  /** removed? → cached? → validate → handler → respond */
+  function dispatchCall(call: PetstoreCall): Awaitable<Response> {
+    const { endpoint, request, decision } = call;
+    const { removal, cache } = endpoint;
+    if (removal && clock.now() >= removal.at) return rejected(removal.rejection, call);
+    const cached = cache?.find(request.query);
+    return cached ? conditionalResponse(request, cached, decision) : dispatch(call, front);
+  }
+
+  /** 500, or 503 if the service is unavailable. */
+  function failed(
+    error: unknown,
+    headerLines: string,
+    { where, requestId }: { where: string; requestId: string },
+  ): Response {
+    errorLog.report(where, error, requestId);
+    return error instanceof Unavailable
+      ? unavailableResponse(error.retryAfterSeconds, headerLines)
+      : internalErrorResponse(headerLines);
+  }
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
   function handleApiRequest(record: RequestRecord): Awaitable<Response> {
@@ -83,14 +200,14 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
             const endpoint = id && endpoints.get(id);
             record.operation = id;
             if (principal.access === "read" && !isSafeMethod(request.method)) {
-              return errorResponse(READ_ONLY_KEY, rateLimitLines(decision));
+              return rejectionResponse(READ_ONLY_KEY, rateLimitLines(decision));
             }
-            if (match === undefined) return errorResponse(NOT_FOUND, rateLimitLines(decision));
+            if (match === undefined) return rejectionResponse(NOT_FOUND, rateLimitLines(decision));
             if (endpoint === undefined) return otherMethodResponse(request, match.route, decision);
 
             const { identifier } = match;
             const { operation } = endpoint;
-            return dispatch({ endpoint, operation, request, requestId, identifier, principal, decision });
+            return dispatchCall({ endpoint, operation, request, requestId, identifier, principal, decision });
           });
         }),
       (error) => undecided(error, counted ?? addressOf(request), requestId),
@@ -120,16 +237,11 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           const headerLines = rateLimitLines(decision);
           return recover(
             () => orNotFound(route?.respond(request, headerLines), headerLines),
-            (error) => failedPage(error, headerLines, requestId),
+            (error) => failed(error, headerLines, { where: "page", requestId }),
           );
         }),
       (error) => undecided(error, address, requestId),
     );
-  }
-
-  function failedPage(error: unknown, headerLines: string, requestId: string): Response {
-    errorLog.report("page", error, requestId);
-    return internalErrorResponse(headerLines);
   }
 
   /** A request without a valid key counts against the limits of its IP address. */
@@ -139,11 +251,8 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
   function undecided(error: unknown, counted: Counted, requestId: string): Response {
-    errorLog.report("authentication or rate limit", error, requestId);
     const headerLines = rateLimitLines({ ...knownUsage(counted), retryAfter: 0 });
-    return error instanceof Unavailable
-      ? unavailableResponse(error.retryAfterSeconds, headerLines)
-      : internalErrorResponse(headerLines);
+    return failed(error, headerLines, { where: "authentication or rate limit", requestId });
   }
 
   function knownUsage({ subject, limits }: Counted): Decision {
@@ -180,7 +289,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 }
 
 function orNotFound(response: Awaitable<Response | undefined>, headerLines: string): Awaitable<Response> {
-  return andThen(response, (found) => found ?? errorResponse(NOT_FOUND, headerLines));
+  return andThen(response, (found) => found ?? rejectionResponse(NOT_FOUND, headerLines));
 }
 
 function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
@@ -196,27 +305,42 @@ function isSafeMethod(method: string): boolean {
 function otherMethodResponse({ method }: Request, { allowed }: Route, decision: Decision): Response {
   const headerLines = headerLine("Allow", allowed) + rateLimitLines(decision);
   if (method === "OPTIONS") return emptyResponse(204, headerLines);
-  return errorResponse(methodNotAllowed(method, allowed), headerLines);
+  return rejectionResponse(methodNotAllowed(method, allowed), headerLines);
 }
 
-/** Responds until the app is ready. */
-export const startupHandler: RequestHandler = {
-  handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
-  handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
-  protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
-};
+const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
+const QUOTED = /^"(.*)"$/;
 
-/** From the next one on, the connection is slowed. A client that waits as `Retry-After` says gets nowhere near. */
-const MAX_UNSLOWED_REJECTIONS = 20;
-/** With this one, the connection closes. */
-const MAX_REJECTIONS = 1_000;
+/** `"a"` and `a` are the same key: a structured header (RFC 9651) quotes its strings. */
+function idempotentRequestOf(
+  { bytes }: AnyInput,
+  { endpoint: { operation }, request, principal }: PetstoreCall,
+): IdempotentRequest | undefined | Rejection<"invalid_parameter"> {
+  const header = operation.acceptsIdempotencyKey ? request.headers.get("idempotency-key") : null;
+  if (header === null || bytes === undefined) return undefined;
+  const idempotencyKey = QUOTED.exec(header)?.[1] ?? header;
+  if (!VISIBLE_ASCII.test(idempotencyKey)) return INVALID_IDEMPOTENCY_KEY;
+  return { keyId: principal.keyId, idempotencyKey, fingerprint: sha256(bytes) };
+}
 
-/** A client that goes on without a valid key or quota leaves time to others: counts the 401 and 429 in a row. */
-export function slowRejectedClients(): Pacer {
-  let rejections = 0;
-  return (status) => {
-    rejections = status === 401 || status === 429 ? rejections + 1 : 0;
-    if (rejections <= MAX_UNSLOWED_REJECTIONS) return "go on";
-    return rejections < MAX_REJECTIONS ? "slow down" : "close";
-  };
+/** On every response of the operation. */
+function operationLines({ endpoint, identifier }: PetstoreCall): string {
+  return endpoint.deprecationLines?.(identifier) ?? "";
+}
+
+function rejected(rejection: Rejection, call: PetstoreCall): Response {
+  return rejectionResponse(rejection, operationLines(call) + rateLimitLines(call.decision));
+}
+
+function succeeded(result: AnySuccess, call: PetstoreCall): Response {
+  const { body, headers, dependsOn } = result;
+  const { endpoint, decision, request } = call;
+  const lines = operationLines(call);
+  const headerLines = headers ? lines + headerLinesOf(headers) : lines;
+  const { method, success } = endpoint.operation;
+  if (method !== "GET") return jsonResponse(success.status, headerLines + rateLimitLines(decision), body);
+  const etag = result.etag ?? etagOf(body);
+  const representation = { headerLines: headerLines + headerLine("ETag", etag), body, etag };
+  if (dependsOn) endpoint.cache?.add(request.query, representation, dependsOn);
+  return conditionalResponse(request, representation, decision);
 }

@@ -1,14 +1,15 @@
-import { INTERNAL_ERROR, type Rejection, serviceUnavailable, Unavailable } from "../api/errors.ts";
+import { type Rejection, Unavailable } from "../api/errors.ts";
 import { matchesEtag } from "../api/etag.ts";
 import { plural } from "../api/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import {
   emptyResponse,
   errorBody,
-  errorResponse as respond,
+  errorResponse,
   headerLinesOf,
   type Headers,
   jsonResponse,
+  unavailableResponse,
 } from "../api/responses.ts";
 import type { AuthFailure } from "../domain/api-keys.ts";
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
@@ -32,21 +33,8 @@ export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decisi
   return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
 }
 
-export function errorResponse(rejection: Rejection, headerLines = ""): Response {
-  return respond(ERRORS, rejection, headerLines);
-}
-
-export function internalErrorResponse(headerLines = ""): Response {
-  return errorResponse(INTERNAL_ERROR, headerLines);
-}
-
-export function unavailableResponse(
-  retryAfterSeconds: number,
-  headerLines = "",
-  rejectionOf = serviceUnavailable,
-): Response {
-  const retryAfter = headerLine("Retry-After", `${retryAfterSeconds}`);
-  return errorResponse(rejectionOf(retryAfterSeconds), headerLines + retryAfter);
+export function rejectionResponse(rejection: Rejection, headerLines: string): Response {
+  return errorResponse(ERRORS, rejection, headerLines);
 }
 
 export function rateLimitedResponse(decision: Decision): Response {

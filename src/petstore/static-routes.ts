@@ -5,8 +5,8 @@ import { PETSTORE_API } from "./operations.ts";
 import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
-import { emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
-import { errorResponse, unavailableResponse } from "./responses.ts";
+import { emptyResponse, headerLinesOf, jsonResponse, unavailableResponse } from "../api/responses.ts";
+import { rejectionResponse } from "./responses.ts";
 
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
 
@@ -66,7 +66,7 @@ function onlyGet(respond: Respond): Respond {
   return (request, headerLines) =>
     request.method === "GET" || request.method === "HEAD"
       ? respond(request, headerLines)
-      : errorResponse(
+      : rejectionResponse(
           methodNotAllowed(request.method, ALLOWED),
           headerLines + headerLinesOf({ Allow: ALLOWED }),
         );

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import type { HttpServer } from "../../src/http1/index.ts";
 import { AdminListenError, listenForOperators } from "../../src/operator/admin-listener.ts";
-import { startupHandler } from "../../src/petstore/app.ts";
+import { startupHandler } from "../../src/api/dispatch.ts";
 import { freePort } from "../../trials/harness/server.ts";
 
 const opened: HttpServer[] = [];

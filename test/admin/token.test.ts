@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Sessions, TokenAttempts } from "../../src/operator/sign-in.ts";
-import { AdminToken, generateToken, saveAdminUrl } from "../../src/operator/token.ts";
+import type { NewAuditEntry } from "../../src/domain/audit.ts";
+import { silentLog } from "../../src/observe/log.ts";
+import { AdminAuthentication, AdminToken } from "../../src/operator/sign-in.ts";
+import { generateToken, saveAdminUrl } from "../../src/operator/token.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { TestClock } from "../test-clock.ts";
 
@@ -23,116 +25,105 @@ describe("the admin token", () => {
       expect(token.matches(wrong)).toBeFalse();
     }
   });
-
-  test("after a replacement only the new one matches", () => {
-    const token = new AdminToken("the old token");
-    token.replace("the new token");
-    expect([token.matches("the old token"), token.matches("the new token")]).toEqual([false, true]);
-  });
 });
+
+function authenticationWith(token = "token", clock = new TestClock()) {
+  const reports: NewAuditEntry[] = [];
+  const recordAudit = async (entry: NewAuditEntry) => void reports.push(entry);
+  const options = { token, clock, cookieName: "session", log: silentLog, recordAudit };
+  const authentication = new AdminAuthentication(options);
+  const actor = { kind: "admin API", name: "192.0.2.1" } as const;
+  const check = (candidate: string) => authentication.checkToken(candidate, actor) ?? "right";
+  return { authentication, check, clock, reports };
+}
 
 describe("sessions", () => {
   test("last 12 hours", () => {
-    const clock = new TestClock();
-    const sessions = new Sessions(new AdminToken("token"), clock);
-    const session = sessions.create();
+    const { authentication, clock } = authenticationWith();
+    const session = authentication.createSession();
     clock.advance(12 * HOUR - 1);
-    expect(sessions.isValid(session)).toBeTrue();
+    expect(authentication.isValidSession(session)).toBeTrue();
     clock.advance(1);
-    expect(sessions.isValid(session)).toBeFalse();
+    expect(authentication.isValidSession(session)).toBeFalse();
   });
 
   test("survive a restart with the same token, and end when the token is replaced", () => {
-    const clock = new TestClock();
-    const session = new Sessions(new AdminToken("token"), clock).create();
-    const token = new AdminToken("token");
-    const restarted = new Sessions(token, clock);
-    expect(restarted.isValid(session)).toBeTrue();
-    token.replace("another token");
-    expect(restarted.isValid(session)).toBeFalse();
-    token.replace("token");
-    expect(restarted.isValid(session)).toBeTrue();
+    const session = authenticationWith().authentication.createSession();
+    const { authentication: restarted } = authenticationWith();
+    expect(restarted.isValidSession(session)).toBeTrue();
+    restarted.replaceToken("another token");
+    expect(restarted.isValidSession(session)).toBeFalse();
+    restarted.replaceToken("token");
+    expect(restarted.isValidSession(session)).toBeTrue();
   });
 
-  test("one that was ended stays so, and others go on", () => {
-    const sessions = new Sessions(new AdminToken("token"), new TestClock());
-    const [first, second] = [sessions.create(), sessions.create()];
-    sessions.end(first);
-    expect([sessions.isValid(first), sessions.isValid(second)]).toEqual([false, true]);
-  });
-
-  test("at most 10,000 ended ones are remembered, the latest ones", () => {
-    const sessions = new Sessions(new AdminToken("token"), new TestClock());
-    const all = Array.from({ length: 10_001 }, () => sessions.create());
-    for (const session of all) sessions.end(session);
-    expect(all.map((session) => sessions.isValid(session))).toEqual(all.map((_, i) => i === 0));
+  test("one that was ended stays so; at most 10,000 are remembered, the latest ones", () => {
+    const { authentication } = authenticationWith();
+    const all = Array.from({ length: 10_001 }, () => authentication.createSession());
+    for (const session of all) authentication.endSession(session);
+    expect(all.map((session) => authentication.isValidSession(session))).toEqual(all.map((_, i) => i === 0));
+    expect(authentication.isValidSession(authentication.createSession())).toBeTrue();
   });
 
   test("a value that was changed in any place is not valid", () => {
-    const sessions = new Sessions(new AdminToken("token"), new TestClock());
-    const session = sessions.create();
+    const { authentication } = authenticationWith();
+    const session = authentication.createSession();
     for (let i = 0; i < session.length; i++) {
       const changed = session.slice(0, i) + (session[i] === "0" ? "1" : "0") + session.slice(i + 1);
-      expect(sessions.isValid(changed)).toBeFalse();
+      expect(authentication.isValidSession(changed)).toBeFalse();
     }
     for (const wrong of ["", ".", "..", "1.2.3", `${session}x`, ` ${session}`]) {
-      expect(sessions.isValid(wrong)).toBeFalse();
+      expect(authentication.isValidSession(wrong)).toBeFalse();
     }
   });
 });
 
 describe("wrong tokens", () => {
-  const attemptsOn = (clock = new TestClock(), token = new AdminToken("right")) => ({
-    clock,
-    token,
-    attempts: new TokenAttempts(token, clock),
-  });
+  const blocked = (retryAfterSeconds: number) => ({ code: "too_many_attempts", retryAfterSeconds });
 
   test("after 20 different ones within a minute, no token is compared until the minute is over", () => {
-    const { clock, attempts } = attemptsOn();
+    const { clock, check } = authenticationWith("right");
     for (let i = 0; i < 20; i++) {
-      expect(attempts.check(`wrong ${i}`)).toEqual({ outcome: "wrong", isNew: true });
+      expect(check(`wrong ${i}`)).toMatchObject({ code: "invalid_token" });
       clock.advance(1_000);
     }
-    expect(attempts.check("right")).toEqual({ outcome: "blocked", retryAfterSeconds: 40 });
+    expect(check("right")).toMatchObject(blocked(40));
     clock.advance(39_999);
-    expect(attempts.check("right")).toEqual({ outcome: "blocked", retryAfterSeconds: 1 });
+    expect(check("right")).toMatchObject(blocked(1));
     clock.advance(1);
-    expect(attempts.check("right")).toEqual({ outcome: "right" });
+    expect(check("right")).toBe("right");
   });
 
   test("a token of 40 characters is compared also then, so that nobody can keep operators out", () => {
     const long = "0123456789abcdef0123456789abcdef01234567";
-    const { attempts } = attemptsOn(new TestClock(), new AdminToken(long));
-    for (let i = 0; i < 20; i++) attempts.check(`wrong ${i}`);
-    expect(attempts.check("wrong 20")).toEqual({ outcome: "blocked", retryAfterSeconds: 60 });
-    expect(attempts.check(long)).toEqual({ outcome: "right" });
+    const { check } = authenticationWith(long);
+    for (let i = 0; i < 20; i++) check(`wrong ${i}`);
+    expect(check("wrong 20")).toMatchObject(blocked(60));
+    expect(check(long)).toBe("right");
     expect(new AdminToken(generateToken()).isUnguessable).toBeTrue();
-    const replaced = new AdminToken(long);
-    replaced.replace(long.slice(1));
-    expect(replaced.isUnguessable).toBeFalse();
+    expect(new AdminToken(long.slice(1)).isUnguessable).toBeFalse();
   });
 
   test("the same one again is no new guess, so a program with an old token locks nobody out", () => {
-    const { attempts } = attemptsOn();
-    attempts.check("old");
-    for (let i = 0; i < 1_000; i++) expect(attempts.check("old")).toEqual({ outcome: "wrong", isNew: false });
-    expect(attempts.check("right")).toEqual({ outcome: "right" });
+    const { check, reports } = authenticationWith("right");
+    for (let i = 0; i < 1_000; i++) expect(check("old")).toMatchObject({ code: "invalid_token" });
+    expect(check("right")).toBe("right");
+    expect(reports).toHaveLength(1);
   });
 
   test("a token that was wrong before the token was replaced can be right after it", () => {
-    const { token, attempts } = attemptsOn();
-    expect(attempts.check("next").outcome).toBe("wrong");
-    token.replace("next");
-    expect(attempts.check("next").outcome).toBe("right");
-    expect(attempts.check("right").outcome).toBe("wrong");
+    const { authentication, check } = authenticationWith("right");
+    expect(check("next")).toMatchObject({ code: "invalid_token" });
+    authentication.replaceToken("next");
+    expect(check("next")).toBe("right");
+    expect(check("right")).toMatchObject({ code: "invalid_token" });
   });
 
   test("setting the machine's clock does not end the wait", () => {
-    const { clock, attempts } = attemptsOn();
-    for (let i = 0; i < 20; i++) attempts.check(`wrong ${i}`);
+    const { clock, check } = authenticationWith("right");
+    for (let i = 0; i < 20; i++) check(`wrong ${i}`);
     clock.step(HOUR);
-    expect(attempts.check("right")).toEqual({ outcome: "blocked", retryAfterSeconds: 60 });
+    expect(check("right")).toMatchObject(blocked(60));
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { RequestHandler, Response } from "../../src/http1/index.ts";
-import { slowRejectedClients } from "../../src/petstore/app.ts";
+import { slowRejectedClients } from "../../src/http1/connection.ts";
 import { Scheduler } from "../../src/http1/scheduler.ts";
 import { get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 

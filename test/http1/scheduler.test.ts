@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { Scheduler } from "../../src/http1/scheduler.ts";
-import { slowRejectedClients } from "../../src/petstore/app.ts";
+import { slowRejectedClients } from "../../src/http1/connection.ts";
 import { echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 afterEach(() => void jest.useRealTimers());

@@ -7,7 +7,7 @@ import {
   type RequestHandler,
   type Response,
 } from "../../src/http1/index.ts";
-import { slowRejectedClients } from "../../src/petstore/app.ts";
+import { slowRejectedClients } from "../../src/http1/connection.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { nextTurn, respond } from "./test-connection.ts";
 

@@ -1,6 +1,6 @@
-import { Connection, type ConnectionContext, type Socket } from "../../src/http1/connection.ts";
+import { Connection, type ConnectionContext, type Pacer, type Socket } from "../../src/http1/connection.ts";
 import { Scheduler } from "../../src/http1/scheduler.ts";
-import type { Pacer, Request, RequestHandler, Response } from "../../src/http1/index.ts";
+import type { Request, RequestHandler, Response } from "../../src/http1/index.ts";
 
 type Handle = RequestHandler["handle"];
 

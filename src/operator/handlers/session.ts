@@ -3,13 +3,12 @@ import type { NewAuditEntry } from "../../domain/audit.ts";
 import type { Clock } from "../../domain/ports.ts";
 import type { Request } from "../../http1/index.ts";
 import { type HandlersOf, WithHeaders } from "../admin-api.ts";
-import { type AdminAuthentication, SESSION_MS, type Sessions } from "../sign-in.ts";
+import { type AdminAuthentication, SESSION_MS } from "../sign-in.ts";
 import type { ServerFacts } from "./server.ts";
 
 export interface SessionHandlerOptions {
   readonly facts: Pick<ServerFacts, "environment" | "version">;
   readonly authentication: AdminAuthentication;
-  readonly sessions: Sessions;
   readonly cookieName: string;
   /** Whether browsers reach the listener over TLS only. */
   readonly isTls: boolean;
@@ -23,7 +22,7 @@ export interface SessionHandlerOptions {
 export function sessionHandlers(
   options: SessionHandlerOptions,
 ): HandlersOf<"createSession" | "getSession" | "deleteSession"> {
-  const { authentication, sessions, cookieName, isTls, clock, recordAudit, recordIfPossible } = options;
+  const { authentication, cookieName, isTls, clock, recordAudit, recordIfPossible } = options;
   const { environment, version } = options.facts;
   const signedIn = { signedIn: true, environment, version };
 
@@ -33,7 +32,7 @@ export function sessionHandlers(
       if (rejection !== undefined) return rejection;
       await recordAudit({ at: clock.now(), actor, action: "admin.signed-in" });
       return new WithHeaders(signedIn, {
-        "Set-Cookie": cookie(sessions.create(), SESSION_MS / 1_000, isSecure(request)),
+        "Set-Cookie": cookie(authentication.createSession(), SESSION_MS / 1_000, isSecure(request)),
       });
     },
 
@@ -43,7 +42,7 @@ export function sessionHandlers(
     async deleteSession(_input, { actor, request }) {
       const session = authentication.sessionOf(request);
       if (session !== undefined) {
-        sessions.end(session);
+        authentication.endSession(session);
         await recordIfPossible({ at: clock.now(), actor, action: "admin.signed-out" });
       }
       return new WithHeaders(undefined, { "Set-Cookie": cookie("", 0, isSecure(request)) });

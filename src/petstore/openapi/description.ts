@@ -50,17 +50,19 @@ export function description(settings: DocumentedSettings): string {
 }
 
 export function planTable({ free, pro, business, anonymous }: DocumentedSettings["plans"]): string {
-  const row = (name: string, { perMinute, perDay }: Limits) =>
-    `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
   return [
     "| Plan | Requests per minute | Requests per day |",
     "| --- | ---: | ---: |",
-    row("Free", free),
-    row("Pro", pro),
-    row("Business", business),
+    planRow("Free", free),
+    planRow("Pro", pro),
+    planRow("Business", business),
     "| Enterprise | custom | custom |",
-    row("No valid key", anonymous),
+    planRow("No valid key", anonymous),
   ].join("\n");
+}
+
+function planRow(name: string, { perMinute, perDay }: Limits): string {
+  return `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
 }
 
 function errorRows(errors: ErrorTable): string {
