@@ -16,6 +16,17 @@ export function encodeCursor(list: ListName, after: bigint): string {
   return after.toString(36) + checksum(list, after);
 }
 
+interface CursorPage {
+  readonly items: readonly { readonly id: number | bigint }[];
+  readonly hasMore: boolean;
+}
+
+/** The cursor of the page that follows; null if there is none. */
+export function nextCursorOf(list: ListName, { items, hasMore }: CursorPage): string | null {
+  const last = items.at(-1);
+  return hasMore && last ? encodeCursor(list, BigInt(last.id)) : null;
+}
+
 function decodeCursor(list: ListName, cursor: string): bigint | undefined {
   if (!CURSOR.test(cursor)) return undefined;
   const after = parseBase36(cursor.slice(0, -CHECKSUM_LENGTH));

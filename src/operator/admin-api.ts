@@ -64,9 +64,6 @@ export type AdminHandler<Id extends AdminOperationId> = (
 /** Every operation has a handler. */
 export type AdminHandlers = { readonly [Id in AdminOperationId]: AdminHandler<Id> };
 
-/** The handlers of some operations. */
-export type HandlersOf<Id extends AdminOperationId> = Pick<AdminHandlers, Id>;
-
 /** The handler of any operation, for an input that was validated for that operation. */
 export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
 

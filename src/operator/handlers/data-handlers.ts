@@ -36,7 +36,7 @@ export interface DataHandlerOptions {
 export function dataHandlers(options: DataHandlerOptions) {
   const directory = new KeyDirectory(options);
   const handlers = {
-    ...keyHandlers({ ...options, directory }),
+    ...keyHandlers(options, directory),
     ...historyHandlers(options),
     ...petAndOrderHandlers(options),
   };

@@ -1,32 +1,19 @@
-import { encodeCursor } from "../../api/cursor.ts";
+import { nextCursorOf } from "../../api/cursor.ts";
 import type { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
-import type { AuditStore, Clock, KeyStore, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { HOUR_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
-import type { HandlersOf } from "../admin-api.ts";
+import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
+import type { AdminHandlers } from "../admin-api.ts";
 import { keyNotFound } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
-
-interface HistoryHandlerOptions {
-  readonly keys: Pick<KeyStore, "getKey" | "getKeys">;
-  readonly usageHistory: Pick<UsageHistoryStore, "readUsage" | "usageByKey" | "lastUsed">;
-  readonly audit: Pick<AuditStore, "listAudit">;
-  readonly clock: Pick<Clock, "now">;
-}
+import type { DataHandlerOptions } from "./data-handlers.ts";
 
 /** How far a query without `since` goes back. */
 const DEFAULT_PERIOD_MS: Readonly<Record<UsageInterval, number>> = { hour: DAY_MS, day: 30 * DAY_MS };
-const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
 const DEFAULT_KEYS = 100;
 
-export function historyHandlers({
-  keys,
-  usageHistory,
-  audit,
-  clock,
-}: HistoryHandlerOptions): HandlersOf<"getKeyUsage" | "getUsage" | "listAudit"> {
+export function historyHandlers({ keys, usageHistory, audit, clock }: DataHandlerOptions) {
   return {
     async getKeyUsage({ id, query }) {
       const period = periodOf(query, clock.now());
@@ -34,14 +21,7 @@ export function historyHandlers({
       const key = Number.isSafeInteger(Number(id)) ? await keys.getKey(Number(id)) : undefined;
       if (key === undefined) return keyNotFound(id);
       const rows = await usageHistory.readUsage({ ...period, keyId: key.id });
-      const items = rows.map(({ start, operation, admitted, limited, banned, errors }) => ({
-        start: formatTime(start),
-        operation,
-        admitted,
-        limited,
-        banned,
-        errors,
-      }));
+      const items = rows.map(({ keyId: _, start, ...counts }) => ({ start: formatTime(start), ...counts }));
       return { by: period.by, ...formatPeriod(period), items };
     },
 
@@ -52,34 +32,27 @@ export function historyHandlers({
       const ids = totals.map(({ keyId }) => keyId);
       const [found, lastUsed] = await Promise.all([keys.getKeys(ids), usageHistory.lastUsed(ids)]);
       const byId = new Map(found.map((key) => [key.id, key]));
-      const items = totals.map(({ keyId, admitted, limited, banned, errors }) => ({
+      const items = totals.map(({ keyId, ...counts }) => ({
         keyId,
         name: byId.get(keyId)?.name ?? null,
         plan: byId.get(keyId)?.plan ?? null,
-        admitted,
-        limited,
-        banned,
-        errors,
+        ...counts,
         lastUsedAt: formatOptionalTime(lastUsed.get(keyId)),
       }));
       return { ...formatPeriod(period), items };
     },
 
     async listAudit({ query: { since, until, cursor, limit = ADMIN_PAGE_LIMIT.default, ...conditions } }) {
-      const { items, hasMore } = await audit.listAudit({
+      const page = await audit.listAudit({
         ...conditions,
         ...(since !== undefined && { since: Date.parse(since) }),
         ...(until !== undefined && { until: Date.parse(until) }),
         ...(cursor !== undefined && { before: cursor }),
         limit,
       });
-      const last = items.at(-1);
-      return {
-        items: items.map(auditView),
-        nextCursor: hasMore && last ? encodeCursor("audit", last.id) : null,
-      };
+      return { items: page.items.map(auditView), nextCursor: nextCursorOf("audit", page) };
     },
-  };
+  } satisfies Partial<AdminHandlers>;
 }
 
 interface PeriodQuery {

@@ -1,10 +1,8 @@
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
 import { type KeyListQuery, stateOf } from "../../domain/key-list.ts";
-import { limitsOf, type Plans } from "../../domain/plans.ts";
-import type { AuditStore, Clock, KeyStore, RateLimiter, UsageHistoryStore } from "../../domain/ports.ts";
+import { limitsOf } from "../../domain/plans.ts";
 import {
-  type BanRules,
   DAY_MS,
   expire,
   MINUTE_MS,
@@ -15,18 +13,7 @@ import {
 } from "../../domain/rate-limit.ts";
 import { yieldToEventLoop, TimeSlice } from "../../event-loop.ts";
 import type { Key } from "../operations.ts";
-
-interface KeyDirectoryOptions {
-  readonly keys: KeyStore;
-  readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys">;
-  readonly usageHistory: Pick<UsageHistoryStore, "lastUsed">;
-  readonly audit: Pick<AuditStore, "listAudit">;
-  readonly clock: Clock;
-  readonly plans: Plans;
-  readonly ban: BanRules;
-  /** Whether the counts can be read now. */
-  readonly canReadUsage: () => boolean;
-}
+import type { DataHandlerOptions } from "./data-handlers.ts";
 
 export interface KeyList {
   readonly items: readonly Key[];
@@ -49,9 +36,9 @@ const MAX_BANS = 10_000;
 
 /** API keys with everything that operators see of them, which comes from four places. */
 export class KeyDirectory {
-  readonly #options: KeyDirectoryOptions;
+  readonly #options: DataHandlerOptions;
 
-  constructor(options: KeyDirectoryOptions) {
+  constructor(options: DataHandlerOptions) {
     this.#options = options;
   }
 

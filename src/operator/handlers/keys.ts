@@ -1,4 +1,4 @@
-import { encodeCursor } from "../../api/cursor.ts";
+import { nextCursorOf } from "../../api/cursor.ts";
 import { isRejection, rejection, type Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import type { Identifier } from "../../api/json.ts";
@@ -13,37 +13,13 @@ import {
 } from "../../domain/api-keys.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import { invalidKeyField } from "../../domain/key-fields.ts";
-import type { Clock, KeyChange, KeyStore, RateLimiter } from "../../domain/ports.ts";
-import type { AdminContext, HandlersOf } from "../admin-api.ts";
+import type { KeyChange } from "../../domain/ports.ts";
+import type { AdminContext, AdminHandlers } from "../admin-api.ts";
 import { keyNotFound, nothingToChange } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type Key, type KeyRotation } from "../operations.ts";
+import type { DataHandlerOptions } from "./data-handlers.ts";
 import type { KeyDirectory, KeyList } from "./key-directory.ts";
-
-interface KeyHandlerOptions {
-  readonly keys: KeyStore;
-  readonly clock: Pick<Clock, "now">;
-  readonly environment: Environment;
-  readonly directory: KeyDirectory;
-  /** Ends a ban at once. Every server also ends it when it sees the change in the key store. */
-  readonly rateLimiter: Pick<RateLimiter, "unban">;
-  /** Applies a change on this server, which would see it within a second anyway. */
-  readonly applyKeyChanges: () => Promise<void>;
-}
-
-type KeyOperation =
-  | "listKeys"
-  | "createKey"
-  | "findKey"
-  | "getKey"
-  | "updateKey"
-  | "rotateKey"
-  | "rollKey"
-  | "revokeKey"
-  | "disableKey"
-  | "enableKey"
-  | "unbanKey"
-  | "listBans";
 
 const UPDATABLE = ["name", "owner", "notes", "labels", "plan", "limits", "access", "expiresAt"];
 /** A change of these needs a key that works; the other fields only describe the key. */
@@ -51,8 +27,10 @@ const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
 
-export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation> {
-  const { directory, keys, clock, environment, rateLimiter, applyKeyChanges } = options;
+export function keyHandlers(
+  { keys, clock, environment, rateLimiter, applyKeyChanges }: DataHandlerOptions,
+  directory: KeyDirectory,
+) {
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
@@ -152,7 +130,7 @@ export function keyHandlers(options: KeyHandlerOptions): HandlersOf<KeyOperation
       await rateLimiter.unban({ kind: "key", id: key.id }, 0);
       return directory.view(unbanned);
     },
-  };
+  } satisfies Partial<AdminHandlers>;
 
   /** A key that is disabled, or enabled, already stays as it is. */
   async function setDisabled(id: Identifier, actor: Actor, isDisabled: boolean): Promise<Key | Inactive> {
@@ -200,9 +178,8 @@ function timeOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
 
-function pageOf({ items, total, hasMore }: KeyList) {
-  const last = items.at(-1);
-  return { items, total, nextCursor: hasMore && last ? encodeCursor("keys", BigInt(last.id)) : null };
+function pageOf(list: KeyList) {
+  return { items: list.items, total: list.total, nextCursor: nextCursorOf("keys", list) };
 }
 
 function unknownSecret(home: Environment | undefined, here: Environment): Rejection<"key_not_found"> {

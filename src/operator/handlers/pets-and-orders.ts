@@ -1,37 +1,23 @@
-import { encodeCursor } from "../../api/cursor.ts";
+import { nextCursorOf } from "../../api/cursor.ts";
 import { isRejection } from "../../api/errors.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
-import type { Clock, OperatorStore, Store } from "../../domain/ports.ts";
 import { orderNotFound, petNotFound } from "../../domain/rejections.ts";
-import type { HandlersOf } from "../admin-api.ts";
+import type { AdminHandlers } from "../admin-api.ts";
 import { nothingToChange } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
+import type { DataHandlerOptions } from "./data-handlers.ts";
 
-export interface StoreHandlerOptions {
-  readonly store: Pick<Store, "listPets" | "getPet">;
-  readonly operators: OperatorStore;
-  readonly clock: Pick<Clock, "now">;
-}
-
-type StoreOperation =
-  "listPets" | "getPet" | "updatePet" | "deletePet" | "listOrders" | "getOrder" | "updateOrder";
-
-export function petAndOrderHandlers({
-  store,
-  operators,
-  clock,
-}: StoreHandlerOptions): HandlersOf<StoreOperation> {
+export function petAndOrderHandlers({ store, operators, clock }: DataHandlerOptions) {
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
     async listPets({ query: { status, cursor, limit = ADMIN_PAGE_LIMIT.default } }) {
-      const { items, hasMore } = await store.listPets({
+      const page = await store.listPets({
         ...(status !== undefined && { status }),
         ...(cursor !== undefined && { after: cursor }),
         limit,
       });
-      const last = items.at(-1);
-      return { items, nextCursor: hasMore && last ? encodeCursor("pets", last.id) : null };
+      return { items: page.items, nextCursor: nextCursorOf("pets", page) };
     },
 
     async getPet({ id }) {
@@ -49,15 +35,14 @@ export function petAndOrderHandlers({
     },
 
     async listOrders({ query: { status, keyId, petId, cursor, limit = ADMIN_PAGE_LIMIT.default } }) {
-      const { items, hasMore } = await operators.listOrders({
+      const page = await operators.listOrders({
         ...(status !== undefined && { status }),
         ...(keyId !== undefined && { keyId: Number(keyId) }),
         ...(petId !== undefined && { petId }),
         ...(cursor !== undefined && { before: cursor }),
         limit,
       });
-      const last = items.at(-1);
-      return { items, nextCursor: hasMore && last ? encodeCursor("orders", last.id) : null };
+      return { items: page.items, nextCursor: nextCursorOf("orders", page) };
     },
 
     async getOrder({ id }) {
@@ -65,5 +50,5 @@ export function petAndOrderHandlers({
     },
 
     updateOrder: ({ id, body }, { actor }) => operators.updateOrder(BigInt(id), body.status, by(actor)),
-  };
+  } satisfies Partial<AdminHandlers>;
 }

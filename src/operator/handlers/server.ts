@@ -6,7 +6,7 @@ import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
 import type { LiveSeries } from "../../observe/live-series.ts";
 import type { AdapterMonitor } from "../../observe/monitors.ts";
-import type { HandlersOf } from "../admin-api.ts";
+import type { AdminHandlers } from "../admin-api.ts";
 import type { Setting } from "../operations.ts";
 import type { KeyDirectory } from "./key-directory.ts";
 
@@ -37,9 +37,7 @@ export interface ServerHandlerOptions {
 
 const TOP_KEYS = 20;
 
-export function serverHandlers(
-  options: ServerHandlerOptions,
-): HandlersOf<"getServer" | "getOverview" | "getSettings"> {
+export function serverHandlers(options: ServerHandlerOptions) {
   const { facts, keys, usageHistory, directory, database, limits, live, clock } = options;
 
   return {
@@ -75,7 +73,7 @@ export function serverHandlers(
     },
 
     getSettings: () => ({ items: facts.settings }),
-  };
+  } satisfies Partial<AdminHandlers>;
 
   async function readTopKeys() {
     const now = clock.now();
@@ -86,11 +84,11 @@ export function serverHandlers(
       limit: TOP_KEYS,
     });
     const views = await directory.views(await keys.getKeys(totals.map(({ keyId }) => keyId)));
-    return totals.flatMap(({ keyId, admitted, limited, banned, errors }) => {
+    return totals.flatMap(({ keyId, ...counts }) => {
       const view = views.find(({ id }) => id === keyId);
       if (view === undefined) return [];
       const { id, name, plan, state, usage, lastUsedAt } = view;
-      return [{ id, name, plan, state, usage, admitted, limited, banned, errors, lastUsedAt }];
+      return [{ id, name, plan, state, usage, ...counts, lastUsedAt }];
     });
   }
 }

@@ -2,7 +2,7 @@ import { isRejection } from "../../api/errors.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import type { Clock } from "../../domain/ports.ts";
 import type { Request } from "../../http1/index.ts";
-import { type HandlersOf, WithHeaders } from "../admin-api.ts";
+import { type AdminHandlers, WithHeaders } from "../admin-api.ts";
 import { type AdminAuthentication, SESSION_MS } from "../sign-in.ts";
 import type { ServerFacts } from "./server.ts";
 
@@ -19,9 +19,7 @@ export interface SessionHandlerOptions {
   readonly recordIfPossible: (entry: NewAuditEntry) => Promise<void>;
 }
 
-export function sessionHandlers(
-  options: SessionHandlerOptions,
-): HandlersOf<"createSession" | "getSession" | "deleteSession"> {
+export function sessionHandlers(options: SessionHandlerOptions) {
   const { authentication, cookieName, isTls, clock, recordAudit, recordIfPossible } = options;
   const { environment, version } = options.facts;
   const signedIn = { signedIn: true, environment, version };
@@ -47,7 +45,7 @@ export function sessionHandlers(
       }
       return new WithHeaders(undefined, { "Set-Cookie": cookie("", 0, isSecure(request)) });
     },
-  };
+  } satisfies Partial<AdminHandlers>;
 
   /** Also behind a proxy that terminates TLS: then the page of the browser has an origin with https. */
   function isSecure({ headers }: Pick<Request, "headers">): boolean {
