@@ -85,7 +85,7 @@ function validate<C extends Call>(call: C, front: Front<C>): Awaitable<AnyInput 
   const options = { schema, maxBytes: front.maxBodyBytes(call), parse: front.parse };
   return andThen(readJsonBody(request, options), (json: JsonBody | Rejection): AnyInput | Rejection => {
     if (isRejection(json)) return json;
-    const body = schema.read(json.value);
+    const body = schema.readBody(json.value);
     return body instanceof Invalid ? invalidBody(body) : { id, query, body, bytes: json.bytes };
   });
 }

@@ -15,6 +15,12 @@ export interface Schema<T> {
   read(value: unknown): T | Invalid;
 }
 
+/** A description, or keywords that a schema adds to its own. */
+type Annotations = string | JsonSchema;
+
+const keywords = (annotations: Annotations): JsonSchema =>
+  typeof annotations === "string" ? { description: annotations } : annotations;
+
 export class Invalid {
   /** One for each invalid field, without a full stop. */
   constructor(readonly problems: readonly string[]) {}
@@ -34,18 +40,21 @@ function simple<T>(
   return { json, expected, read: (value) => convert(value) ?? problem };
 }
 
-export function int64(json: JsonSchema = {}): Schema<bigint> {
+export function int64(annotations: Annotations = {}): Schema<bigint> {
   const bounds = { type: "integer", format: "int64", minimum: INT64_MIN, maximum: INT64_MAX };
-  return simple(`an integer ${INT64_RANGE}`, { ...bounds, ...json }, (value) => {
+  return simple(`an integer ${INT64_RANGE}`, { ...bounds, ...keywords(annotations) }, (value) => {
     if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : undefined;
     return typeof value === "bigint" && isInt64(value) ? value : undefined;
   });
 }
 
-export function oneOf<const V extends string>(values: readonly V[], json: JsonSchema = {}): Schema<V> {
+export function oneOf<const V extends string>(
+  values: readonly V[],
+  annotations: Annotations = {},
+): Schema<V> {
   const quoted = values.map((value) => `"${value}"`);
   const expected = `one of ${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
-  return simple(expected, { type: "string", enum: values, ...json }, (value) =>
+  return simple(expected, { type: "string", enum: values, ...keywords(annotations) }, (value) =>
     values.find((candidate) => candidate === value),
   );
 }
@@ -54,9 +63,15 @@ export function oneOf<const V extends string>(values: readonly V[], json: JsonSc
 const NOT_BLANK = "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$";
 
 /** Text of 1 to `max` code points: not only white space, no NUL, no lone surrogate. */
-export function text(max: number, json: JsonSchema = {}): Schema<string> {
+export function text(max: number, annotations: Annotations = {}): Schema<string> {
   const expected = `a string of 1 to ${grouped(max)} characters that is not blank and has no NUL or lone surrogate`;
-  const shape = { type: "string", minLength: 1, maxLength: max, pattern: NOT_BLANK, ...json };
+  const shape = {
+    type: "string",
+    minLength: 1,
+    maxLength: max,
+    pattern: NOT_BLANK,
+    ...keywords(annotations),
+  };
   return simple(expected, shape, (value) =>
     typeof value === "string" && isValidText(value) && hasAtMostCodePoints(value, max) ? value : undefined,
   );
@@ -75,9 +90,9 @@ const ONE_LINE = "^(?=.*\\S)[^\\p{Cc}\\p{Zl}\\p{Zp}]*$";
 const NOT_ON_ONE_LINE = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
 /** As `text`, on one line. */
-export function line(max: number, json: JsonSchema = {}): Schema<string> {
+export function line(max: number, annotations: Annotations = {}): Schema<string> {
   const expected = `a string of 1 to ${grouped(max)} characters on one line that is not blank`;
-  const shape = { type: "string", minLength: 1, maxLength: max, pattern: ONE_LINE, ...json };
+  const shape = { type: "string", minLength: 1, maxLength: max, pattern: ONE_LINE, ...keywords(annotations) };
   return simple(expected, shape, (value) => {
     if (typeof value !== "string" || NOT_ON_ONE_LINE.test(value)) return undefined;
     return isValidText(value) && hasAtMostCodePoints(value, max) ? value : undefined;
@@ -88,9 +103,9 @@ export function line(max: number, json: JsonSchema = {}): Schema<string> {
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
 /** A time as RFC 3339 writes it. */
-export function dateTime(json: JsonSchema = {}): Schema<string> {
+export function dateTime(annotations: Annotations = {}): Schema<string> {
   const expected = "a time such as 2026-11-15T09:30:00Z (RFC 3339)";
-  return simple(expected, { type: "string", format: "date-time", ...json }, (value) =>
+  return simple(expected, { type: "string", format: "date-time", ...keywords(annotations) }, (value) =>
     typeof value === "string" && DATE_TIME.test(value) && isOnCalendar(value) ? value : undefined,
   );
 }
@@ -102,8 +117,8 @@ function isOnCalendar(time: string): boolean {
   return !Number.isNaN(Date.parse(time)) && midnight.toISOString().startsWith(day);
 }
 
-export function boolean(json: JsonSchema = {}): Schema<boolean> {
-  return simple("true or false", { type: "boolean", ...json }, (value) =>
+export function boolean(annotations: Annotations = {}): Schema<boolean> {
+  return simple("true or false", { type: "boolean", ...keywords(annotations) }, (value) =>
     typeof value === "boolean" ? value : undefined,
   );
 }
@@ -118,16 +133,16 @@ export function integer({ min, max, ...json }: { min: number; max: number } & Js
 }
 
 /** Zero or more, also a fraction. */
-export function quantity(json: JsonSchema = {}): Schema<number> {
-  return simple("a number from 0 on", { type: "number", minimum: 0, ...json }, (value) =>
+export function quantity(annotations: Annotations = {}): Schema<number> {
+  return simple("a number from 0 on", { type: "number", minimum: 0, ...keywords(annotations) }, (value) =>
     typeof value === "number" && value >= 0 && value < Infinity ? value : undefined,
   );
 }
 
-export function nullable<T>(schema: Schema<T>, json: JsonSchema = {}): Schema<T | null> {
+export function nullable<T>(schema: Schema<T>, annotations: Annotations = {}): Schema<T | null> {
   const expected = `${schema.expected}, or null`;
   return {
-    json: { anyOf: [schema.json, { type: "null" }], ...json },
+    json: { anyOf: [schema.json, { type: "null" }], ...keywords(annotations) },
     expected,
     read(value) {
       if (value === null) return null;
@@ -142,7 +157,7 @@ export function nullable<T>(schema: Schema<T>, json: JsonSchema = {}): Schema<T 
 interface ArrayOptions {
   readonly max?: number;
   readonly areUnique?: true;
-  readonly json?: JsonSchema;
+  readonly json?: Annotations;
 }
 
 export function array<T>(item: Schema<T>, options: ArrayOptions = {}): Schema<readonly T[]> {
@@ -154,7 +169,7 @@ export function array<T>(item: Schema<T>, options: ArrayOptions = {}): Schema<re
     items: item.json,
     ...(max < Infinity && { maxItems: max }),
     ...(areUnique && { uniqueItems: true }),
-    ...json,
+    ...keywords(json),
   };
   return {
     json: shape,
@@ -173,22 +188,6 @@ export function array<T>(item: Schema<T>, options: ArrayOptions = {}): Schema<re
   };
 }
 
-/** An object as the value of a field. */
-export function nested<T>(schema: ObjectSchema<T>): Schema<T> {
-  return {
-    json: schema.json,
-    expected: schema.expected,
-    read(value) {
-      if (typeof value !== "object" || value === null || Array.isArray(value))
-        return invalid(schema.expected);
-      const result = schema.read(value);
-      return result instanceof Invalid
-        ? new Invalid(result.problems.map((problem) => `.${problem}`))
-        : result;
-    },
-  };
-}
-
 /** A positive decimal integer in a query string: no sign, no leading zero. */
 export function queryInteger(options: { min: number; max: number; default: number }): Schema<number> {
   const { min, max } = options;
@@ -201,17 +200,17 @@ export function queryInteger(options: { min: number; max: number; default: numbe
 }
 
 /** An identifier in a query string: decimal, within int64. */
-export function queryIdentifier(json: JsonSchema = {}): Schema<bigint> {
-  return simple(`a decimal integer ${INT64_RANGE}`, int64(json).json, (value) => {
+export function queryIdentifier(annotations: Annotations = {}): Schema<bigint> {
+  return simple(`a decimal integer ${INT64_RANGE}`, int64(annotations).json, (value) => {
     const identifier = typeof value === "string" ? parseIdentifier(value) : undefined;
     return identifier === undefined ? undefined : BigInt(identifier);
   });
 }
 
 /** Identifiers in a query string, separated by commas. They are read in ascending order, each once. */
-export function queryIdentifiers(max: number, json: JsonSchema = {}): Schema<readonly bigint[]> {
+export function queryIdentifiers(max: number, annotations: Annotations = {}): Schema<readonly bigint[]> {
   const expected = `1 to ${max} decimal integers ${INT64_RANGE}, separated by commas`;
-  const shape = { type: "array", items: int64().json, minItems: 1, maxItems: max, ...json };
+  const shape = { type: "array", items: int64().json, minItems: 1, maxItems: max, ...keywords(annotations) };
   return simple(expected, shape, (value) => {
     const texts = typeof value === "string" ? value.split(",", max + 1) : [];
     const ids = new Set<bigint>();
@@ -236,34 +235,43 @@ export interface ObjectSchema<T> extends Schema<T> {
   readonly names: readonly string[];
   /** Whether no field is required. */
   readonly isEmptyValid: boolean;
+  /** As `read`, of a value that is no field of another: a problem begins with the name of its field. */
+  readBody(value: unknown): T | Invalid;
 }
 
-/** An object. Unknown fields are ignored, and every invalid field is reported. */
-export function object<R extends Fields, O extends Fields = Record<never, never>>(options: {
-  required: R;
-  optional?: O;
-  json?: JsonSchema;
-}): ObjectSchema<Shape<R, O>> {
-  const { required, json = {} } = options;
-  const optional: Fields = options.optional ?? {};
-  const all = Object.entries({ ...required, ...optional });
-  const notAnObject = new Invalid(["The request body must be a JSON object"]);
+const NOT_AN_OBJECT = new Invalid(["The request body must be a JSON object"]);
 
-  function read(value: unknown): Shape<R, O> | Invalid {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return notAnObject;
+/** An object. Unknown fields are ignored, and every invalid field is reported. */
+export function object<R extends Fields>(required: R): ObjectSchema<Shape<R, Record<never, never>>>;
+export function object<R extends Fields, O extends Fields = Record<never, never>>(
+  annotations: Annotations,
+  required: R,
+  optional?: O,
+): ObjectSchema<Shape<R, O>>;
+export function object(
+  first: Fields | Annotations,
+  second?: Fields,
+  optional: Fields = {},
+): ObjectSchema<unknown> {
+  const [annotations, required] = second ? [first, second] : [{}, first as Fields];
+  const all = Object.entries({ ...required, ...optional });
+  const expected = "a JSON object";
+
+  function readBody(value: unknown): unknown {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return NOT_AN_OBJECT;
     const source = value as Record<string, unknown>;
     const result: Record<string, unknown> = {};
     let problems: string[] | undefined;
     for (const [name, schema] of all) {
-      const given = Object.hasOwn(source, name);
-      if (!given && Object.hasOwn(optional, name)) continue;
-      const field = given
+      const isGiven = Object.hasOwn(source, name);
+      if (!isGiven && Object.hasOwn(optional, name)) continue;
+      const field = isGiven
         ? schema.read(source[name])
         : new Invalid([`is required and must be ${schema.expected}`]);
       if (field instanceof Invalid) (problems ??= []).push(...problemsOf(name, field));
       else result[name] = field;
     }
-    return problems ? new Invalid(problems) : (result as Shape<R, O>);
+    return problems ? new Invalid(problems) : result;
   }
 
   const properties = Object.fromEntries(all.map(([name, schema]) => [name, schema.json]));
@@ -272,9 +280,15 @@ export function object<R extends Fields, O extends Fields = Record<never, never>
     optional,
     names: all.map(([name]) => name),
     isEmptyValid: Object.keys(required).length === 0,
-    read,
-    expected: "a JSON object",
-    json: { type: "object", required: Object.keys(required), properties, ...json },
+    readBody,
+    read(value) {
+      const result = readBody(value);
+      if (result === NOT_AN_OBJECT) return invalid(expected);
+      if (!(result instanceof Invalid)) return result;
+      return new Invalid(result.problems.map((problem) => `.${problem}`));
+    },
+    expected,
+    json: { type: "object", required: Object.keys(required), properties, ...keywords(annotations) },
   };
 }
 

@@ -231,7 +231,9 @@ export async function readBackup(
 }
 
 const Description = object({
-  required: { environment: oneOf(ENVIRONMENTS), createdAt: dateTime(), version: text(100) },
+  environment: oneOf(ENVIRONMENTS),
+  createdAt: dateTime(),
+  version: text(100),
 });
 
 export function readDescription(path: string): BackupDescription {

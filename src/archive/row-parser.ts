@@ -98,7 +98,7 @@ function validator<T>(
     return nameOf(field) + problem.slice(field.length);
   };
   return (fields) => {
-    const value = type.schema.read(fields);
+    const value = type.schema.readBody(fields);
     if (value instanceof Invalid) return value.problems.map(named).join("; ");
     const row = type.toRow(value);
     return typeof row === "string" ? named(row) : row;
@@ -204,7 +204,7 @@ const hasKeptId = ({ id }: { readonly id: bigint }) => id >= 1n && id <= MAX_KEP
 
 const PET_FIELDS = ["id", "name", "categoryId", "status"] as const;
 
-const NewPetRow = object({ required: petFields, optional: { status: PetStatus } });
+const NewPetRow = object({}, petFields, { status: PetStatus });
 
 export const PETS: RowType<ImportedPet> = {
   schema: NewPetRow,
@@ -228,8 +228,8 @@ const ORDER_FIELDS = ["id", "petId", "status", "createdAt", "keyId"] as const;
 const { id, ...fieldsOfOrders } = orderFields;
 const required = { ...fieldsOfOrders, createdAt: dateTime() };
 const optional = { keyId: nullable(integer({ min: 1, max: Number.MAX_SAFE_INTEGER })) };
-const NewOrderRow = object({ required, optional });
-const OrderRow = object({ required: { id, ...required }, optional });
+const NewOrderRow = object({}, required, optional);
+const OrderRow = object({}, { id, ...required }, optional);
 
 export const ORDERS: RowType<ImportedOrder> = {
   schema: NewOrderRow,

@@ -191,7 +191,7 @@ function validated(id: DataOperationId, { id: identifier, query = {}, body }: An
     if (result instanceof Invalid) throw invalid("invalid_parameter", problemsOf(name, result));
     values[name] = result;
   }
-  const read = operation.body?.read(body ?? {});
+  const read = operation.body?.readBody(body ?? {});
   if (read instanceof Invalid) throw invalid("invalid_body", read.problems);
   return { id: identifier, query: values, body: read, bytes: undefined };
 }

@@ -2,9 +2,7 @@ import { NAME_MAX_LENGTH } from "./constants.ts";
 import { type Infer, int64, object, oneOf, text } from "../api/schema.ts";
 
 export const PET_STATUSES = ["available", "pending", "sold"] as const;
-export const PetStatus = oneOf(PET_STATUSES, {
-  description: "Availability of the pet",
-});
+export const PetStatus = oneOf(PET_STATUSES, "Availability of the pet");
 export type PetStatus = Infer<typeof PetStatus>;
 
 export const petFields = {
@@ -15,40 +13,31 @@ export const petFields = {
   }),
 };
 
-export const NewPet = object({
-  required: petFields,
-  optional: { status: PetStatus },
-  json: { description: "A pet to add. Unknown fields are ignored." },
-});
+export const NewPet = object("A pet to add. Unknown fields are ignored.", petFields, { status: PetStatus });
 export type NewPet = Infer<typeof NewPet>;
 
-export const Pet = object({
-  required: {
+export const Pet = object(
+  "A pet. A pet that was created without a status has no `status` until it is ordered.",
+  {
     id: int64({ description: "Unique identifier assigned by the service on creation", examples: [1] }),
     ...petFields,
   },
-  optional: { status: PetStatus },
-  json: {
-    description: "A pet. A pet that was created without a status has no `status` until it is ordered.",
-  },
-});
+  { status: PetStatus },
+);
 export type Pet = Infer<typeof Pet>;
 
 export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
-export const OrderStatus = oneOf(ORDER_STATUSES, {
-  description: "Status of the order",
-});
+export const OrderStatus = oneOf(ORDER_STATUSES, "Status of the order");
 export type OrderStatus = Infer<typeof OrderStatus>;
 
 const petId = int64({ description: "Identifier of the pet", examples: [1] });
 
-export const NewOrder = object({ required: { petId }, json: { description: "An order to place." } });
+export const NewOrder = object("An order to place.", { petId });
 export type NewOrder = Infer<typeof NewOrder>;
 
 export const FINAL_ORDER_STATUSES = ["completed", "cancelled"] as const;
-export const OrderUpdate = object({
-  required: { status: oneOf(FINAL_ORDER_STATUSES, { description: "The final status of the order" }) },
-  json: { description: "The final status of an order." },
+export const OrderUpdate = object("The final status of an order.", {
+  status: oneOf(FINAL_ORDER_STATUSES, "The final status of the order"),
 });
 export type OrderUpdate = Infer<typeof OrderUpdate>;
 
@@ -63,10 +52,7 @@ export const orderFields = {
   }),
 };
 
-export const Order = object({
-  required: orderFields,
-  json: { description: "An order for one pet. It belongs to the API key that placed it." },
-});
+export const Order = object("An order for one pet. It belongs to the API key that placed it.", orderFields);
 export type Order = Infer<typeof Order>;
 
 /** `JSON.stringify` cannot write the bigints of a pet. */

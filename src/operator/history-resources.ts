@@ -5,7 +5,6 @@ import {
   integer,
   Invalid,
   line,
-  nested,
   nullable,
   object,
   oneOf,
@@ -29,8 +28,8 @@ import { count, keyId, KeyState, KeyUsage, nextCursor, Plan, time } from "./key-
 
 /** Of the audit trail, of the usage history and of the live series. */
 
-export const ActorKind = oneOf(ACTOR_KINDS, { description: "Who made the change" });
-export const Action = oneOf(AUDIT_ACTIONS, { description: "What was done" });
+export const ActorKind = oneOf(ACTOR_KINDS, "Who made the change");
+export const Action = oneOf(AUDIT_ACTIONS, "What was done");
 
 const TARGET = new RegExp(`^(${AUDIT_TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`);
 const TARGET_EXPECTED = "a kind and an identifier such as key:7, pet:12 or order:3";
@@ -63,42 +62,27 @@ function isAuditedValue(value: unknown): boolean {
   return value === null || ["string", "number", "boolean"].includes(typeof value);
 }
 
-const AuditEntry = object({
-  required: {
-    id: int64({ description: "Identifier of the entry; a later entry has a greater one" }),
-    at: time("When the change was made"),
-    actor: nested(
-      object({
-        required: {
-          kind: ActorKind,
-          name: nullable(line(300, { description: "User of the machine, address of the client, or server" })),
-        },
-      }),
-    ),
-    action: Action,
-    target: nullable(
-      nested(
-        object({
-          required: { kind: oneOf(AUDIT_TARGET_KINDS), id: int64({ description: "Its identifier" }) },
-        }),
-      ),
-    ),
-    before: nullable(auditedValues("The earlier values of the fields that changed")),
-    after: nullable(auditedValues("The new values of the fields that changed")),
-  },
-  json: { description: "A change that somebody made" },
+const AuditEntry = object("A change that somebody made", {
+  id: int64("Identifier of the entry; a later entry has a greater one"),
+  at: time("When the change was made"),
+  actor: object({
+    kind: ActorKind,
+    name: nullable(line(300, "User of the machine, address of the client, or server")),
+  }),
+  action: Action,
+  target: nullable(object({ kind: oneOf(AUDIT_TARGET_KINDS), id: int64("Its identifier") })),
+  before: nullable(auditedValues("The earlier values of the fields that changed")),
+  after: nullable(auditedValues("The new values of the fields that changed")),
 });
 export type AuditEntry = Infer<typeof AuditEntry>;
 
-export const AuditPage = object({
-  required: { items: array(nested(AuditEntry)), nextCursor },
-  json: { description: "A page of the audit trail, newest first" },
+export const AuditPage = object("A page of the audit trail, newest first", {
+  items: array(AuditEntry),
+  nextCursor,
 });
 export type AuditPage = Infer<typeof AuditPage>;
 
-export const Interval = oneOf(USAGE_INTERVALS, {
-  description: "Length of the intervals, in UTC",
-});
+export const Interval = oneOf(USAGE_INTERVALS, "Length of the intervals, in UTC");
 
 const counts = {
   admitted: count("Requests that the rate limits allowed"),
@@ -109,45 +93,40 @@ const counts = {
 
 const period = { since: time("Start of the first interval"), until: time("End of the last interval") };
 
-const IntervalCounts = object({
-  required: {
-    start: time("Start of the interval"),
-    operation: oneOf<CountedOperation>([...OPERATION_IDS, "none"], {
-      description: "`none`: rejected before it was routed, or an unknown path",
-    }),
-    ...counts,
-  },
-  json: { description: "Requests of one operation in one hour or day" },
+const IntervalCounts = object("Requests of one operation in one hour or day", {
+  start: time("Start of the interval"),
+  operation: oneOf<CountedOperation>(
+    [...OPERATION_IDS, "none"],
+    "`none`: rejected before it was routed, or an unknown path",
+  ),
+  ...counts,
 });
 
-export const KeyUsageHistory = object({
-  required: { by: Interval, ...period, items: array(nested(IntervalCounts)) },
-  json: { description: "Requests of an API key over time. Intervals without requests are not listed." },
-});
+export const KeyUsageHistory = object(
+  "Requests of an API key over time. Intervals without requests are not listed.",
+  { by: Interval, ...period, items: array(IntervalCounts) },
+);
 export type KeyUsageHistory = Infer<typeof KeyUsageHistory>;
 
-const KeyTotals = object({
-  required: {
-    keyId,
-    name: nullable(line(100, { description: "Name of the API key" })),
-    plan: nullable(Plan),
-    ...counts,
-    lastUsedAt: nullable(time("When the key was last used")),
-  },
-  json: { description: "Requests of an API key in a period" },
+const KeyTotals = object("Requests of an API key in a period", {
+  keyId,
+  name: nullable(line(100, "Name of the API key")),
+  plan: nullable(Plan),
+  ...counts,
+  lastUsedAt: nullable(time("When the key was last used")),
 });
 
-export const UsageTotals = object({
-  required: { ...period, items: array(nested(KeyTotals), { json: { description: "Most used first" } }) },
-  json: { description: "Requests of all API keys in a period" },
+export const UsageTotals = object("Requests of all API keys in a period", {
+  ...period,
+  items: array(KeyTotals, { json: "Most used first" }),
 });
 export type UsageTotals = Infer<typeof UsageTotals>;
 
-export const Range = oneOf(["15m", "1h", "6h", "24h"], { description: "How far the series go back" });
+export const Range = oneOf(["15m", "1h", "6h", "24h"], "How far the series go back");
 export type Range = Infer<typeof Range>;
 
 const series = (description: string) =>
-  array(nullable(quantity()), { json: { description: `${description}; null where there is no data` } });
+  array(nullable(quantity()), { json: `${description}; null where there is no data` });
 
 /** The outcomes of a request, each of which has one of them. */
 const outcomes = <S>(of: (description: string) => S) => ({
@@ -158,50 +137,39 @@ const outcomes = <S>(of: (description: string) => S) => ({
   serverError: of("5xx"),
 });
 
-const TopKey = object({
-  required: {
-    id: keyId,
-    name: line(100, { description: "Name of the API key" }),
-    plan: Plan,
-    state: KeyState,
-    usage: nullable(nested(KeyUsage), { description: "Null while it cannot be read" }),
-    ...counts,
-    lastUsedAt: nullable(time("When the key was last used")),
-  },
-  json: { description: "One of the API keys with the most requests" },
+const TopKey = object("One of the API keys with the most requests", {
+  id: keyId,
+  name: line(100, "Name of the API key"),
+  plan: Plan,
+  state: KeyState,
+  usage: nullable(KeyUsage, "Null while it cannot be read"),
+  ...counts,
+  lastUsedAt: nullable(time("When the key was last used")),
 });
 
-export const Overview = object({
-  required: {
+export const Overview = object(
+  "The live series of the server that responds, and the keys with the most requests",
+  {
     range: Range,
     step: integer({ min: 1, max: 3_600, description: "Seconds from one point to the next" }),
     times: array(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
-      json: { description: "Unix seconds of the end of each step, one for each point of the series" },
+      json: "Unix seconds of the end of each step, one for each point of the series",
     }),
-    requests: nested(object({ required: outcomes((name) => series(`Requests in the step: ${name}`)) })),
+    requests: object(outcomes((name) => series(`Requests in the step: ${name}`))),
     p50: series("Median of the response times in the step, in milliseconds"),
     p99: series("99th percentile of the response times in the step, in milliseconds"),
     connections: series("Open connections at the end of the step"),
-    totals: nested(
-      object({
-        required: {
-          requests: count("Requests in the range"),
-          ...outcomes(count),
-          p50: nullable(quantity({ description: "Milliseconds" })),
-          p99: nullable(quantity({ description: "Milliseconds" })),
-        },
-      }),
-    ),
-    bannedKeys: nullable(count("API keys that are banned now"), {
-      description: "Null while it cannot be read",
+    totals: object({
+      requests: count("Requests in the range"),
+      ...outcomes(count),
+      p50: nullable(quantity("Milliseconds")),
+      p99: nullable(quantity("Milliseconds")),
     }),
+    bannedKeys: nullable(count("API keys that are banned now"), "Null while it cannot be read"),
     deprecatedKeys: count(
       `API keys that called a deprecated operation in the last ${DEPRECATED_USE_DAYS} days, on all servers`,
     ),
-    topKeys: array(nested(TopKey), {
-      json: { description: "By requests in the last 24 hours on all servers, most used first" },
-    }),
+    topKeys: array(TopKey, { json: "By requests in the last 24 hours on all servers, most used first" }),
   },
-  json: { description: "The live series of the server that responds, and the keys with the most requests" },
-});
+);
 export type Overview = Infer<typeof Overview>;

@@ -1,15 +1,4 @@
-import {
-  array,
-  dateTime,
-  type Infer,
-  integer,
-  line,
-  nested,
-  nullable,
-  object,
-  oneOf,
-  text,
-} from "../api/schema.ts";
+import { array, dateTime, type Infer, integer, line, nullable, object, oneOf, text } from "../api/schema.ts";
 import { ACCESS_LEVELS } from "../domain/api-keys.ts";
 import {
   KEY_LABEL,
@@ -30,9 +19,7 @@ export const count = (description: string) => integer({ min: 0, max: Number.MAX_
 export const time = (description: string) =>
   dateTime({ description, examples: ["2026-11-15T09:30:00.000Z"] });
 
-export const nextCursor = nullable(line(40, { description: "`cursor` of the next page" }), {
-  description: "Null on the last page",
-});
+export const nextCursor = nullable(line(40, "`cursor` of the next page"), "Null on the last page");
 
 export const keyId = integer({
   min: 1,
@@ -41,48 +28,41 @@ export const keyId = integer({
   examples: [7],
 });
 
-export const Plan = oneOf(PLANS, { description: "Plan of the API key" });
-export const Access = oneOf(ACCESS_LEVELS, {
-  description: "`read`: only GET and HEAD are allowed. `write`: every method is.",
-});
-export const KeyState = oneOf(KEY_STATES, { description: "State of the API key" });
+export const Plan = oneOf(PLANS, "Plan of the API key");
+export const Access = oneOf(
+  ACCESS_LEVELS,
+  "`read`: only GET and HEAD are allowed. `write`: every method is.",
+);
+export const KeyState = oneOf(KEY_STATES, "State of the API key");
 
 const requestLimit = (description: string) => integer({ min: 1, max: MAX_REQUEST_LIMIT, description });
 
-export const Limits = object({
-  required: { perMinute: requestLimit("Requests per minute"), perDay: requestLimit("Requests per day") },
-  json: { description: "Rate limits" },
+export const Limits = object("Rate limits", {
+  perMinute: requestLimit("Requests per minute"),
+  perDay: requestLimit("Requests per day"),
 });
 
-const Window = object({
-  required: {
-    used: count("Requests that were counted in the window"),
-    limit: count("Requests that the window allows"),
-    resetsAt: nullable(time("When the window closes; null if it is not open")),
-  },
-  json: { description: "A rate limit window" },
+const Window = object("A rate limit window", {
+  used: count("Requests that were counted in the window"),
+  limit: count("Requests that the window allows"),
+  resetsAt: nullable(time("When the window closes; null if it is not open")),
 });
 
 /** Also of the keys with the most requests. */
-export const KeyUsage = object({
-  required: { minute: nested(Window), day: nested(Window) },
-  json: { description: "The current windows of an API key, over all servers" },
+export const KeyUsage = object("The current windows of an API key, over all servers", {
+  minute: Window,
+  day: Window,
 });
 
-const SecretInfo = object({
-  required: {
-    hint: nullable(
-      line(40, {
-        description: "Beginning and end of the secret; null for a secret of an earlier release",
-        examples: ["pet_live_aB3d…x9Kq"],
-      }),
-    ),
-    createdAt: nullable(time("When the secret was made; null for a secret of an earlier release")),
-    validUntil: nullable(
-      time("When the secret stops working because the key was rolled; null for the newest"),
-    ),
-  },
-  json: { description: "A secret that works" },
+const SecretInfo = object("A secret that works", {
+  hint: nullable(
+    line(40, {
+      description: "Beginning and end of the secret; null for a secret of an earlier release",
+      examples: ["pet_live_aB3d…x9Kq"],
+    }),
+  ),
+  createdAt: nullable(time("When the secret was made; null for a secret of an earlier release")),
+  validUntil: nullable(time("When the secret stops working because the key was rolled; null for the newest")),
 });
 
 const name = line(KEY_NAME.maxLength, { description: "Purpose of the API key", examples: ["mobile app"] });
@@ -90,7 +70,7 @@ const owner = line(KEY_OWNER.maxLength, {
   description: "Whom the API key belongs to: an email address or a reference",
   examples: ["mobile@example.com"],
 });
-const notes = text(KEY_NOTES.maxLength, { description: "Notes of the operators" });
+const notes = text(KEY_NOTES.maxLength, "Notes of the operators");
 const labels = array(line(KEY_LABEL.maxLength), {
   max: MAX_LABELS,
   areUnique: true,
@@ -104,13 +84,13 @@ const keyFields = {
   notes: nullable(notes),
   labels,
   plan: Plan,
-  limits: nested(Limits),
+  limits: Limits,
   access: Access,
   state: KeyState,
-  secrets: array(nested(SecretInfo), {
-    json: { description: "Those that work, newest first: more than one during the overlap after a roll" },
+  secrets: array(SecretInfo, {
+    json: "Those that work, newest first: more than one during the overlap after a roll",
   }),
-  usage: nullable(nested(KeyUsage), { description: "Null while it cannot be read" }),
+  usage: nullable(KeyUsage, "Null while it cannot be read"),
   strikes: nullable(count("Strikes towards a ban; null while they cannot be read")),
   bannedUntil: nullable(time("When the ban ends; null if the key is not banned")),
   createdAt: time("When the key was created"),
@@ -120,70 +100,60 @@ const keyFields = {
 };
 
 /** An API key as operators see it. It has everything but its secrets. */
-export const Key = object({ required: keyFields, json: { description: "An API key" } });
+export const Key = object("An API key", keyFields);
 export type Key = Infer<typeof Key>;
 
-export const FoundKey = object({
-  required: {
-    ...keyFields,
-    secretValidUntil: nullable(time("When the given secret stops or stopped working; null for the newest")),
-  },
-  json: { description: "The API key of a secret" },
+export const FoundKey = object("The API key of a secret", {
+  ...keyFields,
+  secretValidUntil: nullable(time("When the given secret stops or stopped working; null for the newest")),
 });
 
-export const KeyPage = object({
-  required: {
-    items: array(nested(Key)),
-    total: count("Number of keys that match the filters"),
-    nextCursor,
-  },
-  json: { description: "A page of API keys" },
+export const KeyPage = object("A page of API keys", {
+  items: array(Key),
+  total: count("Number of keys that match the filters"),
+  nextCursor,
 });
 export type KeyPage = Infer<typeof KeyPage>;
 
-export const NewKey = object({
-  required: { name, plan: Plan },
-  optional: {
-    limits: nullable(nested(Limits), { description: "Required for the enterprise plan, and only for it" }),
+export const NewKey = object(
+  "An API key to create. `access` is `write` by default. Unknown fields are ignored.",
+  { name, plan: Plan },
+  {
+    limits: nullable(Limits, "Required for the enterprise plan, and only for it"),
     owner: nullable(owner),
     notes: nullable(notes),
     labels,
     access: Access,
     expiresAt: nullable(time("When the key expires; null for never")),
   },
-  json: { description: "An API key to create. `access` is `write` by default. Unknown fields are ignored." },
-});
+);
 export type NewKey = Infer<typeof NewKey>;
 
-export const KeyUpdate = object({
-  required: {},
-  optional: {
+export const KeyUpdate = object(
+  { description: "The fields to change, at least one. Null removes a value.", minProperties: 1 },
+  {},
+  {
     name,
     owner: nullable(owner),
     notes: nullable(notes),
     labels,
     plan: Plan,
-    limits: nullable(nested(Limits), { description: "Required for the enterprise plan, and only for it" }),
+    limits: nullable(Limits, "Required for the enterprise plan, and only for it"),
     access: Access,
     expiresAt: nullable(time("When the key expires; null removes the expiry")),
   },
-  json: { description: "The fields to change, at least one. Null removes a value.", minProperties: 1 },
-});
+);
 export type KeyUpdate = Infer<typeof KeyUpdate>;
 
-const secret = line(60, {
-  description: "The secret. It is shown only this once: only its hash is stored.",
-});
+const secret = line(60, "The secret. It is shown only this once: only its hash is stored.");
 
-export const CreatedKey = object({
-  required: { key: nested(Key), secret },
-  json: { description: "A new API key with its secret" },
-});
+export const CreatedKey = object("A new API key with its secret", { key: Key, secret });
 export type CreatedKey = Infer<typeof CreatedKey>;
 
-export const KeyRotation = object({
-  required: {},
-  optional: {
+export const KeyRotation = object(
+  "How to replace the secret of an API key",
+  {},
+  {
     overlapSeconds: integer({
       min: 0,
       max: MAX_OVERLAP_MS / 1_000,
@@ -191,22 +161,17 @@ export const KeyRotation = object({
       description: "How long the earlier secrets still work",
     }),
   },
-  json: { description: "How to replace the secret of an API key" },
-});
+);
 export type KeyRotation = Infer<typeof KeyRotation>;
 
-export const RotatedKey = object({
-  required: {
-    key: nested(Key),
-    secret,
-    overlapEndsAt: time("When the earlier secrets stop working"),
-  },
-  json: { description: "An API key with its new secret" },
+export const RotatedKey = object("An API key with its new secret", {
+  key: Key,
+  secret,
+  overlapEndsAt: time("When the earlier secrets stop working"),
 });
 export type RotatedKey = Infer<typeof RotatedKey>;
 
-export const KeySearch = object({
-  required: { secret: line(200, { description: "The secret of an API key" }) },
-  json: { description: "A secret whose key is to be found. It is not stored." },
+export const KeySearch = object("A secret whose key is to be found. It is not stored.", {
+  secret: line(200, "The secret of an API key"),
 });
 export type KeySearch = Infer<typeof KeySearch>;

@@ -76,8 +76,8 @@ export const COMMON_ADMIN_ERRORS = [
 export const ADMIN_PAGE_LIMIT = { min: 1, max: 500, default: 50 } as const;
 
 export const limit = queryInteger(ADMIN_PAGE_LIMIT);
-export const since = dateTime({ description: "From this time on" });
-export const until = dateTime({ description: "Before this time" });
+export const since = dateTime("From this time on");
+export const until = dateTime("Before this time");
 
 export function cursor(list: ListName): Schema<bigint> {
   return cursorOf(list, "the nextCursor of the page before");
@@ -165,19 +165,19 @@ export const KEY_OPERATIONS = {
     description:
       "Lists the keys that match every filter. Keys that were never used come last when they are sorted by `lastUsedAt`.",
     query: {
-      search: line(200, {
-        description:
-          "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
-      }),
+      search: line(
+        200,
+        "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
+      ),
       plan: Plan,
       state: KeyState,
       access: Access,
-      label: line(KEY_LABEL.maxLength, { description: "A label of the key" }),
-      owner: line(KEY_OWNER.maxLength, { description: "The owner of the key" }),
-      unusedSince: dateTime({
-        description: "Only keys that were not used since; a key without any use counts from its creation",
-      }),
-      deprecatedSince: dateTime({ description: "Only keys that called a deprecated operation since" }),
+      label: line(KEY_LABEL.maxLength, "A label of the key"),
+      owner: line(KEY_OWNER.maxLength, "The owner of the key"),
+      unusedSince: dateTime(
+        "Only keys that were not used since; a key without any use counts from its creation",
+      ),
+      deprecatedSince: dateTime("Only keys that called a deprecated operation since"),
       sort: oneOf(KEY_SORTS, { default: "id", description: "What to sort by" }),
       order: oneOf(["asc", "desc"], { default: "asc", description: "Ascending or descending" }),
       limit,
@@ -386,8 +386,8 @@ export const STORE_OPERATIONS = {
     description: "Lists orders, newest first.",
     query: {
       status: OrderStatus,
-      keyId: queryIdentifier({ description: "Only orders of this API key" }),
-      petId: queryIdentifier({ description: "Only orders for this pet" }),
+      keyId: queryIdentifier("Only orders of this API key"),
+      petId: queryIdentifier("Only orders for this pet"),
       limit,
       cursor: cursor("orders"),
     },

@@ -8,12 +8,12 @@ import {
   integer,
   Invalid,
   line,
-  nested,
   nullable,
   object,
   oneOf,
   quantity,
   queryIdentifier,
+  type ObjectSchema,
   type Schema,
 } from "../../src/api/schema.ts";
 
@@ -32,8 +32,8 @@ function expectRead(schema: Schema<unknown>, valid: readonly unknown[], invalid:
   }
 }
 
-const problemsOf = (schema: Schema<unknown>, value: unknown) => {
-  const result = schema.read(value);
+const problemsOf = (schema: Schema<unknown> | ObjectSchema<unknown>, value: unknown) => {
+  const result = "readBody" in schema ? schema.readBody(value) : schema.read(value);
   return result instanceof Invalid ? result.problems : [];
 };
 
@@ -94,9 +94,9 @@ describe("array", () => {
   });
 });
 
-describe("nested", () => {
-  const inner = object({ required: { a: boolean() }, optional: { b: integer({ min: 1, max: 2 }) } });
-  const outer = object({ required: { inner: nested(inner) }, optional: { list: array(nested(inner)) } });
+describe("an object in an object", () => {
+  const inner = object({}, { a: boolean() }, { b: integer({ min: 1, max: 2 }) });
+  const outer = object({}, { inner }, { list: array(inner) });
 
   test("the problem of an inner field begins with its path", () => {
     expect(outer.read({ inner: { a: true, b: 2 } })).toEqual({ inner: { a: true, b: 2 } });

@@ -32,7 +32,7 @@ import {
 import { type Input, OPERATIONS, PETSTORE_API } from "../operations.ts";
 import type { OperationId } from "../../domain/usage-history.ts";
 import type { ResponseOf } from "../../api/api.ts";
-import { Invalid, type JsonSchema, problemsOf, type Schema } from "../../api/schema.ts";
+import { Invalid, type JsonSchema, problemsOf } from "../../api/schema.ts";
 import { NewPet, type Order, type Pet } from "../../domain/resources.ts";
 
 interface Example<T> {
@@ -106,9 +106,9 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
 /** Built by the functions that the server calls. */
 const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<C> } = {
   invalid_json: INVALID_JSON,
-  invalid_body: invalidBody(invalid(NewPet, { name: "Rex", categoryId: "7" })),
+  invalid_body: invalidBody(invalid(NewPet.readBody({ name: "Rex", categoryId: "7" }))),
   invalid_parameter: invalidParameter(
-    new Invalid(problemsOf("limit", invalid(OPERATIONS.listPets.query.limit, "0"))),
+    new Invalid(problemsOf("limit", invalid(OPERATIONS.listPets.query.limit.read("0")))),
   ),
   missing_api_key: MISSING_API_KEY,
   invalid_api_key: INVALID_API_KEY,
@@ -135,8 +135,7 @@ export function errorExample(code: ErrorCode, { ban }: DocumentedSettings): Json
   return { summary: meaning, value: { ...rejection, status } };
 }
 
-function invalid(schema: Schema<unknown>, value: unknown): Invalid {
-  const result = schema.read(value);
+function invalid(result: unknown): Invalid {
   if (result instanceof Invalid) return result;
   throw new Error("the example of an invalid value is valid");
 }
