@@ -17,7 +17,7 @@ import type {
 } from "./domain/ports.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
-import { CachedUsageHistory } from "./observe/usage-history.ts";
+import { cachedUsageHistory } from "./observe/usage-history.ts";
 import type { Log } from "./observe/log.ts";
 import { CommitMonitor, AdapterMonitor } from "./observe/monitors.ts";
 import { petJsonOf, type PetJsonSource } from "./petstore/pet-json.ts";
@@ -87,7 +87,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
           onBan,
         });
     opened.push(rateLimiter);
-    const usageHistory = new CachedUsageHistory(stores.usageHistory);
+    const usageHistory = cachedUsageHistory(stores.usageHistory);
     return { ...stores, usageHistory, rateLimiter, bans, limits, close };
   } catch (error) {
     await close().catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));

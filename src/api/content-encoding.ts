@@ -1,3 +1,4 @@
+import { promisify } from "node:util";
 import { andThen, type Awaitable, loadOnce } from "./awaitable.ts";
 import type { HeaderFields, Response } from "../http1/index.ts";
 import { etagOf, matchesEtag } from "./etag.ts";
@@ -85,8 +86,11 @@ export class EncodedContent {
   }
 }
 
-/** The code of the compression is imported when it is used, because that takes 10 ms. */
+/** In another thread. `node:zlib` is loaded when it is used, because that takes 10 ms. */
 function compress(text: string, encoding: Encoding): Awaitable<string | Uint8Array> {
   if (encoding === "identity") return text;
-  return import("./compression.ts").then((compression) => compression[encoding](text));
+  const { brotliCompress, constants, gzip } = process.getBuiltinModule("node:zlib");
+  // The best quality of Brotli takes ten times as long for 5 % less.
+  const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
+  return encoding === "br" ? promisify(brotliCompress)(text, brotli) : promisify(gzip)(text, { level: 9 });
 }

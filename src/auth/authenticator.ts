@@ -3,6 +3,7 @@ import { Unavailable } from "../api/errors.ts";
 import {
   type ApiKeyPrincipal,
   type AuthFailure,
+  type Credential,
   type Environment,
   hashSecret,
   isWellFormedSecret,
@@ -10,7 +11,7 @@ import {
   validUntil,
   WHILE_DISABLED,
 } from "../domain/api-keys.ts";
-import { andThen, type Awaitable } from "../api/awaitable.ts";
+import { andThen, type Awaitable, recover } from "../api/awaitable.ts";
 import { limitsOf, type Plans } from "../domain/plans.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import type { Addresses, Client } from "./client-address.ts";
@@ -147,8 +148,11 @@ export class Authenticator {
   #verify(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
     const { keys, plans } = this.#options;
     const revision = this.#revision;
-    const response = orUnavailable(() => keys.findCredential(hashSecret(secret)));
-    return andThen(response, (credential) => {
+    const found = recover<Credential | Unavailable | undefined>(
+      () => keys.findCredential(hashSecret(secret)),
+      unavailableOnly,
+    );
+    return andThen(found, (credential) => {
       if (credential instanceof Unavailable) return credential;
       const isCurrent = revision === this.#revision;
       if (credential === undefined) {
@@ -157,20 +161,22 @@ export class Authenticator {
       }
       const { key } = credential;
       const { id: keyId, plan, access } = key;
-      const found = { keyId, plan, limits: limitsOf(key, plans), access, validUntil: validUntil(credential) };
-      if (isCurrent) this.#verified.set(secret, found, revision);
-      return this.#checkValidity(found);
+      const verified = {
+        keyId,
+        plan,
+        limits: limitsOf(key, plans),
+        access,
+        validUntil: validUntil(credential),
+      };
+      if (isCurrent) this.#verified.set(secret, verified, revision);
+      return this.#checkValidity(verified);
     });
   }
 
   #cacheRejected(authorization: string): void {
     if (authorization.length > MAX_REJECTED_LENGTH) return;
-    if (this.#rejected.size >= MAX_REJECTED) {
-      for (const oldest of this.#rejected) {
-        this.#rejected.delete(oldest);
-        break;
-      }
-    }
+    const [oldest] = this.#rejected;
+    if (this.#rejected.size >= MAX_REJECTED && oldest !== undefined) this.#rejected.delete(oldest);
     this.#rejected.add(copyOf(authorization));
   }
 
@@ -193,15 +199,6 @@ export class Authenticator {
 }
 
 /** A key that cannot be looked up is a result and no error: the request still counts against a rate limit. */
-function orUnavailable<T>(work: () => Awaitable<T>): Awaitable<T | Unavailable> {
-  try {
-    const result = work();
-    return result instanceof Promise ? result.catch(unavailableOnly) : result;
-  } catch (error) {
-    return unavailableOnly(error);
-  }
-}
-
 function unavailableOnly(error: unknown): Unavailable {
   if (error instanceof Unavailable) return error;
   throw error;

@@ -1,6 +1,7 @@
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import { type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
 import type { Log } from "./log.ts";
+import { formatOptionalTime } from "../api/formatting.ts";
 import { Budget } from "../api/budget.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 import { stateOf } from "../domain/key-list.ts";
@@ -24,14 +25,12 @@ export class ErrorLog {
   report(where: string, error: unknown, requestId: string): void {
     const { log } = this;
     if (error instanceof RequestAborted) return;
-    if (error instanceof Overloaded) {
-      this.#overloaded.spend((suppressed) =>
-        log.event("server.overloaded", { requestId, where, reason: reasonOf(error), suppressed }),
-      );
-    } else if (error instanceof Unavailable) {
-      this.#unavailable.spend((suppressed) =>
-        log.event("request.unavailable", { requestId, where, reason: reasonOf(error), suppressed }),
-      );
+    if (error instanceof Unavailable) {
+      const isOverloaded = error instanceof Overloaded;
+      (isOverloaded ? this.#overloaded : this.#unavailable).spend((suppressed) => {
+        const details = { requestId, where, reason: reasonOf(error), suppressed };
+        log.event(isOverloaded ? "server.overloaded" : "request.unavailable", details);
+      });
     } else {
       this.#failed.spend((suppressed) =>
         log.event("request.failed", { requestId, where, error, suppressed }),
@@ -121,11 +120,12 @@ const MAX_EVENTS = 100;
 export function logKeyChanges(log: Log, changed: readonly ApiKey[], now: number): void {
   for (const key of changed.slice(0, MAX_EVENTS)) {
     const { id: keyId, plan, expiresAt } = key;
-    log.event("key.changed", { keyId, plan, state: stateOf(key, false, now), expiresAt: timeOf(expiresAt) });
+    log.event("key.changed", {
+      keyId,
+      plan,
+      state: stateOf(key, false, now),
+      expiresAt: formatOptionalTime(expiresAt),
+    });
   }
   if (changed.length > MAX_EVENTS) log.event("key.many-changed", { others: changed.length - MAX_EVENTS });
-}
-
-function timeOf(ms: number | undefined): string | null {
-  return ms === undefined ? null : new Date(ms).toISOString();
 }

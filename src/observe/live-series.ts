@@ -11,33 +11,12 @@ interface LiveSources {
 
 type Values = readonly (number | null)[];
 
-/** Values of consecutive steps, the latest last; null where there is no data. */
-interface LiveView {
-  /** The length of a step, in seconds. */
-  readonly step: number;
-  /** When each step ended, in Unix seconds. */
-  readonly times: readonly number[];
-  readonly requests: Readonly<Record<keyof OutcomeTotals, Values>>;
-  /** In milliseconds, of requests that were allowed and routed. */
-  readonly p50: Values;
-  readonly p99: Values;
-  /** At the end of the step. */
-  readonly connections: Values;
-  /** Of all steps. */
-  readonly totals: OutcomeTotals & {
-    readonly requests: number;
-    readonly p50: number | null;
-    readonly p99: number | null;
-  };
-}
-
 const LIVE_RANGES = {
   "15m": 15 * 60_000,
   "1h": 60 * 60_000,
   "6h": 6 * 60 * 60_000,
   "24h": 24 * 60 * 60_000,
 } as const;
-type LiveRange = keyof typeof LIVE_RANGES;
 
 const SHORT_STEP_MS = 5_000;
 const LONG_STEP_MS = 60_000;
@@ -83,7 +62,7 @@ export class LiveSeries {
     this.#long.record(now);
   }
 
-  read(range: LiveRange): LiveView {
+  read(range: keyof typeof LIVE_RANGES) {
     const lengthMs = LIVE_RANGES[range];
     const series = lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
     return series.read(lengthMs, this.#sources.now());
@@ -147,7 +126,8 @@ class Series {
     this.#recordedLatencies = counts;
   }
 
-  read(lengthMs: number, now: number): LiveView {
+  /** Values of consecutive steps, the latest last; null where there is no data. Latencies are milliseconds. */
+  read(lengthMs: number, now: number) {
     const { stepMs } = this.#options;
     const count = lengthMs / stepMs;
     const end = Math.max(this.#stepAt(now), this.#nextStep);

@@ -21,7 +21,9 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: DataHandle
       const key = Number.isSafeInteger(Number(id)) ? await keys.getKey(Number(id)) : undefined;
       if (key === undefined) return keyNotFound(id);
       const rows = await usageHistory.readUsage({ ...period, keyId: key.id });
-      const items = rows.map(({ keyId: _, start, ...counts }) => ({ start: formatTime(start), ...counts }));
+      const items = rows.map(({ start, operation, admitted, limited, banned, errors }) => {
+        return { start: formatTime(start), operation, admitted, limited, banned, errors };
+      });
       return { by: period.by, ...formatPeriod(period), items };
     },
 
@@ -32,13 +34,11 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: DataHandle
       const ids = totals.map(({ keyId }) => keyId);
       const [found, lastUsed] = await Promise.all([keys.getKeys(ids), usageHistory.lastUsed(ids)]);
       const byId = new Map(found.map((key) => [key.id, key]));
-      const items = totals.map(({ keyId, ...counts }) => ({
-        keyId,
-        name: byId.get(keyId)?.name ?? null,
-        plan: byId.get(keyId)?.plan ?? null,
-        ...counts,
-        lastUsedAt: formatOptionalTime(lastUsed.get(keyId)),
-      }));
+      const items = totals.map(({ keyId, admitted, limited, banned, errors }) => {
+        const { name = null, plan = null } = byId.get(keyId) ?? {};
+        const lastUsedAt = formatOptionalTime(lastUsed.get(keyId));
+        return { keyId, name, plan, admitted, limited, banned, errors, lastUsedAt };
+      });
       return { ...formatPeriod(period), items };
     },
 
