@@ -23,7 +23,7 @@ import {
 import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { rejectInterruptedRestore } from "../data-directory.ts";
-import type { AnyHandler } from "../operator/admin-api.ts";
+import type { AnyHandler } from "../operator/admin-app.ts";
 import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type BodyOf, type ResponseOf } from "../operator/operations.ts";
 import { systemErrorField } from "./arguments.ts";

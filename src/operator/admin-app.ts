@@ -1,13 +1,129 @@
 import { andThen, type Awaitable } from "../api/awaitable.ts";
-import { INTERNAL_ERROR, isRejection, methodNotAllowed } from "../api/errors.ts";
-import { newRequestId, requestIdOf } from "../api/dispatch.ts";
-import { protocolErrorResponse, withRequestId } from "../api/responses.ts";
-import type { Request, RequestHandler, Response } from "../http1/index.ts";
+import {
+  type AnyInput,
+  type Call,
+  dispatch,
+  type Front,
+  newRequestId,
+  requestIdOf,
+} from "../api/dispatch.ts";
+import {
+  INTERNAL_ERROR,
+  isRejection,
+  methodNotAllowed,
+  type Rejection,
+  serviceUnavailable,
+  Unavailable,
+} from "../api/errors.ts";
+import { parseJson, toJson } from "../api/json.ts";
+import {
+  emptyResponse,
+  errorResponse,
+  headerLinesOf,
+  jsonResponse,
+  protocolErrorResponse,
+  withRequestId,
+} from "../api/responses.ts";
+import type { Actor } from "../domain/audit.ts";
+import { yieldToEventLoop } from "../event-loop.ts";
+import { headerLine, type Request, type RequestHandler, type Response, type Status } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";
-import { type AdminApi, adminErrorResponse, adminTextResponse, PAGE_LINES } from "./admin-api.ts";
-import { ADMIN_PATH_NOT_FOUND, FORBIDDEN_HOST, FORBIDDEN_ORIGIN } from "./errors.ts";
-import { ADMIN_API } from "./operations.ts";
+import {
+  ADMIN_ERRORS,
+  ADMIN_PATH_NOT_FOUND,
+  type AdminErrorCode,
+  FORBIDDEN_HOST,
+  FORBIDDEN_ORIGIN,
+  MAX_ADMIN_BODY_BYTES,
+  MAX_OPEN_BODY_BYTES,
+} from "./errors.ts";
+import { adminOpenApiJson } from "./openapi.ts";
+import {
+  ADMIN_API,
+  type AdminInput,
+  type AdminOperation,
+  type AdminOperationId,
+  type AdminRejectionOf,
+  type ResponseOf,
+} from "./operations.ts";
 import { type AdminAuthentication, isFromOtherOrigin, isOwnHost } from "./sign-in.ts";
+
+/** Who calls an operation. */
+export interface AdminContext {
+  /** Of an operation that needs no token, what it would be with one. */
+  readonly actor: Actor;
+}
+
+/** An operation on the session needs the request: its cookie is the session. */
+interface SessionContext extends AdminContext {
+  readonly request: Request;
+}
+type ContextOf<Id> = Id extends `${string}Session` ? SessionContext : AdminContext;
+
+/** A success that sets headers. */
+export class WithHeaders<T> {
+  constructor(
+    readonly body: T,
+    readonly headers: Readonly<Record<string, string>>,
+  ) {}
+}
+
+type Result<Id extends AdminOperationId> =
+  ResponseOf<Id> | WithHeaders<ResponseOf<Id>> | AdminRejectionOf<Id>;
+
+/** Every operation has a handler. */
+export type AdminHandlers = {
+  readonly [Id in AdminOperationId]: (input: AdminInput<Id>, context: ContextOf<Id>) => Awaitable<Result<Id>>;
+};
+
+/** The handler of any operation, for an input that was validated for that operation. */
+export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
+
+const COMMON_HEADERS = {
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+};
+/** On every response but pages, which need more than nothing. */
+const API_LINES = headerLinesOf({
+  ...COMMON_HEADERS,
+  "Content-Security-Policy":
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "Cache-Control": "no-store",
+});
+/** The console's scripts, styles and requests, of this origin only, and nothing inline. Pages say how long they can be cached. */
+const PAGE_LINES = headerLinesOf({
+  ...COMMON_HEADERS,
+  "Content-Security-Policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+});
+
+const PLAIN_TEXT = "text/plain; charset=utf-8";
+
+function textResponse(status: Status, body: string, contentType = PLAIN_TEXT): Response {
+  return { status, headerLines: headerLine("Content-Type", contentType) + API_LINES, body };
+}
+
+const CHALLENGE_LINE = headerLine("WWW-Authenticate", 'Bearer realm="petstore admin"');
+
+function reject(rejection: Rejection, headerLines = ""): Response {
+  const { code, retryAfterSeconds } = rejection;
+  const challenge = ADMIN_ERRORS[code as AdminErrorCode].status === 401 ? CHALLENGE_LINE : "";
+  const retryAfter =
+    retryAfterSeconds === undefined ? "" : headerLine("Retry-After", String(retryAfterSeconds));
+  return errorResponse(ADMIN_ERRORS, rejection, API_LINES + challenge + headerLines + retryAfter);
+}
+
+function rejectMethod(method: string, allowed: string): Response {
+  return reject(methodNotAllowed(method, allowed), headerLine("Allow", allowed));
+}
+
+/** OPTIONS, or a method that the path does not allow. No page of another origin is ever allowed anything. */
+function otherMethod({ method }: Request, allowed: string): Response {
+  if (method !== "OPTIONS") return rejectMethod(method, allowed);
+  return emptyResponse(204, API_LINES + headerLine("Allow", allowed));
+}
 
 /** Rejects or returns false while the server is not ready, by the name of the check. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean> | boolean>>;
@@ -21,13 +137,11 @@ const CHECK_TIMEOUT_MS = 800;
  */
 export function sharedChecks(checks: ReadinessChecks): ReadinessChecks {
   return Object.fromEntries(
-    Object.entries(checks).map(([name, check]) => [name, shared(() => passes(check))]),
+    Object.entries(checks).map(([name, check]) => {
+      let running: Promise<boolean> | undefined;
+      return [name, () => (running ??= passes(check).finally(() => (running = undefined)))];
+    }),
   );
-}
-
-function shared(check: () => Promise<boolean>): () => Promise<boolean> {
-  let running: Promise<boolean> | undefined;
-  return () => (running ??= check().finally(() => (running = undefined)));
 }
 
 /**
@@ -45,7 +159,7 @@ export async function readyResponse(request: Request, checks: ReadinessChecks): 
   const isVerbose = query.has("verbose") || !isReady;
   const lines = results.map(([name, isPassed]) => (isPassed ? `[+]${name} ok\n` : `[-]${name} failed\n`));
   const verdict = isReady ? "ok\n" : "not ready\n";
-  return adminTextResponse(isReady ? 200 : 503, isVerbose ? lines.join("") + verdict : verdict);
+  return textResponse(isReady ? 200 : 503, isVerbose ? lines.join("") + verdict : verdict);
 }
 
 async function passes(check: () => Promise<boolean> | boolean): Promise<boolean> {
@@ -68,63 +182,96 @@ export interface AdminPages {
   respond(request: Request): Awaitable<Response | undefined>;
 }
 
-/** Renders the metrics in a format that the client accepts. */
-export type MetricsSource = (accept: string | null) => {
-  readonly contentType: string;
-  readonly body: string;
-};
-
 export interface AdminAppOptions {
-  readonly api: AdminApi;
+  readonly handlers: AdminHandlers;
   readonly authentication: AdminAuthentication;
   readonly checks: ReadinessChecks;
   readonly errorLog: ErrorLog;
   /** Names by which browsers may address the listener, in lower case. */
   readonly hostnames: readonly string[];
   readonly pages?: AdminPages | undefined;
-  readonly metrics?: MetricsSource | undefined;
+  /** Renders the metrics in a format that the client accepts. */
+  readonly metrics: (accept: string | null) => { readonly contentType: string; readonly body: string };
   /** Whether /metrics responds without a token. */
   readonly areMetricsPublic: boolean;
 }
 
+interface AdminCall extends Call {
+  readonly id: AdminOperationId;
+  readonly operation: AdminOperation;
+  readonly context: SessionContext;
+}
+
 const SAFE_METHODS = new Set(["GET", "HEAD"]);
-const ALLOWED = "GET, HEAD";
+const READ_ONLY = "GET, HEAD";
+const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
 export function createAdminApp(options: AdminAppOptions): RequestHandler {
-  const { api, authentication, errorLog, hostnames, pages, metrics, areMetricsPublic } = options;
+  const { handlers, authentication, errorLog, hostnames, pages, metrics, areMetricsPublic } = options;
   const checks = sharedChecks(options.checks);
+  let openApi: string | undefined;
+  const front: Front<AdminCall> = {
+    maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
+    parse: parseJson,
+    // The input was validated for this operation, which is what the type of its handler says.
+    execute: (input, { id, context }) => (handlers[id] as unknown as AnyHandler)(input, context),
+    succeed,
+    reject: (rejection) => reject(rejection),
+    fail(error, { id, requestId }) {
+      errorLog.report(`admin ${id}`, error, requestId);
+      if (!(error instanceof Unavailable)) return reject(INTERNAL_ERROR);
+      const { retryAfterSeconds } = error;
+      return reject({ ...serviceUnavailable(retryAfterSeconds), retryAfterSeconds });
+    },
+  };
 
   function respond(request: Request, requestId: string): Awaitable<Response> {
-    const { path } = request;
-    if (ADMIN_API.has(path)) {
-      return isOwnHost(request, hostnames)
-        ? api.handle(request, requestId)
-        : adminErrorResponse(FORBIDDEN_HOST);
-    }
-    if (!SAFE_METHODS.has(request.method)) {
-      return adminErrorResponse(methodNotAllowed(request.method, ALLOWED), { Allow: ALLOWED });
-    }
+    const { path, method } = request;
+    const isApi = ADMIN_API.has(path);
+    if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_ONLY);
     // Probes reach the listener by whatever name their orchestrator gives it, and learn nothing.
-    if (path === "/livez") return adminTextResponse(200, "ok\n");
+    if (path === "/livez") return textResponse(200, "ok\n");
     if (path === "/readyz") return readyResponse(request, checks);
-    if (!isOwnHost(request, hostnames)) return adminErrorResponse(FORBIDDEN_HOST);
-    if (path === "/metrics" && metrics) return respondWithMetrics(request, metrics);
+    if (!isOwnHost(request, hostnames)) return reject(FORBIDDEN_HOST);
+    if (isApi) return respondWithApi(request, requestId);
+    if (path === "/metrics") return respondWithMetrics(request);
     return andThen(pages?.respond(request), (page) =>
-      page
-        ? { ...page, headerLines: page.headerLines + PAGE_LINES }
-        : adminErrorResponse(ADMIN_PATH_NOT_FOUND),
+      page ? { ...page, headerLines: page.headerLines + PAGE_LINES } : reject(ADMIN_PATH_NOT_FOUND),
     );
   }
 
-  function respondWithMetrics(request: Request, render: MetricsSource): Response {
-    if (isFromOtherOrigin(request)) return adminErrorResponse(FORBIDDEN_ORIGIN);
-    if (!areMetricsPublic) {
-      const actor = authentication.authenticate(request);
-      if (isRejection(actor)) return adminErrorResponse(actor);
-    }
-    const { contentType, body } = render(request.headers.get("accept"));
-    return adminTextResponse(200, body, contentType);
+  /** check the origin → authenticate → route → dispatch: validate → handler → respond */
+  function respondWithApi(request: Request, requestId: string): Awaitable<Response> {
+    if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
+    const match = ADMIN_API.find(request.path);
+    const id = match?.route.operations.get(request.method);
+    const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
+    const actor = operation?.needsNoToken
+      ? ({ kind: "console", name: request.remoteAddress } as const)
+      : authentication.authenticate(request);
+    if (isRejection(actor)) return reject(actor);
+
+    if (request.path === OPENAPI_PATH) return respondWithOpenApi(request);
+    if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
+    if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
+    const { identifier } = match;
+    const call = { id, operation, request, requestId, identifier, context: { actor, request } };
+    return dispatch(call, front);
+  }
+
+  function respondWithOpenApi(request: Request): Response {
+    if (!SAFE_METHODS.has(request.method)) return otherMethod(request, READ_ONLY);
+    openApi ??= adminOpenApiJson();
+    return jsonResponse(200, API_LINES, openApi);
+  }
+
+  function respondWithMetrics(request: Request): Response {
+    if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
+    const actor = areMetricsPublic ? undefined : authentication.authenticate(request);
+    if (isRejection(actor)) return reject(actor);
+    const { contentType, body } = metrics(request.headers.get("accept"));
+    return textResponse(200, body, contentType);
   }
 
   return {
@@ -135,8 +282,18 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     handleError(error) {
       const requestId = newRequestId();
       errorLog.report("admin request handler", error, requestId);
-      return withRequestId(adminErrorResponse(INTERNAL_ERROR), requestId);
+      return withRequestId(reject(INTERNAL_ERROR), requestId);
     },
     protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
   };
+}
+
+async function succeed(result: unknown, { operation: { success } }: AdminCall): Promise<Response> {
+  // A long response takes milliseconds to write.
+  await yieldToEventLoop();
+  const { body, headers } = result instanceof WithHeaders ? result : new WithHeaders(result, {});
+  const lines = API_LINES + headerLinesOf(headers);
+  return success.body === undefined
+    ? emptyResponse(204, lines)
+    : jsonResponse(success.status, lines, toJson(body));
 }

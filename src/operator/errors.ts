@@ -2,7 +2,7 @@ import { errorTable, rejection, type Rejection, retryAfter } from "../api/errors
 import { kibibytes } from "../api/formatting.ts";
 
 /** The longest valid body is a key with notes of 2,000 escaped surrogate pairs. */
-export const MAX_BODY_BYTES = 64 * 1024;
+export const MAX_ADMIN_BODY_BYTES = 64 * 1024;
 
 /** Of an operation that needs no token: JSON of 64 KiB takes 8 ms to parse, which anybody could ask for. */
 export const MAX_OPEN_BODY_BYTES = 2 * 1024;
@@ -25,7 +25,7 @@ export const ADMIN_ERRORS = errorTable({
   order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
   body_too_large: {
     status: 413,
-    meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}, or ${kibibytes(MAX_OPEN_BODY_BYTES)} to sign in.`,
+    meaning: `The request body exceeds ${kibibytes(MAX_ADMIN_BODY_BYTES)}, or ${kibibytes(MAX_OPEN_BODY_BYTES)} to sign in.`,
   },
   too_many_attempts: {
     status: 429,

@@ -17,8 +17,7 @@ import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { AdapterMonitor } from "../observe/monitors.ts";
 import { startupHandler } from "../api/dispatch.ts";
-import { AdminApi, type AdminHandlers } from "./admin-api.ts";
-import { type AdminPages, createAdminApp } from "./admin-app.ts";
+import { type AdminHandlers, type AdminPages, createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
@@ -102,9 +101,8 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     recordAudit: (entry: NewAuditEntry) => adapters.audit.recordAudit(entry),
     recordIfPossible,
   };
-  const errorLog = new ErrorLog(log);
   server.handler = createAdminApp({
-    api: new AdminApi({ authentication, errorLog, handlers: createHandlers(options, sessionOptions) }),
+    handlers: createHandlers(options, sessionOptions),
     authentication,
     checks: {
       database: async () => {
@@ -116,7 +114,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
       "rate-limiter": () => adapters.limits.isAvailable,
       draining: () => !isDraining(),
     },
-    errorLog,
+    errorLog: new ErrorLog(log),
     hostnames: admin.hostnames,
     pages: options.pages,
     metrics: (accept) => metrics.expose(accept),

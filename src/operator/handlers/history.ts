@@ -4,7 +4,7 @@ import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
-import type { AdminHandlers } from "../admin-api.ts";
+import type { AdminHandlers } from "../admin-app.ts";
 import { keyNotFound } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { DataHandlerOptions } from "./data-handlers.ts";

@@ -14,7 +14,7 @@ import {
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import { invalidKeyField } from "../../domain/key-fields.ts";
 import type { KeyChange } from "../../domain/ports.ts";
-import type { AdminContext, AdminHandlers } from "../admin-api.ts";
+import type { AdminContext, AdminHandlers } from "../admin-app.ts";
 import { keyNotFound, nothingToChange } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type Key, type KeyRotation } from "../operations.ts";

@@ -2,7 +2,7 @@ import { nextCursorOf } from "../../api/cursor.ts";
 import { isRejection } from "../../api/errors.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import { orderNotFound, petNotFound } from "../../domain/rejections.ts";
-import type { AdminHandlers } from "../admin-api.ts";
+import type { AdminHandlers } from "../admin-app.ts";
 import { nothingToChange } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { DataHandlerOptions } from "./data-handlers.ts";

@@ -6,7 +6,7 @@ import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
 import type { LiveSeries } from "../../observe/live-series.ts";
 import type { AdapterMonitor } from "../../observe/monitors.ts";
-import type { AdminHandlers } from "../admin-api.ts";
+import type { AdminHandlers } from "../admin-app.ts";
 import type { Setting } from "../operations.ts";
 import type { KeyDirectory } from "./key-directory.ts";
 

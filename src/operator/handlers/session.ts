@@ -2,7 +2,7 @@ import { isRejection } from "../../api/errors.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import type { Clock } from "../../domain/ports.ts";
 import type { Request } from "../../http1/index.ts";
-import { type AdminHandlers, WithHeaders } from "../admin-api.ts";
+import { type AdminHandlers, WithHeaders } from "../admin-app.ts";
 import { type AdminAuthentication, SESSION_MS } from "../sign-in.ts";
 import type { ServerFacts } from "./server.ts";
 
