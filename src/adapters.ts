@@ -173,14 +173,9 @@ interface RateLimiterOptions {
 
 async function memoryRateLimiter(
   config: Config,
-  {
-    hasUsageStore,
-    keys,
-    clock,
-    log,
-    onBan,
-  }: RateLimiterOptions & { readonly hasUsageStore: boolean; readonly keys: KeyStore },
+  options: RateLimiterOptions & { readonly hasUsageStore: boolean; readonly keys: KeyStore },
 ) {
+  const { hasUsageStore, keys, clock, log, onBan } = options;
   if (config.databaseUrl !== undefined) {
     log.event("rate-limits.not-shared");
   }
@@ -223,18 +218,13 @@ async function applyMissedUnbans(
 async function valkeyRateLimiter(
   config: Config,
   urls: readonly string[],
-  {
-    clock,
-    log,
-    onBan,
-    onEarlierBan,
-    monitor,
-  }: RateLimiterOptions & { readonly monitor: AdapterMonitor; readonly onEarlierBan: OnBan },
+  options: RateLimiterOptions & { readonly monitor: AdapterMonitor; readonly onEarlierBan: OnBan },
 ) {
+  const { clock, log, onBan, onEarlierBan, monitor } = options;
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
   const onResponse = (ms: number) => monitor.responded(ms);
-  const options = { environment, urls, caFile, ban, clock, timeoutMs, onResponse, onBan, onEarlierBan };
-  const rateLimiter = await openValkey(options, (state, reason) => {
+  const valkey = { environment, urls, caFile, ban, clock, timeoutMs, onResponse, onBan, onEarlierBan };
+  const rateLimiter = await openValkey(valkey, (state, reason) => {
     monitor.isAvailable = state === "available";
     const cause = messageOf(reason);
     if (state === "available") log.event("valkey.available");

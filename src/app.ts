@@ -7,7 +7,7 @@ import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
-import type { TlsCredentials, TlsFiles } from "./config/tls.ts";
+import type { TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
@@ -55,7 +55,7 @@ const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 /** The composition root: Config → adapters → services → server. */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   const log = options.log ?? createLog();
-  const clock = options.clock ?? systemClock(log);
+  const clock = options.clock ?? createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
   const adapters = await openAdapters(config, clock, log);
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
@@ -78,9 +78,9 @@ export async function serveOn(
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
   const observeFlood = observeFloods(log, (request) => String(addresses.subjectOf(request).id));
-  const accessLog = await openAccessLog(config, log);
+  const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
   const { host, port, drainDelayMs } = config;
-  const tls = config.tls && (await readCertificate(config.tls));
+  const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
   const server = new HttpServer({
     host,
     port,
@@ -118,8 +118,22 @@ export async function serveOn(
     maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     otherUrl: config.otherEnvironmentUrl,
   };
-  const usageRecorder = recordUsage(usageHistory, clock, log);
-  const auditRetention = deleteOldAudit(adapters, config, { clock, log });
+  const usageRecorder = new UsageRecorder({
+    store: usageHistory,
+    clock,
+    onFailure: (error) => log.event("usage-history.save-failed", { error }),
+    onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
+  });
+  const { auditRetentionMs: retentionMs } = config;
+  const auditRetention =
+    retentionMs === undefined
+      ? undefined
+      : new AuditRetention({
+          audit: adapters.audit,
+          clock,
+          retentionMs,
+          onError: (error) => log.event("audit.delete-failed", { error }),
+        });
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -216,40 +230,11 @@ export async function serveOn(
   };
 }
 
-function systemClock(log: Log): Clock {
-  return createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
-}
-
-function recordUsage(store: UsageHistoryStore, clock: Clock, log: Log): UsageRecorder {
-  return new UsageRecorder({
-    store,
-    clock,
-    onFailure: (error) => log.event("usage-history.save-failed", { error }),
-    onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
-  });
-}
-
-function deleteOldAudit(
-  { audit }: Pick<Adapters, "audit">,
-  { auditRetentionMs: retentionMs }: Config,
-  { clock, log }: { clock: Clock; log: Log },
-): AuditRetention | undefined {
-  if (retentionMs === undefined) return undefined;
-  const onError = (error: unknown) => log.event("audit.delete-failed", { error });
-  return new AuditRetention({ audit, clock, retentionMs, onError });
-}
-
 // Code that few servers need is imported when it is used, so that the others start sooner.
 
-async function openAccessLog({ accessLog: file }: Config, log: Log): Promise<AccessLog | undefined> {
-  if (file === undefined) return undefined;
+async function openAccessLog(file: string, log: Log): Promise<AccessLog> {
   const accessLog = await import("./observe/access-log.ts");
   return accessLog.openAccessLog(file, log);
-}
-
-async function readCertificate(files: TlsFiles): Promise<TlsCredentials> {
-  const { readTlsFiles } = await import("./config/tls.ts");
-  return readTlsFiles(files);
 }
 
 async function followCertificate(

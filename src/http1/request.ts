@@ -55,6 +55,11 @@ interface PendingBody {
 const MAX_DISCARDED_BYTES = 128 * 1024;
 
 export class IncomingRequest implements Request {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: HeaderFields;
+  readonly remoteAddress: string;
   readonly #bodyReader: BodyReader | undefined;
   #pendingBody: PendingBody | undefined;
   #hasResponse = false;
@@ -64,28 +69,13 @@ export class IncomingRequest implements Request {
     readonly head: RequestHead,
     private readonly connection: RequestConnection,
   ) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.headers = head.framing.headers;
+    this.remoteAddress = connection.remoteAddress;
     const { bodyLength } = head.framing;
     this.#bodyReader = bodyLength === 0 ? undefined : new BodyReader(bodyLength);
-  }
-
-  get method(): string {
-    return this.head.method;
-  }
-
-  get path(): string {
-    return this.head.path;
-  }
-
-  get query(): string {
-    return this.head.query;
-  }
-
-  get headers(): HeaderFields {
-    return this.head.framing.headers;
-  }
-
-  get remoteAddress(): string {
-    return this.connection.remoteAddress;
   }
 
   get hasResponse(): boolean {

@@ -63,7 +63,8 @@ export class HttpServer implements ConnectionContext {
   readonly #listener: TCPSocketListener<Connection | undefined>;
   readonly #handlers: SocketHandler<Connection | undefined>;
   readonly #createPacer: (() => Pacer) | undefined;
-  readonly #tls: TlsUpgrade | undefined;
+  /** Undefined means plain HTTP. */
+  #secureContext: object | undefined;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
   readonly #headerLines: string;
@@ -86,7 +87,7 @@ export class HttpServer implements ConnectionContext {
     });
     this.#peerOf = peerOf;
     this.#createPacer = options.createPacer;
-    this.#tls = options.tls && new TlsUpgrade(options.tls);
+    this.#secureContext = options.tls && secureContextOf(options.tls);
     this.#handlers = {
       data: ({ data }, bytes) => data?.onData(bytes),
       drain: ({ data }) => data?.onDrain(),
@@ -124,14 +125,14 @@ export class HttpServer implements ConnectionContext {
     if (second !== this.#commonLinesSecond) {
       this.#commonLinesSecond = second;
       const lines = `Date: ${new Date(second * 1_000).toUTCString()}\r\n${this.#headerLines}`;
-      this.#commonLines = this.#tls === undefined ? lines : lines + HSTS_LINE;
+      this.#commonLines = this.#secureContext === undefined ? lines : lines + HSTS_LINE;
     }
     return this.#commonLines;
   }
 
   /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
   setTlsCertificate(credentials: TlsCertificate): void {
-    this.#tls?.setCertificate(credentials);
+    if (this.#secureContext) this.#secureContext = secureContextOf(credentials);
   }
 
   /**
@@ -163,7 +164,7 @@ export class HttpServer implements ConnectionContext {
       socket.terminate();
       return;
     }
-    const clientSocket = this.#tls?.upgrade(socket, this.#handlers) ?? socket;
+    const clientSocket = this.#secureContext ? startTls(socket, this.#secureContext, this.#handlers) : socket;
     // A load balancer's connection carries requests of many clients: none is slowed for the others.
     const pace = peer.isTrusted ? undefined : this.#createPacer?.();
     const connection = new Connection(clientSocket, this, pace);
@@ -202,28 +203,18 @@ export interface TlsCertificate {
 const ALPN_PROTOCOLS = "\x08http/1.1";
 
 /**
- * Starts TLS on accepted connections. `Bun.listen` cannot change its certificate; a connection that is upgraded after
+ * Starts TLS on an accepted connection. `Bun.listen` cannot change its certificate; a connection that is upgraded after
  * it was accepted gets the current one, and costs the same.
  */
-class TlsUpgrade {
-  #secureContext: object;
-
-  /** Throws if the certificate or the key is malformed. */
-  constructor(credentials: TlsCertificate) {
-    this.#secureContext = secureContextOf(credentials);
-  }
-
-  /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
-  setCertificate(credentials: TlsCertificate): void {
-    this.#secureContext = secureContextOf(credentials);
-  }
-
-  upgrade<Data>(socket: Socket<Data>, handlers: SocketHandler<Data>): Socket<Data> {
-    const tls = { ALPNProtocols: ALPN_PROTOCOLS, secureContext: this.#secureContext };
-    const options = { tls, isServer: true, data: socket.data, socket: handlers };
-    const [, secureSocket] = socket.upgradeTLS<Data>(options);
-    return secureSocket;
-  }
+function startTls<Data>(
+  socket: Socket<Data>,
+  secureContext: object,
+  handlers: SocketHandler<Data>,
+): Socket<Data> {
+  const tls = { ALPNProtocols: ALPN_PROTOCOLS, secureContext };
+  const options = { tls, isServer: true, data: socket.data, socket: handlers };
+  const [, secureSocket] = socket.upgradeTLS<Data>(options);
+  return secureSocket;
 }
 
 /** `node:tls` is loaded when it is used: that takes 10 ms, which a server without TLS does not wait for. */
