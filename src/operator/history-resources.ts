@@ -80,7 +80,6 @@ export const AuditPage = object("A page of the audit trail, newest first", {
   items: array(AuditEntry),
   nextCursor,
 });
-export type AuditPage = Infer<typeof AuditPage>;
 
 export const Interval = oneOf(USAGE_INTERVALS, "Length of the intervals, in UTC");
 
@@ -106,7 +105,6 @@ export const KeyUsageHistory = object(
   "Requests of an API key over time. Intervals without requests are not listed.",
   { by: Interval, ...period, items: array(IntervalCounts) },
 );
-export type KeyUsageHistory = Infer<typeof KeyUsageHistory>;
 
 const KeyTotals = object("Requests of an API key in a period", {
   keyId,
@@ -120,10 +118,8 @@ export const UsageTotals = object("Requests of all API keys in a period", {
   ...period,
   items: array(KeyTotals, { json: "Most used first" }),
 });
-export type UsageTotals = Infer<typeof UsageTotals>;
 
 export const Range = oneOf(["15m", "1h", "6h", "24h"], "How far the series go back");
-export type Range = Infer<typeof Range>;
 
 const series = (description: string) =>
   array(nullable(quantity()), { json: `${description}; null where there is no data` });

@@ -113,7 +113,6 @@ export const KeyPage = object("A page of API keys", {
   total: count("Number of keys that match the filters"),
   nextCursor,
 });
-export type KeyPage = Infer<typeof KeyPage>;
 
 export const NewKey = object(
   "An API key to create. `access` is `write` by default. Unknown fields are ignored.",
@@ -127,7 +126,6 @@ export const NewKey = object(
     expiresAt: nullable(time("When the key expires; null for never")),
   },
 );
-export type NewKey = Infer<typeof NewKey>;
 
 export const KeyUpdate = object(
   { description: "The fields to change, at least one. Null removes a value.", minProperties: 1 },
@@ -143,12 +141,10 @@ export const KeyUpdate = object(
     expiresAt: nullable(time("When the key expires; null removes the expiry")),
   },
 );
-export type KeyUpdate = Infer<typeof KeyUpdate>;
 
 const secret = line(60, "The secret. It is shown only this once: only its hash is stored.");
 
 export const CreatedKey = object("A new API key with its secret", { key: Key, secret });
-export type CreatedKey = Infer<typeof CreatedKey>;
 
 export const KeyRotation = object(
   "How to replace the secret of an API key",
@@ -169,9 +165,7 @@ export const RotatedKey = object("An API key with its new secret", {
   secret,
   overlapEndsAt: time("When the earlier secrets stop working"),
 });
-export type RotatedKey = Infer<typeof RotatedKey>;
 
 export const KeySearch = object("A secret whose key is to be found. It is not stored.", {
   secret: line(200, "The secret of an API key"),
 });
-export type KeySearch = Infer<typeof KeySearch>;

@@ -15,7 +15,6 @@ import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
 import { keyId, nextCursor, time } from "./key-resources.ts";
 
 export const NewSession = object("What to sign in with", { token: line(200, "The admin token") });
-export type NewSession = Infer<typeof NewSession>;
 
 const Environment = oneOf(ENVIRONMENTS, "Environment of the server");
 const version = line(40, { description: "Version of Petstore", examples: ["1.0.0"] });
@@ -25,7 +24,6 @@ export const Session = object(
   { signedIn: boolean("Whether the request has a session or the admin token") },
   { environment: Environment, version },
 );
-export type Session = Infer<typeof Session>;
 
 const state = oneOf(["available", "unavailable"], "Whether it can be used now");
 const latencyMs = nullable(
@@ -73,7 +71,6 @@ export const PetPage = object("A page of pets, in ascending order of their ident
   items: array(Pet),
   nextCursor,
 });
-export type PetPage = Infer<typeof PetPage>;
 
 export const PetUpdate = object(
   { description: "The fields to change, at least one", minProperties: 1 },
@@ -83,7 +80,6 @@ export const PetUpdate = object(
     status: nullable(PetStatus, "Null removes the status"),
   },
 );
-export type PetUpdate = Infer<typeof PetUpdate>;
 
 export const AdminOrder = object("An order with the API key that placed it", {
   ...orderFields,
@@ -92,4 +88,3 @@ export const AdminOrder = object("An order with the API key that placed it", {
 export type AdminOrder = Infer<typeof AdminOrder>;
 
 export const OrderPage = object("A page of orders, newest first", { items: array(AdminOrder), nextCursor });
-export type OrderPage = Infer<typeof OrderPage>;
