@@ -1,15 +1,7 @@
 import { type AdminConfig, type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
-import type {
-  AuditStore,
-  Clock,
-  KeyStore,
-  OperatorStore,
-  RateLimiter,
-  Store,
-  UsageHistoryStore,
-} from "../domain/ports.ts";
+import type { Clock } from "../domain/ports.ts";
 import { headerLine, type HttpServer, type HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
@@ -17,9 +9,9 @@ import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { AdapterMonitor } from "../observe/monitors.ts";
 import { startupHandler } from "../api/dispatch.ts";
-import { type AdminHandlers, type AdminPages, createAdminApp } from "./admin-app.ts";
+import { type AdminPages, createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
-import { dataHandlers } from "./handlers/data-handlers.ts";
+import { type DataHandlerOptions, dataHandlers } from "./handlers/data-handlers.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { AdminAuthentication } from "./sign-in.ts";
@@ -36,16 +28,13 @@ export interface AdminListener {
   close(): Promise<void>;
 }
 
-export interface AdminAdapters {
-  readonly store: Store;
-  readonly operators: OperatorStore;
-  readonly keys: KeyStore;
-  readonly audit: AuditStore;
-  readonly usageHistory: UsageHistoryStore;
-  readonly rateLimiter: RateLimiter;
-  /** Of the engine that stores the data. */
+interface AdminAdapters extends Pick<
+  DataHandlerOptions,
+  "store" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter"
+> {
+  /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;
-  /** Of the engine that counts for the rate limits. */
+  /** Of the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
 }
 
@@ -71,7 +60,7 @@ const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export function startAdmin(options: StartAdminOptions): AdminListener {
-  const { config, admin, adapters, metrics, clock, log, isDraining } = options;
+  const { config, admin, adapters, metrics, facts, clock, log, isDraining } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { token, file } = openToken(config, admin, log);
@@ -94,15 +83,32 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   });
   const stopFollowing =
     file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
-  const sessionOptions = {
+  const { plans, ban, environment } = config;
+  const { directory, handlers } = dataHandlers({
+    ...adapters,
+    environment,
+    clock,
+    plans,
+    ban,
+    canReadUsage: () => adapters.limits.isAvailable,
+    applyKeyChanges: options.applyKeyChanges,
+  });
+  const session = sessionHandlers({
+    facts,
     authentication,
     cookieName,
     isTls: tls !== undefined,
-    recordAudit: (entry: NewAuditEntry) => adapters.audit.recordAudit(entry),
+    clock,
+    recordAudit: (entry) => adapters.audit.recordAudit(entry),
     recordIfPossible,
-  };
+  });
+  const { live } = metrics;
   server.handler = createAdminApp({
-    handlers: createHandlers(options, sessionOptions),
+    handlers: {
+      ...session,
+      ...serverHandlers({ ...adapters, facts, directory, live, isDraining, clock }),
+      ...handlers,
+    },
     authentication,
     checks: {
       database: async () => {
@@ -132,28 +138,6 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
       removeUrl();
       await server.close(0);
     },
-  };
-}
-
-type SessionOptions = Omit<Parameters<typeof sessionHandlers>[0], "facts" | "clock">;
-
-function createHandlers(options: StartAdminOptions, sessionOptions: SessionOptions): AdminHandlers {
-  const { config, adapters, metrics, facts, clock, isDraining, applyKeyChanges } = options;
-  const { plans, ban, environment } = config;
-  const canReadUsage = () => adapters.limits.isAvailable;
-  const { directory, handlers } = dataHandlers({
-    ...adapters,
-    environment,
-    clock,
-    plans,
-    ban,
-    canReadUsage,
-    applyKeyChanges,
-  });
-  return {
-    ...sessionHandlers({ ...sessionOptions, facts, clock }),
-    ...serverHandlers({ ...adapters, facts, directory, live: metrics.live, isDraining, clock }),
-    ...handlers,
   };
 }
 
