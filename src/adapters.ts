@@ -3,7 +3,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
 import { readTextFile, UsageError } from "./config/usage-error.ts";
-import { prepareDataDirectory, warnIfOpenToOthers } from "./data-directory.ts";
+import { modeIfOpenToOthers, prepareDataDirectory } from "./data-directory.ts";
 import type {
   AuditStore,
   Clock,
@@ -106,7 +106,7 @@ async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult
 
 export async function openStores(storage: StorageConfig, log?: Log): Promise<Stores> {
   if (storage.databaseUrl === undefined) {
-    prepareDataDirectory(storage, log);
+    prepareDirectory(storage, log);
     return openSqliteStores(pathsOf(storage).store, log);
   }
   const { openPostgres } = await import("./store/postgres/store.ts");
@@ -156,10 +156,16 @@ function reportDatabase(monitor: AdapterMonitor, change: StateChange, log: Log |
   else log?.event("database.unavailable", { database, cause: messageOf(change.cause) });
 }
 
+function prepareDirectory(storage: StorageConfig, log: Log | undefined): void {
+  const files = prepareDataDirectory(storage);
+  if (files.length > 0) log?.event("data-directory.made-private", { files });
+}
+
 /** One server per folder: two would each apply the rate limits in full, and neither would see the other's writes. */
 async function lockFolder(config: Config, log: Log): Promise<{ release(): void } | undefined> {
-  prepareDataDirectory(config, log);
-  warnIfOpenToOthers(config, log);
+  prepareDirectory(config, log);
+  const mode = modeIfOpenToOthers(config);
+  if (mode !== undefined) log.event("data-directory.open-to-others", { directory: config.dataDir, mode });
   const { acquireLock } = await import("./store/sqlite/process-lock.ts");
   const { lock, store, usageStore } = pathsOf(config);
   return acquireLock(lock, [store, usageStore]);

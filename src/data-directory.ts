@@ -11,20 +11,19 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { pathsOf, type StorageConfig } from "./config/config.ts";
-import type { Log } from "./observe/log.ts";
 
 const OTHER_USERS = 0o077;
 
 /**
  * Creates the directory if it is missing, and makes the files of earlier versions private: they hold the names and
- * hashes of keys, and whoever can read a file can lock it.
+ * hashes of keys, and whoever can read a file can lock it. Returns the files that were not private.
  */
-export function prepareDataDirectory(storage: StorageConfig, log?: Log): void {
+export function prepareDataDirectory(storage: StorageConfig): readonly string[] {
   createDirectory(storage.dataDir);
   rejectInterruptedRestore(storage);
   const open = privateFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
   for (const path of open) chmodSync(path, 0o600);
-  if (open.length > 0) log?.event("data-directory.made-private", { files: open });
+  return open;
 }
 
 /** Without this, a server would create an empty database where the restored one is about to be. */
@@ -68,11 +67,10 @@ export function createPrivateFile(path: string, text: string): boolean {
   }
 }
 
-/** Names of files are visible to whoever can read the directory, and whoever can write to it can replace them. */
-export function warnIfOpenToOthers({ dataDir }: StorageConfig, log: Log): void {
+/** The mode of a data directory that is open to others: they can see its files, or even replace them. */
+export function modeIfOpenToOthers({ dataDir }: StorageConfig): string | undefined {
   const mode = (statOf(dataDir)?.mode ?? 0) & 0o777;
-  if ((mode & OTHER_USERS) === 0) return;
-  log.event("data-directory.open-to-others", { directory: dataDir, mode: mode.toString(8).padStart(4, "0") });
+  return (mode & OTHER_USERS) === 0 ? undefined : mode.toString(8).padStart(4, "0");
 }
 
 function privateFiles(storage: StorageConfig): string[] {

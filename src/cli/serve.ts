@@ -10,7 +10,7 @@ import type { LogDetails } from "../observe/log-events.ts";
 import type { Log } from "../observe/log.ts";
 import { AdminListenError } from "../operator/admin-listener.ts";
 import type { AdminListener } from "../operator/start-admin.ts";
-import { BASE_PATH } from "../petstore/operations.ts";
+import { BASE_PATH } from "../domain/constants.ts";
 import { errorMessage, systemErrorField } from "./arguments.ts";
 import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
 import { createFirstKey } from "./first-key.ts";

@@ -1,4 +1,4 @@
-import { BASE_PATH } from "../petstore/operations.ts";
+import { BASE_PATH } from "../domain/constants.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { joined } from "./usage-error.ts";
 import { integer, type ValueType } from "./value-types.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Environment } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, type Plans } from "../domain/plans.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
-import { BASE_PATH } from "../petstore/operations.ts";
+import { BASE_PATH } from "../domain/constants.ts";
 import { type IpNetwork, ipVersionOf } from "./network.ts";
 import {
   ADDRESS_OPTIONS,

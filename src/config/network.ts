@@ -1,5 +1,4 @@
 import { IPv6 } from "ipaddr.js";
-import type { Config } from "./config.ts";
 import type { Variables } from "./parse-options.ts";
 
 /** 128 bits. IPv4 is held as ::ffff:a.b.c.d, so one comparison serves both versions, and ::/0 contains all of IPv4. */
@@ -69,9 +68,19 @@ export function formatIpNetwork({ address, prefixLength }: IpNetwork): string {
 
 export type PlainTextConnection = "clients" | "operators" | "database" | "valkey";
 
+/** The addresses of a server and of what it connects to. */
+interface Addresses {
+  readonly host: string;
+  readonly tls?: object | undefined;
+  readonly admin?: { readonly host: string } | undefined;
+  readonly trustedProxies: readonly IpNetwork[];
+  readonly databaseUrl?: string | undefined;
+  readonly limitsUrls?: readonly string[] | undefined;
+}
+
 /** What travels unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
-export function plainTextConnections(config: Config, variables: Variables): PlainTextConnection[] {
-  const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = config;
+export function plainTextConnections(addresses: Addresses, variables: Variables): PlainTextConnection[] {
+  const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = addresses;
   const connections: PlainTextConnection[] = [];
   if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("clients");
   if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("operators");

@@ -1,8 +1,7 @@
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { DAY_MS, DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../observe/log-events.ts";
-import { BASE_PATH } from "../petstore/operations.ts";
+import { BASE_PATH, LOG_FORMATS, LOG_LEVELS } from "../domain/constants.ts";
 import {
   baseUrl,
   host,

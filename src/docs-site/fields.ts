@@ -1,12 +1,12 @@
 import { grouped } from "../api/formatting.ts";
 import type { JsonSchema } from "../api/schema.ts";
-import { KEY_PREFIX } from "../domain/constants.ts";
+import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { EXECUTABLE } from "../executable.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { PARAMETERS, parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";
 import { componentHeaders } from "../petstore/openapi/headers.ts";
-import { BASE_PATH, OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
+import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { ERROR_CODES_PATH, GUIDES, linksOn, relativeUrl } from "./links.ts";
 import { inlineHtml, type LinkTarget } from "./markdown.ts";
 import { FIELD_GROUP_TITLES, type TryItData, type TryItField } from "./page-data.ts";

@@ -2,7 +2,7 @@ import { longDate } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
 import { PROTOCOL_ERRORS } from "../api/responses.ts";
 import type { JsonSchema } from "../api/schema.ts";
-import { KEY_PREFIX } from "../domain/constants.ts";
+import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import { Order, Pet } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
@@ -11,7 +11,6 @@ import { SCHEMAS } from "../petstore/openapi/document.ts";
 import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
 import { componentHeaders } from "../petstore/openapi/headers.ts";
 import {
-  BASE_PATH,
   COMMON_ERRORS,
   operationErrors,
   type Deprecation,

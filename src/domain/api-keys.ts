@@ -48,6 +48,16 @@ export interface ApiKey {
 export type NewKey = Pick<ApiKey, "name" | "plan" | "limits" | "createdAt" | "expiresAt"> &
   Partial<Pick<ApiKey, "owner" | "notes" | "labels" | "access" | "disabledAt">>;
 
+/** Null removes the value. */
+export type KeyChange = Partial<
+  Pick<ApiKey, "name" | "labels" | "plan" | "limits" | "access" | "revokedAt" | "unbannedAt">
+> & {
+  readonly owner?: string | null;
+  readonly notes?: string | null;
+  readonly expiresAt?: number | null;
+  readonly disabledAt?: number | null;
+};
+
 /** What an operator sees of a secret. Secrets of earlier releases have neither hint nor time of creation. */
 export interface KeySecret {
   /** The prefix, the first four and the last four characters: `pet_live_aB3d…x9Kq`. */

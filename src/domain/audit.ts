@@ -1,6 +1,5 @@
 import { formatOptionalTime, formatTime } from "../api/formatting.ts";
-import type { ApiKey, NewSecret } from "./api-keys.ts";
-import type { KeyChange } from "./ports.ts";
+import type { ApiKey, KeyChange, NewSecret } from "./api-keys.ts";
 
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
 

@@ -18,6 +18,14 @@ export const KEY_PREFIX = { production: "pet_live_", staging: "pet_test_" } as c
 export const CHALLENGE = 'Bearer realm="petstore"';
 export const INVALID_KEY_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
+/** In front of every path of the API. */
+export const BASE_PATH = "/v1";
 /** The documentation is not versioned: its path is not below the base path. */
 export const DOCS_PATH = "/docs";
 export const HEALTH_PATH = "/healthz";
+
+export const LOG_FORMATS = ["json", "text"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+/** In ascending order of importance. */
+export const LOG_LEVELS = ["info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];

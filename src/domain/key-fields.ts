@@ -1,8 +1,7 @@
 import { grouped } from "../api/formatting.ts";
 import { rejection, type Rejection } from "../api/errors.ts";
-import type { ApiKey } from "./api-keys.ts";
+import type { ApiKey, KeyChange } from "./api-keys.ts";
 import type { PlanName } from "./plans.ts";
-import type { KeyChange } from "./ports.ts";
 
 /** The texts that an operator writes about a key: which are valid, and how messages describe those. */
 export interface TextRule {

@@ -1,4 +1,3 @@
-import type { ApiKey } from "./api-keys.ts";
 import type { Limits } from "./rate-limit.ts";
 
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;
@@ -15,6 +14,6 @@ export const DEFAULT_PLANS: Plans = {
 };
 
 /** Only an Enterprise key has its own limits. */
-export function limitsOf(key: Pick<ApiKey, "plan" | "limits">, plans: Plans): Limits {
+export function limitsOf(key: { readonly plan: PlanName; readonly limits?: Limits }, plans: Plans): Limits {
   return key.plan === "enterprise" ? (key.limits ?? plans.business) : plans[key.plan];
 }

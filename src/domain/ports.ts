@@ -1,6 +1,6 @@
 import type { Awaitable } from "../api/awaitable.ts";
 import type { Rejection } from "../api/errors.ts";
-import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
+import type { ApiKey, Credential, KeyChange, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { CorrectionRejection, OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
 import type { KeyListQuery, KeyPage } from "./key-list.ts";
@@ -162,16 +162,6 @@ export interface KeyChanges {
   /** Those of the changed keys for which `unbannedAt` was given. */
   readonly unbanned: readonly ApiKey[];
 }
-
-/** Null removes the value. */
-export type KeyChange = Partial<
-  Pick<ApiKey, "name" | "labels" | "plan" | "limits" | "access" | "revokedAt" | "unbannedAt">
-> & {
-  readonly owner?: string | null;
-  readonly notes?: string | null;
-  readonly expiresAt?: number | null;
-  readonly disabledAt?: number | null;
-};
 
 /** The settings of the server that started last, as text by name, for the commands that show them. */
 export interface SettingsStore {

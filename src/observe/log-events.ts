@@ -1,9 +1,4 @@
-export const LOG_FORMATS = ["json", "text"] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
-
-/** In ascending order of importance. */
-export const LOG_LEVELS = ["info", "warn", "error"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+import type { LogLevel } from "../domain/constants.ts";
 
 export interface LogEvent<Field extends string = string> {
   /** An error needs an operator, a warning may need one. */

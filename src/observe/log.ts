@@ -1,12 +1,10 @@
+import { LOG_LEVELS, type LogFormat, type LogLevel } from "../domain/constants.ts";
 import {
   LOG_EVENTS,
-  LOG_LEVELS,
   type LogDetails,
   type LogEvent,
   type LogEventName,
   type LogEventWithoutDetails,
-  type LogFormat,
-  type LogLevel,
 } from "./log-events.ts";
 
 /** One line per event on standard error. */

@@ -91,7 +91,7 @@ const API_LINES = headerLinesOf({
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "Cache-Control": "no-store",
 });
-/** The console's scripts, styles and requests, of this origin only, and nothing inline. Pages say how long they can be cached. */
+/** The console's scripts, styles and requests, of this origin only, and nothing inline. */
 const PAGE_LINES = headerLinesOf({
   ...COMMON_HEADERS,
   "Content-Security-Policy":

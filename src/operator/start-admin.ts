@@ -11,7 +11,8 @@ import type { AdapterMonitor } from "../observe/monitors.ts";
 import { startupHandler } from "../api/dispatch.ts";
 import { type AdminPages, createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
-import { type DataHandlerOptions, dataHandlers } from "./handlers/data-handlers.ts";
+import { dataHandlers } from "./handlers/data-handlers.ts";
+import type { OperatorServices } from "./handlers/services.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { AdminAuthentication } from "./sign-in.ts";
@@ -29,7 +30,7 @@ export interface AdminListener {
 }
 
 interface AdminAdapters extends Pick<
-  DataHandlerOptions,
+  OperatorServices,
   "store" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter"
 > {
   /** Of the adapter that stores the data. */

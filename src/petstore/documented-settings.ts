@@ -1,8 +1,7 @@
-import { DOCS_PATH } from "../domain/constants.ts";
+import { BASE_PATH, DOCS_PATH } from "../domain/constants.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import type { Plans } from "../domain/plans.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
-import { BASE_PATH } from "./operations.ts";
 
 /** The settings of a server that its documentation states. */
 export interface DocumentedSettings {

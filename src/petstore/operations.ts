@@ -2,13 +2,10 @@ import { Api, errorsOf, type InputOf, type Operation, type RejectionOf } from ".
 import { cursorOf } from "../api/cursor.ts";
 import { longDate } from "../api/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
-import { MAX_IDS, PAGE_LIMIT } from "../domain/constants.ts";
+import { BASE_PATH, MAX_IDS, PAGE_LIMIT } from "../domain/constants.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";
-
-/** In front of every path of the API. */
-export const BASE_PATH = "/v1";
 
 /** A row of the table of operations. */
 export interface PetstoreOperation extends Operation<ErrorCode> {

@@ -1,6 +1,6 @@
-import type { Access, ApiKey, KeySecret, NewKey } from "../domain/api-keys.ts";
+import type { Access, ApiKey, KeyChange, KeySecret, NewKey } from "../domain/api-keys.ts";
 import type { PlanName } from "../domain/plans.ts";
-import type { KeyChange, KeyChanges } from "../domain/ports.ts";
+import type { KeyChanges } from "../domain/ports.ts";
 import type { SqlValue } from "./dialect.ts";
 
 /*

@@ -7,13 +7,13 @@ import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../
 import type { AdminHandlers } from "../admin-app.ts";
 import { keyNotFound } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
-import type { DataHandlerOptions } from "./data-handlers.ts";
+import type { OperatorServices } from "./services.ts";
 
 /** How far a query without `since` goes back. */
 const DEFAULT_PERIOD_MS: Readonly<Record<UsageInterval, number>> = { hour: DAY_MS, day: 30 * DAY_MS };
 const DEFAULT_KEYS = 100;
 
-export function historyHandlers({ keys, usageHistory, audit, clock }: DataHandlerOptions) {
+export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorServices) {
   return {
     async getKeyUsage({ id, query }) {
       const period = periodOf(query, clock.now());

@@ -13,7 +13,7 @@ import {
 } from "../../domain/rate-limit.ts";
 import { yieldToEventLoop, TimeSlice } from "../../event-loop.ts";
 import type { Key } from "../operations.ts";
-import type { DataHandlerOptions } from "./data-handlers.ts";
+import type { OperatorServices } from "./services.ts";
 
 export interface KeyList {
   readonly items: readonly Key[];
@@ -36,9 +36,9 @@ const MAX_BANS = 10_000;
 
 /** API keys with everything that operators see of them, which comes from four places. */
 export class KeyDirectory {
-  readonly #options: DataHandlerOptions;
+  readonly #options: OperatorServices;
 
-  constructor(options: DataHandlerOptions) {
+  constructor(options: OperatorServices) {
     this.#options = options;
   }
 

@@ -9,16 +9,16 @@ import {
   generateSecret,
   hashSecret,
   isWellFormedSecret,
+  type KeyChange,
   toNewSecret,
 } from "../../domain/api-keys.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import { invalidKeyField } from "../../domain/key-fields.ts";
-import type { KeyChange } from "../../domain/ports.ts";
 import type { AdminContext, AdminHandlers } from "../admin-app.ts";
 import { keyNotFound, nothingToChange } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type Key, type KeyRotation } from "../operations.ts";
-import type { DataHandlerOptions } from "./data-handlers.ts";
+import type { OperatorServices } from "./services.ts";
 import type { KeyDirectory, KeyList } from "./key-directory.ts";
 
 const UPDATABLE = ["name", "owner", "notes", "labels", "plan", "limits", "access", "expiresAt"];
@@ -28,7 +28,7 @@ const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
 
 export function keyHandlers(
-  { keys, clock, environment, rateLimiter, applyKeyChanges }: DataHandlerOptions,
+  { keys, clock, environment, rateLimiter, applyKeyChanges }: OperatorServices,
   directory: KeyDirectory,
 ) {
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });

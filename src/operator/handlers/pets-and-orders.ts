@@ -5,9 +5,9 @@ import { orderNotFound, petNotFound } from "../../domain/rejections.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import { nothingToChange } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
-import type { DataHandlerOptions } from "./data-handlers.ts";
+import type { OperatorServices } from "./services.ts";
 
-export function petAndOrderHandlers({ store, operators, clock }: DataHandlerOptions) {
+export function petAndOrderHandlers({ store, operators, clock }: OperatorServices) {
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {

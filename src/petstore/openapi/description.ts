@@ -2,11 +2,11 @@ import { curlCommand } from "../../api/curl.ts";
 import { duration, grouped, longDate } from "../../api/formatting.ts";
 import type { ErrorTable } from "../../api/errors.ts";
 import { PROTOCOL_ERRORS } from "../../api/responses.ts";
-import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
+import { BASE_PATH, IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
 import type { Limits } from "../../domain/rate-limit.ts";
 import { baseUrlOf, type DocumentedSettings } from "../documented-settings.ts";
 import { ERRORS } from "../errors.ts";
-import { BASE_PATH, OPERATIONS } from "../operations.ts";
+import { OPERATIONS } from "../operations.ts";
 import text from "./description.md" with { type: "text" };
 
 /** The description of the API in Markdown. */

@@ -1,9 +1,9 @@
 import type { SQL } from "bun";
 import { Overloaded } from "../../api/errors.ts";
-import type { ApiKey, Credential, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
+import type { ApiKey, Credential, KeyChange, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../../domain/audit.ts";
 import type { KeyListQuery, KeyPage } from "../../domain/key-list.ts";
-import type { KeyChange, KeyChanges, KeyStore } from "../../domain/ports.ts";
+import type { KeyChanges, KeyStore } from "../../domain/ports.ts";
 import { POSTGRES_DIALECT, type SqlQuery } from "../dialect.ts";
 import { keyCount, keyPage, sortValue } from "../key-list.ts";
 import {

@@ -1,0 +1,30 @@
+import type { Environment } from "../../domain/api-keys.ts";
+import type { Plans } from "../../domain/plans.ts";
+import type {
+  AuditStore,
+  Clock,
+  KeyStore,
+  OperatorStore,
+  RateLimiter,
+  Store,
+  UsageHistoryStore,
+} from "../../domain/ports.ts";
+import type { BanRules } from "../../domain/rate-limit.ts";
+
+/** What the operations on data need. */
+export interface OperatorServices {
+  readonly environment: Environment;
+  readonly store: Store;
+  readonly operators: OperatorStore;
+  readonly keys: KeyStore;
+  readonly audit: AuditStore;
+  readonly usageHistory: UsageHistoryStore;
+  readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys" | "unban">;
+  readonly clock: Clock;
+  readonly plans: Plans;
+  readonly ban: BanRules;
+  /** Whether the quotas can be read now. */
+  readonly canReadUsage: () => boolean;
+  /** Applies a change on this server, which would see it within a second anyway. */
+  readonly applyKeyChanges: () => Promise<void>;
+}
