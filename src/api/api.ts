@@ -45,7 +45,7 @@ export interface InputOf<O> {
   readonly body: BodyOf<O>;
 }
 /** The body of a success; undefined for 204. */
-export type ResponseOf<O> = O extends { success: { body: infer B } } ? Infer<B> : undefined;
+export type SuccessBodyOf<O> = O extends { success: { body: infer B } } ? Infer<B> : undefined;
 export type RejectionOf<O> = Rejection<
   | (O extends { errors: readonly (infer C extends string)[] } ? C : never)
   | (O extends { query: object } ? "invalid_parameter" : never)

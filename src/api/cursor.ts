@@ -22,7 +22,7 @@ interface CursorPage {
 }
 
 /** The cursor of the page that follows; null if there is none. */
-export function nextCursorOf(list: ListName, { items, hasMore }: CursorPage): string | null {
+export function cursorAfter(list: ListName, { items, hasMore }: CursorPage): string | null {
   const last = items.at(-1);
   return hasMore && last ? encodeCursor(list, BigInt(last.id)) : null;
 }

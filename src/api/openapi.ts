@@ -63,7 +63,7 @@ interface Table<Id extends string, O extends Operation> {
 }
 
 /** `paths` of an OpenAPI 3.1 document. */
-export function pathsOf<Id extends string, O extends Operation>(
+export function openApiPaths<Id extends string, O extends Operation>(
   { errors, operations }: Table<Id, O>,
   options: OpenApiOptions<Id, O>,
 ): JsonSchema {

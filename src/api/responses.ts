@@ -12,7 +12,6 @@ import {
   type ErrorTable,
   INTERNAL_ERROR,
   type Rejection,
-  rejection,
   serviceUnavailable,
   STANDARD_ERRORS,
 } from "./errors.ts";
@@ -72,61 +71,50 @@ export function withRequestId({ status, headerLines, body }: Response, requestId
   return { status, headerLines: `${headerLines}X-Request-Id: ${requestId}\r\n`, body };
 }
 
-/**
- * Responses to requests that are not valid HTTP or arrive too slowly. They precede authentication, so they have no
- * rate limit headers, and belong to no operation. The connection closes.
- */
-export const PROTOCOL_ERRORS = {
-  malformed_request: { status: 400, meaning: "The request is not valid HTTP/1.1." },
-  request_timeout: { status: 408, meaning: "The request did not arrive in time." },
-  uri_too_long: { status: 414, meaning: "The request line is too long." },
-  headers_too_large: { status: 431, meaning: "The headers are too large, or there are too many." },
-  not_implemented: {
-    status: 501,
-    meaning: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`.",
+const PROTOCOL_REJECTIONS: Readonly<Record<ProtocolErrorStatus, Rejection & { readonly meaning: string }>> = {
+  400: {
+    code: "malformed_request",
+    meaning: "The request is not valid HTTP/1.1.",
+    message: "The request is not valid HTTP/1.1.",
   },
-  http_version_not_supported: { status: 505, meaning: "The HTTP version is not 1.x." },
-} as const satisfies ErrorTable;
-
-const MALFORMED_REQUEST = rejection("malformed_request", "The request is not valid HTTP/1.1.");
-
-function requestTimeout(seconds: number): Rejection<"request_timeout"> {
-  return rejection("request_timeout", `The request did not arrive within ${plural(seconds, "second")}.`);
-}
-
-function uriTooLong(maxBytes: number): Rejection<"uri_too_long"> {
-  return rejection("uri_too_long", `The request line must not exceed ${kibibytes(maxBytes)}.`);
-}
-
-function headersTooLarge(maxBytes: number, maxHeaders: number): Rejection<"headers_too_large"> {
-  const bounds = `${kibibytes(maxBytes)} and ${maxHeaders} headers`;
-  return rejection("headers_too_large", `The request line and headers must not exceed ${bounds}.`);
-}
-
-const NOT_IMPLEMENTED = rejection(
-  "not_implemented",
-  "Transfer-Encoding must be chunked. CONNECT is not supported.",
-);
-const HTTP_VERSION_NOT_SUPPORTED = rejection(
-  "http_version_not_supported",
-  "The HTTP version is not supported. Use HTTP/1.1.",
-);
-
-export type ProtocolErrorCode = keyof typeof PROTOCOL_ERRORS;
-
-const RESPONSES: Readonly<Record<ProtocolErrorStatus, Response>> = {
-  400: responseTo(MALFORMED_REQUEST),
-  408: responseTo(requestTimeout(REQUEST_TIMEOUT_SECONDS)),
-  414: responseTo(uriTooLong(MAX_REQUEST_LINE_BYTES)),
-  431: responseTo(headersTooLarge(MAX_HEAD_BYTES, MAX_FIELDS)),
-  501: responseTo(NOT_IMPLEMENTED),
-  505: responseTo(HTTP_VERSION_NOT_SUPPORTED),
+  408: {
+    code: "request_timeout",
+    meaning: "The request did not arrive in time.",
+    message: `The request did not arrive within ${plural(REQUEST_TIMEOUT_SECONDS, "second")}.`,
+  },
+  414: {
+    code: "uri_too_long",
+    meaning: "The request line is too long.",
+    message: `The request line must not exceed ${kibibytes(MAX_REQUEST_LINE_BYTES)}.`,
+  },
+  431: {
+    code: "headers_too_large",
+    meaning: "The headers are too large, or there are too many.",
+    message: `The request line and headers must not exceed ${kibibytes(MAX_HEAD_BYTES)} and ${MAX_FIELDS} headers.`,
+  },
+  501: {
+    code: "not_implemented",
+    meaning: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`.",
+    message: "Transfer-Encoding must be chunked. CONNECT is not supported.",
+  },
+  505: {
+    code: "http_version_not_supported",
+    meaning: "The HTTP version is not 1.x.",
+    message: "The HTTP version is not supported. Use HTTP/1.1.",
+  },
 };
 
-function responseTo(rejected: Rejection): Response {
-  return errorResponse(PROTOCOL_ERRORS, rejected);
-}
+/**
+ * The errors of requests that are not valid HTTP or arrive too slowly. Their responses precede authentication, so they
+ * have no rate limit headers, and belong to no operation. The connection closes.
+ */
+export const PROTOCOL_ERRORS: ErrorTable = Object.fromEntries(
+  Object.entries(PROTOCOL_REJECTIONS).map(([status, { code, meaning }]) => [
+    code,
+    { status: Number(status), meaning },
+  ]),
+);
 
 export function protocolErrorResponse(status: ProtocolErrorStatus): Response {
-  return RESPONSES[status];
+  return errorResponse(PROTOCOL_ERRORS, PROTOCOL_REJECTIONS[status]);
 }

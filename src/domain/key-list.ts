@@ -37,8 +37,8 @@ export interface KeyListQuery {
   readonly bannedKeys?: readonly number[];
 }
 
-export interface KeyPage {
-  readonly items: readonly ApiKey[];
+export interface KeyList<Key = ApiKey> {
+  readonly items: readonly Key[];
   /** Of all pages. */
   readonly total: number;
   readonly hasMore: boolean;

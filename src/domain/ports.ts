@@ -3,7 +3,7 @@ import type { Rejection } from "../api/errors.ts";
 import type { ApiKey, Credential, KeyChange, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { CorrectionRejection, OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
-import type { KeyListQuery, KeyPage } from "./key-list.ts";
+import type { KeyListQuery, KeyList } from "./key-list.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
@@ -139,7 +139,7 @@ export interface KeyStore {
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey>;
   /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
   createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined>;
-  listKeys(query: KeyListQuery): Promise<KeyPage>;
+  listKeys(query: KeyListQuery): Promise<KeyList>;
   getKey(id: number): Awaitable<ApiKey | undefined>;
   /** Those that exist, in any order. */
   getKeys(ids: readonly number[]): Promise<readonly ApiKey[]>;

@@ -1,6 +1,6 @@
 import { errorsOf } from "../api/api.ts";
 import { toJson } from "../api/json.ts";
-import { errorSchema, meaningsOf, NamedSchemas, pathParameters, pathsOf } from "../api/openapi.ts";
+import { errorSchema, meaningsOf, NamedSchemas, pathParameters, openApiPaths } from "../api/openapi.ts";
 import type { JsonSchema, Schema } from "../api/schema.ts";
 import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
@@ -106,7 +106,7 @@ const ApiError: JsonSchema = {
 const schemas = new NamedSchemas(NAMED);
 
 function paths(): JsonSchema {
-  return pathsOf<AdminOperationId, AdminOperation>(ADMIN_API, {
+  return openApiPaths<AdminOperationId, AdminOperation>(ADMIN_API, {
     schemas,
     parametersOf,
     errorResponse,

@@ -1,10 +1,4 @@
-import {
-  Api,
-  type InputOf,
-  type Operation,
-  type RejectionOf,
-  type ResponseOf as BodyOfSuccess,
-} from "../api/api.ts";
+import { Api, type InputOf, type Operation, type RejectionOf, type SuccessBodyOf } from "../api/api.ts";
 import { cursorOf, type ListName } from "../api/cursor.ts";
 import { dateTime, line, oneOf, queryIdentifier, queryInteger, type Schema } from "../api/schema.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
@@ -438,7 +432,7 @@ export type QueryOf<Id extends AdminOperationId> = AdminInput<Id>["query"];
 /** The body of a request. */
 export type BodyOf<Id extends AdminOperationId> = AdminInput<Id>["body"];
 /** The body of a success; undefined for 204. */
-export type ResponseOf<Id extends AdminOperationId> = BodyOfSuccess<Table[Id]>;
+export type ResponseOf<Id extends AdminOperationId> = SuccessBodyOf<Table[Id]>;
 export type AdminRejectionOf<Id extends AdminOperationId> = RejectionOf<Table[Id]>;
 
 export type { AdminErrorCode } from "./errors.ts";

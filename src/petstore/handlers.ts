@@ -4,7 +4,7 @@ import { PAGE_LIMIT } from "../domain/constants.ts";
 import { encodeCursor, type ListName } from "../api/cursor.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
 import { orderNotFound, petNotFound } from "../domain/rejections.ts";
-import type { Input, OperationRejection, Success } from "./operations.ts";
+import type { PetstoreInput, OperationRejection, Success } from "./operations.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { encodeOrder } from "../domain/resources.ts";
 import { andThen, type Awaitable } from "../api/awaitable.ts";
@@ -25,7 +25,7 @@ export type HandlerResult<Id extends OperationId> =
   (Success<Id> & { readonly etag?: string; readonly dependsOn?: IdRange }) | OperationRejection<Id>;
 
 export type Handler<Id extends OperationId> = (
-  input: Input<Id> & { readonly idempotentRequest: IdempotentRequest | undefined },
+  input: PetstoreInput<Id> & { readonly idempotentRequest: IdempotentRequest | undefined },
   principal: Pick<ApiKeyPrincipal, "keyId">,
 ) => Awaitable<HandlerResult<Id>>;
 
@@ -73,7 +73,7 @@ export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOption
   };
 }
 
-function petQuery({ id: ids, ...query }: Input<"listPets">["query"]): PetQuery {
+function petQuery({ id: ids, ...query }: PetstoreInput<"listPets">["query"]): PetQuery {
   return ids === undefined ? storeQuery(query) : { ...storeQuery(query), ids };
 }
 

@@ -193,7 +193,7 @@ export const RESPONSE_STATUSES: ReadonlyMap<OperationId, readonly number[]> = ne
 );
 
 type Table = typeof OPERATIONS;
-export type Input<Id extends OperationId> = InputOf<Table[Id]>;
+export type PetstoreInput<Id extends OperationId> = InputOf<Table[Id]>;
 
 /** The success that the operation declares, with headers that it declares. */
 export interface Success<Id extends OperationId> {

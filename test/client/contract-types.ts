@@ -1,7 +1,7 @@
 /** Compiled, never run: the types of the client are those of the table of operations. */
 import type * as client from "@petstore/client";
 import type { ErrorCode } from "../../src/petstore/errors.ts";
-import type { Input } from "../../src/petstore/operations.ts";
+import type { PetstoreInput } from "../../src/petstore/operations.ts";
 import type { OperationId } from "../../src/domain/usage-history.ts";
 import type {
   NewOrder,
@@ -38,7 +38,7 @@ export type Names = [
   True<Same<OrderUpdate["status"], Exclude<client.OrderStatus, "placed">>>,
 ];
 
-type QueryOf<Id extends OperationId> = keyof NonNullable<Input<Id>["query"]>;
+type QueryOf<Id extends OperationId> = keyof NonNullable<PetstoreInput<Id>["query"]>;
 type ListParameters = Exclude<keyof client.ListOptions<string>, keyof client.CallOptions>;
 /** `id` is the parameter of `byIds`. */
 export type Parameters = [

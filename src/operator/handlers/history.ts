@@ -1,4 +1,4 @@
-import { nextCursorOf } from "../../api/cursor.ts";
+import { cursorAfter } from "../../api/cursor.ts";
 import type { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
@@ -50,7 +50,7 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
         ...(cursor !== undefined && { before: cursor }),
         limit,
       });
-      return { items: page.items.map(auditView), nextCursor: nextCursorOf("audit", page) };
+      return { items: page.items.map(auditView), nextCursor: cursorAfter("audit", page) };
     },
   } satisfies Partial<AdminHandlers>;
 }

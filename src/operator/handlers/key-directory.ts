@@ -1,6 +1,6 @@
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import type { ApiKey, KeySecret } from "../../domain/api-keys.ts";
-import { type KeyListQuery, stateOf } from "../../domain/key-list.ts";
+import { type KeyList, type KeyListQuery, stateOf } from "../../domain/key-list.ts";
 import { limitsOf } from "../../domain/plans.ts";
 import {
   DAY_MS,
@@ -14,13 +14,6 @@ import {
 import { yieldToEventLoop, TimeSlice } from "../../event-loop.ts";
 import type { Key } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";
-
-export interface KeyList {
-  readonly items: readonly Key[];
-  /** Of all pages. */
-  readonly total: number;
-  readonly hasMore: boolean;
-}
 
 /** What the stores have on a key beside the key itself. */
 interface KeyDetails {
@@ -103,7 +96,7 @@ export class KeyDirectory {
     };
   }
 
-  async list(query: Omit<KeyListQuery, "now" | "bannedKeys">): Promise<KeyList> {
+  async list(query: Omit<KeyListQuery, "now" | "bannedKeys">): Promise<KeyList<Key>> {
     const { keys, clock } = this.#options;
     const state = query.filter?.state;
     const bannedKeys =
@@ -113,7 +106,7 @@ export class KeyDirectory {
   }
 
   /** Those whose bans end first come first. */
-  async banned(limit: number): Promise<KeyList> {
+  async banned(limit: number): Promise<KeyList<Key>> {
     const bannedUntil = await this.#bannedUntil();
     const now = this.#options.clock.now();
     const endOf = ({ id }: ApiKey) => bannedUntil.get(id) ?? NEVER;

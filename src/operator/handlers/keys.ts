@@ -1,4 +1,4 @@
-import { nextCursorOf } from "../../api/cursor.ts";
+import { cursorAfter } from "../../api/cursor.ts";
 import { isRejection, rejection, type Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import type { Identifier } from "../../api/json.ts";
@@ -13,13 +13,14 @@ import {
   toNewSecret,
 } from "../../domain/api-keys.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
+import type { KeyList } from "../../domain/key-list.ts";
 import { invalidKeyField } from "../../domain/key-fields.ts";
 import type { AdminContext, AdminHandlers } from "../admin-app.ts";
 import { keyNotFound, nothingToChange } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type Key, type KeyRotation } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";
-import type { KeyDirectory, KeyList } from "./key-directory.ts";
+import type { KeyDirectory } from "./key-directory.ts";
 
 const UPDATABLE = ["name", "owner", "notes", "labels", "plan", "limits", "access", "expiresAt"];
 /** A change of these needs a key that works; the other fields only describe the key. */
@@ -178,8 +179,8 @@ function timeOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
 
-function pageOf(list: KeyList) {
-  return { items: list.items, total: list.total, nextCursor: nextCursorOf("keys", list) };
+function pageOf(list: KeyList<Key>) {
+  return { items: list.items, total: list.total, nextCursor: cursorAfter("keys", list) };
 }
 
 function unknownSecret(home: Environment | undefined, here: Environment): Rejection<"key_not_found"> {

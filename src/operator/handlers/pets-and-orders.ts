@@ -1,4 +1,4 @@
-import { nextCursorOf } from "../../api/cursor.ts";
+import { cursorAfter } from "../../api/cursor.ts";
 import { isRejection } from "../../api/errors.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import { orderNotFound, petNotFound } from "../../domain/rejections.ts";
@@ -17,7 +17,7 @@ export function petAndOrderHandlers({ store, operators, clock }: OperatorService
         ...(cursor !== undefined && { after: cursor }),
         limit,
       });
-      return { items: page.items, nextCursor: nextCursorOf("pets", page) };
+      return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
 
     async getPet({ id }) {
@@ -42,7 +42,7 @@ export function petAndOrderHandlers({ store, operators, clock }: OperatorService
         ...(cursor !== undefined && { before: cursor }),
         limit,
       });
-      return { items: page.items, nextCursor: nextCursorOf("orders", page) };
+      return { items: page.items, nextCursor: cursorAfter("orders", page) };
     },
 
     async getOrder({ id }) {

@@ -6,7 +6,7 @@ import {
   meaningsOf,
   NamedSchemas,
   pathParameters,
-  pathsOf,
+  openApiPaths,
 } from "../../api/openapi.ts";
 import { PROTOCOL_ERRORS } from "../../api/responses.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
@@ -106,7 +106,7 @@ function apiKeyScheme({ environment }: DocumentedSettings): JsonSchema {
 }
 
 function paths(settings: DocumentedSettings): JsonSchema {
-  return pathsOf<OperationId, PetstoreOperation>(PETSTORE_API, {
+  return openApiPaths<OperationId, PetstoreOperation>(PETSTORE_API, {
     schemas,
     parametersOf,
     requestExamples: (id) => EXAMPLES[id].request,

@@ -29,9 +29,9 @@ import {
   serviceUnavailable,
   UNSUPPORTED_MEDIA_TYPE,
 } from "../../api/errors.ts";
-import { type Input, OPERATIONS, PETSTORE_API } from "../operations.ts";
+import { type PetstoreInput, OPERATIONS, PETSTORE_API } from "../operations.ts";
 import type { OperationId } from "../../domain/usage-history.ts";
-import type { ResponseOf } from "../../api/api.ts";
+import type { SuccessBodyOf } from "../../api/api.ts";
 import { Invalid, type JsonSchema, problemsOf } from "../../api/schema.ts";
 import { NewPet, type Order, type Pet } from "../../domain/resources.ts";
 
@@ -42,10 +42,10 @@ interface Example<T> {
 type Examples<T> = Readonly<Record<string, Example<T>>>;
 
 type ExamplesOf<Id extends OperationId> = {
-  readonly success: Examples<ResponseOf<(typeof OPERATIONS)[Id]>>;
-} & (undefined extends Input<Id>["body"]
+  readonly success: Examples<SuccessBodyOf<(typeof OPERATIONS)[Id]>>;
+} & (undefined extends PetstoreInput<Id>["body"]
   ? { readonly request?: never }
-  : { readonly request: Examples<Input<Id>["body"]> });
+  : { readonly request: Examples<PetstoreInput<Id>["body"]> });
 
 const rex: Pet = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
 const mia: Pet = { id: 2n, name: "Mia", categoryId: 9_007_199_254_740_993n };

@@ -24,95 +24,75 @@ export const COMMON_HEADERS = [
   "X-RateLimit-Reset",
 ] as const;
 
+function header(description: string, schema: JsonSchema, example?: unknown): Header {
+  return { description, required: true, schema, ...(example !== undefined && { example }) };
+}
+
+function optionalHeader(...given: Parameters<typeof header>): Header {
+  return { ...header(...given), required: false };
+}
+
 /** There are two kinds of `Link`: the next page, and the replacement of an operation. */
 const HEADERS = {
-  "X-Request-Id": {
-    description:
-      "Identifies the request, also in the server's log. Your own `X-Request-Id`, if you sent one of 1 to 128 visible ASCII characters.",
-    required: true,
-    schema: { type: "string", minLength: 1, maxLength: 128, pattern: "^[!-~]+$" },
-    example: "8f14e45f-1a",
-  },
-  "X-Content-Type-Options": {
-    description: "Browsers use the declared `Content-Type`.",
-    required: true,
-    schema: { type: "string", enum: ["nosniff"] },
-    example: "nosniff",
-  },
-  "X-RateLimit-Limit": {
-    description:
-      "Requests that the window allows. Of the two windows of a key, the headers describe the one with the fewest requests left.",
-    required: true,
-    schema: { type: "integer", minimum: 1 },
-  },
-  "X-RateLimit-Remaining": {
-    description: "Requests left in that window after this one.",
-    required: true,
-    schema: { type: "integer", minimum: 0 },
-  },
-  "X-RateLimit-Reset": {
-    description:
-      "Unix time in seconds, rounded up, at which that window closes or, for a banned key, the ban ends.",
-    required: true,
-    schema: { type: "integer", minimum: 0 },
-    example: 1794733260,
-  },
-  "Retry-After": {
-    description: "Seconds to wait before the next request.",
-    required: true,
-    schema: { type: "integer", minimum: 1 },
-    example: 23,
-  },
-  "WWW-Authenticate": {
-    description: 'How to authenticate, with `error="invalid_token"` if the request has an API key.',
-    required: true,
-    schema: { type: "string", pattern: `^${CHALLENGE}` },
-    example: INVALID_KEY_CHALLENGE,
-  },
-  ETag: {
-    description:
-      "Identifies this version of the response. Send it in `If-None-Match` to get 304 while it is unchanged.",
-    required: true,
-    schema: { type: "string", pattern: '^(W/)?"[^"]*"$' },
-    example: '"1f3a9c0e5b7d2846"',
-  },
-  NextLink: {
-    description: 'The URL of the next page, as `rel="next"`. The last page has no such link.',
-    required: false,
-    schema: { type: "string", pattern: '^<[^>]+>; rel="next"$' },
-  },
-  SuccessorLink: {
-    description:
-      'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
-    required: true,
-    schema: { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
-  },
-  Location: {
-    description: "URL of the new resource.",
-    required: true,
-    schema: { type: "string", format: "uri" },
-  },
-  Deprecation: {
-    description:
-      "The time since which the operation is deprecated (RFC 9745): `@` and the Unix time in seconds.",
-    required: true,
-    schema: { type: "string", pattern: "^@[0-9]+$" },
-    example: `@${since.getTime() / 1000}`,
-  },
-  Sunset: {
-    description: "The time at which the operation is removed (RFC 8594), as an HTTP date.",
-    required: true,
-    schema: { type: "string", pattern: " GMT$" },
-    example: sunset.toUTCString(),
-  },
-  "Idempotent-Replayed": {
-    description:
-      "`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.",
-    required: false,
-    schema: { type: "string", enum: ["true"] },
-    example: "true",
-  },
-} as const satisfies Record<string, Header>;
+  "X-Request-Id": header(
+    "Identifies the request, also in the server's log. Your own `X-Request-Id`, if you sent one of 1 to 128 visible ASCII characters.",
+    { type: "string", minLength: 1, maxLength: 128, pattern: "^[!-~]+$" },
+    "8f14e45f-1a",
+  ),
+  "X-Content-Type-Options": header(
+    "Browsers use the declared `Content-Type`.",
+    { type: "string", enum: ["nosniff"] },
+    "nosniff",
+  ),
+  "X-RateLimit-Limit": header(
+    "Requests that the window allows. Of the two windows of a key, the headers describe the one with the fewest requests left.",
+    { type: "integer", minimum: 1 },
+  ),
+  "X-RateLimit-Remaining": header("Requests left in that window after this one.", {
+    type: "integer",
+    minimum: 0,
+  }),
+  "X-RateLimit-Reset": header(
+    "Unix time in seconds, rounded up, at which that window closes or, for a banned key, the ban ends.",
+    { type: "integer", minimum: 0 },
+    1794733260,
+  ),
+  "Retry-After": header("Seconds to wait before the next request.", { type: "integer", minimum: 1 }, 23),
+  "WWW-Authenticate": header(
+    'How to authenticate, with `error="invalid_token"` if the request has an API key.',
+    { type: "string", pattern: `^${CHALLENGE}` },
+    INVALID_KEY_CHALLENGE,
+  ),
+  ETag: header(
+    "Identifies this version of the response. Send it in `If-None-Match` to get 304 while it is unchanged.",
+    { type: "string", pattern: '^(W/)?"[^"]*"$' },
+    '"1f3a9c0e5b7d2846"',
+  ),
+  NextLink: optionalHeader('The URL of the next page, as `rel="next"`. The last page has no such link.', {
+    type: "string",
+    pattern: '^<[^>]+>; rel="next"$',
+  }),
+  SuccessorLink: header(
+    'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
+    { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
+  ),
+  Location: header("URL of the new resource.", { type: "string", format: "uri" }),
+  Deprecation: header(
+    "The time since which the operation is deprecated (RFC 9745): `@` and the Unix time in seconds.",
+    { type: "string", pattern: "^@[0-9]+$" },
+    `@${since.getTime() / 1000}`,
+  ),
+  Sunset: header(
+    "The time at which the operation is removed (RFC 8594), as an HTTP date.",
+    { type: "string", pattern: " GMT$" },
+    sunset.toUTCString(),
+  ),
+  "Idempotent-Replayed": optionalHeader(
+    "`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.",
+    { type: "string", enum: ["true"] },
+    "true",
+  ),
+} satisfies Record<string, Header>;
 
 function examplesOf(settings: DocumentedSettings): Partial<Record<keyof typeof HEADERS, unknown>> {
   const url = baseUrlOf(settings);
@@ -140,12 +120,11 @@ export function componentHeaders(settings: DocumentedSettings): Readonly<Record<
 }
 
 /** Not in `components`: linters report it as unused, because it is on responses outside the operations. */
-export const ALLOW: Header = {
-  description: "The methods that the path allows.",
-  required: true,
-  schema: { type: "string", pattern: "^[A-Z]+(, [A-Z]+)*$" },
-  example: PETSTORE_API.allowedAt(OPERATIONS.listPets.path),
-};
+export const ALLOW = header(
+  "The methods that the path allows.",
+  { type: "string", pattern: "^[A-Z]+(, [A-Z]+)*$" },
+  PETSTORE_API.allowedAt(OPERATIONS.listPets.path),
+);
 
 type Name = Exclude<keyof typeof HEADERS, "NextLink" | "SuccessorLink">;
 export type ResponseHeader = Name | "Link";

@@ -2,7 +2,7 @@ import type { SQL } from "bun";
 import { Overloaded } from "../../api/errors.ts";
 import type { ApiKey, Credential, KeyChange, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../../domain/audit.ts";
-import type { KeyListQuery, KeyPage } from "../../domain/key-list.ts";
+import type { KeyListQuery, KeyList } from "../../domain/key-list.ts";
 import type { KeyChanges, KeyStore } from "../../domain/ports.ts";
 import { POSTGRES_DIALECT, type SqlQuery } from "../dialect.ts";
 import { keyCount, keyPage, sortValue } from "../key-list.ts";
@@ -73,7 +73,7 @@ export class PostgresKeyStore implements KeyStore {
     return { revision: Number(rows[0]?.current ?? 0), ...changesOf(changed, since) };
   }
 
-  async listKeys(query: KeyListQuery): Promise<KeyPage> {
+  async listKeys(query: KeyListQuery): Promise<KeyList> {
     const last = sortValue(query, POSTGRES_DIALECT);
     const [lastRow] = last ? await this.#query<{ value: string | bigint }>(last) : [];
     const [rows, [count]] = await Promise.all([

@@ -1,6 +1,6 @@
 import type { ApiKey, Credential, KeyChange, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../../domain/audit.ts";
-import type { KeyListQuery, KeyPage } from "../../domain/key-list.ts";
+import type { KeyListQuery, KeyList } from "../../domain/key-list.ts";
 import type { KeyChanges, KeyStore } from "../../domain/ports.ts";
 import { TimeSlice, yieldToEventLoop } from "../../event-loop.ts";
 import { SQLITE_DIALECT } from "../dialect.ts";
@@ -62,7 +62,7 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   /** Two statements, between which other work of the event loop goes on. */
-  async listKeys(query: KeyListQuery): Promise<KeyPage> {
+  async listKeys(query: KeyListQuery): Promise<KeyList> {
     const last = sortValue(query, SQLITE_DIALECT);
     const lastValue = last && this.connection.query<{ value: string | bigint }>(last)[0]?.value;
     const rows = this.connection.query<KeyRow>(keyPage(query, SQLITE_DIALECT, lastValue));
