@@ -112,16 +112,22 @@ export function keyUpdated(
   const { id } = before;
   // An unban changes the usage of the key, also if the key was unbanned before.
   if (change.unbannedAt !== undefined) return entry("key.unbanned", id, by);
-  const old = auditedValues(before);
-  const changed = Object.entries(auditedValues(after)).filter(
-    ([field, value]) => JSON.stringify(value) !== JSON.stringify(old[field]),
+  const changed = changeOf(auditedValues(before), auditedValues(after));
+  return changed && entry(actionOf(change), id, { ...by, ...changed });
+}
+
+/** The values that differ; undefined if none does. */
+export function changeOf(
+  before: AuditedValues,
+  after: AuditedValues,
+): Pick<NewAuditEntry, "before" | "after"> | undefined {
+  const fields = Object.keys(after).filter(
+    (field) => JSON.stringify(after[field]) !== JSON.stringify(before[field]),
   );
-  if (changed.length === 0) return undefined;
-  return entry(actionOf(change), id, {
-    ...by,
-    before: Object.fromEntries(changed.map(([field]) => [field, old[field] ?? null])),
-    after: Object.fromEntries(changed),
-  });
+  if (fields.length === 0) return undefined;
+  const only = (values: AuditedValues) =>
+    Object.fromEntries(fields.map((field) => [field, values[field] ?? null]));
+  return { before: only(before), after: only(after) };
 }
 
 function actionOf({ revokedAt, disabledAt }: KeyChange): AuditAction {

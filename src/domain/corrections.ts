@@ -1,5 +1,6 @@
+import { rejection, type Rejection } from "../api/errors.ts";
 import type { Order, OrderStatus, Pet, PetStatus } from "./resources.ts";
-import type { Attribution, AuditedValues, NewAuditEntry } from "./audit.ts";
+import { type Attribution, type AuditedValues, changeOf, type NewAuditEntry } from "./audit.ts";
 
 /** The fields of a pet that an operator changes. Null removes the status. */
 export interface PetChange {
@@ -23,22 +24,16 @@ export interface OrderQuery {
   readonly limit: number;
 }
 
-/** Expected errors that only operators get. */
-export interface CorrectionRejection<C extends "pet_ordered" | "pet_has_orders"> {
-  readonly code: C;
-  readonly message: string;
-}
-
 /** The status of a pet follows its placed order. */
-export function petOrdered(id: bigint, orderId: bigint): CorrectionRejection<"pet_ordered"> {
+export function petOrdered(id: bigint, orderId: bigint): Rejection<"pet_ordered"> {
   const message = `Pet ${id} has the placed order ${orderId} and keeps its status. Complete or cancel the order first.`;
-  return { code: "pet_ordered", message };
+  return rejection("pet_ordered", message);
 }
 
 /** Orders are kept, and an order names its pet. */
-export function petHasOrders(id: bigint, orderId: bigint): CorrectionRejection<"pet_has_orders"> {
+export function petHasOrders(id: bigint, orderId: bigint): Rejection<"pet_has_orders"> {
   const message = `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`;
-  return { code: "pet_has_orders", message };
+  return rejection("pet_has_orders", message);
 }
 
 export function applyPetChange(pet: Pet, change: PetChange): Pet {
@@ -48,16 +43,8 @@ export function applyPetChange(pet: Pet, change: PetChange): Pet {
 
 /** Undefined if nothing changes. */
 export function petUpdated(before: Pet, after: Pet, by: Attribution): NewAuditEntry | undefined {
-  const old = auditedValues(before);
-  const changed = Object.entries(auditedValues(after)).filter(([field, value]) => value !== old[field]);
-  if (changed.length === 0) return undefined;
-  return {
-    ...by,
-    action: "pet.updated",
-    target: { kind: "pet", id: before.id },
-    before: Object.fromEntries(changed.map(([field]) => [field, old[field] ?? null])),
-    after: Object.fromEntries(changed),
-  };
+  const changed = changeOf(auditedValues(before), auditedValues(after));
+  return changed && { ...by, action: "pet.updated", target: { kind: "pet", id: before.id }, ...changed };
 }
 
 export function petDeleted(pet: Pet, by: Attribution): NewAuditEntry {

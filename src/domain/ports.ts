@@ -2,7 +2,7 @@ import type { Awaitable } from "../api/awaitable.ts";
 import type { Rejection } from "../api/errors.ts";
 import type { ApiKey, Credential, KeyChange, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
-import type { CorrectionRejection, OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
+import type { OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
 import type { KeyListQuery, KeyList } from "./key-list.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
@@ -117,12 +117,9 @@ export interface OperatorStore {
     id: bigint,
     change: PetChange,
     by: Attribution,
-  ): Promise<Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_ordered">>;
+  ): Promise<Pet | Rejection<"pet_not_found" | "pet_ordered">>;
   /** Returns the pet as it was. A pet that has ever been ordered is not deleted. */
-  deletePet(
-    id: bigint,
-    by: Attribution,
-  ): Promise<Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_has_orders">>;
+  deletePet(id: bigint, by: Attribution): Promise<Pet | Rejection<"pet_not_found" | "pet_has_orders">>;
 }
 
 /**

@@ -82,247 +82,12 @@ export function ok<S extends Schema<unknown>>(description: string, body: S) {
   return { status: 200, description, body } as const;
 }
 
-export const SERVER_OPERATIONS = {
-  createSession: {
-    method: "POST",
-    path: "/session",
-    tag: "Session",
-    summary: "Sign in",
-    description:
-      "Trades the admin token for a session cookie, for browsers. The cookie is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: `Authorization: Bearer <token>`.",
-    body: NewSession,
-    success: ok("The session; `Set-Cookie` has the cookie", Session),
-    errors: ["invalid_token", "too_many_attempts"],
-    needsNoToken: true,
-  },
-  getSession: {
-    method: "GET",
-    path: "/session",
-    tag: "Session",
-    summary: "Tell whether the request is signed in",
-    description: "Responds without a session or token, too.",
-    success: ok("The session", Session),
-    needsNoToken: true,
-  },
-  deleteSession: {
-    method: "DELETE",
-    path: "/session",
-    tag: "Session",
-    summary: "Sign out",
-    description: "Ends the session of the cookie.",
-    success: { status: 204, description: "The session is over" },
-    needsNoToken: true,
-  },
-  getServer: {
-    method: "GET",
-    path: "/server",
-    tag: "Server",
-    summary: "Show the server and what it depends on",
-    description: "Describes the server that responds, and the state of its database and its rate limiter.",
-    success: ok("The server", Server),
-  },
-  getOverview: {
-    method: "GET",
-    path: "/overview",
-    tag: "Server",
-    summary: "Show requests and response times",
-    description:
-      "Live series of the server that responds, since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. The keys with the most requests are those of all servers.",
-    query: { range: Range },
-    success: ok("The overview", Overview),
-  },
-  getSettings: {
-    method: "GET",
-    path: "/settings",
-    tag: "Server",
-    summary: "List settings",
-    description: "Lists the settings of the server that responds, each with its source. Secrets are masked.",
-    success: ok("The settings", Settings),
-  },
-} as const satisfies Record<string, AdminOperation>;
-
 const KEY_ID = {
   name: "keyId",
   notFound: "key_not_found",
   description: "Identifier of the API key",
 } as const;
-
 const KEY_SORTS = ["id", "name", "plan", "createdAt", "lastUsedAt", "usedToday"] as const;
-
-/** API keys, their usage and the audit trail. */
-export const KEY_OPERATIONS = {
-  listKeys: {
-    method: "GET",
-    path: "/keys",
-    tag: "Keys",
-    summary: "List API keys",
-    description:
-      "Lists the keys that match every filter. Keys that were never used come last when they are sorted by `lastUsedAt`.",
-    query: {
-      search: line(
-        200,
-        "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
-      ),
-      plan: Plan,
-      state: KeyState,
-      access: Access,
-      label: line(KEY_LABEL.maxLength, "A label of the key"),
-      owner: line(KEY_OWNER.maxLength, "The owner of the key"),
-      unusedSince: dateTime(
-        "Only keys that were not used since; a key without any use counts from its creation",
-      ),
-      deprecatedSince: dateTime("Only keys that called a deprecated operation since"),
-      sort: oneOf(KEY_SORTS, { default: "id", description: "What to sort by" }),
-      order: oneOf(["asc", "desc"], { default: "asc", description: "Ascending or descending" }),
-      limit,
-      cursor: cursor("keys"),
-    },
-    success: ok("A page of keys", KeyPage),
-  },
-  createKey: {
-    method: "POST",
-    path: "/keys",
-    tag: "Keys",
-    summary: "Create an API key",
-    description: "Creates a key and responds with its secret, which is shown only this once.",
-    body: NewKey,
-    success: { status: 201, description: "The new key and its secret", body: CreatedKey },
-  },
-  findKey: {
-    method: "POST",
-    path: "/keys/find",
-    tag: "Keys",
-    summary: "Find the API key of a secret",
-    description: "Finds the key, also if it is revoked or expired, or if the secret was replaced.",
-    body: KeySearch,
-    success: ok("The key", FoundKey),
-    errors: ["key_not_found"],
-  },
-  getKey: {
-    method: "GET",
-    path: "/keys/{keyId}",
-    tag: "Keys",
-    summary: "Fetch one API key",
-    description: "Responds with the key, its usage and its ban.",
-    identifier: KEY_ID,
-    success: ok("The key", Key),
-  },
-  updateKey: {
-    method: "PATCH",
-    path: "/keys/{keyId}",
-    tag: "Keys",
-    summary: "Change an API key",
-    description:
-      "Changes the given fields. Servers apply the change within a second. Usage stays: a new plan does not reset it. The plan, limits, access and expiry of a revoked key cannot be changed.",
-    identifier: KEY_ID,
-    body: KeyUpdate,
-    success: ok("The changed key", Key),
-    errors: ["key_not_active"],
-  },
-  rotateKey: {
-    method: "POST",
-    path: "/keys/{keyId}/rotate",
-    tag: "Keys",
-    summary: "Replace the secret of an API key",
-    description: "Responds with a new secret. The earlier ones work until the overlap ends.",
-    identifier: KEY_ID,
-    body: KeyRotation,
-    success: ok("The key and its new secret", RotatedKey),
-    errors: ["key_not_active"],
-  },
-  rollKey: {
-    method: "POST",
-    path: "/keys/{keyId}/roll",
-    tag: "Keys",
-    summary: "Replace the secret of an API key (the earlier name of rotateKey)",
-    description: "As `rotateKey`. It is removed in release 1.2.",
-    identifier: KEY_ID,
-    body: KeyRotation,
-    success: ok("The key and its new secret", RotatedKey),
-    errors: ["key_not_active"],
-    deprecated: true,
-  },
-  disableKey: {
-    method: "POST",
-    path: "/keys/{keyId}/disable",
-    tag: "Keys",
-    summary: "Switch an API key off",
-    description:
-      "Requests with the key are 401 at once on this server, and within a second on every other, until it is enabled. Its secrets, plan and usage stay.",
-    identifier: KEY_ID,
-    success: ok("The disabled key", Key),
-    errors: ["key_not_active"],
-  },
-  enableKey: {
-    method: "POST",
-    path: "/keys/{keyId}/enable",
-    tag: "Keys",
-    summary: "Switch a disabled API key on again",
-    description: "Requests with the key are accepted within a second. A key that is enabled stays as it is.",
-    identifier: KEY_ID,
-    success: ok("The enabled key", Key),
-    errors: ["key_not_active"],
-  },
-  revokeKey: {
-    method: "POST",
-    path: "/keys/{keyId}/revoke",
-    tag: "Keys",
-    summary: "Revoke an API key",
-    description:
-      "Ends the key for good: requests with it are 401 at once on this server, and within a second on every other. A key that is already revoked stays as it is.",
-    identifier: KEY_ID,
-    success: ok("The revoked key", Key),
-  },
-  unbanKey: {
-    method: "POST",
-    path: "/keys/{keyId}/unban",
-    tag: "Keys",
-    summary: "End the ban of an API key",
-    description: "Ends the ban and clears the strikes. Servers apply it within a second.",
-    identifier: KEY_ID,
-    success: ok("The key", Key),
-    errors: ["key_not_active"],
-  },
-  listBans: {
-    method: "GET",
-    path: "/bans",
-    tag: "Keys",
-    summary: "List the API keys that are banned now",
-    description: "Lists them in the order in which their bans end.",
-    query: { limit },
-    success: ok("The banned keys", KeyPage),
-  },
-  getKeyUsage: {
-    method: "GET",
-    path: "/keys/{keyId}/usage",
-    tag: "Usage",
-    summary: "Show the requests of an API key over time",
-    description:
-      "Hours are kept for 35 days, days for 400 days. By default the last 24 hours by hour, or the last 30 days by day. Counts are at most 5 seconds old.",
-    identifier: KEY_ID,
-    query: { by: Interval, since, until },
-    success: ok("Requests by interval and operation", KeyUsageHistory),
-  },
-  getUsage: {
-    method: "GET",
-    path: "/usage",
-    tag: "Usage",
-    summary: "Show the requests of all API keys",
-    description: "Adds up the requests of each key in a period: by default the last 30 days.",
-    query: { by: Interval, since, until, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
-    success: ok("Requests by key, most used first", UsageTotals),
-  },
-  listAudit: {
-    method: "GET",
-    path: "/audit",
-    tag: "Audit",
-    summary: "List changes",
-    description: "Lists who changed what, newest first.",
-    query: { action: Action, actor: ActorKind, target, since, until, limit, cursor: cursor("audit") },
-    success: ok("A page of the audit trail", AuditPage),
-  },
-} as const satisfies Record<string, AdminOperation>;
-
 const PET_ID = { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" } as const;
 const ORDER_ID = {
   name: "orderId",
@@ -330,90 +95,311 @@ const ORDER_ID = {
   description: "Identifier of the order",
 } as const;
 
-/** Pets and orders. */
-export const STORE_OPERATIONS = {
-  listPets: {
-    method: "GET",
-    path: "/pets",
-    tag: "Pets",
-    summary: "List pets",
-    description: "Lists pets in ascending order of their identifiers.",
-    query: { status: PetStatus, limit, cursor: cursor("pets") },
-    success: ok("A page of pets", PetPage),
-  },
-  getPet: {
-    method: "GET",
-    path: "/pets/{petId}",
-    tag: "Pets",
-    summary: "Fetch one pet",
-    description: "Responds with the pet.",
-    identifier: PET_ID,
-    success: ok("The pet", Pet),
-  },
-  updatePet: {
-    method: "PATCH",
-    path: "/pets/{petId}",
-    tag: "Pets",
-    summary: "Correct a pet",
-    description:
-      "Changes the given fields. The status of a pet with a placed order follows the order and cannot be changed here.",
-    identifier: PET_ID,
-    body: PetUpdate,
-    success: ok("The changed pet", Pet),
-    errors: ["pet_ordered"],
-  },
-  deletePet: {
-    method: "DELETE",
-    path: "/pets/{petId}",
-    tag: "Pets",
-    summary: "Delete a pet",
-    description: "Deletes a pet without orders. Its identifier is never used again.",
-    identifier: PET_ID,
-    success: { status: 204, description: "The pet is deleted" },
-    errors: ["pet_has_orders"],
-  },
-  listOrders: {
-    method: "GET",
-    path: "/orders",
-    tag: "Orders",
-    summary: "List orders of all API keys",
-    description: "Lists orders, newest first.",
-    query: {
-      status: OrderStatus,
-      keyId: queryIdentifier("Only orders of this API key"),
-      petId: queryIdentifier("Only orders for this pet"),
-      limit,
-      cursor: cursor("orders"),
-    },
-    success: ok("A page of orders", OrderPage),
-  },
-  getOrder: {
-    method: "GET",
-    path: "/orders/{orderId}",
-    tag: "Orders",
-    summary: "Fetch one order",
-    description: "Responds with the order, whichever API key placed it.",
-    identifier: ORDER_ID,
-    success: ok("The order", AdminOrder),
-  },
-  updateOrder: {
-    method: "PATCH",
-    path: "/orders/{orderId}",
-    tag: "Orders",
-    summary: "Complete or cancel an order",
-    description: "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final.",
-    identifier: ORDER_ID,
-    body: OrderUpdate,
-    success: ok("The updated order", AdminOrder),
-    errors: ["order_closed"],
-  },
-} as const satisfies Record<string, AdminOperation>;
+type Tag = AdminOperation["tag"];
+type Rows = Readonly<Record<string, Omit<AdminOperation, "tag">>>;
+
+/** The operations that the documentation shows together. */
+function tagged<const T extends Tag, const R extends Rows>(tag: T, rows: R) {
+  const withTag = Object.entries(rows).map(([id, row]) => [id, { ...row, tag }]);
+  return Object.fromEntries(withTag) as { readonly [Id in keyof R]: R[Id] & { readonly tag: T } };
+}
 
 /**
  * The table of operations of the admin API. The router, the validation, the OpenAPI document and the types of the
  * handlers and of the console derive from it.
  */
-export const ADMIN_OPERATIONS = { ...SERVER_OPERATIONS, ...KEY_OPERATIONS, ...STORE_OPERATIONS } as const;
+export const ADMIN_OPERATIONS = {
+  ...tagged("Session", {
+    createSession: {
+      method: "POST",
+      path: "/session",
+      summary: "Sign in",
+      description:
+        "Trades the admin token for a session cookie, for browsers. The cookie is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: `Authorization: Bearer <token>`.",
+      body: NewSession,
+      success: ok("The session; `Set-Cookie` has the cookie", Session),
+      errors: ["invalid_token", "too_many_attempts"],
+      needsNoToken: true,
+    },
+    getSession: {
+      method: "GET",
+      path: "/session",
+      summary: "Tell whether the request is signed in",
+      description: "Responds without a session or token, too.",
+      success: ok("The session", Session),
+      needsNoToken: true,
+    },
+    deleteSession: {
+      method: "DELETE",
+      path: "/session",
+      summary: "Sign out",
+      description: "Ends the session of the cookie.",
+      success: { status: 204, description: "The session is over" },
+      needsNoToken: true,
+    },
+  }),
+  ...tagged("Server", {
+    getServer: {
+      method: "GET",
+      path: "/server",
+      summary: "Show the server and what it depends on",
+      description: "Describes the server that responds, and the state of its database and its rate limiter.",
+      success: ok("The server", Server),
+    },
+    getOverview: {
+      method: "GET",
+      path: "/overview",
+      summary: "Show requests and response times",
+      description:
+        "Live series of the server that responds, since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. The keys with the most requests are those of all servers.",
+      query: { range: Range },
+      success: ok("The overview", Overview),
+    },
+    getSettings: {
+      method: "GET",
+      path: "/settings",
+      summary: "List settings",
+      description:
+        "Lists the settings of the server that responds, each with its source. Secrets are masked.",
+      success: ok("The settings", Settings),
+    },
+  }),
+  ...tagged("Keys", {
+    listKeys: {
+      method: "GET",
+      path: "/keys",
+      summary: "List API keys",
+      description:
+        "Lists the keys that match every filter. Keys that were never used come last when they are sorted by `lastUsedAt`.",
+      query: {
+        search: line(
+          200,
+          "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
+        ),
+        plan: Plan,
+        state: KeyState,
+        access: Access,
+        label: line(KEY_LABEL.maxLength, "A label of the key"),
+        owner: line(KEY_OWNER.maxLength, "The owner of the key"),
+        unusedSince: dateTime(
+          "Only keys that were not used since; a key without any use counts from its creation",
+        ),
+        deprecatedSince: dateTime("Only keys that called a deprecated operation since"),
+        sort: oneOf(KEY_SORTS, { default: "id", description: "What to sort by" }),
+        order: oneOf(["asc", "desc"], { default: "asc", description: "Ascending or descending" }),
+        limit,
+        cursor: cursor("keys"),
+      },
+      success: ok("A page of keys", KeyPage),
+    },
+    createKey: {
+      method: "POST",
+      path: "/keys",
+      summary: "Create an API key",
+      description: "Creates a key and responds with its secret, which is shown only this once.",
+      body: NewKey,
+      success: { status: 201, description: "The new key and its secret", body: CreatedKey },
+    },
+    findKey: {
+      method: "POST",
+      path: "/keys/find",
+      summary: "Find the API key of a secret",
+      description: "Finds the key, also if it is revoked or expired, or if the secret was replaced.",
+      body: KeySearch,
+      success: ok("The key", FoundKey),
+      errors: ["key_not_found"],
+    },
+    getKey: {
+      method: "GET",
+      path: "/keys/{keyId}",
+      summary: "Fetch one API key",
+      description: "Responds with the key, its usage and its ban.",
+      identifier: KEY_ID,
+      success: ok("The key", Key),
+    },
+    updateKey: {
+      method: "PATCH",
+      path: "/keys/{keyId}",
+      summary: "Change an API key",
+      description:
+        "Changes the given fields. Servers apply the change within a second. Usage stays: a new plan does not reset it. The plan, limits, access and expiry of a revoked key cannot be changed.",
+      identifier: KEY_ID,
+      body: KeyUpdate,
+      success: ok("The changed key", Key),
+      errors: ["key_not_active"],
+    },
+    rotateKey: {
+      method: "POST",
+      path: "/keys/{keyId}/rotate",
+      summary: "Replace the secret of an API key",
+      description: "Responds with a new secret. The earlier ones work until the overlap ends.",
+      identifier: KEY_ID,
+      body: KeyRotation,
+      success: ok("The key and its new secret", RotatedKey),
+      errors: ["key_not_active"],
+    },
+    rollKey: {
+      method: "POST",
+      path: "/keys/{keyId}/roll",
+      summary: "Replace the secret of an API key (the earlier name of rotateKey)",
+      description: "As `rotateKey`. It is removed in release 1.2.",
+      identifier: KEY_ID,
+      body: KeyRotation,
+      success: ok("The key and its new secret", RotatedKey),
+      errors: ["key_not_active"],
+      deprecated: true,
+    },
+    disableKey: {
+      method: "POST",
+      path: "/keys/{keyId}/disable",
+      summary: "Switch an API key off",
+      description:
+        "Requests with the key are 401 at once on this server, and within a second on every other, until it is enabled. Its secrets, plan and usage stay.",
+      identifier: KEY_ID,
+      success: ok("The disabled key", Key),
+      errors: ["key_not_active"],
+    },
+    enableKey: {
+      method: "POST",
+      path: "/keys/{keyId}/enable",
+      summary: "Switch a disabled API key on again",
+      description:
+        "Requests with the key are accepted within a second. A key that is enabled stays as it is.",
+      identifier: KEY_ID,
+      success: ok("The enabled key", Key),
+      errors: ["key_not_active"],
+    },
+    revokeKey: {
+      method: "POST",
+      path: "/keys/{keyId}/revoke",
+      summary: "Revoke an API key",
+      description:
+        "Ends the key for good: requests with it are 401 at once on this server, and within a second on every other. A key that is already revoked stays as it is.",
+      identifier: KEY_ID,
+      success: ok("The revoked key", Key),
+    },
+    unbanKey: {
+      method: "POST",
+      path: "/keys/{keyId}/unban",
+      summary: "End the ban of an API key",
+      description: "Ends the ban and clears the strikes. Servers apply it within a second.",
+      identifier: KEY_ID,
+      success: ok("The key", Key),
+      errors: ["key_not_active"],
+    },
+    listBans: {
+      method: "GET",
+      path: "/bans",
+      summary: "List the API keys that are banned now",
+      description: "Lists them in the order in which their bans end.",
+      query: { limit },
+      success: ok("The banned keys", KeyPage),
+    },
+  }),
+  ...tagged("Usage", {
+    getKeyUsage: {
+      method: "GET",
+      path: "/keys/{keyId}/usage",
+      summary: "Show the requests of an API key over time",
+      description:
+        "Hours are kept for 35 days, days for 400 days. By default the last 24 hours by hour, or the last 30 days by day. Counts are at most 5 seconds old.",
+      identifier: KEY_ID,
+      query: { by: Interval, since, until },
+      success: ok("Requests by interval and operation", KeyUsageHistory),
+    },
+    getUsage: {
+      method: "GET",
+      path: "/usage",
+      summary: "Show the requests of all API keys",
+      description: "Adds up the requests of each key in a period: by default the last 30 days.",
+      query: { by: Interval, since, until, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
+      success: ok("Requests by key, most used first", UsageTotals),
+    },
+  }),
+  ...tagged("Audit", {
+    listAudit: {
+      method: "GET",
+      path: "/audit",
+      summary: "List changes",
+      description: "Lists who changed what, newest first.",
+      query: { action: Action, actor: ActorKind, target, since, until, limit, cursor: cursor("audit") },
+      success: ok("A page of the audit trail", AuditPage),
+    },
+  }),
+  ...tagged("Pets", {
+    listPets: {
+      method: "GET",
+      path: "/pets",
+      summary: "List pets",
+      description: "Lists pets in ascending order of their identifiers.",
+      query: { status: PetStatus, limit, cursor: cursor("pets") },
+      success: ok("A page of pets", PetPage),
+    },
+    getPet: {
+      method: "GET",
+      path: "/pets/{petId}",
+      summary: "Fetch one pet",
+      description: "Responds with the pet.",
+      identifier: PET_ID,
+      success: ok("The pet", Pet),
+    },
+    updatePet: {
+      method: "PATCH",
+      path: "/pets/{petId}",
+      summary: "Correct a pet",
+      description:
+        "Changes the given fields. The status of a pet with a placed order follows the order and cannot be changed here.",
+      identifier: PET_ID,
+      body: PetUpdate,
+      success: ok("The changed pet", Pet),
+      errors: ["pet_ordered"],
+    },
+    deletePet: {
+      method: "DELETE",
+      path: "/pets/{petId}",
+      summary: "Delete a pet",
+      description: "Deletes a pet without orders. Its identifier is never used again.",
+      identifier: PET_ID,
+      success: { status: 204, description: "The pet is deleted" },
+      errors: ["pet_has_orders"],
+    },
+  }),
+  ...tagged("Orders", {
+    listOrders: {
+      method: "GET",
+      path: "/orders",
+      summary: "List orders of all API keys",
+      description: "Lists orders, newest first.",
+      query: {
+        status: OrderStatus,
+        keyId: queryIdentifier("Only orders of this API key"),
+        petId: queryIdentifier("Only orders for this pet"),
+        limit,
+        cursor: cursor("orders"),
+      },
+      success: ok("A page of orders", OrderPage),
+    },
+    getOrder: {
+      method: "GET",
+      path: "/orders/{orderId}",
+      summary: "Fetch one order",
+      description: "Responds with the order, whichever API key placed it.",
+      identifier: ORDER_ID,
+      success: ok("The order", AdminOrder),
+    },
+    updateOrder: {
+      method: "PATCH",
+      path: "/orders/{orderId}",
+      summary: "Complete or cancel an order",
+      description:
+        "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final.",
+      identifier: ORDER_ID,
+      body: OrderUpdate,
+      success: ok("The updated order", AdminOrder),
+      errors: ["order_closed"],
+    },
+  }),
+} as const;
 
 /** The API of operators. */
 export const ADMIN_API = new Api({

@@ -69,12 +69,7 @@ export const OPERATIONS = {
     description:
       'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link. `id` selects pets by their identifiers; those that do not exist are left out.',
     query: { limit, status: PetStatus, id: queryIdentifiers(MAX_IDS), cursor: cursorOf("pets") },
-    success: {
-      status: 200,
-      description: "A page of pets",
-      body: Pets,
-      headers: ["ETag", "Link"],
-    },
+    success: { status: 200, description: "A page of pets", body: Pets, headers: ["ETag", "Link"] },
   },
   createPet: {
     method: "POST",
@@ -117,12 +112,7 @@ export const OPERATIONS = {
     description:
       "Lists the orders that your API key placed, in ascending order of their identifiers. Pagination works as for pets.",
     query: { limit, status: OrderStatus, cursor: cursorOf("orders") },
-    success: {
-      status: 200,
-      description: "A page of orders",
-      body: Orders,
-      headers: ["ETag", "Link"],
-    },
+    success: { status: 200, description: "A page of orders", body: Orders, headers: ["ETag", "Link"] },
   },
   placeOrder: {
     method: "POST",

@@ -39,6 +39,9 @@ interface Example<T> {
   readonly summary: string;
   readonly value: T;
 }
+function example<const T>(summary: string, value: T): Example<T> {
+  return { summary, value };
+}
 type Examples<T> = Readonly<Record<string, Example<T>>>;
 
 type ExamplesOf<Id extends OperationId> = {
@@ -55,50 +58,47 @@ const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11
 export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   listPets: {
     success: {
-      page: { summary: "Two pets, the second without a status", value: [rex, mia] },
-      empty: { summary: "No pet matches the filter", value: [] },
+      page: example("Two pets, the second without a status", [rex, mia]),
+      empty: example("No pet matches the filter", []),
     },
   },
   createPet: {
     request: {
-      available: {
-        summary: "A pet that can be ordered",
-        value: { name: "Rex", categoryId: 7n, status: "available" },
-      },
-      minimal: {
-        summary: "Only the required fields, with an identifier that a double would round",
-        value: { name: "Mia", categoryId: 9_007_199_254_740_993n },
-      },
+      available: example("A pet that can be ordered", { name: "Rex", categoryId: 7n, status: "available" }),
+      minimal: example("Only the required fields, with an identifier that a double would round", {
+        name: "Mia",
+        categoryId: 9_007_199_254_740_993n,
+      }),
     },
     success: {
-      available: { summary: "The pet with its identifier", value: rex },
-      minimal: { summary: "A pet that was created without a status has none", value: mia },
+      available: example("The pet with its identifier", rex),
+      minimal: example("A pet that was created without a status has none", mia),
     },
   },
   getPet: {
-    success: { pet: { summary: "An available pet", value: rex } },
+    success: { pet: example("An available pet", rex) },
   },
   listOrders: {
     success: {
-      page: { summary: "One order", value: [placed] },
-      empty: { summary: "No order matches the filter", value: [] },
+      page: example("One order", [placed]),
+      empty: example("No order matches the filter", []),
     },
   },
   placeOrder: {
-    request: { order: { summary: "Order pet 1", value: { petId: 1n } } },
-    success: { placed: { summary: "The order; pet 1 is now pending", value: placed } },
+    request: { order: example("Order pet 1", { petId: 1n }) },
+    success: { placed: example("The order; pet 1 is now pending", placed) },
   },
   getOrder: {
-    success: { order: { summary: "An order that is neither completed nor cancelled", value: placed } },
+    success: { order: example("An order that is neither completed nor cancelled", placed) },
   },
   updateOrder: {
     request: {
-      complete: { summary: "Complete the order", value: { status: "completed" } },
-      cancel: { summary: "Cancel the order", value: { status: "cancelled" } },
+      complete: example("Complete the order", { status: "completed" }),
+      cancel: example("Cancel the order", { status: "cancelled" }),
     },
     success: {
-      completed: { summary: "Pet 1 is now sold", value: { ...placed, status: "completed" } },
-      cancelled: { summary: "Pet 1 is available again", value: { ...placed, status: "cancelled" } },
+      completed: example("Pet 1 is now sold", { ...placed, status: "completed" }),
+      cancelled: example("Pet 1 is available again", { ...placed, status: "cancelled" }),
     },
   },
 };

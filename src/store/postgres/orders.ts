@@ -4,7 +4,6 @@ import { INT64_MAX } from "../../api/json.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import {
   applyPetChange,
-  type CorrectionRejection,
   type OrderQuery,
   orderUpdated,
   type OrderWithKey,
@@ -219,7 +218,7 @@ async function updateOrderOfAnyKey(
 async function updatePet(
   tx: SQL,
   { id, change, by }: { id: bigint; change: PetChange; by: Attribution },
-): Promise<Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_ordered">> {
+): Promise<Pet | Rejection<"pet_not_found" | "pet_ordered">> {
   const before = await lockPet(tx, id);
   if (before === undefined) return petNotFound(id);
   const after = applyPetChange(before, change);
@@ -240,7 +239,7 @@ async function deletePet(
   tx: SQL,
   id: bigint,
   by: Attribution,
-): Promise<Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_has_orders">> {
+): Promise<Pet | Rejection<"pet_not_found" | "pet_has_orders">> {
   const pet = await lockPet(tx, id);
   if (pet === undefined) return petNotFound(id);
   const [latest] = await tx<{ id: bigint }[]>`

@@ -3,7 +3,6 @@ import { INT64_MAX } from "../../api/json.ts";
 import type { Attribution, NewAuditEntry } from "../../domain/audit.ts";
 import {
   applyPetChange,
-  type CorrectionRejection,
   type OrderQuery,
   orderUpdated,
   type OrderWithKey,
@@ -136,7 +135,7 @@ export class SqliteOperatorStore implements OperatorStore {
 
   updatePet(id: bigint, change: PetChange, by: Attribution) {
     const { pets, orders, submit } = this.options;
-    return submit((): Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_ordered"> => {
+    return submit((): Pet | Rejection<"pet_not_found" | "pet_ordered"> => {
       const before = pets.get(id);
       if (before === undefined) return petNotFound(id);
       const after = applyPetChange(before, change);
@@ -152,7 +151,7 @@ export class SqliteOperatorStore implements OperatorStore {
 
   deletePet(id: bigint, by: Attribution) {
     const { pets, orders, submit } = this.options;
-    return submit((): Pet | Rejection<"pet_not_found"> | CorrectionRejection<"pet_has_orders"> => {
+    return submit((): Pet | Rejection<"pet_not_found" | "pet_has_orders"> => {
       const pet = pets.get(id);
       if (pet === undefined) return petNotFound(id);
       const latest = orders.latestFor(id);
