@@ -46,29 +46,21 @@ export interface Stores {
   close(): Promise<void>;
 }
 
-interface Opened {
-  close(): Promise<void> | void;
-}
-
 /** Adapters are imported when they are used: a start on SQLite does not load the code of PostgreSQL. */
 export async function openAdapters(config: Config, clock: Clock, log: Log): Promise<Adapters> {
-  const opened: Opened[] = [];
-  const close = async () => {
-    const results = await closeAll(opened);
-    const failed = results.find((result) => result.status === "rejected");
-    if (failed) throw failed.reason;
-  };
+  // Closes in reverse order. One that fails does not keep the others open.
+  const opened = new AsyncDisposableStack();
   try {
     const usesSqlite = config.databaseUrl === undefined;
     const lock = usesSqlite || config.limitsUrls === undefined ? await lockFolder(config, log) : undefined;
-    if (lock) opened.push({ close: lock.release });
+    if (lock) opened.defer(lock.release);
     if (usesSqlite && !lock) {
       throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
     }
     const stores = await openStores(config, log);
-    opened.push(stores);
+    opened.defer(() => stores.close());
     const bans = new BanRecorder({ audit: stores.audit, log, server: hostname() });
-    opened.push(bans);
+    opened.defer(() => bans.close());
     const onBan = bans.record;
     const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
@@ -86,22 +78,16 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
           log,
           onBan,
         });
-    opened.push(rateLimiter);
+    opened.defer(() => rateLimiter.close());
     const usageHistory = cachedUsageHistory(stores.usageHistory);
+    const close = () => opened.disposeAsync();
     return { ...stores, usageHistory, rateLimiter, bans, limits, close };
   } catch (error) {
-    await close().catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
+    await opened
+      .disposeAsync()
+      .catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
     throw error;
   }
-}
-
-/** Closes in reverse order. One that fails does not keep the others open. */
-async function closeAll(opened: readonly Opened[]): Promise<PromiseSettledResult<void>[]> {
-  const results: PromiseSettledResult<void>[] = [];
-  for (const adapter of opened.toReversed()) {
-    results.push(...(await Promise.allSettled([(async () => adapter.close())()])));
-  }
-  return results;
 }
 
 export async function openStores(storage: StorageConfig, log?: Log): Promise<Stores> {

@@ -1,6 +1,5 @@
 import { formatTime } from "../../api/formatting.ts";
 import type { Environment } from "../../domain/api-keys.ts";
-import type { Clock, KeyStore, Store, UsageHistoryStore } from "../../domain/ports.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
@@ -9,6 +8,7 @@ import type { AdapterMonitor } from "../../observe/monitors.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import type { Setting } from "../operations.ts";
 import type { KeyDirectory } from "./key-directory.ts";
+import type { OperatorServices } from "./services.ts";
 
 /** What does not change while the server runs. */
 export interface ServerFacts {
@@ -22,17 +22,15 @@ export interface ServerFacts {
   readonly settings: readonly Setting[];
 }
 
-export interface ServerHandlerOptions {
+type ShownMonitor = Pick<AdapterMonitor, "name" | "isAvailable" | "latencyMs">;
+
+interface ServerHandlerOptions extends Pick<OperatorServices, "keys" | "usageHistory" | "clock"> {
   readonly facts: ServerFacts;
-  readonly store: Pick<Store, "getPet">;
-  readonly keys: Pick<KeyStore, "getKeys">;
-  readonly usageHistory: Pick<UsageHistoryStore, "usageByKey" | "countDeprecatedUse">;
   readonly directory: KeyDirectory;
-  readonly database: Pick<AdapterMonitor, "name" | "isAvailable" | "latencyMs">;
-  readonly limits: Pick<AdapterMonitor, "name" | "isAvailable" | "latencyMs">;
+  readonly database: ShownMonitor;
+  readonly limits: ShownMonitor;
   readonly live: Pick<LiveSeries, "read">;
   readonly isDraining: () => boolean;
-  readonly clock: Pick<Clock, "now">;
 }
 
 const TOP_KEYS = 20;
@@ -93,7 +91,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
   }
 }
 
-function stateOf({ isAvailable, latencyMs }: Pick<AdapterMonitor, "isAvailable" | "latencyMs">) {
+function stateOf({ isAvailable, latencyMs }: ShownMonitor) {
   const state = isAvailable ? ("available" as const) : ("unavailable" as const);
   return { state, latencyMs: isAvailable ? (latencyMs ?? null) : null };
 }
