@@ -9,7 +9,7 @@ import { createClock } from "./clock.ts";
 import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
-import type { Clock, KeyStore, OperatorStore, SettingsStore, UsageHistoryStore } from "./domain/ports.ts";
+import type { Clock } from "./domain/ports.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
 import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
 import type { AccessLog } from "./observe/access-log.ts";
@@ -22,13 +22,9 @@ import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
 import { createHttpApp } from "./petstore/app.ts";
 
-export interface App {
+export interface App extends Pick<Adapters, "keys" | "operators" | "settings" | "usageHistory"> {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
-  readonly keys: KeyStore;
-  readonly operators: OperatorStore;
-  readonly settings: SettingsStore;
-  readonly usageHistory: UsageHistoryStore;
   readonly metrics: AppMetrics;
   /** Undefined if it is off. */
   readonly admin: AdminListener | undefined;

@@ -1,4 +1,5 @@
 import { andThen, type Awaitable } from "../api/awaitable.ts";
+import type { ContentRequest } from "../api/content-encoding.ts";
 import {
   type AnyInput,
   type Call,
@@ -179,7 +180,7 @@ async function passes(check: () => Promise<boolean> | boolean): Promise<boolean>
 /** The console: its pages and their scripts and styles. They respond without a token, and contain no data. */
 export interface AdminPages {
   /** Undefined if there is no such page. Security headers are added to what it returns. */
-  respond(request: Request): Awaitable<Response | undefined>;
+  respond(request: ContentRequest & Pick<Request, "path">): Awaitable<Response | undefined>;
 }
 
 export interface AdminAppOptions {

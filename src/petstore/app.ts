@@ -56,7 +56,7 @@ import {
   rateLimitLines,
   rejectionResponse,
 } from "./responses.ts";
-import { type StaticRouteOptions, StaticRoutes } from "./static-routes.ts";
+import { type StaticRouteOptions, staticRoutes } from "./static-routes.ts";
 
 export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
@@ -136,7 +136,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const { observe, onProtocolError, corsOrigins = [] } = options;
   const cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
   const errorLog = new ErrorLog(options.log);
-  const staticRoutes = new StaticRoutes(options);
+  const staticRouteAt = staticRoutes(options);
   const endpoints = createEndpoints(options);
   const front: Front<PetstoreCall> = {
     maxBodyBytes: () => MAX_BODY_BYTES,
@@ -226,7 +226,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   /** A page or an unknown path. */
   function handleStaticRequest(record: RequestRecord): Awaitable<Response> {
     const { request, requestId } = record;
-    const route = staticRoutes.get(request.path);
+    const route = staticRouteAt(request.path);
     if (route?.isRateLimited === false) return orNotFound(route.respond(request, ""), "");
     const address = addressOf(request);
     return recover(

@@ -53,19 +53,14 @@ function retryBody(rejectionOf: (seconds: number) => Rejection): (seconds: numbe
 }
 
 const UNAUTHENTICATED = {
-  missing_api_key: {
-    challenge: headerLine("WWW-Authenticate", CHALLENGE),
-    body: errorBody(ERRORS, MISSING_API_KEY),
-  },
-  invalid_api_key: {
-    challenge: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
-    body: errorBody(ERRORS, INVALID_API_KEY),
-  },
-  disabled_api_key: {
-    challenge: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
-    body: errorBody(ERRORS, DISABLED_API_KEY),
-  },
+  missing_api_key: unauthenticated(CHALLENGE, MISSING_API_KEY),
+  invalid_api_key: unauthenticated(INVALID_KEY_CHALLENGE, INVALID_API_KEY),
+  disabled_api_key: unauthenticated(INVALID_KEY_CHALLENGE, DISABLED_API_KEY),
 };
+
+function unauthenticated(challenge: string, rejection: Rejection) {
+  return { challengeLine: headerLine("WWW-Authenticate", challenge), body: errorBody(ERRORS, rejection) };
+}
 
 export function authFailureResponse(failure: AuthFailure, decision: Decision): Response {
   if (failure instanceof Unavailable)
@@ -74,8 +69,8 @@ export function authFailureResponse(failure: AuthFailure, decision: Decision): R
       rateLimitLines(decision),
       authenticationUnavailable,
     );
-  const { challenge, body } = UNAUTHENTICATED[failure];
-  return jsonResponse(401, challenge + rateLimitLines(decision), body);
+  const { challengeLine, body } = UNAUTHENTICATED[failure];
+  return jsonResponse(401, challengeLine + rateLimitLines(decision), body);
 }
 
 /** The response to a GET, without the headers that depend on the request. */

@@ -28,28 +28,20 @@ export interface StaticRoute {
   respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
 }
 
-/** Routes outside the API: they need no key. */
-export class StaticRoutes {
-  readonly #routes: ReadonlyMap<string, StaticRoute>;
-  readonly #docs: StaticRoute;
-
-  constructor({ docsSettings, docsPages, isShuttingDown }: StaticRouteOptions) {
-    this.#docs = route((request, lines) => docsPages.respond(request, lines));
-    this.#routes = new Map([
-      ["/", route(rootResponse(docsSettings, docsPages))],
-      [DOCS_PATH, this.#docs],
-      ["/openapi.json", content(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
-      // RFC 9512.
-      ["/openapi.yaml", content(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
-      [HEALTH_PATH, { isRateLimited: false, respond: onlyGet(() => health(isShuttingDown())) }],
-      // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
-      ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
-    ]);
-  }
-
-  get(path: string): StaticRoute | undefined {
-    return this.#routes.get(path) ?? (path.startsWith(`${DOCS_PATH}/`) ? this.#docs : undefined);
-  }
+/** The routes outside the API, which need no key, by path. */
+export function staticRoutes({ docsSettings, docsPages, isShuttingDown }: StaticRouteOptions) {
+  const docs = route((request, lines) => docsPages.respond(request, lines));
+  const routes = new Map<string, StaticRoute>([
+    ["/", route(rootResponse(docsSettings, docsPages))],
+    [DOCS_PATH, docs],
+    ["/openapi.json", content(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
+    // RFC 9512.
+    ["/openapi.yaml", content(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
+    [HEALTH_PATH, { isRateLimited: false, respond: onlyGet(() => health(isShuttingDown())) }],
+    // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
+    ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
+  ]);
+  return (path: string) => routes.get(path) ?? (path.startsWith(`${DOCS_PATH}/`) ? docs : undefined);
 }
 
 const ALLOW_ALL = headerLinesOf({ Allow: PETSTORE_API.allowed });

@@ -2,21 +2,11 @@ import { type Asset, assetOf, type Bundle, ICON, loadBundle } from "../../browse
 import { loadOnce } from "../../api/awaitable.ts";
 import { etagOf, matchesEtag } from "../../api/etag.ts";
 import { emptyResponse, headerLinesOf } from "../../api/responses.ts";
-import type { HeaderFields, Response } from "../../http1/index.ts";
+import type { AdminPages } from "../admin-app.ts";
 import { matchPage } from "./pages.ts";
 
-interface PageRequest {
-  readonly path: string;
-  readonly headers: Pick<HeaderFields, "get">;
-}
-
-/** The pages of the console and what they load. Undefined if there is no such file. */
-export interface ConsolePages {
-  respond(request: PageRequest): Promise<Response | undefined>;
-}
-
 /** The pages of the console. They are bundled on the first request and kept in memory. */
-export function createConsole(build: () => Promise<Bundle> = () => loadBundle("console")): ConsolePages {
+export function createConsole(build: () => Promise<Bundle> = () => loadBundle("console")): AdminPages {
   const load = loadOnce(async () => {
     const bundle = await build();
     const script = assetOf(`${ASSET_PATH}console-`, "js", bundle.script);
