@@ -100,7 +100,7 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
   const commits = new CommitMonitor();
   const opened = await openPostgres(storage.databaseUrl, {
     schema: storage.environment,
-    onCommit: (writes, ms) => commits.committed(writes, ms),
+    onCommit: commits.committed,
     onResponse: (ms) => database.responded(ms),
     onStateChange: (change) => reportDatabase(database, change, log),
   });
@@ -123,12 +123,9 @@ export async function openEmptyStores(): Promise<Stores> {
 async function openSqliteStores(path: string, log?: Log): Promise<Stores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
   const database = new AdapterMonitor("SQLite");
-  const commits = new CommitMonitor();
+  const commits = new CommitMonitor(database);
   const opened = openSqlite(path, {
-    onCommit(writes, ms) {
-      commits.committed(writes, ms);
-      database.responded(ms);
-    },
+    onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, log),
   });
   commits.queueLength = opened.commitQueueLength;

@@ -73,7 +73,6 @@ export async function serveOn(
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
-  const observeFlood = observeFloods(log, (request) => String(addresses.subjectOf(request).id));
   const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
   const { host, port, drainDelayMs } = config;
   const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
@@ -142,12 +141,12 @@ export async function serveOn(
     baseUrl,
     requestTimeoutMs,
     corsOrigins: config.corsOrigins,
-    observe(record, response) {
-      metrics.requests.observe(record, response);
-      usageRecorder.observe(record, response);
-      observeFlood(record, response);
-      accessLog?.observe(record, response);
-    },
+    observers: [
+      metrics.requests.observe,
+      usageRecorder.observe,
+      observeFloods(log, (request) => String(addresses.subjectOf(request).id)),
+      ...(accessLog ? [accessLog.observe] : []),
+    ],
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
     docsSettings,

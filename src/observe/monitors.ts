@@ -92,10 +92,14 @@ export class CommitMonitor {
   /** Writes that wait for the next transaction. */
   queueLength: () => number = () => 0;
 
-  committed(writes: number, ms: number): void {
+  /** `adapter` has no other requests. */
+  constructor(private readonly adapter?: AdapterMonitor) {}
+
+  readonly committed = (writes: number, ms: number): void => {
     this.sizes.observe(writes);
     this.durations.observe(ms / 1000);
-  }
+    this.adapter?.responded(ms);
+  };
 }
 
 /** In seconds. */

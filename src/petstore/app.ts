@@ -67,8 +67,9 @@ export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly requestTimeoutMs?: number | undefined;
   /** Origins whose scripts may use the API in a browser. */
   readonly corsOrigins?: readonly string[] | undefined;
-  readonly observe?: RequestObserver | undefined;
-  /** Is called for each request that is not valid HTTP/1.1 or arrives too slowly; `observe` is not. */
+  /** Are called for each request in this order. */
+  readonly observers?: readonly RequestObserver[];
+  /** Is called for each request that is not valid HTTP/1.1 or arrives too slowly; `observers` are not. */
   readonly onProtocolError?: ((status: ProtocolErrorStatus) => void) | undefined;
 }
 
@@ -133,7 +134,7 @@ function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endp
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const { authenticator, rateLimiter, plans, addresses, clock } = options;
-  const { observe, onProtocolError, corsOrigins = [] } = options;
+  const { observers = [], onProtocolError, corsOrigins = [] } = options;
   const cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
   const errorLog = new ErrorLog(options.log);
   const staticRouteAt = staticRoutes(options);
@@ -270,7 +271,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
         cors?.preflight(request) ??
         (PETSTORE_API.has(request.path) ? handleApiRequest(record) : handleStaticRequest(record));
       return andThen(response, (handled) => {
-        observe?.(record, handled);
+        for (const observe of observers) observe(record, handled);
         return withRequestId(cors?.allow(request, handled) ?? handled, record.requestId);
       });
     },
