@@ -52,7 +52,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
   const opened = new AsyncDisposableStack();
   try {
     const usesSqlite = config.databaseUrl === undefined;
-    const lock = usesSqlite || config.limitsUrls === undefined ? await lockFolder(config, log) : undefined;
+    const lock = usesSqlite || config.limitsUrls === undefined ? await lockDirectory(config, log) : undefined;
     if (lock) opened.defer(lock.release);
     if (usesSqlite && !lock) {
       throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
@@ -144,8 +144,8 @@ function prepareDirectory(storage: StorageConfig, log: Log | undefined): void {
   if (files.length > 0) log?.event("data-directory.made-private", { files });
 }
 
-/** One server per folder: two would each apply the rate limits in full, and neither would see the other's writes. */
-async function lockFolder(config: Config, log: Log): Promise<{ release(): void } | undefined> {
+/** One server per directory: two would each apply the rate limits in full, and neither would see the other's writes. */
+async function lockDirectory(config: Config, log: Log): Promise<{ release(): void } | undefined> {
   prepareDirectory(config, log);
   const mode = modeIfOpenToOthers(config);
   if (mode !== undefined) log.event("data-directory.open-to-others", { directory: config.dataDir, mode });

@@ -63,7 +63,7 @@ export interface KeySecret {
   /** The prefix, the first four and the last four characters: `pet_live_aB3d…x9Kq`. */
   readonly hint?: string;
   readonly createdAt?: number;
-  /** Set on a secret that was rolled: from then on only its successor works. */
+  /** Set on a secret that was replaced: from then on only its successor works. */
   readonly validUntil?: number;
 }
 
@@ -77,7 +77,7 @@ export interface NewSecret {
 /** A secret that was found, and the key it opens. */
 export interface Credential {
   readonly key: ApiKey;
-  /** Set on a secret that was rolled: from then on only its successor works. */
+  /** Set on a secret that was replaced: from then on only its successor works. */
   readonly validUntil?: number;
 }
 
@@ -140,7 +140,7 @@ export const WHILE_DISABLED = -1;
  * The instant from which a credential no longer opens anything. A key that is revoked is so now, whatever the clock of
  * the machine said on which that was done.
  */
-export function validUntil({ key, validUntil: rolled = Infinity }: Credential): number {
+export function validUntil({ key, validUntil: replaced = Infinity }: Credential): number {
   if (key.revokedAt !== undefined) return -Infinity;
-  return key.disabledAt === undefined ? Math.min(rolled, key.expiresAt ?? Infinity) : WHILE_DISABLED;
+  return key.disabledAt === undefined ? Math.min(replaced, key.expiresAt ?? Infinity) : WHILE_DISABLED;
 }

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import { CacheStatistics } from "../bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { OperationId } from "../domain/usage-history.ts";
-import { type HttpServer, maxDescriptors } from "../http1/index.ts";
+import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
 import { CONTENT_TYPES, formatFor, formatMetrics, type MetricFamily, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
 import { type AdapterMonitor, type CommitMonitor, EventLoopDelay } from "./monitors.ts";
@@ -57,6 +57,11 @@ const counter = metricOf("counter");
 const gauge = metricOf("gauge");
 const histogram = metricOf("histogram");
 
+const statistic =
+  (name: keyof ServerStatistics) =>
+  ({ server }: MetricSources) =>
+    server.statistics[name];
+
 const OPERATION =
   "the operation, `none` (rejected before routing, or unknown path), `page` (outside `/v1`) or `health`";
 const ADAPTER = {
@@ -89,34 +94,25 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
       requests.durations.map((value, i) => ({ labels: { operation: operationAt(i) }, value })),
     { operation: OPERATION },
   ),
-  petstore_http_connections: gauge("Open connections.", ({ server }) => server.statistics.connections),
+  petstore_http_connections: gauge("Open connections.", statistic("connections")),
   petstore_http_max_connections: gauge(
     "The largest number of open connections.",
     ({ server }) => server.maxConnections,
   ),
-  petstore_http_connections_accepted_total: counter(
-    "Connections that were accepted.",
-    ({ server }) => server.statistics.accepted,
-  ),
+  petstore_http_connections_accepted_total: counter("Connections that were accepted.", statistic("accepted")),
   petstore_http_connections_rejected_total: counter(
     "Connections that were closed at once because a maximum was reached.",
-    ({ server }) => server.statistics.rejected,
+    statistic("rejected"),
   ),
   petstore_http_connections_evicted_total: counter(
     "Idle or slow connections that were closed for newer ones.",
-    ({ server }) => server.statistics.evicted,
+    statistic("evicted"),
   ),
-  petstore_http_received_bytes_total: counter(
-    "Bytes of requests, without TLS.",
-    ({ server }) => server.statistics.bytesReceived,
-  ),
-  petstore_http_sent_bytes_total: counter(
-    "Bytes of responses, without TLS.",
-    ({ server }) => server.statistics.bytesSent,
-  ),
+  petstore_http_received_bytes_total: counter("Bytes of requests, without TLS.", statistic("bytesReceived")),
+  petstore_http_sent_bytes_total: counter("Bytes of responses, without TLS.", statistic("bytesSent")),
   petstore_http_queue_length: gauge(
     "Connections whose requests wait for others in this process.",
-    ({ server }) => server.statistics.queueLength,
+    statistic("queueLength"),
   ),
 
   petstore_rate_limit_decisions_total: counter(

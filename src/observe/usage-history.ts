@@ -271,7 +271,7 @@ interface Result {
 
 /**
  * Reuses the sums over all keys for a while, which grows with the time they took: with 10,000 keys that are used in
- * every hour, 24 hours take 10 to 40 ms (`bun bench/usage-history.ts`), and a console asks every two seconds.
+ * every hour, 24 hours take 10 to 40 ms (`npm run bench:admin`), and a console asks every two seconds.
  */
 export function cachedUsageHistory(
   store: UsageHistoryStore,
