@@ -105,6 +105,7 @@ export const KeyUsageHistory = object(
   "Requests of an API key over time. Intervals without requests are not listed.",
   { by: Interval, ...period, items: array(IntervalCounts) },
 );
+export type KeyUsageHistory = Infer<typeof KeyUsageHistory>;
 
 const KeyTotals = object("Requests of an API key in a period", {
   keyId,
@@ -118,6 +119,7 @@ export const UsageTotals = object("Requests of all API keys in a period", {
   ...period,
   items: array(KeyTotals, { json: "Most used first" }),
 });
+export type UsageTotals = Infer<typeof UsageTotals>;
 
 export const Range = oneOf(["15m", "1h", "6h", "24h"], "How far the series go back");
 

@@ -6,9 +6,32 @@ import { formatTime, grouped } from "../../api/formatting.ts";
 import type { ImportEnd } from "../../archive/import.ts";
 import { InputError } from "../../archive/row-formats.ts";
 import type { ImportProgress, ImportRecord } from "../../archive/import-store.ts";
-import { Failure, type Outcome } from "../command.ts";
+import { type Context, Failure, type Outcome } from "../command.ts";
 import { columns, json } from "../output.ts";
-import type { Import } from "./import-run.ts";
+import type { Input } from "../../archive/files.ts";
+import type { STORAGE_OPTIONS } from "../../config/options.ts";
+import type { ValuesOf } from "../../config/parse-options.ts";
+import type { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
+
+export type ImportValues = ValuesOf<typeof IMPORT_OPTIONS & typeof STORAGE_OPTIONS> & {
+  readonly json: boolean;
+};
+
+/** One import of a file. */
+export interface Import {
+  /** As it was typed; - is standard input. */
+  readonly path: string;
+  readonly input: Input;
+  readonly values: ImportValues;
+  readonly context: Context;
+  readonly kind: "pets" | "orders";
+  readonly fingerprint: string;
+  /** The absolute path, or -. */
+  readonly source: string;
+  readonly rejectsPath: string;
+  /** The options that cannot change halfway. */
+  readonly resumeOptions: string;
+}
 
 export function nameOf(path: string): string {
   return path === "-" ? "standard input" : printable(path);

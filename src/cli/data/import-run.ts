@@ -15,8 +15,6 @@ import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
 import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../../archive/row-parser.ts";
 import { storageOf } from "../../config/config.ts";
-import type { STORAGE_OPTIONS } from "../../config/options.ts";
-import type { ValuesOf } from "../../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { joined, printable, UsageError } from "../../config/usage-error.ts";
 import { isBug } from "../arguments.ts";
@@ -25,7 +23,9 @@ import { databaseExists } from "../operator.ts";
 import {
   failureAfter,
   fileChanged,
+  type Import,
   type ImportEnded,
+  type ImportValues,
   nameOf,
   otherOptions,
   outcomeOf,
@@ -40,24 +40,6 @@ const SHOWN_ERRORS = 10;
 
 /** Without a database. */
 const ROWS_PER_TRIAL = 1_000;
-
-type ImportValues = ValuesOf<typeof IMPORT_OPTIONS & typeof STORAGE_OPTIONS> & { readonly json: boolean };
-
-/** One import of a file. */
-export interface Import {
-  /** As it was typed; - is standard input. */
-  readonly path: string;
-  readonly input: Input;
-  readonly values: ImportValues;
-  readonly context: Context;
-  readonly kind: "pets" | "orders";
-  readonly fingerprint: string;
-  /** The absolute path, or -. */
-  readonly source: string;
-  readonly rejectsPath: string;
-  /** The options that cannot change halfway. */
-  readonly resumeOptions: string;
-}
 
 export async function importFile(path: string, values: ImportValues, context: Context): Promise<Outcome> {
   const wrong = checkOptions(values);
