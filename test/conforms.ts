@@ -121,7 +121,7 @@ function validator(pointer: readonly string[]): ValidateFunction {
 
 /** Headers of HTTP itself, which OpenAPI does not declare. */
 const UNDECLARED = new Set(
-  "connection content-length content-type date keep-alive transfer-encoding".split(" "),
+  "cache-control connection content-length content-type date keep-alive transfer-encoding".split(" "),
 );
 
 function headerProblems(declared: Declared, { headers }: ReceivedResponse): string[] {

@@ -12,6 +12,7 @@ import {
   malformedIdentifier,
   type Rejection,
   Unavailable,
+  unsupported,
   UNSUPPORTED_MEDIA_TYPE,
 } from "./errors.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
@@ -132,16 +133,25 @@ export function readQuery(query: string, parameters: Parameters): Record<string,
   const values: Record<string, unknown> = {};
   if (query === "") return values;
   const problems: string[] = [];
-  for (const [name, value] of pairsOf(query)) {
-    const schema = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
-    if (schema === undefined) continue;
-    const result = Object.hasOwn(values, name)
-      ? new Invalid(["must be given only once"])
-      : schema.read(value);
+  for (const [name, text] of textsOf(query, parameters)) {
+    const result = text === undefined ? GIVEN_AGAIN : parameters[name]?.read(text);
     if (result instanceof Invalid) problems.push(...problemsOf(name, result));
     values[name] = result;
   }
   return problems.length > 0 ? new Invalid(problems) : values;
+}
+
+const GIVEN_AGAIN = new Invalid(["must be given only once"]);
+
+/** Undefined for a parameter that may not be repeated and is. */
+function textsOf(query: string, parameters: Parameters): ReadonlyMap<string, string | undefined> {
+  const texts = new Map<string, string | undefined>();
+  for (const [name, text] of pairsOf(query)) {
+    if (!Object.hasOwn(parameters, name)) continue;
+    if (!texts.has(name)) texts.set(name, text);
+    else texts.set(name, parameters[name]?.isRepeatable ? `${texts.get(name)},${text}` : undefined);
+  }
+  return texts;
 }
 
 const ENCODED = /[%+]/;
@@ -162,11 +172,17 @@ function pairOf(text: string): readonly [string, string] {
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 const CHARSET = /;[ \t]*charset="?([^";, \t]*)/i;
 
-function isJsonType(contentType: string): boolean {
-  if (contentType === "application/json") return true;
-  if (!JSON_TYPE.test(contentType)) return false;
+/** Undefined for JSON in UTF-8 without an encoding. */
+function mediaTypeProblem({ headers }: Request): Rejection | undefined {
+  const encoding = headers.get("content-encoding");
+  if (encoding !== null && encoding.toLowerCase() !== "identity")
+    return unsupported("Content-Encoding", encoding);
+  const contentType = headers.get("content-type") ?? "";
+  if (contentType === "application/json") return undefined;
+  if (!JSON_TYPE.test(contentType)) return UNSUPPORTED_MEDIA_TYPE;
   const charset = CHARSET.exec(contentType)?.[1];
-  return charset === undefined || charset.toLowerCase() === "utf-8";
+  if (charset === undefined || charset.toLowerCase() === "utf-8") return undefined;
+  return unsupported("charset", charset);
 }
 
 export interface JsonBody {
@@ -214,12 +230,13 @@ function takeTurn(): void {
 
 /** No body at all is an empty object if no field is required. */
 function parseBody(
-  { headers }: Request,
+  request: Request,
   bytes: Uint8Array,
   { schema, parse }: BodyOptions,
 ): JsonBody | Rejection {
   if (bytes.length === 0) return schema.isEmptyValid ? { value: {}, bytes } : BODY_REQUIRED;
-  if (!isJsonType(headers.get("content-type") ?? "")) return UNSUPPORTED_MEDIA_TYPE;
+  const problem = mediaTypeProblem(request);
+  if (problem !== undefined) return problem;
   const text = decode(bytes);
   if (text === undefined) return INVALID_ENCODING;
   const value = parse(text, schema.names);

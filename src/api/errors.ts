@@ -16,7 +16,7 @@ export const STANDARD_ERRORS = {
     meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
   },
   body_too_large: { status: 413, meaning: "The request body is too large." },
-  unsupported_media_type: { status: 415, meaning: "The request body is not `application/json`." },
+  unsupported_media_type: { status: 415, meaning: "The request body is not `application/json` in UTF-8." },
   internal_error: { status: 500, meaning: "The service failed. The error has been logged." },
   unavailable: {
     status: 503,
@@ -61,6 +61,17 @@ export const UNSUPPORTED_MEDIA_TYPE = rejection(
   "unsupported_media_type",
   "Content-Type must be application/json.",
 );
+const NAME = /^[\w.:+-]{1,40}$/;
+
+/** What the body has beside its media type. A name is repeated only if it looks like one. */
+export function unsupported(
+  field: "Content-Encoding" | "charset",
+  value: string,
+): Rejection<"unsupported_media_type"> {
+  const name = NAME.test(value) ? ` ${value}` : "";
+  const message = `The ${field}${name} is not supported. Send JSON in UTF-8 without an encoding.`;
+  return rejection("unsupported_media_type", message);
+}
 export const INTERNAL_ERROR = rejection("internal_error", "An internal error occurred. It has been logged.");
 
 export function invalidBody({ problems }: Invalid): Rejection<"invalid_body"> {

@@ -19,5 +19,7 @@ export function withEtag(json: string): TaggedJson {
 export function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch === etag || ifNoneMatch.trim() === "*") return true;
+  // A list of 14 kB takes a millisecond to split.
+  if (!ifNoneMatch.includes(etag)) return false;
   return ifNoneMatch.split(",").some((candidate) => candidate.trim().replace(/^W\//, "") === etag);
 }

@@ -13,6 +13,8 @@ export interface Schema<T> {
   /** The end of the sentence "`field` must be …". */
   readonly expected: string;
   read(value: unknown): T | Invalid;
+  /** Of a query parameter: it may be given several times, which is the same as its values separated by commas. */
+  readonly isRepeatable?: true;
 }
 
 /** A description, or keywords that a schema adds to its own. */
@@ -207,11 +209,11 @@ export function queryIdentifier(annotations: Annotations = {}): Schema<bigint> {
   });
 }
 
-/** Identifiers in a query string, separated by commas. They are read in ascending order, each once. */
+/** Identifiers in a query string, separated by commas or repeated. They are read in ascending order, each once. */
 export function queryIdentifiers(max: number, annotations: Annotations = {}): Schema<readonly bigint[]> {
   const expected = `1 to ${max} decimal integers ${INT64_RANGE}, separated by commas`;
   const shape = { type: "array", items: int64().json, minItems: 1, maxItems: max, ...keywords(annotations) };
-  return simple(expected, shape, (value) => {
+  const convert = (value: unknown) => {
     const texts = typeof value === "string" ? value.split(",", max + 1) : [];
     const ids = new Set<bigint>();
     for (const text of texts) {
@@ -221,7 +223,8 @@ export function queryIdentifiers(max: number, annotations: Annotations = {}): Sc
     }
     if (texts.length === 0 || texts.length > max) return undefined;
     return [...ids].toSorted((a, b) => (a < b ? -1 : 1));
-  });
+  };
+  return { ...simple(expected, shape, convert), isRepeatable: true };
 }
 
 type Fields = Record<string, Schema<unknown>>;

@@ -96,7 +96,11 @@ export class Authenticator {
     if (this.#rejected.has(authorization)) return "invalid_api_key";
     const secret = BEARER.exec(authorization)?.[1];
     if (secret === undefined || secret === "") return "missing_api_key";
-    if (!isWellFormedSecret(secret, this.#options.environment)) return "invalid_api_key";
+    const { environment } = this.#options;
+    if (!isWellFormedSecret(secret, environment)) {
+      const other = environment === "production" ? "staging" : "production";
+      return isWellFormedSecret(secret, other) ? `${other}_api_key` : "invalid_api_key";
+    }
     const key = this.#verified.get(secret);
     if (key) return this.#found(key);
     this.cacheStatistics.misses++;

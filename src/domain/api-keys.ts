@@ -21,7 +21,13 @@ export interface ApiKeyPrincipal {
 }
 
 /** Why a request has no principal. */
-export type AuthFailure = "missing_api_key" | "invalid_api_key" | "disabled_api_key" | Unavailable;
+export type AuthFailure =
+  | "missing_api_key"
+  | "invalid_api_key"
+  | "disabled_api_key"
+  | "staging_api_key"
+  | "production_api_key"
+  | Unavailable;
 
 /** What an operator sees of a key: everything but its secrets. Times are milliseconds since the epoch. */
 export interface ApiKey {
@@ -111,7 +117,7 @@ function checksum(text: string): string {
   return digits;
 }
 
-/** Turns typing errors, and keys of the other environment, away before any lookup. */
+/** Turns typing errors away before any lookup. */
 export function isWellFormedSecret(text: string, environment: Environment): boolean {
   if (!SECRET.test(text) || !text.startsWith(SECRET_PREFIX[environment])) return false;
   return checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);

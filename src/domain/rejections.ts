@@ -13,7 +13,10 @@ export function orderNotFound(id: Identifier): Rejection<"order_not_found"> {
 }
 
 export function petNotAvailable(id: bigint, status: PetStatus | undefined): Rejection<"pet_not_available"> {
-  return rejection("pet_not_available", `Pet ${id} is ${status}. Only available pets can be ordered.`);
+  return rejection(
+    "pet_not_available",
+    `Pet ${id} is ${status}. A pet that is pending or sold cannot be ordered.`,
+  );
 }
 
 export function orderClosed(id: bigint, status: OrderStatus): Rejection<"order_closed"> {

@@ -21,7 +21,7 @@ const REQUESTS_PER_LOOK_AT_TIME = 8;
 /** Time for requests in one iteration of the event loop. After it, new connections and new requests are looked for. */
 const MAX_MS_PER_ITERATION = 4;
 /** The time is looked at after this many requests in one iteration, because that costs time as well. */
-const UNTIMED_REQUESTS = 64;
+const UNTIMED_REQUESTS = 16;
 /** The part of it for connections that pipeline. New requests, and replies of databases, are looked for sooner. */
 const MAX_MS_OF_PIPELINED = 1;
 /** A slowed connection waits this long for its next time slice, and longer if there are more of them. */

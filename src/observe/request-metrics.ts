@@ -40,6 +40,8 @@ export const FAILURE_REASONS = [
   "missing_api_key",
   "invalid_api_key",
   "disabled_api_key",
+  "staging_api_key",
+  "production_api_key",
   "unavailable",
 ] as const;
 

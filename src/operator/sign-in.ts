@@ -183,13 +183,10 @@ export class AdminAuthentication {
    */
   sessionOf({ headers }: Pick<Request, "headers">): string | undefined {
     // The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3).
-    const pairs = headers.get("cookie")?.split(/[;,]/) ?? [];
-    const start = `${this.#options.cookieName}=`;
-    return pairs
-      .map((pair) => pair.trim())
-      .filter((pair) => pair.startsWith(start))
-      .slice(0, MAX_COOKIES)
-      .map((pair) => pair.slice(start.length))
+    const pattern = new RegExp(`(?:^|[;,])\\s*${this.#options.cookieName}=([^;,\\s]*)`, "g");
+    const found = headers.get("cookie")?.matchAll(pattern).take(MAX_COOKIES) ?? [];
+    return Iterator.from(found)
+      .map(([, value = ""]) => value)
       .find((value) => this.isValidSession(value));
   }
 

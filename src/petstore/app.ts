@@ -49,6 +49,7 @@ import { OPERATIONS, PETSTORE_API, type PetstoreOperation } from "./operations.t
 import type { IdRange } from "./pet-json.ts";
 import { ResponseCache } from "./response-cache.ts";
 import {
+  apiLines,
   authFailureResponse,
   conditionalResponse,
   deprecationLines,
@@ -153,7 +154,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     fail(error, call) {
       const { endpoint, decision, requestId } = call;
       if (error instanceof RequestAborted) return ABORTED_RESPONSE;
-      return failed(error, operationLines(call) + rateLimitLines(decision), {
+      return failed(error, operationLines(call) + apiLines(decision), {
         where: endpoint.id,
         requestId,
       });
@@ -201,9 +202,9 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
             const endpoint = id && endpoints.get(id);
             record.operation = id;
             if (principal.access === "read" && !isSafeMethod(request.method)) {
-              return rejectionResponse(READ_ONLY_KEY, rateLimitLines(decision));
+              return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
             }
-            if (match === undefined) return rejectionResponse(NOT_FOUND, rateLimitLines(decision));
+            if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
             if (endpoint === undefined) return otherMethodResponse(request, match.route, decision);
 
             const { identifier } = match;
@@ -252,7 +253,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
   function undecided(error: unknown, counted: Counted, requestId: string): Response {
-    const headerLines = rateLimitLines({ ...knownUsage(counted), retryAfter: 0 });
+    const headerLines = apiLines({ ...knownUsage(counted), retryAfter: 0 });
     return failed(error, headerLines, { where: "authentication or rate limit", requestId });
   }
 
@@ -304,7 +305,7 @@ function isSafeMethod(method: string): boolean {
 
 /** OPTIONS, or a method that the path does not allow. */
 function otherMethodResponse({ method }: Request, { allowed }: Route, decision: Decision): Response {
-  const headerLines = headerLine("Allow", allowed) + rateLimitLines(decision);
+  const headerLines = headerLine("Allow", allowed) + apiLines(decision);
   if (method === "OPTIONS") return emptyResponse(204, headerLines);
   return rejectionResponse(methodNotAllowed(method, allowed), headerLines);
 }
@@ -330,7 +331,7 @@ function operationLines({ endpoint, identifier }: PetstoreCall): string {
 }
 
 function rejected(rejection: Rejection, call: PetstoreCall): Response {
-  return rejectionResponse(rejection, operationLines(call) + rateLimitLines(call.decision));
+  return rejectionResponse(rejection, operationLines(call) + apiLines(call.decision));
 }
 
 function succeeded(result: AnySuccess, call: PetstoreCall): Response {
@@ -339,8 +340,9 @@ function succeeded(result: AnySuccess, call: PetstoreCall): Response {
   const lines = operationLines(call);
   const headerLines = headers ? lines + headerLinesOf(headers) : lines;
   const { method, success } = endpoint.operation;
-  if (method !== "GET") return jsonResponse(success.status, headerLines + rateLimitLines(decision), body);
-  const etag = result.etag ?? etagOf(body);
+  if (method !== "GET") return jsonResponse(success.status, headerLines + apiLines(decision), body);
+  // A page whose next page appears is another representation, although its body is the same.
+  const etag = result.etag ?? etagOf((headers?.["Link"] ?? "") + body);
   const representation = { headerLines: headerLines + headerLine("ETag", etag), body, etag };
   if (dependsOn) endpoint.cache?.add(request.query, representation, dependsOn);
   return conditionalResponse(request, representation, decision);

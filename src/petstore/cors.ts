@@ -18,6 +18,7 @@ const EXPOSED_HEADERS = [
   "Deprecation",
   "Sunset",
   "Idempotent-Replayed",
+  "Date",
 ];
 
 /** The longest time for which Chromium remembers a preflight. */

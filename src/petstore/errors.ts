@@ -1,5 +1,6 @@
 import { bodyTooLarge, errorTable, rejection, type Rejection, retryAfter } from "../api/errors.ts";
 import { kibibytes, longDate } from "../api/formatting.ts";
+import { type Environment, SECRET_PREFIX } from "../domain/api-keys.ts";
 import { DOCS_PATH, IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/constants.ts";
 
 /** The closed set of error codes, each with its status. */
@@ -59,6 +60,16 @@ export const DISABLED_API_KEY = rejection(
   "This API key is disabled. Whoever gave it to you can enable it again.",
 );
 
+export const STAGING_API_KEY = otherEnvironment("staging", "production");
+export const PRODUCTION_API_KEY = otherEnvironment("production", "staging");
+
+function otherEnvironment(own: Environment, here: Environment): Rejection<"invalid_api_key"> {
+  return rejection(
+    "invalid_api_key",
+    `This API key is for ${own}, and this is ${here}. Use a key that begins with ${SECRET_PREFIX[here]}.`,
+  );
+}
+
 export const READ_ONLY_KEY = rejection(
   "read_only_key",
   "This API key is read-only. Use GET or HEAD, or a key with write access.",
@@ -73,12 +84,14 @@ export interface Removal {
   readonly sunset: Date;
   /** The path of the operation to use instead; `{parameter}` is the identifier in the path of the removed one. */
   readonly replacement: string;
+  /** The path of the list to use instead. */
+  readonly list: string;
 }
 
-export function operationRemoved({ sunset, replacement }: Removal): Rejection<"operation_removed"> {
+export function operationRemoved({ sunset, replacement, list }: Removal): Rejection<"operation_removed"> {
   return rejection(
     "operation_removed",
-    `This operation was removed on ${longDate(sunset)}. Use GET ${replacement} instead.`,
+    `This operation was removed on ${longDate(sunset)}. Use GET ${list}, or GET ${replacement} for one pet.`,
   );
 }
 

@@ -4,7 +4,7 @@ import { PAGE_LIMIT } from "../domain/constants.ts";
 import { encodeCursor, type ListName } from "../api/cursor.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
 import { orderNotFound, petNotFound } from "../domain/rejections.ts";
-import type { PetstoreInput, OperationRejection, Success } from "./operations.ts";
+import { OPERATIONS, type PetstoreInput, type OperationRejection, type Success } from "./operations.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { encodeOrder } from "../domain/resources.ts";
 import { andThen, type Awaitable } from "../api/awaitable.ts";
@@ -32,6 +32,8 @@ export type Handler<Id extends OperationId> = (
 export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 
 export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
+  const removedAt = OPERATIONS.getPet.deprecated.sunset.getTime();
+  const petUrl = () => `${baseUrl}/pets${clock.now() < removedAt ? "/" : "?id="}`;
   return {
     listPets: ({ query }) =>
       andThen(petJson.list(petQuery(query)), (page) => ({
@@ -42,9 +44,7 @@ export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOption
       })),
 
     createPet: ({ body, idempotentRequest }) =>
-      store
-        .createPet(body, clock.now(), idempotentRequest)
-        .then((result) => created(`${baseUrl}/pets`, result)),
+      store.createPet(body, clock.now(), idempotentRequest).then((result) => created(petUrl(), result)),
 
     getPet: ({ id }) =>
       andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),
@@ -59,7 +59,7 @@ export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOption
     placeOrder: ({ body, idempotentRequest }, { keyId }) =>
       store
         .placeOrder({ keyId, petId: body.petId }, clock.now(), idempotentRequest)
-        .then((result) => created(`${baseUrl}/store/orders`, result)),
+        .then((result) => created(`${baseUrl}/store/orders/`, result)),
 
     getOrder: ({ id }, { keyId }) =>
       andThen(store.getOrder(keyId, BigInt(id)), (order) =>
@@ -121,5 +121,5 @@ function rangeOf(after: bigint, { last, hasMore, next }: PageJson): IdRange {
 function created<R extends Rejection>(url: string, result: WriteResult | R) {
   if (isRejection(result)) return result;
   const replayed = result.replayed && { "Idempotent-Replayed": "true" };
-  return { body: result.body, headers: { Location: `${url}/${result.id}`, ...replayed } };
+  return { body: result.body, headers: { Location: `${url}${result.id}`, ...replayed } };
 }

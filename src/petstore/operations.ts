@@ -48,6 +48,7 @@ const GET_PET_DEPRECATION = {
   since: new Date("2026-11-14T00:00:00Z"),
   sunset: new Date("2030-12-05T00:00:00Z"),
   replacement: "/pets?id={petId}",
+  list: "/pets?status=available",
 } as const;
 
 const ORDER_ID = {
@@ -93,7 +94,7 @@ export const OPERATIONS = {
     path: "/pets/{petId}",
     tag: "Pets",
     summary: "Fetch one pet",
-    description: `Deprecated. It is removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.replacement}\` instead.`,
+    description: `Deprecated. It is removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.list}\`, or \`GET ${GET_PET_DEPRECATION.replacement}\` for one pet.`,
     identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
     success: {
       status: 200,

@@ -23,11 +23,21 @@ import {
   INVALID_API_KEY,
   keyBanned,
   MISSING_API_KEY,
+  PRODUCTION_API_KEY,
   rateLimited,
+  STAGING_API_KEY,
 } from "./errors.ts";
 import type { Deprecation } from "./operations.ts";
 
+/** A cache may keep a response for its own user, and asks before it uses it again. */
+const CACHE_LINE = headerLine("Cache-Control", "private, no-cache");
+
 /** On every response of the API. */
+export function apiLines(decision: Decision): string {
+  return CACHE_LINE + rateLimitLines(decision);
+}
+
+/** On every response that counts against a limit. */
 export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
   const lines = `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n`;
   return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
@@ -40,7 +50,7 @@ export function rejectionResponse(rejection: Rejection, headerLines: string): Re
 export function rateLimitedResponse(decision: Decision): Response {
   const { outcome, retryAfter } = decision;
   const body = outcome === "banned" ? keyBannedBody(retryAfter) : rateLimitedBody(retryAfter);
-  return jsonResponse(429, rateLimitLines(decision), body);
+  return jsonResponse(429, apiLines(decision), body);
 }
 
 const rateLimitedBody = retryBody(rateLimited);
@@ -56,6 +66,8 @@ const UNAUTHENTICATED = {
   missing_api_key: unauthenticated(CHALLENGE, MISSING_API_KEY),
   invalid_api_key: unauthenticated(INVALID_KEY_CHALLENGE, INVALID_API_KEY),
   disabled_api_key: unauthenticated(INVALID_KEY_CHALLENGE, DISABLED_API_KEY),
+  staging_api_key: unauthenticated(INVALID_KEY_CHALLENGE, STAGING_API_KEY),
+  production_api_key: unauthenticated(INVALID_KEY_CHALLENGE, PRODUCTION_API_KEY),
 };
 
 function unauthenticated(challenge: string, rejection: Rejection) {
@@ -64,13 +76,9 @@ function unauthenticated(challenge: string, rejection: Rejection) {
 
 export function authFailureResponse(failure: AuthFailure, decision: Decision): Response {
   if (failure instanceof Unavailable)
-    return unavailableResponse(
-      failure.retryAfterSeconds,
-      rateLimitLines(decision),
-      authenticationUnavailable,
-    );
+    return unavailableResponse(failure.retryAfterSeconds, apiLines(decision), authenticationUnavailable);
   const { challengeLine, body } = UNAUTHENTICATED[failure];
-  return jsonResponse(401, challengeLine + rateLimitLines(decision), body);
+  return jsonResponse(401, challengeLine + apiLines(decision), body);
 }
 
 /** The response to a GET, without the headers that depend on the request. */
@@ -87,7 +95,7 @@ export function conditionalResponse(
   { headerLines, body, etag }: Representation,
   decision: Decision,
 ): Response {
-  const lines = headerLines + rateLimitLines(decision);
+  const lines = headerLines + apiLines(decision);
   return matchesEtag(headers.get("if-none-match"), etag)
     ? emptyResponse(304, lines)
     : jsonResponse(200, lines, body);
@@ -108,8 +116,11 @@ const IDENTIFIER = /\{\w+\}/;
 const QUERY = /\?\w+=$/;
 
 /** `{petId}` stands for the identifier. */
-export function deprecationHeaders({ since, sunset, replacement }: Deprecation, baseUrl: string): Headers {
-  const successor = `<${baseUrl}${replacement}>; rel="successor-version"`;
+export function deprecationHeaders(
+  { since, sunset, replacement, list }: Deprecation,
+  baseUrl: string,
+): Headers {
+  const successor = `<${baseUrl}${replacement}>; rel="successor-version", <${baseUrl}${list}>; rel="successor-version"; title="by status"`;
   const documentation = `<${docsUrl(baseUrl)}/deprecation>; rel="deprecation"; type="text/html"`;
   return {
     Deprecation: `@${since.getTime() / 1000}`,

@@ -93,10 +93,11 @@ describe("a valid key", () => {
     expect(authenticator.authenticate(headerOf(secret), CLIENT)).toBe(failure);
   });
 
-  test("of the other environment is invalid without a lookup", async () => {
+  test("of the other environment is named as such without a lookup, unless it is mistyped", async () => {
     const { keys, authenticate, lookupsOf } = await setUp();
     const { secret } = keys.create({ environment: "staging" });
-    expect(await lookupsOf(() => expect(authenticate(secret)).toBe("invalid_api_key"))).toBe(0);
+    expect(await lookupsOf(() => expect(authenticate(secret)).toBe("staging_api_key"))).toBe(0);
+    expect(authenticate(`${secret.slice(0, -1)}!`)).toBe("invalid_api_key");
   });
 
   test("is invalid from the instant it expires, before and after it was seen", async () => {

@@ -12,10 +12,11 @@ export const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   pet_not_found: "Pet 42 does not exist.",
   order_not_found: "Order 42 does not exist.",
   method_not_allowed: "DELETE is not allowed on this path. Allowed methods: GET, HEAD, POST, OPTIONS.",
-  pet_not_available: "Pet 1 is pending. Only available pets can be ordered.",
+  pet_not_available: "Pet 1 is pending. A pet that is pending or sold cannot be ordered.",
   order_closed: "Order 1 is already completed. Only placed orders can be updated.",
   idempotency_conflict: "A request with this Idempotency-Key is still in progress. Retry in a moment.",
-  operation_removed: "This operation was removed on 5 December 2030. Use GET /pets?id={petId} instead.",
+  operation_removed:
+    "This operation was removed on 5 December 2030. Use GET /pets?status=available, or GET /pets?id={petId} for one pet.",
   body_too_large: "The request body must not exceed 16 KiB.",
   unsupported_media_type: "Content-Type must be application/json.",
   idempotency_key_reused:

@@ -158,7 +158,7 @@ test("the examples of headers are those of a server", () => {
   expect(exampleOf("Deprecation")).toBe("@1794614400");
   expect(exampleOf("Sunset")).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
   expect(exampleOf("SuccessorLink")).toBe(
-    '<http://127.0.0.1:8080/v1/pets?id=1>; rel="successor-version", ' +
+    '<http://127.0.0.1:8080/v1/pets?id=1>; rel="successor-version", <http://127.0.0.1:8080/v1/pets?status=available>; rel="successor-version"; title="by status", ' +
       '<http://127.0.0.1:8080/docs/deprecation>; rel="deprecation"; type="text/html"',
   );
   expect(exampleOf("WWW-Authenticate")).toBe('Bearer realm="petstore", error="invalid_token"');

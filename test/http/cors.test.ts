@@ -24,7 +24,7 @@ const ALLOWED = {
   "access-control-allow-origin": APP,
   "access-control-expose-headers":
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Link, Location, ETag, X-Request-Id, " +
-    "Deprecation, Sunset, Idempotent-Replayed",
+    "Deprecation, Sunset, Idempotent-Replayed, Date",
 };
 
 describe("with --cors-origin", () => {

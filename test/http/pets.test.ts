@@ -73,6 +73,15 @@ test.each([
   expect((await create(REX, { "Content-Type": type })).status).toBe(status);
 });
 
+test.each([
+  [{ "Content-Type": "application/json; charset=utf-16" }, "The charset utf-16 is not supported."],
+  [{ "Content-Type": 'application/json; charset="<b>"' }, "The charset is not supported."],
+  [{ "Content-Encoding": "gzip" }, "The Content-Encoding gzip is not supported."],
+])("createPet 415: the message names what is not supported in %p", async (headers, message) => {
+  const { json } = await create(REX, headers);
+  expect(json).toMatchObject({ code: "unsupported_media_type", message: expect.stringContaining(message) });
+});
+
 test("createPet: a body of 16 KiB is read, one byte more is 413, also without a length", async () => {
   expect(padded(16_384)).toHaveLength(16_384);
   expect((await create(padded(16_384))).status).toBe(201);
@@ -111,6 +120,7 @@ test("getPet: Link names the successor of this request and a section of the docu
     (await service.call({ path: `/pets/${id}` })).headers.get("link") ?? "";
   const link = await linkTo("9223372036854775807");
   expect(link).toStartWith(`<${service.url}/pets?id=9223372036854775807>; rel="successor-version"`);
+  expect(link).toContain(`<${service.url}/pets?status=available>; rel="successor-version"`);
   expect(await linkTo("%3E%0Ax")).toStartWith(`<${service.url}/pets>; rel="successor-version"`);
   const docs = /<([^>]*)>; rel="deprecation"/.exec(link)?.[1] ?? "";
   expect(await (await fetch(docs)).text()).toContain('id="deprecation"');

@@ -88,6 +88,9 @@ describe("public pages", () => {
     ["*;q=0", "identity"],
     ["GZIP", "gzip"],
     ["gzip;q=nonsense", "identity"],
+    ["br;q=0.5, gzip;q=0.8", "gzip"],
+    ["gzip;q=0.5, identity", "identity"],
+    [`gzip, ${"x,".repeat(300)}`, "identity"],
   ])("Accept-Encoding %p selects %s", (header, encoding) => {
     expect(encodingOf(header)).toBe(encoding as never);
   });

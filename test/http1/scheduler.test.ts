@@ -25,7 +25,7 @@ class TestScheduler extends Scheduler {
 }
 
 /** Scheduler of an event loop that has handled requests for 5 milliseconds. */
-const busyScheduler = () => new TestScheduler().countRequests(64).pass(5);
+const busyScheduler = () => new TestScheduler().countRequests(16).pass(5);
 
 describe("a time slice of a connection", () => {
   test("ends after 64 KiB of responses", async () => {
@@ -49,7 +49,7 @@ describe("a time slice of a connection", () => {
   });
 
   test("ends when the iteration of the event loop has taken 4 milliseconds", () => {
-    const scheduler = new TestScheduler().countRequests(64);
+    const scheduler = new TestScheduler().countRequests(16);
     const client = new TestConnection(() => (scheduler.pass(1), respond("ok")), { scheduler });
     client.receive(get("/").repeat(32));
     expect(client.statuses.length).toBe(8);
@@ -64,11 +64,11 @@ describe("a iteration of the event loop", () => {
     setImmediate(() => (atEndOfIteration = client.statuses.length));
     client.receive(get("/").repeat(200));
     await nextTurn();
-    expect(atEndOfIteration).toBe(64 + 4);
+    expect(atEndOfIteration).toBe(16 + 4);
   });
 
-  test("is not over before 64 requests, or before 4 milliseconds", () => {
-    const scheduler = new TestScheduler().countRequests(63).pass(100);
+  test("is not over before 16 requests, or before 4 milliseconds", () => {
+    const scheduler = new TestScheduler().countRequests(15).pass(100);
     expect(scheduler.isBusy).toBe(false);
     expect(scheduler.countRequests(1).pass(4).isBusy).toBe(false);
     expect(scheduler.pass(0.1).isBusy).toBe(true);

@@ -1,7 +1,8 @@
 import { CHALLENGE, INVALID_KEY_CHALLENGE, PAGE_LIMIT } from "../../domain/constants.ts";
 import { encodeCursor } from "../../api/cursor.ts";
-import { baseUrlOf, docsUrl, type DocumentedSettings } from "../documented-settings.ts";
+import { baseUrlOf, type DocumentedSettings } from "../documented-settings.ts";
 import { OPERATIONS, PETSTORE_API, type PetstoreOperation } from "../operations.ts";
+import { deprecationHeaders } from "../responses.ts";
 import type { JsonSchema } from "../../api/schema.ts";
 
 interface Header {
@@ -13,7 +14,7 @@ interface Header {
   readonly example?: unknown;
 }
 
-const { since, sunset, replacement } = OPERATIONS.getPet.deprecated;
+const { since, sunset } = OPERATIONS.getPet.deprecated;
 
 /** On every response under the base path, whatever its status. */
 export const COMMON_HEADERS = [
@@ -101,9 +102,7 @@ function examplesOf(settings: DocumentedSettings): Partial<Record<keyof typeof H
     "X-RateLimit-Limit": perMinute,
     "X-RateLimit-Remaining": perMinute - 1,
     NextLink: `<${url}/pets?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor("pets", 20n)}>; rel="next"`,
-    SuccessorLink:
-      `<${url}${replacement.replace("{petId}", "1")}>; rel="successor-version", ` +
-      `<${docsUrl(url)}/deprecation>; rel="deprecation"; type="text/html"`,
+    SuccessorLink: deprecationHeaders(OPERATIONS.getPet.deprecated, url)["Link"]?.replace("{petId}", "1"),
     Location: `${url}/pets/1`,
   };
 }
