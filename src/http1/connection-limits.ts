@@ -13,6 +13,8 @@ interface ConnectionLimitOptions {
   readonly maxConnections: number;
   /** 0 means any number. */
   readonly maxConnectionsPerPeer: number;
+  /** New connections of a peer in a second; 0 means any number. */
+  readonly maxOpenedPerSecond: number;
   readonly onLimit: (event: LimitEvent) => void;
 }
 
@@ -70,6 +72,8 @@ export class ConnectionLimits {
   /** In the order in which they were opened. */
   readonly #connections = new Map<Connection, PeerConnections>();
   readonly #peers = new Map<string, PeerConnections>();
+  /** By peer, in this second. */
+  readonly #opened = new Map<string, number>();
   readonly #all: LimitEpisode;
   readonly #peer: LimitEpisode;
   /** Since the start. */
@@ -94,9 +98,8 @@ export class ConnectionLimits {
 
   /** Whether one more connection of the peer is accepted. May close others for it. */
   accepts(peer: Peer): boolean {
-    const { maxConnections, maxConnectionsPerPeer } = this.options;
-    const count = this.#peers.get(peer.id)?.count ?? 0;
-    if (!peer.isTrusted && maxConnectionsPerPeer > 0 && count >= maxConnectionsPerPeer) {
+    const { maxConnections } = this.options;
+    if (!peer.isTrusted && this.#hasEnough(peer)) {
       this.rejected++;
       this.#peer.reject(peer, this.#second);
       return false;
@@ -108,6 +111,16 @@ export class ConnectionLimits {
     this.rejected++;
     this.#all.reject(peer, this.#second);
     return false;
+  }
+
+  #hasEnough({ id }: Peer): boolean {
+    const { maxConnectionsPerPeer, maxOpenedPerSecond } = this.options;
+    const count = this.#peers.get(id)?.count ?? 0;
+    if (maxConnectionsPerPeer > 0 && count >= maxConnectionsPerPeer) return true;
+    if (maxOpenedPerSecond === 0) return false;
+    const opened = (this.#opened.get(id) ?? 0) + 1;
+    this.#opened.set(id, opened);
+    return opened > maxOpenedPerSecond;
   }
 
   add(connection: Connection, { id, isTrusted }: Peer): void {
@@ -125,6 +138,7 @@ export class ConnectionLimits {
 
   onSecond(): void {
     this.#second++;
+    this.#opened.clear();
     this.#all.end(this.#second);
     this.#peer.end(this.#second);
   }

@@ -13,9 +13,10 @@ class LimitedServer {
   readonly #clients = new Set<TestConnection>();
   #uptimeSeconds = 0;
 
-  constructor({ maxConnections = 1_000, maxConnectionsPerPeer = 0 }) {
+  constructor({ maxConnections = 1_000, maxConnectionsPerPeer = 0, maxOpenedPerSecond = 0 }) {
     const onLimit = (event: LimitEvent) => void this.events.push(event);
-    this.limits = new ConnectionLimits({ maxConnections, maxConnectionsPerPeer, onLimit });
+    const limits = { maxConnections, maxConnectionsPerPeer, maxOpenedPerSecond };
+    this.limits = new ConnectionLimits({ ...limits, onLimit });
   }
 
   /** Undefined if the connection is closed at once. */
@@ -183,5 +184,15 @@ describe("the maximum of connections of an address", () => {
   test("does not apply to load balancers", () => {
     const server = new LimitedServer({ maxConnectionsPerPeer: 1 });
     expect(server.openMany(2, LOAD_BALANCER)).toHaveLength(2);
+  });
+
+  test("in a second closes further ones, of load balancers excepted, until the next second", () => {
+    const server = new LimitedServer({ maxOpenedPerSecond: 2 });
+    for (const client of server.openMany(2)) server.close(client);
+    expect(server.open()).toBeUndefined();
+    expect(server.open("203.0.113.2")).toBeDefined();
+    expect(server.openMany(3, LOAD_BALANCER)).toHaveLength(3);
+    server.limits.onSecond();
+    expect(server.open()).toBeDefined();
   });
 });

@@ -1,5 +1,6 @@
 import type { TlsCertificate } from "../../../src/http1/server.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -8,6 +9,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { HttpServer, type HttpServerOptions } from "../../../src/http1/index.ts";
 import { readTlsFiles } from "../../../src/config/tls.ts";
 import { selfSigned } from "../../certificates.ts";
+import { executable, OPENSSL } from "../../../trials/harness/programs.ts";
 import { nextTurn, respond } from "../../http1/test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -152,6 +154,23 @@ describe("a server with TLS", () => {
     await closed;
     await until(() => server.statistics.connections === 0);
     expect(commonName(await connectTo(server))).toBe("first");
+  });
+
+  test("has forward secrecy and authenticated encryption with TLS 1.2, and no older version", async () => {
+    const { port } = listen(() => respond("ok"));
+    const cipherOf = (cipher: string, version = "-tls1_2") => {
+      const offer = ["-connect", `127.0.0.1:${port}`, version, "-cipher", `${cipher}:@SECLEVEL=0`];
+      const { promise, resolve } = Promise.withResolvers<string | undefined>();
+      execFile(executable(OPENSSL), ["s_client", ...offer], (_, output) =>
+        resolve(/Cipher is (\S+)/.exec(output)?.[1]),
+      ).stdin?.end();
+      return promise;
+    };
+    const weak = ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-ECDSA-AES128-CCM"];
+    for (const cipher of weak) expect(await cipherOf(cipher)).toBe("(NONE)");
+    for (const cipher of ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"])
+      expect(await cipherOf(cipher)).toBe(cipher);
+    expect(await cipherOf("ALL", "-tls1_1")).toBe("(NONE)");
   });
 
   test("shuts down when the last connection is closed", async () => {
