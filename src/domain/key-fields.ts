@@ -48,6 +48,11 @@ export const MAX_LABELS = 20;
 /** For how long the previous secrets of a key may work when it is rotated. */
 export const MAX_OVERLAP_MS = 30 * 24 * 3_600_000;
 
+export const LIMITS_REQUIRED = invalid(
+  "limits",
+  "given for the enterprise plan: each key has its own limits",
+);
+
 /** Checks what the schemas of a new key and of a change do not say. The message begins with the name of the field. */
 export function invalidKeyField(
   fields: KeyChange,
@@ -69,9 +74,7 @@ function invalidLimits({ plan, limits }: KeyChange, key: ApiKey | undefined) {
     return limits && invalid("limits", `given for the enterprise plan only; the plan is ${newPlan}`);
   }
   const hasLimits = (limits ?? key?.limits) !== undefined;
-  return hasLimits
-    ? undefined
-    : invalid("limits", "given for the enterprise plan: each key has its own limits");
+  return hasLimits ? undefined : LIMITS_REQUIRED;
 }
 
 function areValidLabels(labels: readonly string[]): boolean {

@@ -72,6 +72,11 @@ export const ADMIN_PAGE_LIMIT = { min: 1, max: 500, default: 50 } as const;
 export const limit = queryInteger(ADMIN_PAGE_LIMIT);
 export const since = dateTime("From this time on");
 export const until = dateTime("Before this time");
+/** Of the usage history, whose hours and days count in full. */
+const period = {
+  since: dateTime("In the first hour or day"),
+  until: dateTime("In the last hour or day, which is included; by default now"),
+};
 
 export function cursor(list: ListName): Schema<bigint> {
   return cursorOf(list, "the nextCursor of the page before");
@@ -304,7 +309,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Hours are kept for 35 days, days for 400 days. By default the last 24 hours by hour, or the last 30 days by day. Counts are at most 5 seconds old.",
       identifier: KEY_ID,
-      query: { by: Interval, since, until },
+      query: { by: Interval, ...period },
       success: ok("Requests by interval and operation", KeyUsageHistory),
     },
     getUsage: {
@@ -312,7 +317,7 @@ export const ADMIN_OPERATIONS = {
       path: "/usage",
       summary: "Show the requests of all API keys",
       description: "Adds up the requests of each key in a period: by default the last 30 days.",
-      query: { by: Interval, since, until, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
+      query: { by: Interval, ...period, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
       success: ok("Requests by key, most used first", UsageTotals),
     },
   }),

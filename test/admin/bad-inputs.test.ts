@@ -186,3 +186,10 @@ describe("404 for an identifier", () => {
     expect((await service.admin({ method: "PATCH", path, body })).json).toMatchObject({ code, status: 404 });
   });
 });
+
+test("updateKey 400: an Enterprise key cannot lose its limits", async () => {
+  const { id } = await service.newKey({ plan: "enterprise", limits: LIMITS });
+  const response = await service.admin({ method: "PATCH", path: `/api/keys/${id}`, body: { limits: null } });
+  const message = expect.stringContaining("limits must be given for the enterprise plan");
+  expect(response.json).toMatchObject({ code: "invalid_body", message });
+});

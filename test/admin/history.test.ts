@@ -55,8 +55,8 @@ describe("getKeyUsage", () => {
   });
 
   test("has the rows by hour of the last 24 hours", async () => {
-    const { items, since } = await service.ok({ path: "/api/keys/2/usage?by=hour" });
-    expect(since).toBe("2026-11-14T12:00:00.000Z");
+    const { items, since, until } = await service.ok({ path: "/api/keys/2/usage?by=hour" });
+    expect([since, until]).toEqual(["2026-11-14T13:00:00.000Z", "2026-11-15T13:00:00.000Z"]);
     const starts = (items as { start: string }[]).map(({ start }) => start);
     expect([...new Set(starts)]).toEqual(["2026-11-15T11:00:00.000Z", "2026-11-15T12:00:00.000Z"]);
   });

@@ -2,7 +2,6 @@ import { cursorAfter } from "../../api/cursor.ts";
 import type { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
 import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import { keyNotFound } from "../errors.ts";
@@ -10,7 +9,7 @@ import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";
 
 /** How far a query without `since` goes back. */
-const DEFAULT_PERIOD_MS: Readonly<Record<UsageInterval, number>> = { hour: DAY_MS, day: 30 * DAY_MS };
+const DEFAULT_INTERVALS: Readonly<Record<UsageInterval, number>> = { hour: 24, day: 30 };
 const DEFAULT_KEYS = 100;
 
 export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorServices) {
@@ -64,7 +63,8 @@ interface PeriodQuery {
 function periodOf(query: PeriodQuery, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
   const { by = "day" } = query;
   const until = query.until === undefined ? now : Date.parse(query.until);
-  const since = query.since === undefined ? until - DEFAULT_PERIOD_MS[by] : Date.parse(query.since);
+  const first = until - (DEFAULT_INTERVALS[by] - 1) * LENGTH_MS[by];
+  const since = query.since === undefined ? first : Date.parse(query.since);
   if (since <= until) return { by, since, until };
   return { code: "invalid_parameter", message: "since must not be after until." };
 }

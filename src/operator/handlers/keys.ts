@@ -14,7 +14,7 @@ import {
 } from "../../domain/api-keys.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import type { KeyList } from "../../domain/key-list.ts";
-import { invalidKeyField } from "../../domain/key-fields.ts";
+import { invalidKeyField, LIMITS_REQUIRED } from "../../domain/key-fields.ts";
 import type { AdminContext, AdminHandlers } from "../admin-app.ts";
 import { keyNotFound, nothingToChange } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
@@ -94,6 +94,7 @@ export function keyHandlers(
       if (isRejection(key)) return key;
       const { limits, expiresAt, ...rest } = body;
       // Limits of null are those of the plan.
+      if (limits === null && (rest.plan ?? key.plan) === "enterprise") return LIMITS_REQUIRED;
       const change: KeyChange = {
         ...rest,
         ...(limits && { limits }),
