@@ -59,6 +59,10 @@ const LONG_HEAD = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(8_19
 
 const repeated = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(100);
 const PAGES = repeated("/openapi.json");
+/** Lists of 14 kB, which a server might read element by element. */
+const LIST_HEADERS = ["Accept-Encoding", "If-None-Match", "Cookie"].map(
+  (name) => `GET /openapi.json HTTP/1.1\r\nHost: x\r\n${name}: ${"a;q=1,".repeat(2_300)}\r\n\r\n`,
+);
 const REJECTED = repeated("/v1/pets");
 
 const requestWithKey = (key = "", limit = 20) =>
@@ -124,6 +128,17 @@ export const ATTACKS: readonly Attack[] = [
         socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Number: ${sent++}\r\n${LARGE_HEAD}\r\n`);
       };
       return { count: LARGE_HEADS, perAddress: 200, reconnects: false, onOpen };
+    }),
+  },
+  // Headers that cost much to parse, on all connections of one address at once.
+  {
+    name: "list-headers",
+    title: "250 requests with a list of 14 kB at once",
+    bars: { p99Ms: 50 },
+    run: holding(() => {
+      let sent = 0;
+      const next = () => LIST_HEADERS[sent++ % LIST_HEADERS.length] ?? "";
+      return { count: 250, perAddress: 250, reconnects: true, onOpen: (socket) => sendInTurn(socket, next) };
     }),
   },
   // The largest response that needs no key, as often as the server sends it.
