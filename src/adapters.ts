@@ -20,7 +20,7 @@ import { BanRecorder } from "./observe/audit-trail.ts";
 import { cachedUsageHistory } from "./observe/usage-history.ts";
 import type { Log } from "./observe/log.ts";
 import { CommitMonitor, AdapterMonitor } from "./observe/monitors.ts";
-import { petJsonOf, type PetJsonSource } from "./petstore/pet-json.ts";
+import type { PetJsonSource } from "./petstore/pet-json.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 
@@ -106,7 +106,7 @@ export async function openStores(storage: StorageConfig, log?: Log): Promise<Sto
   });
   commits.queueLength = opened.commitQueueLength;
   database.queueLength = opened.queueLength;
-  return { ...opened, petJson: petJsonOf(opened.store), database, commits };
+  return { ...opened, database, commits };
 }
 
 /** Stores in which nothing is, of this process alone. */

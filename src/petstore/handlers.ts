@@ -38,6 +38,7 @@ export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOption
     listPets: ({ query }) =>
       andThen(petJson.list(petQuery(query)), (page) => ({
         body: page.json,
+        ...(page.etag !== undefined && { etag: page.etag }),
         headers: nextLink({ url: `${baseUrl}/pets`, list: "pets", query, page }),
         // Pets that are selected by their identifiers are not next to one another.
         ...(query.id === undefined && { dependsOn: rangeOf(query.cursor ?? 0n, page) }),

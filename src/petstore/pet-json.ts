@@ -1,15 +1,14 @@
 import type { CacheStatistics } from "../bounded-cache.ts";
 import type { Identifier } from "../api/json.ts";
-import { encodePet } from "../domain/resources.ts";
-import { andThen, type Awaitable } from "../api/awaitable.ts";
-import type { Page, PetQuery, Store } from "../domain/ports.ts";
-import { type TaggedJson, withEtag } from "../api/etag.ts";
+import type { Awaitable } from "../api/awaitable.ts";
+import type { Page, PetQuery } from "../domain/ports.ts";
+import type { TaggedJson } from "../api/etag.ts";
 
-/** Pets as JSON text. A store that can produce the text itself is faster than one whose rows are encoded here. */
+/** Pets as JSON text, which the stores make: that is faster than encoding their rows here. */
 export interface PetJsonSource {
   list(query: PetQuery): Awaitable<PageJson>;
   get(id: Identifier): Awaitable<TaggedJson | undefined>;
-  /** Absent where other processes write too: then no response can be cached. */
+  /** Absent where other servers write too: then every response is read anew. */
   readonly changes?: ChangeTracker;
   /** Of the cache, if there is one. */
   readonly cacheStatistics?: CacheStatistics;
@@ -18,6 +17,8 @@ export interface PetJsonSource {
 export interface PageJson {
   /** A JSON array. */
   readonly json: string;
+  /** If the store has it. */
+  readonly etag?: string;
   /** The identifier of the last item; undefined on an empty page. */
   readonly last: bigint | undefined;
   readonly hasMore: boolean;
@@ -34,14 +35,6 @@ export interface IdRange {
 export interface ChangeTracker {
   /** Returns a check that stays true until a pet in the range changes. */
   watch(range: IdRange): () => boolean;
-}
-
-/** Encodes the rows of a store. */
-export function petJsonOf(store: Store): PetJsonSource {
-  return {
-    list: (query) => andThen(store.listPets(query), (page) => encodePage(page, encodePet)),
-    get: (id) => andThen(store.getPet(BigInt(id)), (pet) => pet && withEtag(encodePet(pet))),
-  };
 }
 
 export function encodePage<T extends { id: bigint }>(

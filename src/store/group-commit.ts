@@ -58,7 +58,7 @@ export class GroupCommit<Write, Result> {
   submit(write: Write): Promise<Result> {
     if (this.#closed) return Promise.reject(new Unavailable("the store is closed"));
     if (this.#queue.length >= this.#options.maxQueued) {
-      return Promise.reject(new Overloaded(`the queue is full (${this.#queue.length} writes)`));
+      return Promise.reject(new Overloaded(`the queue is full (${this.#queue.length})`));
     }
     return new Promise((resolve, reject) => {
       this.#queue.push({ write, queuedAt: performance.now(), resolve, reject });
@@ -95,7 +95,7 @@ export class GroupCommit<Write, Result> {
     const earliest = performance.now() - maxQueueMs;
     const batch = this.#queue.splice(0, maxBatch);
     for (const { queuedAt, reject } of batch) {
-      if (queuedAt < earliest) reject(new Overloaded(`the write was queued for more than ${maxQueueMs} ms`));
+      if (queuedAt < earliest) reject(new Overloaded(`queued for more than ${maxQueueMs} ms`));
     }
     return batch.filter(({ queuedAt }) => queuedAt >= earliest);
   }

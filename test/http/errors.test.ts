@@ -5,7 +5,6 @@ import { serveOn } from "../../src/app.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { Store } from "../../src/domain/ports.ts";
-import { petJsonOf } from "../../src/petstore/pet-json.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { expectConforms } from "../conforms.ts";
@@ -53,10 +52,12 @@ function failingAdapters(adapters: Adapters): Adapters {
     const fault = ofStore(method);
     return fault && /^(create|place|update)/.test(method) ? async () => fault() : fault;
   });
+  const petJson = failing(adapters.petJson, ofStore);
   return {
     ...adapters,
     store,
-    petJson: petJsonOf(store),
+    // Without `changes`, every request reads.
+    petJson: { list: (query) => petJson.list(query), get: (id) => petJson.get(id) },
     rateLimiter: failing(adapters.rateLimiter, (method) =>
       method === "decide" || method === "peek" ? faults[method] : undefined,
     ),

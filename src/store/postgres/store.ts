@@ -20,6 +20,7 @@ import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect, QueryTimeout } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrations.ts";
 import { Orders, PostgresOperatorStore } from "./orders.ts";
+import { PostgresPetJson } from "./pet-json.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { PostgresUsageHistoryStore } from "./usage-history.ts";
@@ -31,6 +32,7 @@ export interface PostgresStores {
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
   readonly usageHistory: UsageHistoryStore;
+  readonly petJson: PostgresPetJson;
   readonly commitQueueLength: () => number;
   /** Queries that run or wait for a connection. */
   readonly queueLength: () => number;
@@ -76,6 +78,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   await migratePostgres(url, options.schema);
   const pools = new Pools(url, options);
   const store = new PostgresStore(pools, options.onCommit);
+  const petJson = new PostgresPetJson(pools);
   return {
     store,
     operators: new PostgresOperatorStore(pools),
@@ -83,9 +86,13 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
     usageHistory: new PostgresUsageHistoryStore(pools),
+    petJson,
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
-    close: () => store.close(),
+    async close() {
+      await petJson.close();
+      await store.close();
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import { SELECT_CREDENTIALS } from "../../../src/store/postgres/api-keys.ts";
 import { POSTGRES_DIALECT } from "../../../src/store/dialect.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { ALL_ORDER_PAGES, ORDER_PAGES } from "../../../src/store/postgres/orders.ts";
+import { PET_PAGES_AS_JSON, PETS_AS_JSON } from "../../../src/store/postgres/pet-json.ts";
 import { PET_PAGES, PETS_BY_IDS } from "../../../src/store/postgres/pets.ts";
 import { USAGE_QUERIES } from "../../../src/store/postgres/usage-history.ts";
 import { AT, DAY_MS, rex, resultOf } from "../../conformance/store-fixture.ts";
@@ -125,6 +126,16 @@ async function expectIndexes(sql: SQL): Promise<void> {
     );
   }
   expect(await plan(sql, PETS_BY_IDS, "'{7,9}', 21, 'sold'")).toContain("Index Cond: (id = ANY ($1))");
+  expect(await plan(sql, PETS_AS_JSON, "'{7,9}'")).toContain("Index Cond: (id = ANY ($1))");
+  const values = "'{10000,1}', '{21,21}', '{sold,sold}'";
+  const pages = await plan(sql, PET_PAGES_AS_JSON.all, values);
+  expect(pages).toContain("Limit; ->  Index Scan using pets_pkey on pets; Index Cond: (id > query.after)");
+  const filtered = await plan(sql, PET_PAGES_AS_JSON.byStatus, values);
+  expect(filtered).toContain(
+    "Limit; ->  Index Scan using pets_by_status on pets; " +
+      "Index Cond: ((ROW(status, id) > ROW(query.status, query.after)) AND (status <= query.status))",
+  );
+  for (const steps of [pages, filtered]) expect(steps).not.toContain("Seq Scan");
 }
 
 test("lookups of keys use the indexes of hashes and of keys", async () => {

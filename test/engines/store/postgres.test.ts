@@ -1,4 +1,3 @@
-import { petJsonOf } from "../../../src/petstore/pet-json.ts";
 import { ImportStore } from "../../../src/archive/import-store.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { importStoreConformance } from "../../conformance/import-store.ts";
@@ -12,7 +11,6 @@ async function openStores() {
   return {
     ...stores,
     url: database.url,
-    petJson: petJsonOf(stores.store),
     another: () => database.open(),
     async reopen() {
       await stores.close();
