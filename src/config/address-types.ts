@@ -1,3 +1,4 @@
+import { hostUrls } from "../api/host-urls.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { joined } from "./usage-error.ts";
@@ -106,21 +107,22 @@ function serverUrl(options: {
   example: string;
 }): ValueType<string> {
   const { schemes, path, isValidQuery, queryRemark, example } = options;
+  const isValid = (text: string) => {
+    const url = /\s/.test(text) ? null : URL.parse(text);
+    if (url === null || url.hostname === "" || !schemes.includes(url.protocol.slice(0, -1))) return false;
+    const isDecodableUrl = [url.username, url.password, url.pathname].every(isDecodable);
+    return path.test(url.pathname) && isDecodableUrl && isValidQuery(url.searchParams);
+  };
   return {
     placeholder: "URL",
     secret: true,
     expected: `a URL such as ${example}`,
-    parse: (text) => {
-      const url = /\s/.test(text) ? null : URL.parse(text);
-      if (url === null || url.hostname === "" || !schemes.includes(url.protocol.slice(0, -1)))
-        return undefined;
-      const isDecodableUrl = [url.username, url.password, url.pathname].every(isDecodable);
-      return path.test(url.pathname) && isDecodableUrl && isValidQuery(url.searchParams) ? text : undefined;
-    },
+    parse: (text) => (hostUrls(text).every(isValid) ? text : undefined),
     format: (value) => value,
     remark: (text) => {
       if (!isDecodable(text)) return "write % as %25 in a user, password or database";
-      return isValidQuery(URL.parse(text)?.searchParams ?? new URLSearchParams()) ? undefined : queryRemark;
+      const [first = text] = hostUrls(text);
+      return isValidQuery(URL.parse(first)?.searchParams ?? new URLSearchParams()) ? undefined : queryRemark;
     },
   };
 }

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { hostUrls } from "../api/host-urls.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, type Plans } from "../domain/plans.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
@@ -183,8 +184,8 @@ export function describeEnvironment(storage: StorageConfig): string {
 }
 
 function withoutCredentials(url: string): string {
-  const { host, pathname } = new URL(url);
-  return host + pathname.replace(/\/$/, "");
+  const urls = hostUrls(url).map((each) => new URL(each));
+  return urls.map(({ host }) => host).join(",") + (urls[0]?.pathname.replace(/\/$/, "") ?? "");
 }
 
 /** The URL of the API on a listener. */

@@ -1,4 +1,5 @@
 import { IPv6 } from "ipaddr.js";
+import { hostUrls } from "../api/host-urls.ts";
 import type { Variables } from "./parse-options.ts";
 
 /** 128 bits. IPv4 is held as ::ffff:a.b.c.d, so one comparison serves both versions, and ::/0 contains all of IPv4. */
@@ -84,7 +85,8 @@ export function plainTextConnections(addresses: Addresses, variables: Variables)
   const connections: PlainTextConnection[] = [];
   if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("clients");
   if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("operators");
-  if (databaseUrl !== undefined && isPlainPostgres(new URL(databaseUrl), variables["PGSSLMODE"])) {
+  const databaseUrls = databaseUrl === undefined ? [] : hostUrls(databaseUrl);
+  if (databaseUrls.some((url) => isPlainPostgres(new URL(url), variables["PGSSLMODE"]))) {
     connections.push("database");
   }
   if (limitsUrls.some((url) => isPlainValkey(new URL(url)))) connections.push("valkey");

@@ -114,7 +114,7 @@ export const STORAGE_OPTIONS = {
     type: postgresUrl,
     defaultText: "SQLite in --data",
     fileOption: "database-url-file",
-    help: "PostgreSQL database for pets, orders and keys, shared by any number of servers",
+    help: "PostgreSQL database for pets, orders and keys, shared by any number of servers; with several hosts, postgres://a,b/database, the one that accepts writes is used",
   },
   "limits-url-file": {
     type: file,

@@ -68,6 +68,7 @@ describe("--database-url and --limits-url", () => {
     "postgresql://h",
     "postgres://u@[::1]/my%20pets",
     "postgres://h/d?sslmode=verify-full&sslrootcert=/etc/ca.pem",
+    "postgres://u:a,b@db1,db2:5433,[::1]:5434/d?sslmode=verify-full",
   ])("--database-url %s is accepted", (url) => {
     expect(parseConfig({ "database-url": [url] }).databaseUrl).toBe(url);
   });
@@ -86,6 +87,8 @@ describe("--database-url and --limits-url", () => {
     ["database-url", "postgres://u:s3cret@h/%ff"],
     ["database-url", "postgres://u:s3cret@h/a/b"],
     ["database-url", "postgres://u:s3cret@h /d"],
+    ["database-url", "postgres://u:s3cret@h,/d"],
+    ["database-url", "postgres://u:s3cret@h:5432,i:x/d"],
     ["limits-url", "redis://:s3cret%zz@h"],
     ["limits-url", "redis://s3cret%e4@h"],
     ["limits-url", "redis://:s3cret@h/abc"],

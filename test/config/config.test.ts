@@ -166,10 +166,10 @@ describe("storage", () => {
     expect(
       describeStorage({
         ...storage,
-        databaseUrl: "postgres://user:s3cret@db.example:5432/pets?sslmode=require",
+        databaseUrl: "postgres://user:s3cret@a,b:5432/pets?sslmode=require",
         limitsUrls: ["redis://user:s3cret@a:6379/3", "rediss://:s3cret@b/"],
       }),
-    ).toEqual({ data: "PostgreSQL at db.example:5432/pets", rateLimits: "Valkey at a:6379/3, b" });
+    ).toEqual({ data: "PostgreSQL at a,b:5432/pets", rateLimits: "Valkey at a:6379/3, b" });
   });
 });
 

@@ -26,6 +26,7 @@ describe("databases in plain text", () => {
     "PostgreSQL elsewhere: %p",
     (query) => {
       expect(plainText({ "database-url": [`postgres://db.example/d${query}`] })).toEqual(["database"]);
+      expect(plainText({ "database-url": [`postgres://[::1],db.example/d${query}`] })).toEqual(["database"]);
       expect(plainText({ "database-url": [`postgres://127.0.0.1/d${query}`] })).toEqual([]);
       expect(plainText({ "database-url": [`postgres://[::1]/d${query}`] })).toEqual([]);
     },

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "./cleanup.ts";
 import { type Certificate, onFreePort, type Server, startServer } from "./server.ts";
-import { executable, INITDB, POSTGRES } from "./programs.ts";
+import { executable, INITDB, PG_BASEBACKUP, POSTGRES } from "./programs.ts";
 
 export interface PostgresOptions {
   /** Each commit waits for the disk. Without it, committed data survives `kill` but not a power failure. */
@@ -15,11 +15,41 @@ export interface PostgresOptions {
 const USER = "petstore";
 const LOOPBACK_ONLY = { listen_addresses: "127.0.0.1", unix_socket_directories: "" };
 
-export async function startPostgres({ durable = false, tls }: PostgresOptions = {}): Promise<Server> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<Server> {
   const user = unprivilegedUser();
   const folder = temporaryFolder("postgres", user);
   template ??= initialise(user);
   run(["cp", "-a", template, join(folder, "data")], user);
+  return serve(folder, user, options);
+}
+
+/** A standby that follows the primary. The primary waits for it at each commit. */
+export async function startStandby(primary: Server): Promise<Server> {
+  const user = unprivilegedUser();
+  const folder = temporaryFolder("standby", user);
+  const data = { pgdata: join(folder, "data"), dbname: primary.url, checkpoint: "fast" };
+  run([executable(PG_BASEBACKUP), "--write-recovery-conf", "--no-sync", ...flags(data)], user);
+  const standby = await serve(folder, user, {});
+  await using sql = new SQL(primary.url, { max: 1 });
+  await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'");
+  await sql`SELECT pg_reload_conf()`;
+  for (;;) {
+    const [follower] = await sql`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`;
+    if (follower) return standby;
+    await Bun.sleep(20);
+  }
+}
+
+export async function promote(standby: Server): Promise<void> {
+  await using sql = new SQL(standby.url, { max: 1 });
+  await sql`SELECT pg_promote()`;
+}
+
+function serve(
+  folder: string,
+  user: User | undefined,
+  { durable = false, tls }: PostgresOptions,
+): Promise<Server> {
   const safety = durable ? {} : { fsync: "off", full_page_writes: "off" };
   return onFreePort((port) => {
     const encryption = tls ? tlsSettings(tls, folder, user) : {};
@@ -29,7 +59,7 @@ export async function startPostgres({ durable = false, tls }: PostgresOptions = 
       command: [executable(POSTGRES), "-D", join(folder, "data"), ...flags(settings)],
       cwd: folder,
       user,
-      ready: /ready to accept connections/,
+      ready: /ready to accept (?:read-only )?connections/,
       // SIGINT ends sessions and writes a checkpoint; SIGQUIT leaves recovery to the next start.
       stop: "SIGINT",
       quit: "SIGQUIT",

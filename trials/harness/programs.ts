@@ -16,6 +16,7 @@ export interface Program {
 
 export const INITDB = postgresProgram("initdb", "postgresql");
 export const POSTGRES = postgresProgram("postgres", "postgresql");
+export const PG_BASEBACKUP = postgresProgram("pg_basebackup", "postgresql-client");
 export const PSQL = postgresProgram("psql", "postgresql-client");
 export const PG_DUMP = postgresProgram("pg_dump", "postgresql-client");
 export const PG_RESTORE = postgresProgram("pg_restore", "postgresql-client");

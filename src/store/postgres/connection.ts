@@ -1,5 +1,6 @@
 import { SQL } from "bun";
 import { Unavailable } from "../../api/errors.ts";
+import { hostUrls } from "../../api/host-urls.ts";
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -16,6 +17,8 @@ export interface ConnectOptions extends Timeouts {
   readonly schema?: string | undefined;
   /** Whether a commit waits for the disk; by default as the server is configured. */
   readonly waitsForDisk?: false;
+  /** By default a standby, which shows earlier data and accepts no writes, rejects the connection. */
+  readonly acceptsStandby?: true;
 }
 
 /** A pool that opens its connections when they are first used. */
@@ -29,6 +32,8 @@ export function connect(url: string, options: ConnectOptions): SQL {
     connection: {
       application_name: applicationName(options.schema),
       ...(options.schema !== undefined && { search_path: options.schema }),
+      // A standby cannot turn this off.
+      ...(options.acceptsStandby !== true && { transaction_read_only: "off" }),
       // A statement must see what was committed before it began, whatever the server's default is.
       default_transaction_isolation: "read committed",
       // Every statement has an index. A plan made while a table was small is cached and would scan the grown table.
@@ -57,8 +62,8 @@ function databaseOf(url: string): { database?: string } {
 
 /** The address of a database without user and password, for messages. */
 export function addressOf(url: string): string {
-  const { host, pathname } = new URL(url);
-  return host + pathname;
+  const urls = hostUrls(url).map((each) => new URL(each));
+  return urls.map(({ host }) => host).join(",") + (urls[0]?.pathname ?? "");
 }
 
 /**
@@ -119,9 +124,20 @@ export class QueryTimeout {
   }
 }
 
+/** A standby rejects the connection with "transaction read-write mode must be set before any query". */
+const STANDBY_STATE = "25001";
+
+/** With a message that says what is wrong. */
+export function explained(error: unknown): unknown {
+  return error instanceof SQL.PostgresError && error.errno === STANDBY_STATE
+    ? new Error("the server is a standby", { cause: error })
+    : error;
+}
+
 /** SQLSTATEs and classes of them that are not about the statement: the same one can succeed later. */
 const TRANSIENT_STATES = [
   "08", // connection exceptions
+  STANDBY_STATE,
   "25006", // read-only: the server has become a standby
   "25P03", // idle in a transaction for too long
   "28", // the login is rejected, for example while the password is changed
@@ -134,13 +150,17 @@ const TRANSIENT_STATES = [
 ];
 
 /** Of those, the ones after which every other statement fails as well. */
-const DOWN_STATES = ["25006", "28", "3D000", "57P03"];
+const DOWN_STATES = [STANDBY_STATE, "25006", "28", "3D000", "57P03"];
 const CANNOT_CONNECT = /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED|TIMEOUT)|TLS_)/;
 
 /** Turns a transient error of PostgreSQL into Unavailable; returns every other error as it is. */
 export function toUnavailable(error: unknown): unknown {
   if (!(error instanceof Error) || !isTransient(error)) return error;
-  return new Unavailable(`PostgreSQL: ${error.message}`, { cause: error });
+  return new Unavailable(`PostgreSQL: ${messageOf(explained(error))}`, { cause: error });
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function isTransient(error: Error): boolean {

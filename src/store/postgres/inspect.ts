@@ -1,6 +1,7 @@
 import { latestVersion } from "../migrations.ts";
 import { connect } from "./connection.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { Primary } from "./primary.ts";
 import { OLDEST_VERSION } from "./store.ts";
 
 const CONNECT_OPTIONS = {
@@ -9,7 +10,8 @@ const CONNECT_OPTIONS = {
   statementMs: 5_000,
   lockMs: 1_000,
   idleInTransactionMs: 5_000,
-};
+  acceptsStandby: true,
+} as const;
 
 export interface PostgresState {
   /** Such as 17. */
@@ -30,10 +32,11 @@ export interface PostgresState {
 
 /** Connects and asks. Changes nothing. */
 export async function inspectPostgres(
-  url: string,
+  anyServer: string,
   schema: string,
   now: () => number,
 ): Promise<PostgresState> {
+  const { url } = await Primary.of(anyServer);
   await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
   const [server] = await sql<[ServerRow]>`
     SELECT current_setting('server_version_num')::int / 10000 AS version,

@@ -4,6 +4,7 @@ import type { StateChange } from "../../domain/ports.ts";
 import {
   connect,
   type ConnectOptions,
+  explained,
   isFromServer,
   isServerDown,
   QueryTimeout,
@@ -11,6 +12,7 @@ import {
   type Timeouts,
   toUnavailable,
 } from "./connection.ts";
+import type { Primary } from "./primary.ts";
 
 export interface PoolsOptions {
   /** The schema of the tables; by default the server's. */
@@ -49,7 +51,7 @@ export class Pools {
   readonly #onStateChange: (change: StateChange) => void;
   #poolsDown = 0;
 
-  constructor(url: string, options: PoolsOptions = {}) {
+  constructor(primary: Primary, options: PoolsOptions = {}) {
     const { timeoutMs = 2_000, maxQueued = 4_096, probeEveryMs = 200, onStateChange = () => {} } = options;
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
@@ -57,8 +59,8 @@ export class Pools {
     const common = { ...timeoutsWithin(timeoutMs), schema: options.schema };
     const pool = (own: Pick<ConnectOptions, "maxConnections"> & Partial<Timeouts>) =>
       new ConnectionPool({
-        connect: () => connect(url, { ...common, ...own }),
-        probe: () => probe(url, { ...common, maxConnections: 1 }),
+        connect: () => connect(primary.url, { ...common, ...own }),
+        probe: () => this.#followPrimary(primary, { ...common, maxConnections: 1 }),
         probeEveryMs,
         maxQueued,
         timeoutMs,
@@ -86,6 +88,13 @@ export class Pools {
     await Promise.all(this.#all.map((pool) => pool.close()));
   }
 
+  /** All pools use the same server, so that no read is older than a write. */
+  async #followPrimary(primary: Primary, options: ConnectOptions): Promise<void> {
+    const before = primary.url;
+    await primary.find(options);
+    if (primary.url !== before) for (const pool of this.#all) pool.replaceConnections();
+  }
+
   /** A failed probe of one pool spares the queries of the others the wait for their own timeout. */
   #reportUnreachable(cause: unknown): void {
     if (isFromServer(cause)) return;
@@ -108,19 +117,6 @@ function timeoutsWithin(timeoutMs: number): Timeouts {
     lockMs: Math.ceil(timeoutMs / 8),
     idleInTransactionMs: Math.ceil(timeoutMs / 4),
   };
-}
-
-/** A standby accepts connections, but no writes. */
-async function probe(url: string, options: ConnectOptions): Promise<void> {
-  const sql = connect(url, options);
-  const timer = setTimeout(() => void sql.close({ timeout: 0 }), options.connectMs);
-  try {
-    const [server] = await sql<[{ isStandby: boolean }]>`SELECT pg_is_in_recovery() AS "isStandby"`;
-    if (server.isStandby) throw new Error("the server is a standby");
-  } finally {
-    clearTimeout(timer);
-    void sql.close({ timeout: 0 });
-  }
 }
 
 interface ConnectionPoolOptions extends CircuitBreakerOptions {
@@ -152,7 +148,7 @@ export class ConnectionPool {
     this.#breaker = new CircuitBreaker({
       ...options,
       onStateChange: (change) => {
-        if (change.state === "down") this.#replaceConnections();
+        if (change.state === "down") this.replaceConnections();
         options.onStateChange(change);
       },
     });
@@ -197,7 +193,7 @@ export class ConnectionPool {
     } catch (error) {
       if (isFromServer(error)) this.#responded(startedAt);
       const isDown = isServerDown(error) && !(error instanceof QueryTimeoutError && isOverloaded());
-      if (isDown) this.#breaker.open(error);
+      if (isDown) this.#breaker.open(explained(error));
       throw toUnavailable(error);
     } finally {
       timeout.clear();
@@ -237,7 +233,7 @@ export class ConnectionPool {
   }
 
   /** Running queries fail. The new connections are opened when they are first used. */
-  #replaceConnections(): void {
+  replaceConnections(): void {
     void this.#sql.close({ timeout: 0 });
     this.#sql = this.#options.connect();
   }

@@ -17,12 +17,13 @@ import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import { PostgresKeyStore } from "./api-keys.ts";
 import { PostgresAuditStore } from "./audit.ts";
-import { addressOf, connect, QueryTimeout } from "./connection.ts";
+import { addressOf, connect, explained, messageOf, QueryTimeout } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrations.ts";
 import { Orders, PostgresOperatorStore } from "./orders.ts";
 import { PostgresPetJson } from "./pet-json.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
+import { Primary } from "./primary.ts";
 import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores {
@@ -65,18 +66,25 @@ export async function migratePostgres(url: string, schema: string | undefined): 
     sql = connect(url, { ...OPEN_OPTIONS, schema });
     await timeout.race(prepare(sql, { schema, timeout }));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
+    throw cannotOpen(url, error);
   } finally {
     timeout.clear();
     await sql?.close({ timeout: 0 });
   }
 }
 
+function cannotOpen(url: string, error: unknown): Error {
+  const reason = messageOf(explained(error));
+  return new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
+}
+
 /** Migrates the tables, and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
-  await migratePostgres(url, options.schema);
-  const pools = new Pools(url, options);
+  const primary = await Primary.of(url).catch((error: unknown) => {
+    throw cannotOpen(url, error);
+  });
+  await migratePostgres(primary.url, options.schema);
+  const pools = new Pools(primary, options);
   const store = new PostgresStore(pools, options.onCommit);
   const petJson = new PostgresPetJson(pools);
   return {

@@ -21,6 +21,7 @@ import {
 } from "../tables.ts";
 import { insertAudit } from "./audit.ts";
 import { applicationName, connect, COPY_LOCK, LOCK_SPACE, nextIdLock, toUnavailable } from "./connection.ts";
+import { Primary } from "./primary.ts";
 import { migratePostgres } from "./store.ts";
 import { FILL_SUMS } from "./usage-history.ts";
 
@@ -52,16 +53,17 @@ const SHARED_OPTIONS = {
 } as const;
 
 /** The tables of an environment, which is a schema. */
-export function postgresTables(options: PostgresTablesOptions): TableStore {
-  const { url, schema } = options;
+export function postgresTables({ url: anyServer, schema }: PostgresTablesOptions): TableStore {
+  const onPrimary = async () => ({ url: (await Primary.of(anyServer)).url, schema });
   return {
-    exists: () => tablesExist(options),
-    read: () => openReader(options),
+    exists: async () => tablesExist(await onPrimary()),
+    read: async () => openReader(await onPrimary()),
     async share() {
+      const { url } = await onPrimary();
       await migratePostgres(url, schema);
       return new PostgresSharedTables(connect(url, { ...SHARED_OPTIONS, schema }));
     },
-    create: (source) => createTables(options, source),
+    create: async (source) => createTables(await onPrimary(), source),
   };
 }
 
@@ -77,7 +79,8 @@ const SESSION_END_MS = 3_000;
 const POLL_MS = 50;
 
 /** The sessions of servers and commands that use the environment. */
-export async function postgresSessions({ url, schema }: PostgresTablesOptions): Promise<number> {
+export async function postgresSessions({ url: anyServer, schema }: PostgresTablesOptions): Promise<number> {
+  const { url } = await Primary.of(anyServer);
   await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
   return await polled(0, async () => {
     const [found] = await sql<[{ count: number }]>`

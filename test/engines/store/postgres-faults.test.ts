@@ -2,6 +2,7 @@ import { afterAll, afterEach, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
 import type { StateChange } from "../../../src/domain/ports.ts";
 import { Pools } from "../../../src/store/postgres/pool.ts";
+import { Primary } from "../../../src/store/postgres/primary.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
 import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixture.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
@@ -103,7 +104,7 @@ function allCalls({ store, keys }: PostgresStores): (() => unknown)[] {
 }
 
 test("by default, calls are rejected after 2,000 ms, and more than 4,096 in a queue at once", async () => {
-  const pools = new Pools(server.url);
+  const pools = new Pools(new Primary(server.url));
   expect(pools).toMatchObject({ timeoutMs: 2_000, maxQueued: 4_096 });
   await pools.close();
 });
@@ -256,7 +257,7 @@ test("no write resolves before its commit: while commits block, writes are rejec
 test("an instance that is paused in the middle of a transaction blocks the others for less than the timeout", async () => {
   await using stores = await openInstance(PATIENT);
   const petId = await addPet(stores.store);
-  const paused = new Pools(server.url, PATIENT);
+  const paused = new Pools(new Primary(server.url), PATIENT);
   const locked = Promise.withResolvers<void>();
   const transaction = paused.writes.transaction(async (tx) => {
     await tx`SELECT FROM pets WHERE id = ${petId} FOR UPDATE`;

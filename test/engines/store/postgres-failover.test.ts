@@ -1,0 +1,104 @@
+import { afterAll, expect, test } from "bun:test";
+import { Unavailable } from "../../../src/api/errors.ts";
+import type { StateChange } from "../../../src/domain/ports.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import { postgresTables } from "../../../src/store/postgres/tables.ts";
+import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { addPet, AT, resultOf, rex } from "../../conformance/store-fixture.ts";
+
+const first = await startPostgres();
+const second = await startStandby(first);
+afterAll(() => Promise.all([first.stop(), second.stop()]));
+
+/** As libpq writes several servers. The standby comes first. */
+const BOTH = second.url.replace(/@([^/]+)/, `@$1,${new URL(first.url).host}`);
+
+test("a standby alone is rejected: reads would be old, and writes would fail", async () => {
+  const { host } = new URL(second.url);
+  await expect(openPostgres(second.url)).rejects.toThrow(
+    `cannot open the database ${host}/postgres: the server is a standby`,
+  );
+});
+
+test("the server that accepts writes is used, also by commands", async () => {
+  const { store, petJson, close } = await openPostgres(BOTH);
+  const id = await addPet(store);
+  expect((await petJson.get(id))?.json).toStartWith(`{"id":${id},`);
+  await close();
+  expect(await postgresTables({ url: BOTH, schema: "public" }).exists()).toBe(true);
+});
+
+const CLIENTS = 8;
+
+/** Repeats a create with its Idempotency-Key until it succeeds, as the client library does. */
+async function create({ store }: PostgresStores, name: string): Promise<bigint> {
+  const request = { keyId: 1, idempotencyKey: name, fingerprint: "f" };
+  for (;;) {
+    try {
+      const result = await store.createPet({ ...rex, name }, AT, request);
+      // Another attempt at the same request may still be in progress.
+      if (!("code" in result)) return resultOf(result).id;
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+    }
+    await Bun.sleep(10);
+  }
+}
+
+test("the primary is killed and the standby promoted: no acknowledged write is lost or doubled, no read goes back, and writes succeed within 5 s", async () => {
+  const changes: StateChange["state"][] = [];
+  const stores = await openPostgres(BOTH, { onStateChange: ({ state }) => changes.push(state) });
+  const created = new Map<string, bigint>();
+  const over = new AbortController();
+  let highest = 0n;
+  const writing = Array.from({ length: CLIENTS }, async (_, client) => {
+    for (let n = 0; !over.signal.aborted; n++) {
+      const name = `${client} ${n}`;
+      created.set(name, await create(stores, name));
+    }
+  });
+  const reading = Array.from({ length: CLIENTS }, async () => {
+    while (!over.signal.aborted) {
+      const before = highest;
+      const page = await stores.petJson.list({ after: before - 1n, limit: 100 }).catch(() => undefined);
+      if (page === undefined) await Bun.sleep(1);
+      else {
+        expect(page.last ?? 0n).toBeGreaterThanOrEqual(before);
+        if ((page.last ?? 0n) > highest) highest = page.last ?? 0n;
+      }
+    }
+  });
+  const reached = async (count: number) => {
+    while (created.size < count) await Bun.sleep(5);
+  };
+  await reached(200);
+  await first.kill();
+  const acknowledged = new Map(created);
+  await promote(second);
+  const promotedAt = performance.now();
+  await reached(acknowledged.size + CLIENTS + 1);
+  expect(performance.now() - promotedAt).toBeLessThan(5_000);
+  await reached(acknowledged.size + 200);
+
+  // The old primary comes back, and nobody has told it that it is none.
+  await first.restart();
+  await reached(created.size + 200);
+  over.abort();
+  await Promise.all([...writing, ...reading]);
+
+  const { items } = await stores.store.listPets({ limit: 100_000 });
+  const ids = new Map(items.map(({ name, id }) => [name, id]));
+  expect(items.filter(({ name }) => name !== "Rex")).toHaveLength(created.size);
+  for (const [name, id] of created) expect(ids.get(name)).toBe(id);
+  expect(changes[0]).toBe("down");
+  expect(changes.at(-1)).toBe("up");
+
+  // It is not used again when the new primary fails, either.
+  await second.kill();
+  await expect(addPet(stores.store)).rejects.toBeInstanceOf(Unavailable);
+  await Bun.sleep(500);
+  await expect(addPet(stores.store)).rejects.toBeInstanceOf(Unavailable);
+  await second.restart();
+  await create(stores, "at last");
+  await stores.close();
+}, 60_000);
