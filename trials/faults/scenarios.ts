@@ -3,7 +3,7 @@ import { rateLimitStatus, sendBurst } from "../harness/api-client.ts";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { Fleet } from "../harness/fleet.ts";
 import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
-import { startPostgres } from "../harness/postgres.ts";
+import { promote, startPostgres, startStandby } from "../harness/postgres.ts";
 import { sendToValkey, SLOTS, startValkey, startValkeyCluster } from "../harness/valkey.ts";
 import * as expect from "./figures.ts";
 import { outageLines } from "./figures.ts";
@@ -140,6 +140,13 @@ export const SCENARIOS: readonly Scenario[] = [
     expectations: POSTGRES_RESTARTED,
   },
   {
+    name: "postgres-promoted",
+    title: "PostgreSQL killed, its synchronous standby promoted 2 s later",
+    durationMs: 2_000,
+    prepare: startReplicatedDeployment,
+    expectations: POSTGRES_UNAVAILABLE,
+  },
+  {
     name: "rolling-restart",
     title: "four servers restarted one by one, three times",
     prepare: on(({ fleet }) => {
@@ -181,6 +188,20 @@ async function startDeployment(servers: number) {
   const storage = ["--database-url", postgres.url, "--limits-url", valkey.url];
   const fleet = await Fleet.start({ size: servers, storage });
   return { fleet, postgres, valkey, stop: () => stopAll(fleet, postgres, valkey) };
+}
+
+/** The servers know the addresses of both, in the order in which they are used. */
+async function startReplicatedDeployment(): Promise<Experiment> {
+  const [primary, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
+  const standby = await startStandby(primary);
+  const both = primary.url.replace(/(?=\/postgres$)/, `,${new URL(standby.url).host}`);
+  const fleet = await Fleet.start({ size: 2, storage: ["--database-url", both, "--limits-url", valkey.url] });
+  return {
+    fleet,
+    inject: primary.kill,
+    repair: () => promote(standby),
+    stop: () => stopAll(fleet, standby, valkey),
+  };
 }
 
 /** The fleet first: it would log errors without its databases. */
