@@ -47,7 +47,7 @@ import { INVALID_IDEMPOTENCY_KEY, NOT_FOUND, operationRemoved, READ_ONLY_KEY } f
 import { createHandlers, type HandlerOptions } from "./handlers.ts";
 import { OPERATIONS, PETSTORE_API, type PetstoreOperation } from "./operations.ts";
 import type { IdRange } from "./pet-json.ts";
-import { ResponseCache } from "./response-cache.ts";
+import { ResponseCache, SharedResponses } from "./response-cache.ts";
 import {
   apiLines,
   authFailureResponse,
@@ -56,6 +56,7 @@ import {
   rateLimitedResponse,
   rateLimitLines,
   rejectionResponse,
+  type Representation,
 } from "./responses.ts";
 import { type StaticRouteOptions, staticRoutes } from "./static-routes.ts";
 
@@ -86,6 +87,7 @@ interface Endpoint {
   readonly operation: PetstoreOperation;
   readonly handler: AnyHandler;
   readonly cache: ResponseCache | undefined;
+  readonly shared: SharedResponses | undefined;
   /** On every response of a deprecated operation; the argument is the identifier in the path. */
   readonly deprecationLines: ((identifier: string) => string) | undefined;
   readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
@@ -125,6 +127,7 @@ function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endp
           id === "listPets" && petJson.changes
             ? new ResponseCache(petJson.changes, responseCacheStatistics)
             : undefined,
+        shared: id === "listPets" && petJson.batch ? new SharedResponses(petJson) : undefined,
         deprecationLines: deprecated && deprecationLines(deprecated, baseUrl),
         removal: deprecated && { at: deprecated.sunset.getTime(), rejection: operationRemoved(deprecated) },
       };
@@ -144,10 +147,15 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     maxBodyBytes: () => MAX_BODY_BYTES,
     parse: parseFields,
     execute: (input, call) => {
+      const { endpoint, principal, request } = call;
       const idempotentRequest = idempotentRequestOf(input, call);
-      return isRejection(idempotentRequest)
-        ? idempotentRequest
-        : call.endpoint.handler({ ...input, idempotentRequest }, call.principal);
+      if (isRejection(idempotentRequest)) return idempotentRequest;
+      const result = endpoint.handler({ ...input, idempotentRequest }, principal);
+      if (endpoint.shared && result instanceof Promise) {
+        const shared = result.then((made) => (isRejection(made) ? undefined : representationOf(made, call)));
+        endpoint.shared.add(request.query, shared);
+      }
+      return result;
     },
     succeed: (result, call) => succeeded(result as AnySuccess, call),
     reject: rejected,
@@ -162,13 +170,18 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     timeoutMs: options.requestTimeoutMs,
   };
 
-  /** removed? → cached? → validate → handler → respond */
+  /** removed? → cached or shared? → validate → handler → respond */
   function dispatchCall(call: PetstoreCall): Awaitable<Response> {
     const { endpoint, request, decision } = call;
-    const { removal, cache } = endpoint;
+    const { removal, cache, shared } = endpoint;
     if (removal && clock.now() >= removal.at) return rejected(removal.rejection, call);
     const cached = cache?.find(request.query);
-    return cached ? conditionalResponse(request, cached, decision) : dispatch(call, front);
+    if (cached) return conditionalResponse(request, cached, decision);
+    const response = shared?.find(request.query);
+    if (response === undefined) return dispatch(call, front);
+    return response.then((made) =>
+      made ? conditionalResponse(request, made, decision) : dispatch(call, front),
+    );
   }
 
   /** 500, or 503 if the service is unavailable. */
@@ -335,15 +348,24 @@ function rejected(rejection: Rejection, call: PetstoreCall): Response {
 }
 
 function succeeded(result: AnySuccess, call: PetstoreCall): Response {
-  const { body, headers, dependsOn } = result;
+  const { body, dependsOn } = result;
   const { endpoint, decision, request } = call;
-  const lines = operationLines(call);
-  const headerLines = headers ? lines + headerLinesOf(headers) : lines;
   const { method, success } = endpoint.operation;
-  if (method !== "GET") return jsonResponse(success.status, headerLines + apiLines(decision), body);
-  // A page whose next page appears is another representation, although its body is the same.
-  const etag = result.etag ?? etagOf((headers?.["Link"] ?? "") + body);
-  const representation = { headerLines: headerLines + headerLine("ETag", etag), body, etag };
+  if (method !== "GET") {
+    return jsonResponse(success.status, resultLines(result, call) + apiLines(decision), body);
+  }
+  const representation = representationOf(result, call);
   if (dependsOn) endpoint.cache?.add(request.query, representation, dependsOn);
   return conditionalResponse(request, representation, decision);
+}
+
+function resultLines({ headers }: AnySuccess, call: PetstoreCall): string {
+  const lines = operationLines(call);
+  return headers ? lines + headerLinesOf(headers) : lines;
+}
+
+function representationOf(result: AnySuccess, call: PetstoreCall): Representation {
+  // A page whose next page appears is another representation, although its body is the same.
+  const { body, headers, etag = etagOf((headers?.["Link"] ?? "") + body) } = result;
+  return { headerLines: resultLines(result, call) + headerLine("ETag", etag), body, etag };
 }

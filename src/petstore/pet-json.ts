@@ -10,6 +10,8 @@ export interface PetJsonSource {
   get(id: Identifier): Awaitable<TaggedJson | undefined>;
   /** Absent where other servers write too: then every response is read anew. */
   readonly changes?: ChangeTracker;
+  /** Is replaced whenever reads are sent: while it is the same, a read that has begun may serve one that begins now. */
+  readonly batch?: object;
   /** Of the cache, if there is one. */
   readonly cacheStatistics?: CacheStatistics;
 }

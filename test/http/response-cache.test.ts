@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ChangeTracker } from "../../src/petstore/pet-json.ts";
-import { ResponseCache } from "../../src/petstore/response-cache.ts";
+import { ResponseCache, SharedResponses } from "../../src/petstore/response-cache.ts";
 import { type Service, startService } from "../service.ts";
 
 const READS = [
@@ -184,5 +184,29 @@ describe("ResponseCache", () => {
     expect(cache.find("a")).toBeUndefined();
     isCurrent = true;
     expect(cache.find("a")).toBeUndefined();
+  });
+});
+
+describe("shared responses", () => {
+  const representation = { headerLines: "", body: "[]", etag: '""' };
+
+  test("a response is shared until the next reads are sent, and then forgotten", async () => {
+    const source = { batch: {} };
+    const shared = new SharedResponses(source);
+    expect(shared.find("")).toBeUndefined();
+    shared.add("", Promise.resolve(representation));
+    expect(await shared.find("")).toBe(representation);
+    expect(shared.find("limit=1")).toBeUndefined();
+    source.batch = {};
+    expect(shared.find("")).toBeUndefined();
+    shared.add("limit=1", Promise.resolve(representation));
+    expect(shared.find("")).toBeUndefined();
+    expect(await shared.find("limit=1")).toBe(representation);
+  });
+
+  test("a response that fails is not shared", async () => {
+    const shared = new SharedResponses({ batch: {} });
+    shared.add("", Promise.reject(new Error("no connection")));
+    expect(await shared.find("")).toBeUndefined();
   });
 });

@@ -58,10 +58,15 @@ export class PostgresPetJson {
   readonly #pages: GroupCommit<PageQuery, PageJson>;
   readonly #pagesByStatus: GroupCommit<PageQuery, PageJson>;
 
+  #batch = {};
+
   constructor({ reads, maxQueued, timeoutMs: maxQueueMs }: Pools) {
     const together = <Query, Result>(read: (sql: SQL, queries: readonly Query[]) => Promise<Result[]>) =>
       new GroupCommit<Query, Result>({
-        commit: (queries) => reads.query((sql) => read(sql, queries)),
+        commit: (queries) => {
+          this.#batch = {};
+          return reads.query((sql) => read(sql, queries));
+        },
         maxBatch: MAX_READS_PER_STATEMENT,
         maxQueued,
         maxQueueMs,
@@ -69,6 +74,11 @@ export class PostgresPetJson {
     this.#pets = together(readPets);
     this.#pages = together((sql, queries) => readPages(sql, PET_PAGES_AS_JSON.all, queries));
     this.#pagesByStatus = together((sql, queries) => readPages(sql, PET_PAGES_AS_JSON.byStatus, queries));
+  }
+
+  /** Is replaced whenever reads are sent. */
+  get batch(): object {
+    return this.#batch;
   }
 
   async get(id: Identifier): Promise<TaggedJson | undefined> {
