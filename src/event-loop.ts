@@ -1,3 +1,35 @@
+/** A timer that has been set. */
+export interface ScheduledTimer {
+  close(): unknown;
+  /** The process may end before it fires. */
+  unref(): unknown;
+}
+
+/** Time, timers, chance and turns of the event loop. A simulation replaces it by one that a seed determines. */
+export interface Scheduler {
+  /** Milliseconds since any time, by a monotonic clock. */
+  now(): number;
+  /** From 0 up to, and without, 1. */
+  random(): number;
+  setTimeout(work: () => void, ms: number): ScheduledTimer;
+  setInterval(work: () => void, ms: number): ScheduledTimer;
+  setImmediate(work: () => void): void;
+  sleep(ms: number): Promise<void>;
+  /** Other work of the event loop goes on meanwhile. */
+  yield(): Promise<void>;
+}
+
+/** That of this process. The globals are looked up at each call: tests replace them. */
+export const scheduler: Scheduler = {
+  now: () => performance.now(),
+  random: () => Math.random(),
+  setTimeout: (work, ms) => setTimeout(work, ms),
+  setInterval: (work, ms) => setInterval(work, ms),
+  setImmediate: (work) => void setImmediate(work),
+  sleep: (ms) => Bun.sleep(ms),
+  yield: yieldToEventLoop,
+};
+
 /** The length of a time slice: requests of clients wait for its end. */
 const TIME_SLICE_MS = 2;
 const ITEMS_PER_LOOK = 32;
@@ -13,7 +45,6 @@ function finishIteration(): void {
   for (const work of endOfIteration.splice(0)) work();
 }
 
-/** Other work of the event loop goes on meanwhile. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(() => {
@@ -25,15 +56,15 @@ export function yieldToEventLoop(): Promise<void> {
 
 /** Work that takes longer than a request may wait is done in time slices: `if (slice.isOver) await slice.next()`. */
 export class TimeSlice {
-  #endsAt = performance.now() + TIME_SLICE_MS;
+  #endsAt = scheduler.now() + TIME_SLICE_MS;
 
   get isOver(): boolean {
-    return performance.now() >= this.#endsAt;
+    return scheduler.now() >= this.#endsAt;
   }
 
   async next(): Promise<void> {
     await yieldToEventLoop();
-    this.#endsAt = performance.now() + TIME_SLICE_MS;
+    this.#endsAt = scheduler.now() + TIME_SLICE_MS;
   }
 }
 

@@ -12,6 +12,7 @@ import {
   WHILE_DISABLED,
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable, recover } from "../api/awaitable.ts";
+import type { Scheduler } from "../event-loop.ts";
 import { limitsOf, type Plans } from "../domain/plans.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import type { Addresses, Client } from "./client-address.ts";
@@ -28,6 +29,7 @@ export interface AuthenticatorOptions {
   readonly rateLimiter: Pick<RateLimiter, "peek">;
   /** How many verified keys are cached. */
   readonly maxVerified?: number;
+  readonly scheduler?: Scheduler | undefined;
 }
 
 interface FollowedChanges extends Pick<KeyChanges, "changed" | "unbanned"> {
@@ -61,7 +63,7 @@ export class Authenticator {
   readonly #rejected = new Set<string>();
   /** By secret. Requests with the same secret wait for one lookup. */
   readonly #lookups = new Map<string, Promise<ApiKeyPrincipal | AuthFailure>>();
-  readonly #queue = new LookupQueue();
+  readonly #queue: LookupQueue;
   readonly cacheStatistics = new CacheStatistics();
   readonly #budget: LookupBudget;
   #revision: number;
@@ -78,6 +80,7 @@ export class Authenticator {
     this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
     this.#revision = revision;
     this.#polledAt = polledAt;
+    this.#queue = new LookupQueue(options.scheduler);
     this.#budget = new LookupBudget(options.clock);
   }
 

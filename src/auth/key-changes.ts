@@ -1,6 +1,7 @@
 import { Latch } from "../api/latch.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { Clock, RateLimiter } from "../domain/ports.ts";
+import { type Scheduler, scheduler } from "../event-loop.ts";
 import type { Authenticator } from "./authenticator.ts";
 
 interface FollowOptions {
@@ -16,6 +17,7 @@ interface FollowOptions {
   onUnban?(keyId: number): void;
   /** Called at the first of the attempts that fail. */
   onUnbanError(keyId: number, error: unknown): void;
+  readonly scheduler?: Scheduler;
 }
 
 interface Unban {
@@ -50,15 +52,16 @@ const POLL_EVERY_MS = 250;
  */
 export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   const { authenticator, rateLimiter, clock } = options;
+  const time = options.scheduler ?? scheduler;
   const unbans = new Map<number, Unban>();
   const reading = new Latch(options.onUnreadable, options.onReadable);
   let isStopped = false;
   let lastPoll = Promise.resolve();
-  let timer = setTimeout(pollAgain, POLL_EVERY_MS);
+  let timer = time.setTimeout(pollAgain, POLL_EVERY_MS);
 
   async function pollAgain(): Promise<void> {
     await applyNow();
-    if (!isStopped) timer = setTimeout(pollAgain, POLL_EVERY_MS);
+    if (!isStopped) timer = time.setTimeout(pollAgain, POLL_EVERY_MS);
   }
 
   function applyNow(): Promise<void> {
@@ -101,7 +104,7 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     applyNow,
     stop() {
       isStopped = true;
-      clearTimeout(timer);
+      timer.close();
     },
   };
 }

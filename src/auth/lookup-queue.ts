@@ -2,6 +2,7 @@ import { AdmissionFilter } from "../bounded-cache.ts";
 import { Budget } from "../api/budget.ts";
 import { Overloaded, type Unavailable } from "../api/errors.ts";
 import type { Awaitable } from "../api/awaitable.ts";
+import { type Scheduler, scheduler } from "../event-loop.ts";
 import type { Clock } from "../domain/ports.ts";
 import { hashText } from "../hash-index.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
@@ -30,6 +31,11 @@ export class LookupQueue {
   #isPaused = false;
   readonly #waiting: (() => void)[] = [];
   readonly #rejected = new AdmissionFilter(REMEMBERED_SECRETS);
+  readonly #scheduler: Scheduler;
+
+  constructor(time = scheduler) {
+    this.#scheduler = time;
+  }
 
   /** Lookups that wait. */
   get length(): number {
@@ -80,10 +86,11 @@ export class LookupQueue {
   #pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    setTimeout(() => {
+    const goOn = () => {
       this.#isPaused = false;
       this.#startWaiting();
-    }, PAUSE_MS).unref();
+    };
+    this.#scheduler.setTimeout(goOn, PAUSE_MS).unref();
   }
 
   #finish(): void {

@@ -1,6 +1,6 @@
 import { type RequestHandler, IncomingRequest, type RequestConnection } from "./request.ts";
 import {
-  type Scheduler,
+  type ConnectionScheduler,
   type ResponseWriter,
   MAX_REQUESTS_PER_SLICE,
   type ScheduledConnection,
@@ -42,7 +42,7 @@ export interface ConnectionContext {
   readonly commonLines: string;
   /** Whether every connection closes after its next response. */
   readonly isShuttingDown: boolean;
-  readonly scheduler: Scheduler;
+  readonly scheduler: ConnectionScheduler;
   readonly traffic: TrafficCounts;
 }
 

@@ -36,7 +36,7 @@ const SLOWED_SLICES = 20;
  * however many they are: otherwise they would use all of the time that others leave, and each response that waits for a
  * database would wait for several full iterations of the event loop.
  */
-export class Scheduler {
+export class ConnectionScheduler {
   readonly #newRequests: ScheduledConnection[] = [];
   readonly #pipelined: ScheduledConnection[] = [];
   /** In this iteration of the event loop, or in several if they were few. */

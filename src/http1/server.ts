@@ -1,7 +1,7 @@
 import type { Socket, SocketHandler, TCPSocketListener } from "bun";
 import { Connection, type ConnectionContext, type Pacer, type TrafficCounts } from "./connection.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
-import { Scheduler } from "./scheduler.ts";
+import { ConnectionScheduler } from "./scheduler.ts";
 import type { RequestHandler } from "./request.ts";
 import { dlopen } from "bun:ffi";
 
@@ -55,7 +55,7 @@ export class HttpServer implements ConnectionContext {
   isShuttingDown = false;
   #commonLines = "";
   #commonLinesSecond = 0;
-  readonly scheduler = new Scheduler();
+  readonly scheduler = new ConnectionScheduler();
   readonly traffic: TrafficCounts = { bytesReceived: 0, bytesSent: 0 };
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;

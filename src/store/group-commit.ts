@@ -1,6 +1,6 @@
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import type { Awaitable } from "../api/awaitable.ts";
-import { yieldToEventLoop } from "../event-loop.ts";
+import { type Scheduler, scheduler } from "../event-loop.ts";
 
 interface GroupCommitOptions<Write, Result> {
   /** Commits the writes in one transaction, all or none. The results are in the order of the writes. */
@@ -13,6 +13,7 @@ interface GroupCommitOptions<Write, Result> {
   readonly onCommit?: ((writes: number, ms: number) => void) | undefined;
   /** Repeats a commit that failed because another process has locked the database, for `maxMs` of each write. */
   readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };
+  readonly scheduler?: Scheduler;
 }
 
 interface QueuedWrite<Write, Result> {
@@ -36,17 +37,19 @@ const RETRY_WITHIN_MS = 4;
  *
  * A batch starts after a turn of the event loop that has brought no further write: clients that got their responses
  * together send their next requests one shortly after the other. With 4 to 16 connections that write (`wrk -t1`), that
- * takes a tenth less CPU time. A commit on SQLite blocks the event loop: `yieldToEventLoop` writes the
- * responses that are ready before each attempt.
+ * takes a tenth less CPU time. A commit on SQLite blocks the event loop: `yield` writes the responses that
+ * are ready before each attempt.
  */
 export class GroupCommit<Write, Result> {
   readonly #options: GroupCommitOptions<Write, Result>;
+  readonly #scheduler: Scheduler;
   readonly #queue: QueuedWrite<Write, Result>[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
   constructor(options: GroupCommitOptions<Write, Result>) {
     this.#options = options;
+    this.#scheduler = options.scheduler ?? scheduler;
   }
 
   /** Writes that wait for the next commit. */
@@ -61,7 +64,7 @@ export class GroupCommit<Write, Result> {
       return Promise.reject(new Overloaded(`the queue is full (${this.#queue.length})`));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ write, queuedAt: performance.now(), resolve, reject });
+      this.#queue.push({ write, queuedAt: this.#scheduler.now(), resolve, reject });
       this.#running ??= this.#run();
     });
   }
@@ -81,18 +84,18 @@ export class GroupCommit<Write, Result> {
   }
 
   async #collect(): Promise<void> {
-    const startedAt = performance.now();
+    const startedAt = this.#scheduler.now();
     let collected = 0;
-    while (this.#queue.length > collected && performance.now() - startedAt < MAX_COLLECT_MS) {
+    while (this.#queue.length > collected && this.#scheduler.now() - startedAt < MAX_COLLECT_MS) {
       collected = this.#queue.length;
       // Microtasks and `nextTick` run after each single request.
-      await yieldToEventLoop();
+      await this.#scheduler.yield();
     }
   }
 
   #nextBatch(): QueuedWrite<Write, Result>[] {
     const { maxBatch, maxQueueMs = Infinity } = this.#options;
-    const earliest = performance.now() - maxQueueMs;
+    const earliest = this.#scheduler.now() - maxQueueMs;
     const batch = this.#queue.splice(0, maxBatch);
     for (const { queuedAt, reject } of batch) {
       if (queuedAt < earliest) reject(new Overloaded(`queued for more than ${maxQueueMs} ms`));
@@ -102,21 +105,21 @@ export class GroupCommit<Write, Result> {
 
   async #commit(batch: readonly QueuedWrite<Write, Result>[]): Promise<void> {
     const { commit, onCommit, retry } = this.#options;
-    const startedAt = performance.now();
+    const startedAt = this.#scheduler.now();
     let pending = batch;
     while (pending.length > 0) {
       try {
         const results = await commit(pending.map(({ write }) => write));
-        onCommit?.(pending.length, performance.now() - startedAt);
+        onCommit?.(pending.length, this.#scheduler.now() - startedAt);
         for (const [i, result] of results.entries()) pending[i]?.resolve(result);
         return;
       } catch (error) {
         if (retry?.isBusy(error) !== true) return this.#splitFailed(pending, error);
-        const earliest = performance.now() - retry.maxMs;
+        const earliest = this.#scheduler.now() - retry.maxMs;
         for (const { queuedAt, reject } of pending) if (queuedAt <= earliest) reject(error);
         pending = pending.filter(({ queuedAt }) => queuedAt > earliest);
-        await Bun.sleep(RETRY_WITHIN_MS * Math.random());
-        await yieldToEventLoop();
+        await this.#scheduler.sleep(RETRY_WITHIN_MS * this.#scheduler.random());
+        await this.#scheduler.yield();
       }
     }
   }

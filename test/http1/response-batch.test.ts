@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { RequestHandler, Response } from "../../src/http1/index.ts";
 import { slowRejectedClients } from "../../src/http1/connection.ts";
-import { Scheduler } from "../../src/http1/scheduler.ts";
+import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
 import { get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 /** Connections of one server. `log` has their requests and their writes in order. */
 function connections(names: readonly string[], handle: RequestHandler["handle"] = () => respond("")) {
-  const scheduler = new Scheduler(() => 0);
+  const scheduler = new ConnectionScheduler(() => 0);
   const log: string[] = [];
   const clients = names.map((name) => {
     const client = new TestConnection((request) => (log.push(`${name} request`), handle(request)), {

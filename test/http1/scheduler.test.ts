@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { Scheduler } from "../../src/http1/scheduler.ts";
+import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
 import { slowRejectedClients } from "../../src/http1/connection.ts";
 import { echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 afterEach(() => void jest.useRealTimers());
 
-/** Scheduler with a clock that the test sets. */
-class TestScheduler extends Scheduler {
+/** ConnectionScheduler with a clock that the test sets. */
+class TestScheduler extends ConnectionScheduler {
   ms = 0;
 
   constructor() {
@@ -146,7 +146,7 @@ describe("a connection that gets 401 or 429", () => {
 
   test("has, together with all others that are slowed, 2,000 responses a second", async () => {
     jest.useFakeTimers();
-    const scheduler = new Scheduler(() => 0);
+    const scheduler = new ConnectionScheduler(() => 0);
     let responses = 0;
     for (let connection = 0; connection < 500; connection++) {
       const client = new TestConnection(() => (responses++, respond("", 401)), {
@@ -166,7 +166,7 @@ describe("a connection that gets 401 or 429", () => {
 
   test("has no time slice once it is closed", async () => {
     jest.useFakeTimers();
-    const scheduler = new Scheduler(() => 0);
+    const scheduler = new ConnectionScheduler(() => 0);
     const taken: string[] = [];
     const [closed, open] = ["closed", "open"].map((name) => ({ runTimeSlice: () => void taken.push(name) }));
     for (const connection of [closed, open]) if (connection) scheduler.queueSlowed(connection);

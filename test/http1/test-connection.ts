@@ -1,5 +1,5 @@
 import { Connection, type ConnectionContext, type Pacer, type Socket } from "../../src/http1/connection.ts";
-import { Scheduler } from "../../src/http1/scheduler.ts";
+import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
 import type { Request, RequestHandler, Response } from "../../src/http1/index.ts";
 
 type Handle = RequestHandler["handle"];
@@ -10,7 +10,7 @@ interface TestConnectionOptions {
   /** Null if the client disconnected before the connection was accepted. */
   readonly remoteAddress?: string | null;
   /** By default, no turn ever takes too long. */
-  readonly scheduler?: Scheduler;
+  readonly scheduler?: ConnectionScheduler;
   readonly pace?: Pacer;
   /** Of the server, when the client connects. */
   readonly uptimeSeconds?: number;
@@ -30,11 +30,11 @@ export class TestConnection implements Socket, ConnectionContext {
   writableBytes = Infinity;
   uptimeSeconds: number;
   isShuttingDown = false;
-  readonly scheduler: Scheduler;
+  readonly scheduler: ConnectionScheduler;
   readonly traffic = { bytesReceived: 0, bytesSent: 0 };
 
   constructor(handle: Handle, options: TestConnectionOptions = {}) {
-    const { remoteAddress = "203.0.113.9", scheduler = new Scheduler(() => 0), pace } = options;
+    const { remoteAddress = "203.0.113.9", scheduler = new ConnectionScheduler(() => 0), pace } = options;
     this.scheduler = scheduler;
     this.uptimeSeconds = options.uptimeSeconds ?? 0;
     this.handler = {

@@ -1,3 +1,4 @@
+import type { Scheduler } from "../../event-loop.ts";
 import { DAY_MS, isExpired, MINUTE_MS, newUsage } from "../../domain/rate-limit.ts";
 import {
   DAY_EXHAUSTED,
@@ -20,6 +21,11 @@ const MAX_EVICTED = 2;
 /** Slots checked by one sweep. There are two sweeps a second, so a million slots take two minutes. */
 const SWEEP_SLOTS = 4_096;
 
+interface EvictionOptions {
+  readonly scheduler: Pick<Scheduler, "random">;
+  remove(slot: number): void;
+}
+
 interface Candidate {
   readonly slot: number;
   readonly value: number;
@@ -28,14 +34,14 @@ interface Candidate {
 /** Removes subjects from the table: expired ones in time, and the least valuable ones when the table is full. */
 export class Eviction {
   readonly #table: UsageTable;
-  readonly #remove: (slot: number) => void;
+  readonly #options: EvictionOptions;
   readonly #scratch = newUsage();
   /** The last slot that was swept, of each range. */
   readonly #sweptTo: number[] = [];
 
-  constructor(table: UsageTable, remove: (slot: number) => void) {
+  constructor(table: UsageTable, options: EvictionOptions) {
     this.#table = table;
-    this.#remove = remove;
+    this.#options = options;
   }
 
   /**
@@ -48,14 +54,14 @@ export class Eviction {
     for (let i = 0; i < MAX_EVICTED && this.#table.size >= maxSubjects; i++) {
       const samples = this.#table.ranges.map((range) => this.#sample(range, now));
       const least = samples.reduce((one, other) => (other.value < one.value ? other : one));
-      if (least.value < PROTECTED) this.#remove(least.slot);
+      if (least.value < PROTECTED) this.#options.remove(least.slot);
     }
   }
 
   #sample({ start, end }: SlotRange, now: number): Candidate {
     let least: Candidate = { slot: NONE, value: PROTECTED };
     for (let i = 0; i < SAMPLES; i++) {
-      const slot = start + Math.floor(Math.random() * (end - start));
+      const slot = start + Math.floor(this.#options.scheduler.random() * (end - start));
       const value = this.#valueOf(slot, now);
       if (value < least.value) least = { slot, value };
       if (value === EXPIRED) break;
@@ -69,7 +75,7 @@ export class Eviction {
       let slot = this.#sweptTo[i] ?? start;
       for (let left = Math.min(SWEEP_SLOTS, end - start); left > 0; left--) {
         slot = slot + 1 < end ? slot + 1 : start;
-        if (this.#valueOf(slot, now) === EXPIRED) this.#remove(slot);
+        if (this.#valueOf(slot, now) === EXPIRED) this.#options.remove(slot);
       }
       this.#sweptTo[i] = slot;
     });

@@ -16,6 +16,7 @@ import {
   unban,
   type Usage,
 } from "../../domain/rate-limit.ts";
+import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
 import { Eviction } from "./eviction.ts";
 import { DAY_EXHAUSTED, MINUTE_EXHAUSTED, NONE, SAVED, UsageTable } from "./usage-table.ts";
 import { WriteBehind } from "./write-behind.ts";
@@ -32,6 +33,7 @@ interface MemoryRateLimiterOptions {
   readonly onBan?: OnBan | undefined;
   /** Called once each time that it works again. */
   readonly onUsageStoreRecovery?: () => void;
+  readonly scheduler?: Scheduler;
 }
 
 const EXHAUSTED = MINUTE_EXHAUSTED | DAY_EXHAUSTED;
@@ -48,12 +50,12 @@ class MemoryRateLimiter implements RateLimiter {
   readonly #maxSubjects: number;
   readonly #table = new UsageTable();
   readonly #writeBehind: WriteBehind | undefined;
-  readonly #eviction = new Eviction(this.#table, (slot) => this.#remove(slot));
+  readonly #eviction: Eviction;
   /** Keys with a ban when the store was loaded, a current one or one that makes the next one longer. */
   readonly restoredBans: number[] = [];
   /** Keys that were banned and may still be. */
   readonly #bannedKeys = new Set<number>();
-  readonly #timer: Timer;
+  readonly #timer: ScheduledTimer;
   /** One for all requests: each is finished with it before the next begins. */
   readonly #scratch = newUsage();
   #isClosed = false;
@@ -66,16 +68,19 @@ class MemoryRateLimiter implements RateLimiter {
     this.#ban = ban;
     this.#onBan = options.onBan;
     this.#maxSubjects = maxSubjects;
+    const time = options.scheduler ?? scheduler;
+    this.#eviction = new Eviction(this.#table, { scheduler: time, remove: (slot) => this.#remove(slot) });
     this.#writeBehind =
       usageStore &&
       new WriteBehind({
         table: this.#table,
         store: usageStore,
+        scheduler: time,
         onError: options.onUsageStoreError,
         onRecovery: options.onUsageStoreRecovery,
       });
     for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
-    this.#timer = setInterval(() => this.#tick(), flushEveryMs);
+    this.#timer = time.setInterval(() => this.#tick(), flushEveryMs);
     this.#timer.unref();
   }
 
@@ -150,7 +155,7 @@ class MemoryRateLimiter implements RateLimiter {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearInterval(this.#timer);
+    this.#timer.close();
     this.#writeBehind?.close();
   }
 

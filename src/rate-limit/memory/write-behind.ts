@@ -1,5 +1,6 @@
 import { Latch } from "../../api/latch.ts";
 import type { UsageStore } from "../../domain/ports.ts";
+import type { Scheduler } from "../../event-loop.ts";
 import { newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
 import { QUEUED, SAVED, type UsageTable } from "./usage-table.ts";
 
@@ -16,6 +17,7 @@ const SLICES_PER_PASS = 64;
 interface WriteBehindOptions {
   readonly table: UsageTable;
   readonly store: UsageStore;
+  readonly scheduler: Scheduler;
   /** Called once each time that the store begins to fail. */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** Called once each time that it works again. */
@@ -55,7 +57,7 @@ export class WriteBehind {
   /** Writes the slot in the next time slice, before everything that waits for a pass. */
   changedUrgently(slot: number): void {
     this.changed(slot);
-    if (this.#urgent.push(slot) === 1) setImmediate(this.#writeUrgent);
+    if (this.#urgent.push(slot) === 1) this.#options.scheduler.setImmediate(this.#writeUrgent);
   }
 
   /** Must be called for each new subject: the store may still have its row. */
@@ -103,7 +105,7 @@ export class WriteBehind {
   readonly #runSlice = (): void => {
     const isSaved = this.#writeBatch();
     this.#slicesLeft = isSaved && this.#hasMore() ? this.#slicesLeft - 1 : 0;
-    if (this.#slicesLeft > 0) setImmediate(this.#runSlice);
+    if (this.#slicesLeft > 0) this.#options.scheduler.setImmediate(this.#runSlice);
   };
 
   #hasMore(): boolean {
@@ -123,7 +125,8 @@ export class WriteBehind {
   readonly #writeUrgent = (): void => {
     const slots = this.#urgent.splice(0, BATCH_ROWS);
     // After an error they wait for the next pass, like every other change.
-    if (this.#write(slots, []) && this.#urgent.length > 0) setImmediate(this.#writeUrgent);
+    if (this.#write(slots, []) && this.#urgent.length > 0)
+      this.#options.scheduler.setImmediate(this.#writeUrgent);
     else this.#urgent = [];
   };
 
