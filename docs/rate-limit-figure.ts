@@ -35,7 +35,7 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
       trustedProxies: [],
       maxConnectionsPerAddress: 0,
       drainDelayMs: 0,
-      limitsTimeoutMs: 25,
+      limitsTimeoutMs: 500,
       plans: DEFAULT_PLANS,
       ban: DEFAULT_BAN,
     },

@@ -22,7 +22,7 @@ import type { Log } from "./observe/log.ts";
 import { CommitMonitor, AdapterMonitor } from "./observe/monitors.ts";
 import type { PetJsonSource } from "./petstore/pet-json.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
-import type { ValkeyRateLimiter } from "./rate-limit/valkey/valkey-rate-limiter.ts";
+import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -247,7 +247,7 @@ export interface ValkeyOptions {
 export async function openValkey(
   options: ValkeyOptions,
   onStateChange: (state: "available" | "unavailable", cause?: unknown) => void,
-): Promise<ValkeyRateLimiter> {
+): Promise<SharedRateLimiter> {
   const { environment, urls, caFile, ...rest } = options;
   const [only] = urls;
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");

@@ -59,7 +59,7 @@ export function configIn(dataDir: string): Config {
     trustedProxies: [],
     maxConnectionsPerAddress: 0,
     drainDelayMs: 0,
-    limitsTimeoutMs: 25,
+    limitsTimeoutMs: 500,
     plans: DEFAULT_PLANS,
     ban: DEFAULT_BAN,
   };

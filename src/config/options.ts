@@ -202,7 +202,7 @@ export const SETTINGS = {
   "limits-timeout": {
     type: duration({ min: 5, max: SECOND }),
     default: DEFAULT_DECISION_TIMEOUT_MS,
-    help: "Timeout of a request to Valkey; after it, the server counts in its own process until Valkey responds",
+    help: "How long requests wait for a Valkey that pauses; after it, each server gives its share of the limits until Valkey responds",
   },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,

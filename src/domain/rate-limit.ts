@@ -47,7 +47,7 @@ export interface Ban {
 export type OnBan = (keyId: number, ban: Ban) => void;
 
 /** How long a request waits for a decision of a shared rate limiter before its own process decides. */
-export const DEFAULT_DECISION_TIMEOUT_MS = 25;
+export const DEFAULT_DECISION_TIMEOUT_MS = 500;
 
 export interface Window {
   /** Meaningless while `used` is 0: the window is closed then. */
@@ -111,7 +111,7 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
   if (minuteEnds === NEVER && dayEnds === NEVER) {
     count(minute, now);
     count(day, now);
-    return decision("allowed", usage, limits, 0);
+    return describe("allowed", usage, limits, now);
   }
 
   // The strike goes to the exhausted window that closes last.
@@ -121,7 +121,7 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
     clearLastBan(usage);
     return bannedDecision(usage, limits, now);
   }
-  return decision("limited", usage, limits, secondsUntil(Math.max(dayEnds, minuteEnds), now));
+  return describe("limited", usage, limits, now);
 }
 
 /** What `decide` would return for a request, without counting it: `remaining` includes that request. */
@@ -131,13 +131,32 @@ export function peek(usage: Usage, limits: Limits, now: number, rules?: BanRules
   const { minute, day } = usage;
   if (minute.used === 0) minute.openedAt = now;
   if (day.used === 0) day.openedAt = now;
-  const ends = Math.max(
-    exhaustedUntil(minute, MINUTE_MS, limits.perMinute),
-    exhaustedUntil(day, DAY_MS, limits.perDay),
-  );
-  return ends === NEVER
-    ? decision("allowed", usage, limits, 0)
-    : decision("limited", usage, limits, secondsUntil(ends, now));
+  const isLimited = isExhausted(minute, limits.perMinute) || isExhausted(day, limits.perDay);
+  return describe(isLimited ? "limited" : "allowed", usage, limits, now);
+}
+
+/**
+ * The decision with this outcome, which `usage` includes. It describes the window with the fewest requests remaining;
+ * on a tie, the longer one.
+ */
+export function describe(outcome: Outcome, usage: Usage, limits: Limits, now: number): Decision {
+  if (outcome === "banned") return bannedDecision(usage, limits, now);
+  const { minute, day } = usage;
+  const { perMinute, perDay } = limits;
+  const minuteRemaining = remainingIn(minute, perMinute);
+  const dayRemaining = remainingIn(day, perDay);
+  const ends = () =>
+    Math.max(exhaustedUntil(minute, MINUTE_MS, perMinute), exhaustedUntil(day, DAY_MS, perDay));
+  const retryAfter = outcome === "allowed" ? 0 : secondsUntil(ends(), now);
+  return minuteRemaining < dayRemaining
+    ? {
+        outcome,
+        limit: perMinute,
+        remaining: minuteRemaining,
+        resetAt: resetOf(minute, MINUTE_MS),
+        retryAfter,
+      }
+    : { outcome, limit: perDay, remaining: dayRemaining, resetAt: resetOf(day, DAY_MS), retryAfter };
 }
 
 function exhaustedUntil(window: Window, lengthMs: number, limit: number): number {
@@ -218,22 +237,6 @@ function reject(window: Window, now: number, rules: BanRules): "limit" | "ban" {
   return "ban";
 }
 
-/** Describes the window with the fewest requests remaining; on a tie, the longer one. */
-function decision(outcome: Outcome, { minute, day }: Usage, limits: Limits, retryAfter: number): Decision {
-  const { perMinute, perDay } = limits;
-  const minuteRemaining = remainingIn(minute, perMinute);
-  const dayRemaining = remainingIn(day, perDay);
-  return minuteRemaining < dayRemaining
-    ? {
-        outcome,
-        limit: perMinute,
-        remaining: minuteRemaining,
-        resetAt: resetOf(minute, MINUTE_MS),
-        retryAfter,
-      }
-    : { outcome, limit: perDay, remaining: dayRemaining, resetAt: resetOf(day, DAY_MS), retryAfter };
-}
-
 function bannedDecision({ minute, day, bannedUntil }: Usage, limits: Limits, now: number): Decision {
   const { perMinute, perDay } = limits;
   return {
@@ -267,6 +270,54 @@ export function unban(usage: Usage, at: number): void {
   if (usage.lastBanEndedAt - usage.lastBanMs <= at) clearLastBan(usage);
   if (usage.minute.firstRejectedAt <= at) clearStrikes(usage.minute);
   if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
+}
+
+/** What one server decided without the shared usage. Lengths of time tell how long ago, because clocks differ. */
+export interface Report {
+  readonly minute: CountedWindow;
+  readonly day: CountedWindow;
+  /** A ban that began meanwhile. */
+  readonly ban?: { readonly agoMs: number; readonly lengthMs: number } | undefined;
+  /** The key was unbanned meanwhile. */
+  readonly unbannedAgoMs?: number | undefined;
+}
+
+export interface CountedWindow {
+  readonly openedAgoMs: number;
+  readonly used: number;
+}
+
+/**
+ * Adds what a server reports. Windows that are open at the same time become one: it has the requests of both, and
+ * opened when the first of them did. A window that has closed adds nothing.
+ */
+export function addReport(usage: Usage, report: Report, now: number, rules?: BanRules): void {
+  expire(usage, now, rules);
+  if (report.unbannedAgoMs !== undefined) unban(usage, now - report.unbannedAgoMs);
+  addWindow(usage.minute, report.minute, MINUTE_MS, now);
+  addWindow(usage.day, report.day, DAY_MS, now);
+  if (report.ban) addBan(usage, now - report.ban.agoMs, report.ban.lengthMs);
+  expire(usage, now, rules);
+}
+
+function addWindow(
+  window: Window,
+  { openedAgoMs, used }: CountedWindow,
+  lengthMs: number,
+  now: number,
+): void {
+  if (used === 0 || openedAgoMs >= lengthMs) return;
+  const openedAt = now - openedAgoMs;
+  window.openedAt = window.used === 0 ? openedAt : Math.min(window.openedAt, openedAt);
+  window.used += used;
+}
+
+function addBan(usage: Usage, bannedAt: number, lengthMs: number): void {
+  const bannedUntil = bannedAt + lengthMs;
+  if (bannedUntil <= Math.max(usage.bannedUntil, usage.lastBanEndedAt)) return;
+  clearLastBan(usage);
+  usage.bannedAt = bannedAt;
+  usage.bannedUntil = bannedUntil;
 }
 
 /** Moves every time by as much as the clock was set, so that windows and the ban end as late as before. */

@@ -96,17 +96,17 @@ export const LOG_EVENTS = {
   "database.plain-text": warn(
     "the connection to PostgreSQL is in plain text, or may fall back to it; add ?sslmode=verify-full to its URL",
   ),
-  "valkey.unavailable": warn("Valkey is unavailable; each server applies the rate limits on its own", [
+  "valkey.unavailable": warn("Valkey is unavailable; each server gives its share of the rate limits", [
     "cause",
   ]),
   "valkey.rejects-commands": warn(
-    "Valkey rejects commands, so its configuration is wrong; each server applies the rate limits on its own",
+    "Valkey rejects commands, so its configuration is wrong; each server gives its share of the rate limits",
     ["cause"],
   ),
   "valkey.available": info("Valkey is available again; rate limits are shared"),
   "valkey.plain-text": warn("the connection to Valkey is in plain text; use rediss:// in its URL"),
   "rate-limits.not-shared": warn(
-    "each server applies the rate limits on its own; set --limits-url to share them",
+    "each server gives its share of the rate limits; set --limits-url to share them",
   ),
   "usage.in-memory": warn(
     "another server saves its quotas in this directory; this server keeps quotas in memory only",

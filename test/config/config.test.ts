@@ -25,7 +25,7 @@ describe("Config", () => {
       host: "127.0.0.1",
       port: 8080,
       dataDir: "./data",
-      limitsTimeoutMs: 25,
+      limitsTimeoutMs: 500,
       trustedProxies: [],
       corsOrigins: [],
       maxConnectionsPerAddress: 256,

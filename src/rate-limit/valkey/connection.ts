@@ -1,17 +1,18 @@
 import { Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/ports.ts";
 import type { BanRules, Subject, Usage } from "../../domain/rate-limit.ts";
-import type { DecisionRequest } from "./batcher.ts";
+import type { DecisionReply, DecisionRequest, KeyReport, Replies, ValkeyLink } from "./link.ts";
 import {
   DECIDE,
-  type Decisions,
   formatSubject,
   parseDecisions,
+  parseReported,
   parseUsage,
   READ_USAGE,
+  REPORT,
+  reportNumbers,
   run,
   SET_USAGE,
-  UNBAN,
   usageNumbers,
 } from "./scripts.ts";
 
@@ -43,7 +44,7 @@ interface ConnectionOptions {
 const BACKGROUND_TIMEOUT_MS = 500;
 
 /** A connection on which the decide script has been seen to work. */
-export class ValkeyConnection {
+export class ValkeyConnection implements ValkeyLink {
   readonly #client: Redis | Cluster;
   readonly #options: ConnectionOptions;
   /** As JSON. */
@@ -80,17 +81,31 @@ export class ValkeyConnection {
     await this.#client.unlink(key);
   }
 
-  /** Called when the connection ends, on either side. */
   onEnd(listener: () => void): void {
     this.#client.once("end", listener);
   }
 
-  /** One round trip for all requests. */
-  async decide(requests: readonly DecisionRequest[]): Promise<Decisions> {
+  async decide(requests: readonly DecisionRequest[]): Promise<Replies<DecisionReply>> {
     const keys = requests.map(({ subject }) => this.#keyOf(subject));
     const args = this.#commonArgs();
     for (const { limits } of requests) args.push(`${limits.perMinute}`, `${limits.perDay}`);
     return parseDecisions(await run(this.#client, DECIDE, { keys, args }), requests.length);
+  }
+
+  /** In a cluster a script may touch one slot only. */
+  async report(reports: readonly KeyReport[]): Promise<Replies<Usage>> {
+    if (!this.#options.servers.isCluster) return this.#report(reports);
+    const replies = await Promise.all(reports.map((report) => this.#report([report])));
+    return {
+      now: Math.max(...replies.map(({ now }) => now)),
+      replies: replies.flatMap((each) => each.replies),
+    };
+  }
+
+  async #report(reports: readonly KeyReport[]): Promise<Replies<Usage>> {
+    const keys = reports.map(({ subject }) => this.#keyOf(subject));
+    const args = [...this.#commonArgs(), JSON.stringify(reports.map(reportNumbers))];
+    return parseReported(await run(this.#client, REPORT, { keys, args }), reports.length);
   }
 
   async usage(subject: Subject): Promise<Usage | undefined> {
@@ -105,11 +120,6 @@ export class ValkeyConnection {
     return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, SET_USAGE, input)));
   }
 
-  async unban(subject: Subject, agoMs: number): Promise<void> {
-    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), `${agoMs}`] };
-    await withTimeout(this.#timeoutMs, run(this.#client, UNBAN, input));
-  }
-
   /** Its clock, in milliseconds since the epoch. */
   async time(): Promise<number> {
     const [seconds, microseconds] = await withTimeout(this.#timeoutMs, this.#client.time());
@@ -121,7 +131,6 @@ export class ValkeyConnection {
     return withTimeout(this.#timeoutMs, this.#client.info());
   }
 
-  /** Does not wait for the server, which may be dead. */
   close(): void {
     this.#client.disconnect();
   }
@@ -239,91 +248,5 @@ async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
     return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-export type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
-
-interface ReconnectorOptions {
-  /** Opens a connection on which requests of this subject work. */
-  connect(subject: Subject): Promise<ValkeyConnection>;
-  /** Called before `onStateChange`. */
-  onConnection(connection: ValkeyConnection | undefined): void;
-  readonly onStateChange: OnStateChange | undefined;
-}
-
-/** A server that works again is used again within a second. */
-const RETRY_EVERY_MS = 250;
-/** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
-const STABLE_AFTER_MS = 1_000;
-const ANY_SUBJECT: Subject = { kind: "key", id: 0 };
-
-/**
- * Owns the one connection, or retries until it has one. A connection that failed is never used again: on it, every
- * command would wait behind those without a reply.
- */
-export class Reconnector {
-  readonly #options: ReconnectorOptions;
-  #connection: ValkeyConnection | undefined;
-  #connectedAt = 0;
-  #timer: Timer | undefined;
-  #isClosed = false;
-
-  constructor(options: ReconnectorOptions) {
-    this.#options = options;
-  }
-
-  /** A server that is unavailable at the start delays the start a little and does not prevent it. */
-  async start(): Promise<void> {
-    try {
-      this.#use(await this.#options.connect(ANY_SUBJECT));
-    } catch (cause) {
-      this.#retryIn(RETRY_EVERY_MS, ANY_SUBJECT);
-      this.#report("unavailable", cause);
-    }
-  }
-
-  /** Closes a connection that failed; `subject` is the one whose request failed. */
-  connectionFailed(connection: ValkeyConnection, cause: unknown, subject = ANY_SUBJECT): void {
-    if (connection !== this.#connection) return;
-    this.#connection = undefined;
-    connection.close();
-    this.#options.onConnection(undefined);
-    const wasStable = performance.now() - this.#connectedAt >= STABLE_AFTER_MS;
-    this.#retryIn(wasStable ? 0 : RETRY_EVERY_MS, subject);
-    this.#report("unavailable", cause);
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#connection?.close();
-    this.#connection = undefined;
-  }
-
-  #use(connection: ValkeyConnection): void {
-    if (this.#isClosed) return connection.close();
-    this.#connection = connection;
-    this.#connectedAt = performance.now();
-    connection.onEnd(() => this.connectionFailed(connection, new Error("the connection was closed")));
-    this.#options.onConnection(connection);
-  }
-
-  #retryIn(ms: number, subject: Subject): void {
-    if (this.#isClosed) return;
-    this.#timer = setTimeout(() => void this.#retry(subject), ms);
-    this.#timer.unref();
-  }
-
-  async #retry(subject: Subject): Promise<void> {
-    const connection = await this.#options.connect(subject).catch(() => undefined);
-    if (connection === undefined) return this.#retryIn(RETRY_EVERY_MS, subject);
-    this.#use(connection);
-    this.#report("available");
-  }
-
-  #report(state: "available" | "unavailable", cause?: unknown): void {
-    if (this.#isClosed) return;
-    this.#options.onStateChange?.(state, cause === undefined ? undefined : loggableError(cause));
   }
 }

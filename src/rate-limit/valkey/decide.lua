@@ -1,7 +1,6 @@
 -- Allows or rejects one request of each of KEYS, in order; a subject may occur more than once.
 -- ARGV[3..] are the limits, two for each key: per minute and per day.
--- Replies five numbers for each: outcome, limit, remaining, when the window resets and how long to wait (milliseconds).
--- A banned key has no requests remaining; its third number is when the ban began. NEW_BAN: this request led to the ban.
+-- Replies the time, and seven numbers for each: the outcome and the usage. NEW_BAN: this request led to the ban.
 local ALLOWED, LIMITED, BANNED, NEW_BAN = 0, 1, 2, 3
 
 local function count(window)
@@ -26,71 +25,38 @@ local function reject(window)
   return true
 end
 
-local function remaining_in(window, limit)
-  return math.max(0, limit - window.used)
-end
-
-local replies = {}
-local length = 0
-local function reply(outcome, limit, remaining, reset_at, wait_ms)
-  replies[length + 1] = outcome
-  replies[length + 2] = limit
-  replies[length + 3] = remaining
-  replies[length + 4] = reset_at
-  replies[length + 5] = wait_ms
-  length = length + 5
-end
-
--- Describes the window with the fewest requests remaining; on a tie, the longer one.
-local function reply_decision(outcome, usage, limits, wait_ms)
-  local minute, day = usage.minute, usage.day
-  local minute_remaining = remaining_in(minute, limits.per_minute)
-  local day_remaining = remaining_in(day, limits.per_day)
-  if minute_remaining < day_remaining then
-    return reply(outcome, limits.per_minute, minute_remaining, closes_at(minute), wait_ms)
-  end
-  return reply(outcome, limits.per_day, day_remaining, closes_at(day), wait_ms)
-end
-
-local function reply_banned(outcome, usage, limits)
-  local minute_is_tighter =
-    remaining_in(usage.minute, limits.per_minute) < remaining_in(usage.day, limits.per_day)
-  local limit = minute_is_tighter and limits.per_minute or limits.per_day
-  return reply(outcome, limit, usage.banned_at, usage.banned_until, usage.banned_until - now)
-end
-
 local function next_ban_ms(usage)
   return math.max(rules.lengthMs, math.min(2 * usage.last_ban_ms, rules.maxLengthMs))
 end
 
-local function decide(usage, limits)
+local function decide(usage, per_minute, per_day)
   expire(usage)
-  if now < usage.banned_until then return reply_banned(BANNED, usage, limits) end
+  if now < usage.banned_until then return BANNED end
 
   local minute, day = usage.minute, usage.day
-  local minute_exhausted, day_exhausted = minute.used >= limits.per_minute, day.used >= limits.per_day
+  local minute_exhausted, day_exhausted = minute.used >= per_minute, day.used >= per_day
   if not minute_exhausted and not day_exhausted then
     count(minute)
     count(day)
-    return reply_decision(ALLOWED, usage, limits, 0)
+    return ALLOWED
   end
 
   local minute_ends = minute_exhausted and closes_at(minute) or NEVER
   local day_ends = day_exhausted and closes_at(day) or NEVER
-  if reject(day_ends >= minute_ends and day or minute) then
-    usage.banned_at = now
-    usage.banned_until = now + next_ban_ms(usage)
-    clear_last_ban(usage)
-    changed = true
-    return reply_banned(NEW_BAN, usage, limits)
-  end
-  return reply_decision(LIMITED, usage, limits, math.max(minute_ends, day_ends) - now)
+  if not reject(day_ends >= minute_ends and day or minute) then return LIMITED end
+  usage.banned_at = now
+  usage.banned_until = now + next_ban_ms(usage)
+  clear_last_ban(usage)
+  changed = true
+  return NEW_BAN
 end
 
+local replies = { now }
 for i, key in ipairs(KEYS) do
   local usage = load(key)
   local used = usage.day.used
-  decide(usage, { per_minute = tonumber(ARGV[1 + 2 * i]), per_day = tonumber(ARGV[2 + 2 * i]) })
+  replies[#replies + 1] = decide(usage, tonumber(ARGV[1 + 2 * i]), tonumber(ARGV[2 + 2 * i]))
+  add_state(replies, usage)
   if changed or usage.day.used ~= used then save(key, usage) end
 end
 return replies

@@ -1,19 +1,20 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import {
-  type Ban,
-  type Decision,
+  NEVER,
   newUsage,
   type Outcome,
+  type Report,
   type Subject,
   type Usage,
   type Window,
 } from "../../domain/rate-limit.ts";
 import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
 import decide from "./decide.lua" with { type: "text" };
+import type { DecisionReply, Replies } from "./link.ts";
 import readUsage from "./read-usage.lua" with { type: "text" };
+import report from "./report.lua" with { type: "text" };
 import setUsage from "./set-usage.lua" with { type: "text" };
-import unban from "./unban.lua" with { type: "text" };
 import usage from "./usage.lua" with { type: "text" };
 
 interface Script {
@@ -23,8 +24,8 @@ interface Script {
 
 export const DECIDE = script(decide);
 export const READ_USAGE = script(readUsage);
+export const REPORT = script(report);
 export const SET_USAGE = script(setUsage);
-export const UNBAN = script(unban);
 
 function script(body: string): Script {
   const text = usage + body;
@@ -60,53 +61,51 @@ export function formatSubject({ kind, id }: Subject): string {
   return `${kind}:${id}`;
 }
 
-export interface Decisions {
-  /** In the order of the requests. */
-  readonly decisions: readonly Decision[];
-  /** The bans of those requests that were banned, by their position. */
-  readonly bans: ReadonlyMap<number, ScriptBan>;
-}
-
-/** Its times are by the server's clock, which need not agree with ours. */
-export interface ScriptBan extends Ban {
-  /** How long before the decision it began. */
-  readonly agoMs: number;
-  /** Whether the request led to it. */
-  readonly isNew: boolean;
-}
-
 const OUTCOMES: readonly Outcome[] = ["allowed", "limited", "banned", "banned"];
 const NEW_BAN = 3;
-const NUMBERS_PER_DECISION = 5;
+const NUMBERS_PER_STATE = 6;
+const NUMBERS_PER_DECISION = 1 + NUMBERS_PER_STATE;
 const NUMBERS_PER_USAGE = 10;
 
-export function parseDecisions(reply: unknown, count: number): Decisions {
-  const numbers = parseNumbers(reply, count * NUMBERS_PER_DECISION);
-  const bans = new Map<number, ScriptBan>();
-  const decisions = Array.from({ length: count }, (_, i) => {
-    const decision = decisionAt(numbers, i * NUMBERS_PER_DECISION);
-    if (decision.outcome === "banned") bans.set(i, banAt(numbers, i * NUMBERS_PER_DECISION));
-    return decision;
+export function parseDecisions(reply: unknown, count: number): Replies<DecisionReply> {
+  const [now = 0, ...numbers] = parseNumbers(reply, 1 + count * NUMBERS_PER_DECISION);
+  const replies = Array.from({ length: count }, (_, i) => {
+    const at = i * NUMBERS_PER_DECISION;
+    const number = numbers[at] ?? 0;
+    const outcome = OUTCOMES[number];
+    if (outcome === undefined) throw new TypeError("the script replied with an unknown outcome");
+    return { outcome, isNewBan: number === NEW_BAN, usage: stateAt(numbers, at + 1) };
   });
-  return { decisions, bans };
+  return { now, replies };
 }
 
-function decisionAt(numbers: readonly number[], at: number): Decision {
+export function parseReported(reply: unknown, count: number): Replies<Usage> {
+  const [now = 0, ...numbers] = parseNumbers(reply, 1 + count * NUMBERS_PER_STATE);
+  return { now, replies: Array.from({ length: count }, (_, i) => stateAt(numbers, i * NUMBERS_PER_STATE)) };
+}
+
+function stateAt(numbers: readonly number[], at: number): Usage {
   const number = (offset: number) => numbers[at + offset] ?? 0;
-  const outcome = OUTCOMES[number(0)];
-  if (outcome === undefined) throw new TypeError("the script replied with an unknown outcome");
-  return {
-    outcome,
-    limit: number(1),
-    remaining: outcome === "banned" ? 0 : number(2),
-    resetAt: Math.ceil(number(3) / 1000),
-    retryAfter: outcome === "allowed" ? 0 : Math.max(1, Math.ceil(number(4) / 1000)),
-  };
+  const usage = newUsage();
+  usage.minute.openedAt = number(0);
+  usage.minute.used = number(1);
+  usage.day.openedAt = number(2);
+  usage.day.used = number(3);
+  setBan(usage, number(4), number(5));
+  return usage;
 }
 
-function banAt(numbers: readonly number[], at: number): ScriptBan {
-  const [outcome, , bannedAt = 0, bannedUntil = 0, waitMs = 0] = numbers.slice(at, at + NUMBERS_PER_DECISION);
-  return { bannedAt, bannedUntil, agoMs: bannedUntil - waitMs - bannedAt, isNew: outcome === NEW_BAN };
+/** What the report script reads. */
+export function reportNumbers({ minute, day, ban, unbannedAgoMs }: Report): number[] {
+  return [
+    minute.openedAgoMs,
+    minute.used,
+    day.openedAgoMs,
+    day.used,
+    ban?.agoMs ?? NEVER,
+    ban?.lengthMs ?? NEVER,
+    unbannedAgoMs ?? NEVER,
+  ];
 }
 
 export function parseUsage(reply: unknown): Usage | undefined {

@@ -73,6 +73,25 @@ local function stored_ban(usage)
   return usage.banned_at, usage.banned_until
 end
 
+-- Ends a ban that began at or before a time, forgets the last one if it began by then, and clears the strikes of windows
+-- that first rejected by then.
+local function unban(usage, at)
+  if usage.banned_at <= at then clear_ban(usage) end
+  if usage.last_ban_ended_at - usage.last_ban_ms <= at then clear_last_ban(usage) end
+  if usage.minute.first_rejected_at <= at then clear_strikes(usage.minute) end
+  if usage.day.first_rejected_at <= at then clear_strikes(usage.day) end
+end
+
+-- Six numbers: when each window opened and what it counts, and the two numbers of the ban.
+local function add_state(replies, usage)
+  local length = #replies
+  replies[length + 1] = usage.minute.opened_at
+  replies[length + 2] = usage.minute.used
+  replies[length + 3] = usage.day.opened_at
+  replies[length + 4] = usage.day.used
+  replies[length + 5], replies[length + 6] = stored_ban(usage)
+end
+
 local function load(key)
   local v = redis.call('HMGET', key, 'mo', 'mu', 'mr', 'ms', 'do', 'du', 'dr', 'ds', 'ba', 'bu')
   local usage = {

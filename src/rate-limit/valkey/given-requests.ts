@@ -1,0 +1,102 @@
+interface Bucket {
+  readonly from: number;
+  /** Of the last request. */
+  at: number;
+  count: number;
+  /** Whether Valkey knows of them: not yet, perhaps, or for sure. */
+  state: "new" | "sent" | "counted";
+}
+
+/** Buckets in the length of a window: so much longer than that, at most, does a request count. */
+const BUCKETS_PER_WINDOW = 60;
+
+/** The requests that a server gave a key in and after an outage, by time. */
+export class GivenRequests {
+  readonly #lengthMs: number;
+  /** The oldest first. */
+  #buckets: Bucket[] = [];
+
+  constructor(lengthMs: number) {
+    this.#lengthMs = lengthMs;
+  }
+
+  get count(): number {
+    return this.#buckets.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** Those that Valkey has to be told of. */
+  get uncounted(): number {
+    return this.#buckets.reduce((sum, { state, count }) => sum + (state === "counted" ? 0 : count), 0);
+  }
+
+  /** When the first of them was given. */
+  get firstUncountedAt(): number | undefined {
+    return this.#buckets.find(({ state }) => state !== "counted")?.from;
+  }
+
+  /** When the oldest were given: they expire together. */
+  get oldestAt(): number | undefined {
+    return this.#buckets[0]?.at;
+  }
+
+  add(now: number, state: "new" | "counted"): void {
+    this.#append({ from: now, at: now, count: 1, state });
+  }
+
+  /** Does nothing if the request has expired. */
+  takeBack(givenAt: number, isOfState: "new" | "counted"): void {
+    const bucket = this.#buckets.find(
+      ({ from, at, state }) =>
+        from <= givenAt && givenAt <= at && (state === "counted") === (isOfState === "counted"),
+    );
+    if (bucket === undefined) return;
+    bucket.count--;
+    if (bucket.count === 0) this.#keep((each) => each !== bucket);
+  }
+
+  /** Forgets those that are as old as a window is long. */
+  expire(now: number): void {
+    const [oldest] = this.#buckets;
+    if (oldest && oldest.at <= now - this.#lengthMs) this.#keep(({ at }) => at > now - this.#lengthMs);
+  }
+
+  /** The uncounted ones are sent. */
+  markSent(): void {
+    this.#change("new", "sent");
+  }
+
+  /** Those that were sent are counted. */
+  markCounted(): void {
+    this.#change("sent", "counted");
+  }
+
+  dropCounted(): void {
+    this.#keep(({ state }) => state !== "counted");
+  }
+
+  clear(): void {
+    this.#buckets = [];
+  }
+
+  #keep(isKept: (bucket: Bucket) => boolean): void {
+    this.#buckets = this.#buckets.filter(isKept);
+  }
+
+  #change(before: Bucket["state"], after: Bucket["state"]): void {
+    const buckets = this.#buckets;
+    this.#buckets = [];
+    for (const bucket of buckets)
+      this.#append({ ...bucket, state: bucket.state === before ? after : bucket.state });
+  }
+
+  /** Joins the last bucket if it is as new and has the same state, so there are three times 60 at most. */
+  #append(bucket: Bucket): void {
+    const last = this.#buckets.at(-1);
+    if (last?.state === bucket.state && bucket.at - last.from < this.#lengthMs / BUCKETS_PER_WINDOW) {
+      last.at = bucket.at;
+      last.count += bucket.count;
+    } else {
+      this.#buckets.push(bucket);
+    }
+  }
+}

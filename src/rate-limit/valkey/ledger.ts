@@ -1,0 +1,329 @@
+import {
+  addReport,
+  type Ban,
+  type BanRules,
+  type CountedWindow,
+  DAY_MS,
+  decide,
+  type Decision,
+  expire,
+  isExpired,
+  MINUTE_MS,
+  newUsage,
+  NEVER,
+  type OnBan,
+  peek,
+  type Report,
+  shift,
+  unban,
+  type Usage,
+  type Window,
+} from "../../domain/rate-limit.ts";
+import { GivenRequests } from "./given-requests.ts";
+import type { DecisionRequest, KeyReport, KeySubject } from "./link.ts";
+
+interface LedgerOptions {
+  readonly ban: BanRules;
+  /** For bans that begin here. Times are of the steady clock. */
+  readonly onBan?: OnBan | undefined;
+  readonly maxKeys?: number;
+}
+
+/** How many servers share what Valkey had left, and the time of the steady clock. */
+interface Sharing {
+  readonly servers: number;
+  readonly now: number;
+}
+
+/** What happened to a key since the outage began. */
+interface OutageRecord {
+  readonly minute: GivenRequests;
+  readonly day: GivenRequests;
+  /** A ban that Valkey does not know of. */
+  ban: Ban | undefined;
+  /** Bans that began by then have ended, which Valkey does not know; or NEVER. */
+  unbannedAt: number;
+  /** Those of the last report. */
+  reportedBan: Ban | undefined;
+  reportedUnbannedAt: number;
+  /** What Valkey has replied since; shares are those of the usage before. */
+  latest: Usage | undefined;
+}
+
+interface Entry {
+  /** As Valkey last replied, with strikes and bans of this server. */
+  usage: Usage;
+  record: OutageRecord | undefined;
+}
+
+interface RecordedKey {
+  readonly usage: Usage;
+  readonly record: OutageRecord;
+}
+
+/** 50,000 keys take 15 MB. */
+const MAX_KEYS = 50_000;
+/** So many of the oldest keys are looked at to find one without anything to report. */
+const MAX_LOOKS = 16;
+
+/**
+ * What this server knows of the keys: what Valkey last replied, and what this server has given since the outage began.
+ * It decides in an outage. Of what was left in a window, each server gives its share; the shares of the others count as
+ * used. So the rules are those of every other decision, and the headers tell what this server will still give.
+ *
+ * A window that Valkey opened closes in its time. After that, the requests of a server count until each of them is as
+ * old as a window is long: whenever the other servers began, all of them together give the limit in any such time, and
+ * one request more for each server, because shares are rounded up.
+ *
+ * A key of which nothing is known has its whole limit left. When there are too many keys, the oldest are forgotten,
+ * those without anything to report first. Times are of the steady clock.
+ */
+export class Ledger {
+  readonly #options: LedgerOptions;
+  readonly #maxKeys: number;
+  /** By key, the oldest first. */
+  readonly #entries = new Map<number, Entry>();
+  /** The keys with a record, and those with something to report. */
+  readonly #recorded = new Set<number>();
+  readonly #unreported = new Set<number>();
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.#maxKeys = options.maxKeys ?? MAX_KEYS;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get hasReports(): boolean {
+    return this.#unreported.size > 0;
+  }
+
+  /** Takes over a usage that Valkey replied; `byMs` is our clock minus Valkey's. */
+  learn({ id }: KeySubject, usage: Usage, byMs: number): void {
+    shift(usage, byMs);
+    const entry = this.#entries.get(id);
+    if (entry === undefined) this.#add(id, usage);
+    else if (entry.record === undefined) entry.usage = usage;
+    else entry.record.latest = usage;
+  }
+
+  /** Decides by this server's share. The request is counted by Valkey too, or has to be reported. */
+  decide({ subject, limits }: DecisionRequest, sharing: Sharing, state: "new" | "counted"): Decision {
+    const { ban, onBan } = this.#options;
+    const { usage, record } = this.#record(subject.id);
+    const { bannedAt } = usage;
+    const decision = this.#withShares({ usage, record, limits }, sharing, (now) =>
+      decide(usage, limits, now, ban),
+    );
+    if (decision.outcome === "allowed") {
+      record.minute.add(sharing.now, state);
+      record.day.add(sharing.now, state);
+      if (state === "new") this.#unreported.add(subject.id);
+    } else if (decision.outcome === "banned" && usage.bannedAt !== bannedAt) {
+      record.ban = { bannedAt: usage.bannedAt, bannedUntil: usage.bannedUntil };
+      this.#unreported.add(subject.id);
+      onBan?.(subject.id, record.ban);
+    }
+    return decision;
+  }
+
+  /** A request that was given at this time was not, or Valkey has counted it after all. */
+  takeBack({ id }: KeySubject, givenAt: number, state: "new" | "counted"): void {
+    const record = this.#entries.get(id)?.record;
+    record?.minute.takeBack(givenAt, state);
+    record?.day.takeBack(givenAt, state);
+  }
+
+  peek({ subject, limits }: DecisionRequest, sharing: Sharing): Decision {
+    const { usage = newUsage(), record = newRecord() } = this.#entries.get(subject.id) ?? {};
+    return this.#withShares({ usage, record, limits }, sharing, (now) =>
+      peek(usage, limits, now, this.#options.ban),
+    );
+  }
+
+  /** Undefined when nothing of it is current. */
+  usage({ id }: KeySubject, now: number): Usage | undefined {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return undefined;
+    const usage = structuredClone(entry.record?.latest ?? entry.usage);
+    const { ban } = this.#options;
+    if (entry.record) addReport(usage, reportOf(entry.usage, entry.record, now), now, ban);
+    else expire(usage, now, ban);
+    return isExpired(usage, now) ? undefined : usage;
+  }
+
+  /** Ends a ban that began at or before `at`, here at once, and in Valkey with the next report. */
+  unban({ id }: KeySubject, at: number): void {
+    const { usage, record } = this.#record(id);
+    unban(usage, at);
+    if (record.ban && record.ban.bannedAt <= at) record.ban = undefined;
+    record.unbannedAt = Math.max(record.unbannedAt, at);
+    this.#unreported.add(id);
+  }
+
+  /** What to report, of these keys and some others, at most `count` in all. It stays until `reported`. */
+  reports(first: readonly KeySubject[], count: number, now: number): readonly KeyReport[] {
+    const reports = new Map<number, KeyReport>();
+    const add = (id: number) => {
+      const { usage, record } = this.#entries.get(id) ?? {};
+      if (reports.has(id) || !this.#unreported.has(id) || !usage || !record) return;
+      this.#expire({ usage, record }, now);
+      if (!hasReport(record)) {
+        this.#unreported.delete(id);
+        return;
+      }
+      record.minute.markSent();
+      record.day.markSent();
+      record.reportedBan = record.ban;
+      record.reportedUnbannedAt = record.unbannedAt;
+      reports.set(id, { subject: { kind: "key", id }, ...reportOf(usage, record, now) });
+    };
+    for (const { id } of first) add(id);
+    for (const id of this.#unreported) {
+      if (reports.size >= count) break;
+      add(id);
+    }
+    return [...reports.values()];
+  }
+
+  /** Valkey has added the last report, and replied with the usage since then. */
+  reported(subject: KeySubject, usage: Usage, byMs: number): void {
+    const record = this.#entries.get(subject.id)?.record;
+    if (record) {
+      record.minute.markCounted();
+      record.day.markCounted();
+      if (record.ban === record.reportedBan) record.ban = undefined;
+      if (record.unbannedAt === record.reportedUnbannedAt) record.unbannedAt = NEVER;
+      if (!hasReport(record)) this.#unreported.delete(subject.id);
+    }
+    this.learn(subject, usage, byMs);
+  }
+
+  /** What Valkey has replied counts from now on, for shares too. */
+  settle(): void {
+    for (const id of this.#recorded) {
+      const entry = this.#entries.get(id);
+      if (entry?.record === undefined) continue;
+      const { record } = entry;
+      record.minute.dropCounted();
+      record.day.dropCounted();
+      if (record.latest) {
+        entry.usage = record.latest;
+        keepOwnBan(entry.usage, record);
+      }
+      record.latest = undefined;
+      if (this.#unreported.has(id)) continue;
+      entry.record = undefined;
+      this.#recorded.delete(id);
+    }
+  }
+
+  /** Calls `rule` while the usage includes what was given here and the shares of the other servers. */
+  #withShares(
+    { usage, record, limits }: RecordedKey & Pick<DecisionRequest, "limits">,
+    { servers, now }: Sharing,
+    rule: (now: number) => Decision,
+  ): Decision {
+    const { minute, day } = usage;
+    this.#expire({ usage, record }, now);
+    const [minuteUsed, dayUsed] = [minute.used, day.used];
+    addShares(minute, record.minute, { limit: limits.perMinute, servers, now });
+    addShares(day, record.day, { limit: limits.perDay, servers, now });
+    try {
+      return rule(now);
+    } finally {
+      minute.used = minuteUsed;
+      day.used = dayUsed;
+    }
+  }
+
+  /** A window that Valkey opened takes the requests that were given in it along when it closes. */
+  #expire({ usage, record }: RecordedKey, now: number): void {
+    const [minuteUsed, dayUsed] = [usage.minute.used, usage.day.used];
+    expire(usage, now, this.#options.ban);
+    if (usage.minute.used === 0) record.minute[minuteUsed > 0 ? "clear" : "expire"](now);
+    if (usage.day.used === 0) record.day[dayUsed > 0 ? "clear" : "expire"](now);
+  }
+
+  #record(id: number): RecordedKey {
+    const entry = this.#entries.get(id) ?? this.#add(id, newUsage());
+    entry.record ??= newRecord();
+    this.#recorded.add(id);
+    return { usage: entry.usage, record: entry.record };
+  }
+
+  #add(id: number, usage: Usage): Entry {
+    if (this.#entries.size >= this.#maxKeys) this.#forgetOne();
+    const entry = { usage, record: undefined };
+    this.#entries.set(id, entry);
+    return entry;
+  }
+
+  /** No unban is forgotten: then there is one key more. */
+  #forgetOne(): void {
+    let looks = 0;
+    for (const [id, entry] of this.#entries) {
+      this.#entries.delete(id);
+      looks++;
+      const isUnban = entry.record !== undefined && entry.record.unbannedAt !== NEVER;
+      if (!this.#unreported.has(id) || (looks > MAX_LOOKS && !isUnban)) {
+        this.#unreported.delete(id);
+        this.#recorded.delete(id);
+        return;
+      }
+      this.#entries.set(id, entry);
+      if (looks === 2 * MAX_LOOKS) return;
+    }
+  }
+}
+
+function newRecord(): OutageRecord {
+  return {
+    minute: new GivenRequests(MINUTE_MS),
+    day: new GivenRequests(DAY_MS),
+    ban: undefined,
+    unbannedAt: NEVER,
+    reportedBan: undefined,
+    reportedUnbannedAt: NEVER,
+    latest: undefined,
+  };
+}
+
+function hasReport({ minute, day, ban, unbannedAt }: OutageRecord): boolean {
+  return minute.uncounted > 0 || day.uncounted > 0 || ban !== undefined || unbannedAt !== NEVER;
+}
+
+interface SharesOptions extends Sharing {
+  readonly limit: number;
+}
+
+/** Adds what this server has given, and what the others may give of what was left. */
+function addShares(window: Window, given: GivenRequests, { limit, servers, now }: SharesOptions): void {
+  const left = Math.max(0, limit - window.used);
+  if (window.used === 0) window.openedAt = given.oldestAt ?? now;
+  window.used += given.count + left - Math.ceil(left / servers);
+}
+
+function reportOf(usage: Usage, { minute, day, ban, unbannedAt }: OutageRecord, now: number): Report {
+  return {
+    minute: countedIn(usage.minute, minute, now),
+    day: countedIn(usage.day, day, now),
+    ban: ban && { agoMs: now - ban.bannedAt, lengthMs: ban.bannedUntil - ban.bannedAt },
+    unbannedAgoMs: unbannedAt === NEVER ? undefined : now - unbannedAt,
+  };
+}
+
+function countedIn({ used, openedAt }: Window, given: GivenRequests, now: number): CountedWindow {
+  return {
+    openedAgoMs: now - (used > 0 ? openedAt : (given.firstUncountedAt ?? now)),
+    used: given.uncounted,
+  };
+}
+
+/** Valkey knows neither the ban nor the unban yet. */
+function keepOwnBan(usage: Usage, { ban, unbannedAt }: OutageRecord): void {
+  if (unbannedAt !== NEVER) unban(usage, unbannedAt);
+  if (ban && ban.bannedUntil > usage.bannedUntil) Object.assign(usage, ban);
+}

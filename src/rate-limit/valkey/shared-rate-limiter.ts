@@ -1,0 +1,442 @@
+import type { Awaitable } from "../../api/awaitable.ts";
+import { Overloaded } from "../../api/errors.ts";
+import type { Clock, RateLimiter } from "../../domain/ports.ts";
+import {
+  type Ban,
+  type BanRules,
+  type Decision,
+  DEFAULT_DECISION_TIMEOUT_MS,
+  describe,
+  type Limits,
+  type OnBan,
+  shift,
+  type Subject,
+  type Usage,
+} from "../../domain/rate-limit.ts";
+import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
+import { Ledger } from "./ledger.ts";
+import type { DecisionReply, DecisionRequest, KeySubject, OpenLink, Replies, ValkeyLink } from "./link.ts";
+
+export type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
+
+export interface SharedRateLimiterOptions {
+  readonly clock: Clock;
+  readonly ban: BanRules;
+  /** Decides for addresses. The rate limiter closes it. */
+  readonly local: RateLimiter;
+  /** Called at each change, and at the start when Valkey is unavailable. */
+  readonly onStateChange?: OnStateChange;
+  /** Is called after each batch of decisions. */
+  readonly onResponse?: ((ms: number) => void) | undefined;
+  /** For each new ban, by Valkey for a request of this server, or by this server in an outage. */
+  readonly onBan?: OnBan | undefined;
+  /** For bans by Valkey that another server decided, or this one without getting the response; once for each. */
+  readonly onEarlierBan?: OnBan | undefined;
+  /** How long Valkey may be silent while requests wait for it, before it counts as unavailable. */
+  readonly timeoutMs?: number;
+  /** How many servers share the limits, as far as this one knows; 1 by default. */
+  readonly serverCount?: (() => number) | undefined;
+  readonly scheduler?: Scheduler;
+}
+
+export interface LinkOptions {
+  readonly open: OpenLink;
+  readonly maxBatchSize: number;
+  readonly maxConcurrentBatches: number;
+}
+
+/** Keys in a report. */
+const MAX_REPORTS = 32;
+/** Valkey decides as many in about a tenth of a second. */
+const MAX_QUEUED = 10_000;
+/**
+ * The timeout is counted in ticks of our own event loop. When this process itself is blocked, its timer fires once,
+ * however late, and replies that arrived meanwhile are read before it fires again. The first tick of a batch may follow
+ * at once, so one more has to pass.
+ */
+const TICKS_PER_TIMEOUT = 10;
+/** A Valkey that works again is used again within a second. */
+const RETRY_EVERY_MS = 250;
+/** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
+const STABLE_AFTER_MS = 1_000;
+/** By then, every server that Valkey replies to again has reported. */
+const RETURN_MS = 2_000;
+const MAX_REPORTED_BANS = 10_000;
+const ANY_KEY: KeySubject = { kind: "key", id: 0 };
+
+interface WaitingRequest extends DecisionRequest {
+  /** What this server's share allows, and when, for a while after an outage. */
+  readonly share: { readonly remaining: number; readonly at: number } | undefined;
+  readonly resolve: (decision: Decision) => void;
+}
+
+/** Reports, if there are any, and then decisions, if any are requested. */
+interface Batch {
+  readonly requests: readonly WaitingRequest[];
+  /** The keys to report first. */
+  readonly subjects: readonly KeySubject[];
+  ticks: number;
+  /** When an outage began before Valkey replied, and which of the requests this server allowed then. */
+  outageAt: number | undefined;
+  allowed: readonly boolean[];
+  onEnd: () => void;
+}
+
+/**
+ * Rate limits of keys, shared by all servers: Valkey counts, by its own clock, exactly. Requests that arrive while a
+ * batch is sent form the next one, so a single request never waits, and a busy server sends few large batches.
+ * Addresses are counted in process, each server on its own: anybody can send from many, and so could fill Valkey or
+ * delay the keys.
+ *
+ * A Valkey that pauses is waited for. An outage begins when it has not replied for `timeoutMs` or when its connection
+ * fails, and ends when it replies again; meanwhile the ledger decides, and nobody waits. What it gave is reported to
+ * Valkey before the next decision about the key. For two seconds more, a request needs both a rest in Valkey and this
+ * server's share of what was left before: other servers may not have reported yet.
+ *
+ * A connection that is silent stays open: what Valkey counts late is not reported. A report or a batch whose connection
+ * breaks may have been counted, and is reported again: rather too much than too little.
+ *
+ * A cluster is available as a whole or not at all: it is unavailable until every node serves its keys.
+ */
+export class SharedRateLimiter implements RateLimiter {
+  readonly #options: SharedRateLimiterOptions;
+  readonly #links: LinkOptions;
+  readonly #scheduler: Scheduler;
+  readonly #ledger: Ledger;
+  /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
+  readonly #reportedBans = new Map<number, number>();
+  #queue: WaitingRequest[] = [];
+  /** Those that Valkey has not replied to. */
+  readonly #sent = new Set<Batch>();
+  /** Resolves when Valkey has replied to the last report. */
+  #reporting: Promise<void> | undefined;
+  #timeout: ScheduledTimer | undefined;
+  #link: ValkeyLink | undefined;
+  #linkedAt = 0;
+  #isOutage = true;
+  #retryTimer: ScheduledTimer | undefined;
+  /** Is set for a while after an outage. */
+  #returnTimer: ScheduledTimer | undefined;
+  #isClosed = false;
+
+  constructor(options: SharedRateLimiterOptions, links: LinkOptions) {
+    const { ban, clock, onBan } = options;
+    this.#options = options;
+    this.#links = links;
+    this.#scheduler = options.scheduler ?? scheduler;
+    this.#ledger = new Ledger({
+      ban,
+      onBan: (keyId, { bannedAt, bannedUntil }) =>
+        onBan?.(keyId, { bannedAt: bannedAt + clock.stepMs, bannedUntil: bannedUntil + clock.stepMs }),
+    });
+  }
+
+  async start(): Promise<void> {
+    try {
+      this.#use(await this.#links.open(ANY_KEY));
+      this.#isOutage = this.#isClosed;
+    } catch (cause) {
+      this.#retryIn(RETRY_EVERY_MS, ANY_KEY);
+      this.#changeState("unavailable", cause);
+    }
+  }
+
+  /** Requests that wait for the next batch. */
+  get queueLength(): number {
+    return this.#queue.length;
+  }
+
+  decide(subject: Subject, limits: Limits): Awaitable<Decision> {
+    if (subject.kind === "address") return this.#options.local.decide(subject, limits);
+    if (this.#isOutage) return this.#decideHere({ subject, limits });
+    // An overload is no outage.
+    if (this.#queue.length >= MAX_QUEUED) {
+      return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
+    }
+    const share = this.#returnTimer && this.#takeShare({ subject, limits });
+    if (share && share.outcome !== "allowed") {
+      this.#sendQueue();
+      return share;
+    }
+    return new Promise((resolve) => {
+      this.#queue.push({ subject, limits, share, resolve });
+      this.#sendQueue();
+    });
+  }
+
+  peek(subject: Subject, limits: Limits): Decision {
+    if (subject.kind === "address") return this.#options.local.peek(subject, limits);
+    return this.#onWallClock(this.#ledger.peek({ subject, limits }, this.#sharing()));
+  }
+
+  /** What this server knows, while Valkey does not reply. */
+  async usage(subject: Subject): Promise<Usage | undefined> {
+    if (subject.kind === "address") return this.#options.local.usage(subject);
+    if (this.#link && !this.#isOutage) {
+      try {
+        return await this.#link.usage(subject);
+      } catch {
+        // A read that fails says nothing about the decisions.
+      }
+    }
+    const { clock } = this.#options;
+    const usage = this.#ledger.usage(subject, clock.steadyNow());
+    if (usage) shift(usage, clock.stepMs);
+    return usage;
+  }
+
+  bannedKeys(): undefined {
+    return undefined;
+  }
+
+  /** Resolves when Valkey knows of it, or in an outage. */
+  async unban(subject: Subject, agoMs: number): Promise<void> {
+    if (subject.kind === "address") return this.#options.local.unban(subject, agoMs);
+    this.#ledger.unban(subject, this.#options.clock.steadyNow() - agoMs);
+    if (this.#isOutage) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    void this.#send(newBatch([], { subjects: [subject], onEnd: resolve }));
+    await promise;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timeout?.close();
+    this.#retryTimer?.close();
+    this.#returnTimer?.close();
+    this.#isOutage = true;
+    this.#decideAllHere();
+    this.#dropLink();
+    await this.#options.local.close();
+  }
+
+  #sharing() {
+    const { clock, serverCount } = this.#options;
+    const isShared = this.#isOutage || this.#returnTimer !== undefined;
+    const servers = (isShared ? serverCount?.() : undefined) ?? 1;
+    return { servers, now: clock.steadyNow() };
+  }
+
+  #decideHere(request: DecisionRequest): Decision {
+    return this.#onWallClock(this.#ledger.decide(request, this.#sharing(), "new"));
+  }
+
+  #takeShare(request: DecisionRequest) {
+    const sharing = this.#sharing();
+    return { ...this.#onWallClock(this.#ledger.decide(request, sharing, "counted")), at: sharing.now };
+  }
+
+  /** The ledger is on the steady clock. */
+  #onWallClock(decision: Decision): Decision {
+    const { stepMs } = this.#options.clock;
+    return stepMs === 0 ? decision : { ...decision, resetAt: decision.resetAt + Math.ceil(stepMs / 1000) };
+  }
+
+  #sendQueue(): void {
+    const { maxBatchSize, maxConcurrentBatches } = this.#links;
+    while (this.#queue.length > 0 && this.#sent.size < maxConcurrentBatches) {
+      void this.#send(newBatch(this.#queue.splice(0, maxBatchSize)));
+    }
+    if (this.#sent.size === 0 && this.#ledger.hasReports) void this.#send(newBatch([]));
+  }
+
+  async #send(batch: Batch): Promise<void> {
+    const link = this.#link;
+    if (link === undefined) return;
+    this.#sent.add(batch);
+    this.#timeout ??= this.#startTimeout();
+    try {
+      if (this.#reporting || this.#ledger.hasReports) await this.#report(link, batch.subjects);
+      if (batch.requests.length > 0 && batch.outageAt === undefined)
+        await this.#requestDecisions(link, batch);
+      else this.#sent.delete(batch);
+    } catch (cause) {
+      this.#linkFailed(link, cause, batch.subjects[0]);
+      return;
+    }
+    batch.onEnd();
+    if (link !== this.#link) return;
+    if (!this.#isOutage) this.#sendQueue();
+    else if (this.#sent.size === 0) this.#endOutage();
+  }
+
+  /** Reports what was given of these keys, and of some more. There is one report at a time. */
+  async #report(link: ValkeyLink, subjects: readonly KeySubject[]): Promise<void> {
+    while (this.#reporting) await this.#reporting;
+    const { clock } = this.#options;
+    const reports = this.#ledger.reports(subjects, MAX_REPORTS, clock.steadyNow());
+    if (reports.length === 0) return;
+    const send = async () => {
+      const { now, replies } = await link.report(reports);
+      if (link !== this.#link) return;
+      const byMs = clock.steadyNow() - now;
+      replies.forEach((usage, i) => {
+        const subject = reports[i]?.subject;
+        if (subject) this.#ledger.reported(subject, usage, byMs);
+      });
+      if (!this.#isOutage && !this.#returnTimer) this.#ledger.settle();
+    };
+    this.#reporting = send();
+    try {
+      await this.#reporting;
+    } finally {
+      if (link === this.#link) this.#reporting = undefined;
+    }
+  }
+
+  async #requestDecisions(link: ValkeyLink, batch: Batch): Promise<void> {
+    const startedAt = this.#scheduler.now();
+    const replies = await link.decide(batch.requests);
+    if (link !== this.#link) return;
+    this.#options.onResponse?.(this.#scheduler.now() - startedAt);
+    this.#sent.delete(batch);
+    // The next batch comes before the responses to this one.
+    if (!this.#isOutage) this.#sendQueue();
+    this.#takeReplies(batch, replies);
+  }
+
+  #takeReplies({ requests, outageAt, allowed }: Batch, { now, replies }: Replies<DecisionReply>): void {
+    const byMs = this.#options.clock.steadyNow() - now;
+    replies.forEach(({ outcome, isNewBan, usage }, i) => {
+      const request = requests[i];
+      if (request === undefined) return;
+      const { subject, limits, share, resolve } = request;
+      if (outcome === "banned") this.#reportBan(subject.id, usage, isNewBan);
+      if (share && outcome !== "allowed") this.#ledger.takeBack(subject, share.at, "counted");
+      if (outageAt === undefined) resolve(atMost(share?.remaining, describe(outcome, usage, limits, now)));
+      else if (outcome === "allowed" && allowed[i]) this.#ledger.takeBack(subject, outageAt, "new");
+      this.#ledger.learn(subject, usage, byMs);
+    });
+  }
+
+  #reportBan(keyId: number, { bannedAt, bannedUntil }: Ban, isNew: boolean): void {
+    if (this.#reportedBans.get(keyId) === bannedUntil) return;
+    this.#reportedBans.delete(keyId);
+    this.#reportedBans.set(keyId, bannedUntil);
+    const [oldest] = this.#reportedBans.keys();
+    if (this.#reportedBans.size > MAX_REPORTED_BANS && oldest !== undefined)
+      this.#reportedBans.delete(oldest);
+    const { onBan, onEarlierBan } = this.#options;
+    (isNew ? onBan : onEarlierBan)?.(keyId, { bannedAt, bannedUntil });
+  }
+
+  get #timeoutMs(): number {
+    return this.#options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS;
+  }
+
+  #startTimeout(): ScheduledTimer {
+    return this.#scheduler.setTimeout(() => this.#tick(), this.#timeoutMs / TICKS_PER_TIMEOUT);
+  }
+
+  #tick(): void {
+    this.#timeout = undefined;
+    if (this.#isOutage) return;
+    for (const batch of this.#sent) {
+      batch.ticks++;
+      if (batch.ticks > TICKS_PER_TIMEOUT) {
+        const subject = batch.subjects[0] ?? ANY_KEY;
+        this.#beginOutage(new Error(`no reply within ${this.#timeoutMs} ms`));
+        this.#retryIn(RETRY_EVERY_MS, subject);
+        return;
+      }
+    }
+    if (this.#sent.size > 0) this.#timeout = this.#startTimeout();
+  }
+
+  #beginOutage(cause: unknown): void {
+    if (this.#isOutage) return;
+    this.#isOutage = true;
+    this.#endReturn();
+    this.#decideAllHere();
+    this.#changeState("unavailable", cause);
+  }
+
+  #decideAllHere(): void {
+    const outageAt = this.#options.clock.steadyNow();
+    const decideHere = (request: WaitingRequest) => {
+      const decision = this.#decideHere(request);
+      request.resolve(decision);
+      return decision.outcome === "allowed";
+    };
+    for (const batch of this.#sent) {
+      if (batch.outageAt !== undefined) continue;
+      batch.outageAt = outageAt;
+      batch.allowed = batch.requests.map(decideHere);
+      batch.onEnd();
+    }
+    for (const request of this.#queue.splice(0)) decideHere(request);
+  }
+
+  #endOutage(): void {
+    this.#isOutage = false;
+    this.#retryTimer?.close();
+    this.#retryTimer = undefined;
+    this.#returnTimer = this.#scheduler.setTimeout(() => this.#endReturn(), RETURN_MS);
+    this.#changeState("available");
+    this.#sendQueue();
+  }
+
+  #endReturn(): void {
+    this.#returnTimer?.close();
+    this.#returnTimer = undefined;
+    this.#ledger.settle();
+  }
+
+  #linkFailed(link: ValkeyLink, cause: unknown, subject = ANY_KEY): void {
+    if (link !== this.#link) return;
+    const wasOutage = this.#isOutage;
+    this.#beginOutage(cause);
+    this.#dropLink();
+    if (wasOutage) return;
+    const wasStable = this.#scheduler.now() - this.#linkedAt >= STABLE_AFTER_MS;
+    this.#retryIn(wasStable ? 0 : RETRY_EVERY_MS, subject);
+  }
+
+  #dropLink(): void {
+    const link = this.#link;
+    this.#link = undefined;
+    this.#reporting = undefined;
+    this.#sent.clear();
+    link?.close();
+  }
+
+  #use(link: ValkeyLink): void {
+    if (this.#isClosed) return link.close();
+    this.#dropLink();
+    this.#link = link;
+    this.#linkedAt = this.#scheduler.now();
+    link.onEnd(() => this.#linkFailed(link, new Error("the connection was closed")));
+  }
+
+  #retryIn(ms: number, subject: KeySubject): void {
+    if (this.#isClosed) return;
+    this.#retryTimer = this.#scheduler.setTimeout(() => void this.#retry(subject), ms);
+    this.#retryTimer.unref();
+  }
+
+  /** Opens another connection: the silent one may be dead, and Valkey alive. */
+  async #retry(subject: KeySubject): Promise<void> {
+    const timer = this.#retryTimer;
+    const link = await this.#links.open(subject).catch(() => undefined);
+    // Valkey has replied on the new connection. What it counted late arrives about now, if it arrives at all.
+    if (link && this.#sent.size > 0) await this.#scheduler.sleep(this.#timeoutMs);
+    if (this.#isClosed || timer !== this.#retryTimer) return link?.close();
+    if (link === undefined) return this.#retryIn(RETRY_EVERY_MS, subject);
+    this.#use(link);
+    this.#endOutage();
+  }
+
+  #changeState(state: "available" | "unavailable", cause?: unknown): void {
+    if (this.#isClosed) return;
+    this.#options.onStateChange?.(state, cause);
+  }
+}
+
+function newBatch(requests: readonly WaitingRequest[], options: Partial<Batch> = {}): Batch {
+  const subjects = requests.map(({ subject }) => subject);
+  return { requests, subjects, ticks: 0, outageAt: undefined, allowed: [], onEnd: () => {}, ...options };
+}
+
+function atMost(remaining = Infinity, decision: Decision): Decision {
+  return remaining < decision.remaining ? { ...decision, remaining } : decision;
+}
