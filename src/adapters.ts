@@ -1,3 +1,4 @@
+import packageJson from "../package.json" with { type: "json" };
 import { mkdtempSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,6 +22,7 @@ import { cachedUsageHistory } from "./observe/usage-history.ts";
 import type { Log } from "./observe/log.ts";
 import { CommitMonitor, AdapterMonitor } from "./observe/monitors.ts";
 import type { PetJsonSource } from "./petstore/pet-json.ts";
+import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 
@@ -28,6 +30,7 @@ export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
   /** Of the rate limiter. */
   readonly bans: BanRecorder;
+  readonly servers: HeartbeatRegister;
   /** Of the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
 }
@@ -62,6 +65,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const bans = new BanRecorder({ audit: stores.audit, log, server: hostname() });
     opened.defer(() => bans.close());
     const onBan = bans.record;
+    const servers = await openRegister(stores.settings, { clock, log });
     const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
       ? await valkeyRateLimiter(config, config.limitsUrls, {
@@ -70,6 +74,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
           monitor: limits,
           onBan,
           onEarlierBan: bans.recordIfMissing,
+          register: servers,
         })
       : await memoryRateLimiter(config, {
           hasUsageStore: lock !== undefined,
@@ -81,7 +86,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => rateLimiter.close());
     const usageHistory = cachedUsageHistory(stores.usageHistory);
     const close = () => opened.disposeAsync();
-    return { ...stores, usageHistory, rateLimiter, bans, limits, close };
+    return { ...stores, usageHistory, rateLimiter, bans, servers, limits, close };
   } catch (error) {
     await opened
       .disposeAsync()
@@ -207,12 +212,14 @@ async function applyMissedUnbans(
 async function valkeyRateLimiter(
   config: Config,
   urls: readonly string[],
-  options: RateLimiterOptions & { readonly monitor: AdapterMonitor; readonly onEarlierBan: OnBan },
+  options: RateLimiterOptions &
+    Pick<ValkeyOptions, "onEarlierBan" | "register"> & { readonly monitor: AdapterMonitor },
 ) {
-  const { clock, log, onBan, onEarlierBan, monitor } = options;
+  const { clock, log, onBan, onEarlierBan, monitor, register } = options;
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
   const onResponse = (ms: number) => monitor.responded(ms);
-  const valkey = { environment, urls, caFile, ban, clock, timeoutMs, onResponse, onBan, onEarlierBan };
+  const settings = { environment, urls, caFile, ban, clock, timeoutMs };
+  const valkey = { ...settings, onResponse, onBan, onEarlierBan, register };
   const rateLimiter = await openValkey(valkey, (state, reason) => {
     monitor.isAvailable = state === "available";
     const cause = messageOf(reason);
@@ -221,6 +228,28 @@ async function valkeyRateLimiter(
   });
   monitor.queueLength = () => rateLimiter.queueLength;
   return rateLimiter;
+}
+
+/** The name under which the number of servers is saved, for servers that start in an outage of Valkey. */
+const SERVERS_SETTING = "servers";
+
+async function openRegister(
+  settings: SettingsStore,
+  { clock, log }: Pick<RateLimiterOptions, "clock" | "log">,
+): Promise<HeartbeatRegister> {
+  const { [SERVERS_SETTING]: lastCount = "1" } = await settings.readSettings();
+  const { version } = packageJson;
+  const self = { id: crypto.randomUUID(), name: hostname(), version, startedAt: clock.now() };
+  return new HeartbeatRegister(self, {
+    clock,
+    lastCount: Number.parseInt(lastCount, 10) || 1,
+    // It is saved again at the next change.
+    onCount: (servers) => void settings.saveSettings({ [SERVERS_SETTING]: `${servers}` }).catch(() => {}),
+    onError(error) {
+      const cause = messageOf(error);
+      if (MISCONFIGURED.test(cause)) log.event("valkey.rejects-commands", { cause });
+    },
+  });
 }
 
 /** Errors that only an operator can fix. */
@@ -238,7 +267,9 @@ export interface ValkeyOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly onBan?: OnBan;
-  readonly onEarlierBan?: OnBan;
+  readonly onEarlierBan?: OnBan | undefined;
+  /** In which the server enters itself; commands do not. */
+  readonly register?: HeartbeatRegister | undefined;
   /** Is called after each batch of decisions. */
   readonly onResponse?: (ms: number) => void;
 }

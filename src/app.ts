@@ -10,6 +10,7 @@ import { type Config, listenUrl, serversOf } from "./config/config.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
+import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
 import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
 import type { AccessLog } from "./observe/access-log.ts";
@@ -104,6 +105,8 @@ export async function serveOn(
     clock,
   });
   adapters.bans.onRecord = metrics.requests.countBan;
+  adapters.servers.activity = () => activityOf(server, metrics, admin?.url);
+  let admin: AdminListener | undefined;
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const docsSettings = {
     environment,
@@ -172,7 +175,6 @@ export async function serveOn(
   // The code of the admin listener and of the output takes 40 ms to load.
   await Bun.sleep(FIRST_RESPONSES_MS);
   await yieldToEventLoop();
-  let admin: AdminListener | undefined;
   try {
     if (config.admin) {
       const { startAdmin } = await import("./operator/start-admin.ts");
@@ -222,6 +224,21 @@ export async function serveOn(
       await accessLog?.close();
       await adapters.close();
     },
+  };
+}
+
+function activityOf(server: HttpServer, { requests, live }: AppMetrics, adminUrl?: string): ServerActivity {
+  const { limited, banned, serverError, ...others } = requests.totals();
+  const rejections = limited + banned;
+  const { latencies, requestsPerSecond } = live.recent();
+  return {
+    adminUrl,
+    connections: server.statistics.connections,
+    requestsPerSecond,
+    requests: others.success + others.clientError + rejections + serverError,
+    rejections,
+    serverErrors: serverError,
+    latencies: [...latencies.entries()].filter(([, count]) => count > 0),
   };
 }
 

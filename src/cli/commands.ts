@@ -16,6 +16,7 @@ import { man } from "./man.ts";
 import { openapi } from "./openapi.ts";
 import { PET_COMMANDS } from "./pets-and-orders.ts";
 import { serve } from "./serve.ts";
+import { serversList } from "./servers.ts";
 import { usage } from "./usage.ts";
 
 /** In the order of the overview. */
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   ...PET_COMMANDS,
   importCommand,
   exportCommand,
+  serversList,
   audit,
   usage,
   backup,

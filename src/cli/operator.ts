@@ -155,6 +155,7 @@ async function withLocal(
       ...stores,
       environment: storage.environment,
       rateLimiter: quotas,
+      servers: quotas,
       clock,
       plans: plansOf(saved),
       ban: banRulesOf(saved),

@@ -3,17 +3,18 @@ import { openValkey } from "../adapters.ts";
 import { Unavailable } from "../api/errors.ts";
 import { describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
-import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
+import type { Clock, KeyStore, RateLimiter, ServerRegister } from "../domain/ports.ts";
 import { DEFAULT_BAN, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
 
-/** What keys have used of their limits, as a command can read it beside running servers. */
-export interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close"> {
+/** What keys have used of their limits, and the servers that share them, as a command can read it beside those. */
+export interface Quotas
+  extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close">, ServerRegister {
   /** Why the quotas cannot be read; undefined if they can. */
   readonly problem: string | undefined;
 }
 
-/** An unban cannot be written. The message has no capital and no full stop. */
+/** An unban cannot be written, or the register cannot be read. The message has no capital and no full stop. */
 export class QuotasUnavailable extends Error {}
 
 export function openQuotas(
@@ -75,6 +76,9 @@ async function openStored(
         if (!(error instanceof Unavailable)) throw error;
       }
     },
+    list() {
+      throw new QuotasUnavailable("without Valkey, servers have no register; use --server");
+    },
     close: async () => store?.close(),
   };
 }
@@ -104,6 +108,11 @@ async function openShared(storage: StorageConfig, clock: Clock): Promise<Quotas>
     },
     usage: async (subject) => (await open()).usage(subject),
     bannedKeys: () => undefined,
+    async list() {
+      const servers = await (await open()).readRegister();
+      if (problem !== undefined) throw new QuotasUnavailable(problem);
+      return servers;
+    },
     async unban(subject, agoMs) {
       const rateLimiter = await open();
       if (problem === undefined) await rateLimiter.unban(subject, agoMs);

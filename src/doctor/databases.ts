@@ -266,7 +266,7 @@ export async function checkValkey(storage: StorageConfig, now: () => number): Pr
   } catch (error) {
     const message = `${name} cannot be used: ${reasonOf(error)}`;
     const remedy =
-      "check --limits-url, its user's permissions (docs/deployment.md) and that Valkey runs; until then each server counts on its own";
+      "check --limits-url, its user's permissions (docs/deployment.md) and that Valkey runs; until then each server gives its share of the limits";
     return { findings: [valkey.error(message, remedy)] };
   }
 }

@@ -6,6 +6,7 @@ import type { OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
 import type { KeyListQuery, KeyList } from "./key-list.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
+import type { ServerState } from "./servers.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
 
 /** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
@@ -212,6 +213,12 @@ export interface RateLimiter {
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
   unban(subject: Subject, agoMs: number): Awaitable<void>;
   close(): Promise<void>;
+}
+
+/** The servers that share the rate limits. */
+export interface ServerRegister {
+  /** This one and those that it has heard of lately, the oldest first. */
+  list(): Awaitable<readonly ServerState[]>;
 }
 
 /** Stores the usage of an in-process rate limiter, so that it survives a restart. */

@@ -62,6 +62,11 @@ export class LiveSeries {
     this.#long.record(now);
   }
 
+  /** Of the last 15 minutes, and requests per second of the last step. */
+  recent(): { readonly latencies: Float64Array; readonly requestsPerSecond: number } {
+    return this.#short.recent(LIVE_RANGES["15m"], this.#sources.now());
+  }
+
   read(range: keyof typeof LIVE_RANGES) {
     const lengthMs = LIVE_RANGES[range];
     const series = lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
@@ -145,6 +150,16 @@ class Series {
       connections: values((row) => row.connections),
       totals: { requests: sumOf(Object.values(totals)), ...totals, ...quantilesOf(latenciesOf(rows)) },
     };
+  }
+
+  recent(lengthMs: number, now: number) {
+    const { stepMs } = this.#options;
+    const count = lengthMs / stepMs;
+    const last = Math.max(this.#stepAt(now), this.#nextStep) - 1;
+    const rows = Array.from({ length: count }, (_, i) => this.#rowOf(last - i));
+    const [lastRow] = rows;
+    const requests = lastRow ? sumOf(Object.values(lastRow.requests)) : 0;
+    return { latencies: latenciesOf(rows), requestsPerSecond: (requests * 1_000) / stepMs };
   }
 
   #stepAt(now: number): number {

@@ -106,7 +106,7 @@ export const LOG_EVENTS = {
   "valkey.available": info("Valkey is available again; rate limits are shared"),
   "valkey.plain-text": warn("the connection to Valkey is in plain text; use rediss:// in its URL"),
   "rate-limits.not-shared": warn(
-    "each server gives its share of the rate limits; set --limits-url to share them",
+    "each server applies the rate limits on its own; set --limits-url to share them",
   ),
   "usage.in-memory": warn(
     "another server saves its quotas in this directory; this server keeps quotas in memory only",

@@ -31,6 +31,7 @@ import {
 } from "./key-resources.ts";
 import {
   AdminOrder,
+  Fleet,
   NewSession,
   OrderPage,
   PetPage,
@@ -150,6 +151,14 @@ export const ADMIN_OPERATIONS = {
       summary: "Show the server and what it depends on",
       description: "Describes the server that responds, and the state of its database and its rate limiter.",
       success: ok("The server", Server),
+    },
+    listServers: {
+      method: "GET",
+      path: "/servers",
+      summary: "List the servers that share the rate limits",
+      description:
+        "Lists all servers on one Valkey, and their figures together. A server that stops is removed; one that was killed stays for 15 seconds. Without Valkey, there is one server. While Valkey is unavailable, the list is that of before.",
+      success: ok("The servers", Fleet),
     },
     getOverview: {
       method: "GET",

@@ -50,6 +50,39 @@ export const Server = object("The server that responds, and what it depends on",
 });
 export type Server = Infer<typeof Server>;
 
+function figure(description: string) {
+  return integer({ min: 0, max: Number.MAX_SAFE_INTEGER, description });
+}
+
+const serverFigures = {
+  requestsPerSecond: quantity("Requests per second, in the last 5 seconds"),
+  requests: figure("Requests since the start"),
+  rejections: figure("Requests since the start that were limited or banned"),
+  serverErrors: figure("Responses since the start with a status of 500 or more"),
+  connections: figure("Open connections"),
+  p50: nullable(
+    quantity("Median time of a response in the last 15 minutes, in milliseconds"),
+    "Null if there were none",
+  ),
+  p99: nullable(quantity("99th percentile of it"), "Null if there were none"),
+};
+
+const FleetServer = object("A server, as it tells of itself every 5 seconds", {
+  id: line(100, "Identifier, until the server stops"),
+  name: line(300, { description: "Name of its machine", examples: ["web-1"] }),
+  adminUrl: nullable(line(2_000, "URL of its listener for operators"), "Null if it has none"),
+  version,
+  startedAt: time("When it started"),
+  seenAt: time("When the server that responds last heard of it"),
+  ...serverFigures,
+});
+
+export const Fleet = object("The servers that share the rate limits", {
+  items: array(FleetServer, { json: "The oldest first" }),
+  total: object("Of all servers together", serverFigures),
+});
+export type Fleet = Infer<typeof Fleet>;
+
 export const SETTING_SOURCES = ["default", "flag", "variable", "env file"] as const;
 
 const Setting = object("A setting of the server that responds", {

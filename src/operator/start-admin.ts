@@ -31,7 +31,7 @@ export interface AdminListener {
 
 interface AdminAdapters extends Pick<
   OperatorServices,
-  "store" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter"
+  "store" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter" | "servers"
 > {
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
+import { hostname } from "node:os";
 import type { Request } from "../../src/http1/index.ts";
 import { type ReadinessChecks, readyResponse, sharedChecks } from "../../src/operator/admin-app.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
@@ -20,6 +21,32 @@ test("getServer describes the server and its engines", async () => {
     database: { kind: "SQLite", state: "available", latencyMs: null },
     rateLimiter: { kind: "memory", state: "available", latencyMs: null },
     draining: false,
+  });
+});
+
+test("listServers: a server without Valkey is a fleet of one", async () => {
+  const figures = {
+    requestsPerSecond: 0,
+    requests: 0,
+    rejections: 0,
+    serverErrors: 0,
+    connections: 0,
+    p50: null,
+    p99: null,
+  };
+  expect(await service.ok({ path: "/api/servers" })).toEqual({
+    items: [
+      {
+        id: expect.any(String),
+        name: hostname(),
+        adminUrl: service.adminUrl,
+        version: "1.0.0",
+        startedAt: "2026-11-15T12:00:00.000Z",
+        seenAt: "2026-11-15T12:00:00.000Z",
+        ...figures,
+      },
+    ],
+    total: figures,
   });
 });
 

@@ -130,3 +130,36 @@ test("the overview names the database and the rate limiter and says which of the
   await page.getByText("Requests by outcome as a table").click();
   await page.getByRole("table", { name: "Requests by outcome" }).waitFor();
 });
+
+test("the overview shows all servers together, and a row for each of them", async () => {
+  const opened = await open("/settings");
+  const { page } = opened;
+  await page.route("**/api/servers", async (route) => {
+    const response = await route.fetch();
+    const { items, total } = await response.json();
+    const other = {
+      ...items[0],
+      id: "other",
+      name: "web-2",
+      adminUrl: "http://10.0.0.2:8090",
+      requestsPerSecond: 40,
+      requests: 9_000,
+      rejections: 900,
+      p50: 0.5,
+      p99: 3,
+      seenAt: "2026-01-01T00:00:00Z",
+    };
+    const both = { ...total, requestsPerSecond: 40, requests: 10_000, rejections: 900, p50: 0.5, p99: 3 };
+    await route.fulfill({ response, json: { items: [...items, other], total: both } });
+  });
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByText("on 2 servers").waitFor();
+  await page.getByText("900 of 10,000 since the start").waitFor();
+  const servers = page.getByRole("table", { name: "Servers" });
+  const row = servers.getByRole("row").filter({ hasText: "web-2" });
+  await row.getByText("10.0.0.2:8090").waitFor();
+  await row.getByText("not heard of").waitFor();
+  await page.getByRole("heading", { name: /^Requests on 127\.0\.0\.1:/ }).waitFor();
+  expect(await opened.look("overview-of-two-servers")).toEqual([]);
+  expect(opened.takeProblems()).toEqual([]);
+});

@@ -19,7 +19,7 @@ async function offered(line: string): Promise<string[]> {
 const KEYS = COMMANDS.flatMap(({ name }) => (name.startsWith("keys ") ? name.slice(5) : []));
 
 test.each<[line: string, words: readonly string[]]>([
-  ["petstore ser", ["serve"]],
+  ["petstore ser", ["serve", "servers"]],
   ["petstore keys ", KEYS],
   ["petstore help keys cr", ["create"]],
   ["petstore keys create --pl", ["--plan"]],

@@ -38,7 +38,7 @@ describe("help", () => {
   test.each(COMMANDS.flatMap(({ examples }) => [...examples]))("the example %s is valid", (example) => {
     const argv = shellWords(example);
     expect(argv.shift()).toBe("petstore");
-    const command = COMMANDS.find(({ name }) => argv.join(" ").startsWith(name));
+    const command = COMMANDS.find(({ name }) => `${argv.join(" ")} `.startsWith(`${name} `));
     const { flags, error } = parseArguments(argv, command?.options ?? {});
     expect(error).toBeUndefined();
     expect(Object.keys(flags).filter((flag) => !(flag in (command?.options ?? {})))).toEqual([]);

@@ -16,6 +16,7 @@ export class ModelValkey {
   /** The requests of each batch of decisions, in order. */
   readonly batches: (readonly DecisionRequest[])[] = [];
   readonly reports: KeyReport[] = [];
+  readonly servers = new Map<string, string>();
   readonly #usages = new Map<number, Usage>();
   readonly #links = new Set<ModelLink>();
   #waiting: (() => void)[] = [];
@@ -66,6 +67,7 @@ export class ModelValkey {
   kill(): void {
     this.isDown = true;
     this.#usages.clear();
+    this.servers.clear();
     this.#waiting = [];
     for (const link of this.#links) link.break();
   }
@@ -140,6 +142,17 @@ class ModelLink implements ValkeyLink {
       const usage = this.valkey.usageOf(id);
       return isExpired(usage, this.valkey.now()) ? undefined : structuredClone(usage);
     });
+  }
+
+  enterServer(id: string, text: string) {
+    return this.#send(() => {
+      this.valkey.servers.set(id, text);
+      return [...this.valkey.servers.values()];
+    });
+  }
+
+  removeServer(id: string) {
+    return this.#send(() => void this.valkey.servers.delete(id));
   }
 
   onEnd(listener: () => void): void {

@@ -41,7 +41,7 @@ async function setUp(settings: Settings = {}) {
         ban: rules,
         local: createMemoryRateLimiter({ clock: time, ban: rules, scheduler: time }),
         timeoutMs: TIMEOUT_MS,
-        serverCount: () => servers,
+        register: { count: servers, beat: async () => {}, leave: async () => {} },
         onBan,
         onStateChange: (state, cause) =>
           states.push(cause instanceof Error ? `${state}: ${cause.message}` : state),

@@ -1,6 +1,7 @@
 import { grouped } from "../../api/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
-import { call, type Overview, type Server } from "../admin-api.ts";
+import { call, type Fleet, type Overview, type Server } from "../admin-api.ts";
+import { FleetServers, FleetStats } from "../components/fleet.tsx";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
 import { Empty, Loaded, type PageProps, PageSection } from "../components/page.tsx";
@@ -15,12 +16,13 @@ export function OverviewPage({ server }: PageProps) {
   const { query } = useLocation();
   const range = query.get("range") ?? DEFAULT_RANGE;
   const overview = usePolled(`overview ${range}`, () => call("getOverview", { query: { range } }));
+  const fleet = usePolled("servers", () => call("listServers"));
   return (
     <>
       <h1 class="visually-hidden" tabIndex={-1}>
         Overview
       </h1>
-      <Loaded of={overview}>{(data) => <Content data={data} server={server} />}</Loaded>
+      <Loaded of={overview}>{(data) => <Content data={data} server={server} fleet={fleet.data} />}</Loaded>
     </>
   );
 }
@@ -28,13 +30,26 @@ export function OverviewPage({ server }: PageProps) {
 interface ContentProps {
   readonly data: Overview;
   readonly server: Server | undefined;
+  /** Undefined until it is loaded. */
+  readonly fleet: Fleet | undefined;
 }
 
-function Content({ data, server }: ContentProps) {
+function Content({ data, server, fleet }: ContentProps) {
+  const isShared = fleet !== undefined && fleet.items.length > 1;
   return (
     <div class="sections">
-      <Stats data={data} server={server} />
-      <Plots data={data} />
+      <dl class="stats">
+        {isShared ? <FleetStats fleet={fleet} /> : <Stats data={data} server={server} />}
+        <CommonStats data={data} server={server} />
+      </dl>
+      {isShared && <FleetServers fleet={fleet} />}
+      {isShared && server ? (
+        <PageSection title={`Requests on ${server.instance.address}`}>
+          <Plots data={data} />
+        </PageSection>
+      ) : (
+        <Plots data={data} />
+      )}
       {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
       <PageSection
         title={
@@ -72,22 +87,36 @@ function DeprecatedUse({ keys }: { readonly keys: number }) {
   );
 }
 
-function Stats({ data, server }: ContentProps) {
-  const { totals, step, requests, connections, bannedKeys } = data;
+type StatsProps = Pick<ContentProps, "data" | "server">;
+
+/** What all servers share. */
+function CommonStats({ data: { bannedKeys }, server }: StatsProps) {
+  return (
+    <>
+      <Stat name="keys banned now" note={<a href="/keys?state=banned">Show</a>}>
+        {bannedKeys === null ? "–" : grouped(bannedKeys)}
+      </Stat>
+      <Stat name="database" isWords note={<RateLimiterState server={server} />}>
+        {server === undefined ? "–" : <DatabaseState {...server.database} />}
+      </Stat>
+    </>
+  );
+}
+
+/** Of the only server. */
+function Stats({ data, server }: StatsProps) {
+  const { totals, step, requests, connections } = data;
   const range = RANGES[data.range];
   const now = lastSum(requests);
   const connected = connections.findLast((value) => value !== null) ?? null;
   return (
-    <dl class="stats">
+    <>
       <Stat name="requests now" note={`${grouped(totals.requests)} in ${range}`}>
         {now === undefined ? "–" : figure(now / step)}
         <span class="unit">/s</span>
       </Stat>
       <Stat name="limited or banned" note={`${grouped(totals.limited + totals.banned)} in ${range}`}>
         {percent(totals.limited + totals.banned, totals.requests)}
-      </Stat>
-      <Stat name="keys banned now" note={<a href="/keys?state=banned">Show</a>}>
-        {bannedKeys === null ? "–" : grouped(bannedKeys)}
       </Stat>
       <Stat
         name={`p99 of ${range}`}
@@ -101,10 +130,7 @@ function Stats({ data, server }: ContentProps) {
       <Stat name="connections now" note={<ServerState server={server} />}>
         {connected === null ? "–" : grouped(connected)}
       </Stat>
-      <Stat name="database" isWords note={<RateLimiterState server={server} />}>
-        {server === undefined ? "–" : <DatabaseState {...server.database} />}
-      </Stat>
-    </dl>
+    </>
   );
 }
 

@@ -1,4 +1,5 @@
 import type { OperatorServices } from "./services.ts";
+import { fleetHandlers } from "./fleet.ts";
 import { historyHandlers } from "./history.ts";
 import { KeyDirectory } from "./key-directory.ts";
 import { keyHandlers } from "./keys.ts";
@@ -9,6 +10,7 @@ export function dataHandlers(options: OperatorServices) {
   const directory = new KeyDirectory(options);
   const handlers = {
     ...keyHandlers(options, directory),
+    ...fleetHandlers(options),
     ...historyHandlers(options),
     ...petAndOrderHandlers(options),
   };

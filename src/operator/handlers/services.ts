@@ -6,6 +6,7 @@ import type {
   KeyStore,
   OperatorStore,
   RateLimiter,
+  ServerRegister,
   Store,
   UsageHistoryStore,
 } from "../../domain/ports.ts";
@@ -20,6 +21,7 @@ export interface OperatorServices {
   readonly audit: AuditStore;
   readonly usageHistory: UsageHistoryStore;
   readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys" | "unban">;
+  readonly servers: ServerRegister;
   readonly clock: Clock;
   readonly plans: Plans;
   readonly ban: BanRules;

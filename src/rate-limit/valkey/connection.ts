@@ -4,9 +4,11 @@ import type { BanRules, Subject, Usage } from "../../domain/rate-limit.ts";
 import type { DecisionReply, DecisionRequest, KeyReport, Replies, ValkeyLink } from "./link.ts";
 import {
   DECIDE,
+  ENTER_SERVER,
   formatSubject,
   parseDecisions,
   parseReported,
+  parseTexts,
   parseUsage,
   READ_USAGE,
   REPORT,
@@ -120,6 +122,15 @@ export class ValkeyConnection implements ValkeyLink {
     return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, SET_USAGE, input)));
   }
 
+  async enterServer(id: string, text: string): Promise<readonly string[]> {
+    const input = { keys: [this.#register], args: [...this.#commonArgs(), id, text] };
+    return parseTexts(await withTimeout(this.#timeoutMs, run(this.#client, ENTER_SERVER, input)));
+  }
+
+  async removeServer(id: string): Promise<void> {
+    await withTimeout(this.#timeoutMs, this.#client.hdel(this.#register, id));
+  }
+
   /** Its clock, in milliseconds since the epoch. */
   async time(): Promise<number> {
     const [seconds, microseconds] = await withTimeout(this.#timeoutMs, this.#client.time());
@@ -133,6 +144,10 @@ export class ValkeyConnection implements ValkeyLink {
 
   close(): void {
     this.#client.disconnect();
+  }
+
+  get #register(): string {
+    return `${this.#options.prefix}servers`;
   }
 
   /** The part in braces chooses the slot of a cluster. */

@@ -20,6 +20,10 @@ export class GivenRequests {
     this.#lengthMs = lengthMs;
   }
 
+  get bucketCount(): number {
+    return this.#buckets.length;
+  }
+
   get count(): number {
     return this.#buckets.reduce((sum, { count }) => sum + count, 0);
   }
@@ -89,7 +93,7 @@ export class GivenRequests {
       this.#append({ ...bucket, state: bucket.state === before ? after : bucket.state });
   }
 
-  /** Joins the last bucket if it is as new and has the same state, so there are three times 60 at most. */
+  /** Joins the last bucket if it is as new and has the same state. */
   #append(bucket: Bucket): void {
     const last = this.#buckets.at(-1);
     if (last?.state === bucket.state && bucket.at - last.from < this.#lengthMs / BUCKETS_PER_WINDOW) {

@@ -48,6 +48,8 @@ interface OutageRecord {
   reportedUnbannedAt: number;
   /** What Valkey has replied since; shares are those of the usage before. */
   latest: Usage | undefined;
+  /** The number of times that the ledger had been settled by then. */
+  settled: number;
 }
 
 interface Entry {
@@ -64,7 +66,7 @@ interface RecordedKey {
 /** 50,000 keys take 15 MB. */
 const MAX_KEYS = 50_000;
 /** So many of the oldest keys are looked at to find one without anything to report. */
-const MAX_LOOKS = 16;
+const MAX_LOOKS = 64;
 
 /**
  * What this server knows of the keys: what Valkey last replied, and what this server has given since the outage began.
@@ -86,6 +88,7 @@ export class Ledger {
   /** The keys with a record, and those with something to report. */
   readonly #recorded = new Set<number>();
   readonly #unreported = new Set<number>();
+  #settled = 0;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
@@ -103,7 +106,8 @@ export class Ledger {
   /** Takes over a usage that Valkey replied; `byMs` is our clock minus Valkey's. */
   learn({ id }: KeySubject, usage: Usage, byMs: number): void {
     shift(usage, byMs);
-    const entry = this.#entries.get(id);
+    if (this.#recorded.size > 0) this.#settleOldest();
+    const entry = this.#find(id);
     if (entry === undefined) this.#add(id, usage);
     else if (entry.record === undefined) entry.usage = usage;
     else entry.record.latest = usage;
@@ -131,13 +135,13 @@ export class Ledger {
 
   /** A request that was given at this time was not, or Valkey has counted it after all. */
   takeBack({ id }: KeySubject, givenAt: number, state: "new" | "counted"): void {
-    const record = this.#entries.get(id)?.record;
+    const record = this.#find(id)?.record;
     record?.minute.takeBack(givenAt, state);
     record?.day.takeBack(givenAt, state);
   }
 
   peek({ subject, limits }: DecisionRequest, sharing: Sharing): Decision {
-    const { usage = newUsage(), record = newRecord() } = this.#entries.get(subject.id) ?? {};
+    const { usage = newUsage(), record = newRecord(this.#settled) } = this.#find(subject.id) ?? {};
     return this.#withShares({ usage, record, limits }, sharing, (now) =>
       peek(usage, limits, now, this.#options.ban),
     );
@@ -145,7 +149,7 @@ export class Ledger {
 
   /** Undefined when nothing of it is current. */
   usage({ id }: KeySubject, now: number): Usage | undefined {
-    const entry = this.#entries.get(id);
+    const entry = this.#find(id);
     if (entry === undefined) return undefined;
     const usage = structuredClone(entry.record?.latest ?? entry.usage);
     const { ban } = this.#options;
@@ -167,7 +171,7 @@ export class Ledger {
   reports(first: readonly KeySubject[], count: number, now: number): readonly KeyReport[] {
     const reports = new Map<number, KeyReport>();
     const add = (id: number) => {
-      const { usage, record } = this.#entries.get(id) ?? {};
+      const { usage, record } = this.#find(id) ?? {};
       if (reports.has(id) || !this.#unreported.has(id) || !usage || !record) return;
       this.#expire({ usage, record }, now);
       if (!hasReport(record)) {
@@ -190,7 +194,7 @@ export class Ledger {
 
   /** Valkey has added the last report, and replied with the usage since then. */
   reported(subject: KeySubject, usage: Usage, byMs: number): void {
-    const record = this.#entries.get(subject.id)?.record;
+    const record = this.#find(subject.id)?.record;
     if (record) {
       record.minute.markCounted();
       record.day.markCounted();
@@ -201,22 +205,36 @@ export class Ledger {
     this.learn(subject, usage, byMs);
   }
 
-  /** What Valkey has replied counts from now on, for shares too. */
+  /** What Valkey has replied counts from now on, for shares too. Each key is settled when it is used next. */
   settle(): void {
+    this.#settled++;
+  }
+
+  #find(id: number): Entry | undefined {
+    const entry = this.#entries.get(id);
+    if (entry?.record && entry.record.settled < this.#settled) this.#settleEntry(id, entry, entry.record);
+    return entry;
+  }
+
+  #settleEntry(id: number, entry: Entry, record: OutageRecord): void {
+    record.minute.dropCounted();
+    record.day.dropCounted();
+    if (record.latest) {
+      entry.usage = record.latest;
+      keepOwnBan(entry.usage, record);
+    }
+    record.latest = undefined;
+    record.settled = this.#settled;
+    this.#recorded.delete(id);
+    if (this.#unreported.has(id)) this.#recorded.add(id);
+    else entry.record = undefined;
+  }
+
+  /** Keys that are not used again go one by one, so that nothing waits for all of them. */
+  #settleOldest(): void {
     for (const id of this.#recorded) {
-      const entry = this.#entries.get(id);
-      if (entry?.record === undefined) continue;
-      const { record } = entry;
-      record.minute.dropCounted();
-      record.day.dropCounted();
-      if (record.latest) {
-        entry.usage = record.latest;
-        keepOwnBan(entry.usage, record);
-      }
-      record.latest = undefined;
-      if (this.#unreported.has(id)) continue;
-      entry.record = undefined;
-      this.#recorded.delete(id);
+      this.#find(id);
+      return;
     }
   }
 
@@ -248,8 +266,8 @@ export class Ledger {
   }
 
   #record(id: number): RecordedKey {
-    const entry = this.#entries.get(id) ?? this.#add(id, newUsage());
-    entry.record ??= newRecord();
+    const entry = this.#find(id) ?? this.#add(id, newUsage());
+    entry.record ??= newRecord(this.#settled);
     this.#recorded.add(id);
     return { usage: entry.usage, record: entry.record };
   }
@@ -279,7 +297,7 @@ export class Ledger {
   }
 }
 
-function newRecord(): OutageRecord {
+function newRecord(settled: number): OutageRecord {
   return {
     minute: new GivenRequests(MINUTE_MS),
     day: new GivenRequests(DAY_MS),
@@ -288,6 +306,7 @@ function newRecord(): OutageRecord {
     reportedBan: undefined,
     reportedUnbannedAt: NEVER,
     latest: undefined,
+    settled,
   };
 }
 

@@ -35,6 +35,9 @@ export interface ValkeyLink {
   report(reports: readonly KeyReport[]): Promise<Replies<Usage>>;
   /** Undefined when nothing of it is current. */
   usage(subject: KeySubject): Promise<Usage | undefined>;
+  /** Enters a server in the register, unless `id` is empty. Replies what each server there tells of itself. */
+  enterServer(id: string, text: string): Promise<readonly string[]>;
+  removeServer(id: string): Promise<void>;
   /** Called when the connection ends, on either side. */
   onEnd(listener: () => void): void;
   /** Does not wait for Valkey. */

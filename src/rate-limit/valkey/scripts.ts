@@ -12,6 +12,7 @@ import {
 import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
 import decide from "./decide.lua" with { type: "text" };
 import type { DecisionReply, Replies } from "./link.ts";
+import enterServer from "./enter-server.lua" with { type: "text" };
 import readUsage from "./read-usage.lua" with { type: "text" };
 import report from "./report.lua" with { type: "text" };
 import setUsage from "./set-usage.lua" with { type: "text" };
@@ -23,6 +24,7 @@ interface Script {
 }
 
 export const DECIDE = script(decide);
+export const ENTER_SERVER = script(enterServer);
 export const READ_USAGE = script(readUsage);
 export const REPORT = script(report);
 export const SET_USAGE = script(setUsage);
@@ -68,30 +70,36 @@ const NUMBERS_PER_DECISION = 1 + NUMBERS_PER_STATE;
 const NUMBERS_PER_USAGE = 10;
 
 export function parseDecisions(reply: unknown, count: number): Replies<DecisionReply> {
-  const [now = 0, ...numbers] = parseNumbers(reply, 1 + count * NUMBERS_PER_DECISION);
-  const replies = Array.from({ length: count }, (_, i) => {
-    const at = i * NUMBERS_PER_DECISION;
+  const numbers = parseNumbers(reply, 1 + count * NUMBERS_PER_DECISION);
+  const replies: DecisionReply[] = [];
+  for (let at = 1; at < numbers.length; at += NUMBERS_PER_DECISION) {
     const number = numbers[at] ?? 0;
     const outcome = OUTCOMES[number];
     if (outcome === undefined) throw new TypeError("the script replied with an unknown outcome");
-    return { outcome, isNewBan: number === NEW_BAN, usage: stateAt(numbers, at + 1) };
-  });
-  return { now, replies };
+    replies.push({ outcome, isNewBan: number === NEW_BAN, usage: stateAt(numbers, at + 1) });
+  }
+  return { now: numbers[0] ?? 0, replies };
+}
+
+export function parseTexts(reply: unknown): readonly string[] {
+  if (!Array.isArray(reply)) throw new TypeError("the script did not reply with texts");
+  return reply.map(String);
 }
 
 export function parseReported(reply: unknown, count: number): Replies<Usage> {
-  const [now = 0, ...numbers] = parseNumbers(reply, 1 + count * NUMBERS_PER_STATE);
-  return { now, replies: Array.from({ length: count }, (_, i) => stateAt(numbers, i * NUMBERS_PER_STATE)) };
+  const numbers = parseNumbers(reply, 1 + count * NUMBERS_PER_STATE);
+  const replies = Array.from({ length: count }, (_, i) => stateAt(numbers, 1 + i * NUMBERS_PER_STATE));
+  return { now: numbers[0] ?? 0, replies };
 }
 
 function stateAt(numbers: readonly number[], at: number): Usage {
-  const number = (offset: number) => numbers[at + offset] ?? 0;
   const usage = newUsage();
-  usage.minute.openedAt = number(0);
-  usage.minute.used = number(1);
-  usage.day.openedAt = number(2);
-  usage.day.used = number(3);
-  setBan(usage, number(4), number(5));
+  const { minute, day } = usage;
+  minute.openedAt = numbers[at] ?? 0;
+  minute.used = numbers[at + 1] ?? 0;
+  day.openedAt = numbers[at + 2] ?? 0;
+  day.used = numbers[at + 3] ?? 0;
+  setBan(usage, numbers[at + 4] ?? NEVER, numbers[at + 5] ?? NEVER);
   return usage;
 }
 

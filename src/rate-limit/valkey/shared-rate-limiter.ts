@@ -13,7 +13,9 @@ import {
   type Subject,
   type Usage,
 } from "../../domain/rate-limit.ts";
+import type { ServerState } from "../../domain/servers.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
+import { HEARTBEAT_MS, type HeartbeatRegister, parseServerStates } from "../server-register.ts";
 import { Ledger } from "./ledger.ts";
 import type { DecisionReply, DecisionRequest, KeySubject, OpenLink, Replies, ValkeyLink } from "./link.ts";
 
@@ -34,8 +36,8 @@ export interface SharedRateLimiterOptions {
   readonly onEarlierBan?: OnBan | undefined;
   /** How long Valkey may be silent while requests wait for it, before it counts as unavailable. */
   readonly timeoutMs?: number;
-  /** How many servers share the limits, as far as this one knows; 1 by default. */
-  readonly serverCount?: (() => number) | undefined;
+  /** Of the servers that share the limits; by default this one is alone. */
+  readonly register?: Pick<HeartbeatRegister, "count" | "beat" | "leave"> | undefined;
   readonly scheduler?: Scheduler;
 }
 
@@ -73,8 +75,8 @@ interface WaitingRequest extends DecisionRequest {
 /** Reports, if there are any, and then decisions, if any are requested. */
 interface Batch {
   readonly requests: readonly WaitingRequest[];
-  /** The keys to report first. */
-  readonly subjects: readonly KeySubject[];
+  /** The key to report first, if nothing is requested. */
+  readonly subject: KeySubject | undefined;
   ticks: number;
   /** When an outage began before Valkey replied, and which of the requests this server allowed then. */
   outageAt: number | undefined;
@@ -115,6 +117,7 @@ export class SharedRateLimiter implements RateLimiter {
   #linkedAt = 0;
   #isOutage = true;
   #retryTimer: ScheduledTimer | undefined;
+  #heartbeat: ScheduledTimer | undefined;
   /** Is set for a while after an outage. */
   #returnTimer: ScheduledTimer | undefined;
   #isClosed = false;
@@ -133,7 +136,9 @@ export class SharedRateLimiter implements RateLimiter {
 
   async start(): Promise<void> {
     try {
-      this.#use(await this.#links.open(ANY_KEY));
+      const link = await this.#links.open(ANY_KEY);
+      await this.#options.register?.beat(link);
+      this.#use(link);
       this.#isOutage = this.#isClosed;
     } catch (cause) {
       this.#retryIn(RETRY_EVERY_MS, ANY_KEY);
@@ -185,6 +190,12 @@ export class SharedRateLimiter implements RateLimiter {
     return usage;
   }
 
+  /** The servers in the register; none in an outage. */
+  async readRegister(): Promise<readonly ServerState[]> {
+    const texts = this.#link && !this.#isOutage ? await this.#link.enterServer("", "") : [];
+    return parseServerStates(texts, this.#options.clock.now());
+  }
+
   bannedKeys(): undefined {
     return undefined;
   }
@@ -195,25 +206,28 @@ export class SharedRateLimiter implements RateLimiter {
     this.#ledger.unban(subject, this.#options.clock.steadyNow() - agoMs);
     if (this.#isOutage) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    void this.#send(newBatch([], { subjects: [subject], onEnd: resolve }));
+    void this.#send(newBatch([], subject, resolve));
     await promise;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#heartbeat?.close();
     this.#timeout?.close();
     this.#retryTimer?.close();
     this.#returnTimer?.close();
+    const link = this.#isOutage ? undefined : this.#link;
     this.#isOutage = true;
     this.#decideAllHere();
+    if (link) await this.#options.register?.leave(link);
     this.#dropLink();
     await this.#options.local.close();
   }
 
   #sharing() {
-    const { clock, serverCount } = this.#options;
+    const { clock, register } = this.#options;
     const isShared = this.#isOutage || this.#returnTimer !== undefined;
-    const servers = (isShared ? serverCount?.() : undefined) ?? 1;
+    const servers = (isShared && register?.count) || 1;
     return { servers, now: clock.steadyNow() };
   }
 
@@ -246,12 +260,12 @@ export class SharedRateLimiter implements RateLimiter {
     this.#sent.add(batch);
     this.#timeout ??= this.#startTimeout();
     try {
-      if (this.#reporting || this.#ledger.hasReports) await this.#report(link, batch.subjects);
+      if (this.#reporting || this.#ledger.hasReports) await this.#report(link, subjectsOf(batch));
       if (batch.requests.length > 0 && batch.outageAt === undefined)
         await this.#requestDecisions(link, batch);
       else this.#sent.delete(batch);
     } catch (cause) {
-      this.#linkFailed(link, cause, batch.subjects[0]);
+      this.#linkFailed(link, cause, subjectsOf(batch)[0]);
       return;
     }
     batch.onEnd();
@@ -334,7 +348,7 @@ export class SharedRateLimiter implements RateLimiter {
     for (const batch of this.#sent) {
       batch.ticks++;
       if (batch.ticks > TICKS_PER_TIMEOUT) {
-        const subject = batch.subjects[0] ?? ANY_KEY;
+        const [subject = ANY_KEY] = subjectsOf(batch);
         this.#beginOutage(new Error(`no reply within ${this.#timeoutMs} ms`));
         this.#retryIn(RETRY_EVERY_MS, subject);
         return;
@@ -374,6 +388,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#returnTimer = this.#scheduler.setTimeout(() => this.#endReturn(), RETURN_MS);
     this.#changeState("available");
     this.#sendQueue();
+    this.#beat();
   }
 
   #endReturn(): void {
@@ -405,7 +420,19 @@ export class SharedRateLimiter implements RateLimiter {
     this.#dropLink();
     this.#link = link;
     this.#linkedAt = this.#scheduler.now();
+    this.#heartbeat ??= this.#startHeartbeat();
     link.onEnd(() => this.#linkFailed(link, new Error("the connection was closed")));
+  }
+
+  #startHeartbeat(): ScheduledTimer | undefined {
+    const { register } = this.#options;
+    const timer = register && this.#scheduler.setInterval(() => this.#beat(), HEARTBEAT_MS);
+    timer?.unref();
+    return timer;
+  }
+
+  #beat(): void {
+    if (this.#link && !this.#isOutage) void this.#options.register?.beat(this.#link);
   }
 
   #retryIn(ms: number, subject: KeySubject): void {
@@ -432,9 +459,12 @@ export class SharedRateLimiter implements RateLimiter {
   }
 }
 
-function newBatch(requests: readonly WaitingRequest[], options: Partial<Batch> = {}): Batch {
-  const subjects = requests.map(({ subject }) => subject);
-  return { requests, subjects, ticks: 0, outageAt: undefined, allowed: [], onEnd: () => {}, ...options };
+function newBatch(requests: readonly WaitingRequest[], subject?: KeySubject, onEnd = () => {}): Batch {
+  return { requests, subject, ticks: 0, outageAt: undefined, allowed: [], onEnd };
+}
+
+function subjectsOf({ requests, subject }: Batch): readonly KeySubject[] {
+  return subject ? [subject] : requests.map((request) => request.subject);
 }
 
 function atMost(remaining = Infinity, decision: Decision): Decision {

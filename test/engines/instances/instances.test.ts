@@ -32,11 +32,13 @@ afterAll(async () => {
   await fleet.stop();
 });
 
-/** A server that did not reach Valkey within 500 ms of its start counts alone for a moment. */
+/** A server that did not reach Valkey within 500 ms of its start keeps to its share for two seconds more. */
 async function untilShared({ servers }: Fleet): Promise<void> {
   const countsAlone = (log: readonly LogLine[]) =>
     log.findLast(({ event }) => event.startsWith("valkey."))?.event === "valkey.unavailable";
   while (servers.some(({ log }) => countsAlone(log))) await Bun.sleep(20);
+  if (servers.some(({ log }) => log.some(({ event }) => event === "valkey.available")))
+    await Bun.sleep(2_100);
 }
 
 async function newKey(key: Partial<NewKey> = {}): Promise<{ id: number; key: string }> {
@@ -95,6 +97,16 @@ test("four servers that start at the same time on an empty database all serve, m
     MIGRATIONS.map(({ version }) => version),
   );
 });
+
+test("each server lists all four, with their figures together", async () => {
+  const items = fleet.servers.map(({ adminUrl }) => expect.objectContaining({ adminUrl }));
+  const expected = { items: expect.arrayContaining(items), total: { serverErrors: 0 } };
+  await until(async () => {
+    const fleets = (await fromEach("/api/servers")) as { items: { adminUrl: string | null }[] }[];
+    return fleets.every((each) => each.items.filter(({ adminUrl }) => adminUrl !== null).length === 4);
+  });
+  for (const each of await fromEach("/api/servers")) expect(each).toMatchObject(expected);
+}, 60_000);
 
 test("of 400 concurrent requests on a Free key exactly 60 are allowed", async () => {
   const { key } = await newKey();

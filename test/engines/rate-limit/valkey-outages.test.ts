@@ -64,7 +64,7 @@ describe("four servers and an outage", () => {
           clock,
           testClock: clock,
           backgroundTimeoutMs: 1_000_000_000,
-          serverCount: () => SERVERS,
+          register: { count: SERVERS, beat: async () => {}, leave: async () => {} },
           onStateChange: changes.onStateChange,
         }),
       );
@@ -86,6 +86,8 @@ describe("four servers and an outage", () => {
     const endOutage = async () => {
       server.thaw();
       for (; changes.states.length < 2 * SERVERS; await settle()) jest.advanceTimersByTime(1);
+      // Each server decides after its report.
+      await burst(1, FREE, 998);
     };
     return { clock, limiters, burst, beginOutage, endOutage };
   }
@@ -158,6 +160,29 @@ describe("four servers and an outage", () => {
     expect(await other?.decide(key(1), ONE)).toMatchObject({ outcome: "limited" });
     expect(await other?.decide(key(2), ONE)).toMatchObject({ outcome: "banned" });
   });
+});
+
+test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {
+  const clock = new TestClock();
+  const settings = {
+    servers: parseServers(server.url),
+    prefix: "register:",
+    ban: DEFAULT_BAN,
+    testClock: clock,
+  };
+  const link = await ValkeyConnection.open(settings, key(1));
+  expect(await link.enterServer("", "")).toEqual([]);
+  expect(await link.enterServer("one", "1: first")).toEqual(["1: first"]);
+  clock.advance(15_000);
+  expect((await link.enterServer("two", "2")).toSorted()).toEqual(["1: first", "2"]);
+  clock.advance(1);
+  expect(await link.enterServer("two", "2 again")).toEqual(["2 again"]);
+  await link.enterServer("three", "3");
+  await link.removeServer("three");
+  expect(await link.enterServer("", "")).toEqual(["2 again"]);
+  clock.advance(-3_600_000);
+  expect(await link.enterServer("", "")).toEqual([]);
+  link.close();
 });
 
 test("the scripts decide and report as the rules of the domain do, in random histories", async () => {

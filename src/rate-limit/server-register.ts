@@ -1,0 +1,119 @@
+import { array, integer, Invalid, line, nullable, object, quantity } from "../api/schema.ts";
+import { parseJson } from "../api/json.ts";
+import { Latch } from "../api/latch.ts";
+import type { Clock, ServerRegister } from "../domain/ports.ts";
+import {
+  NO_ACTIVITY,
+  type ServerActivity,
+  type ServerIdentity,
+  type ServerState,
+} from "../domain/servers.ts";
+import type { ValkeyLink } from "./valkey/link.ts";
+
+/** How often a server tells of itself. */
+export const HEARTBEAT_MS = 5_000;
+/** Servers that were silent for so long are gone. */
+const GONE_AFTER_MS = 15_000;
+
+const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+
+/** A server of another release may tell more. */
+const Told = object(
+  "What a server tells of itself",
+  {
+    id: line(100),
+    name: line(300),
+    version: line(40),
+    startedAt: count,
+    connections: count,
+    requestsPerSecond: quantity(),
+    requests: count,
+    rejections: count,
+    serverErrors: count,
+    latencies: array(array(count)),
+  },
+  { adminUrl: nullable(line(2_000)) },
+);
+
+interface RegisterOptions {
+  readonly clock: Clock;
+  /** How many servers there were when a server last knew, for one that starts in an outage. */
+  readonly lastCount?: number | undefined;
+  /** Called when there are more or fewer servers than before. */
+  readonly onCount?: ((servers: number) => void) | undefined;
+  /** Called once when heartbeats begin to fail. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/**
+ * The servers that share the limits, beside the limits in Valkey: each tells of itself every five seconds. Without
+ * Valkey there is one server.
+ */
+export class HeartbeatRegister implements ServerRegister {
+  /** What this server does now. */
+  activity: () => ServerActivity = () => NO_ACTIVITY;
+  readonly #options: RegisterOptions;
+  readonly #clock: Clock;
+  readonly #self: ServerIdentity;
+  readonly #beats: Latch;
+  #others: readonly ServerState[] = [];
+  /** How many servers there were at the heartbeats of the last 15 seconds. */
+  #counts: { readonly at: number; readonly servers: number }[] = [];
+
+  constructor(self: ServerIdentity, options: RegisterOptions) {
+    this.#self = self;
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#beats = new Latch((error) => options.onError?.(error));
+    if (options.lastCount !== undefined) this.#counts.push({ at: -Infinity, servers: options.lastCount });
+  }
+
+  /**
+   * How many servers share the limits, this one included; in an outage, as many as before. The greatest number of the
+   * last 15 seconds: a Valkey that has lost its data does not know of all servers at once.
+   */
+  get count(): number {
+    return Math.max(1, ...this.#counts.map(({ servers }) => servers));
+  }
+
+  list(): readonly ServerState[] {
+    const self = { ...this.#self, ...this.activity(), seenAt: this.#clock.now() };
+    return [self, ...this.#others].toSorted((one, other) => one.startedAt - other.startedAt);
+  }
+
+  /** Tells of this server, and learns of the others. Nothing changes if Valkey does not reply. */
+  async beat(link: Pick<ValkeyLink, "enterServer">): Promise<void> {
+    try {
+      this.#learn(
+        await link.enterServer(this.#self.id, JSON.stringify({ ...this.#self, ...this.activity() })),
+      );
+      this.#beats.worked();
+    } catch (error) {
+      this.#beats.failed(error);
+    }
+  }
+
+  /** Another server knows at once that this one has stopped. */
+  async leave(link: Pick<ValkeyLink, "removeServer">): Promise<void> {
+    await link.removeServer(this.#self.id).catch(() => {});
+  }
+
+  #learn(texts: readonly string[]): void {
+    const now = this.#clock.steadyNow();
+    const before = this.count;
+    this.#counts = this.#counts.filter(({ at }) => at > now - GONE_AFTER_MS);
+    this.#counts.push({ at: now, servers: texts.length });
+    if (this.count !== before) this.#options.onCount?.(this.count);
+    this.#others = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.#self.id);
+  }
+}
+
+/** Those that this release understands. */
+export function parseServerStates(texts: readonly string[], seenAt: number): ServerState[] {
+  return texts.flatMap((text) => {
+    const told = Told.read(parseJson(text));
+    if (told instanceof Invalid) return [];
+    const latencies = told.latencies.map(([bucket = 0, requests = 0]) => [bucket, requests] as const);
+    return [{ ...told, adminUrl: told.adminUrl ?? undefined, latencies, seenAt }];
+  });
+}
