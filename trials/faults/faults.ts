@@ -8,7 +8,7 @@ import type { Figures } from "./figures.ts";
 import { type Result, runScenario, type Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
-const SCENARIO_TIMEOUT_MS = 60_000;
+const SCENARIO_TIMEOUT_MS = 120_000;
 
 const NAMES = SCENARIOS.map(({ name }) => name);
 const width = Math.max(...NAMES.map(({ length }) => length));
@@ -16,7 +16,7 @@ const width = Math.max(...NAMES.map(({ length }) => length));
 const HELP = `Usage: npm run faults [-- OPTIONS]
 
 Injects faults under load into real servers of its own and measures what clients notice: errors, the longest response time,
-the recovery time, creates lost or done twice. Exits with 1 if a promise is broken. Takes less than three minutes.
+the recovery time, creates lost or done twice. Exits with 1 if a promise is broken. Takes less than five minutes.
 
   --only LIST   Some of these scenarios, with commas between (default: all)
 ${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}

@@ -1,12 +1,12 @@
 import { appendFileSync, rmSync } from "node:fs";
-import { rateLimitStatus, sendBurst } from "../harness/api-client.ts";
+import { rateLimitStatus } from "../harness/api-client.ts";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { Fleet } from "../harness/fleet.ts";
 import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
 import { promote, startPostgres, startStandby } from "../harness/postgres.ts";
 import { sendToValkey, SLOTS, startValkey, startValkeyCluster } from "../harness/valkey.ts";
 import * as expect from "./figures.ts";
-import { outageLines } from "./figures.ts";
+import { checkBursts, checkWindowEnd, limitsWithoutValkey, withBusyCores, withPauses } from "./limits.ts";
 import type { Experiment, Findings, Scenario } from "./scenario.ts";
 
 type Deployed = Awaited<ReturnType<typeof startDeployment>>;
@@ -24,9 +24,11 @@ const nothing = async () => {};
 
 const NO_ERRORS = [...expect.ALWAYS, expect.onlyErrors()];
 const NOT_NOTICED = [...NO_ERRORS, expect.respondsWithin(25), expect.notNoticed];
+/** The default of --limits-timeout, and a tick of its timer. */
+const LIMITS_TIMEOUT_MS = 550;
 const VALKEY_UNAVAILABLE = [
   ...NO_ERRORS,
-  expect.respondsWithin(25),
+  expect.respondsWithin(LIMITS_TIMEOUT_MS),
   expect.loggedOnce("Valkey"),
   expect.recoversWithin(1_000),
 ];
@@ -64,6 +66,37 @@ export const SCENARIOS: readonly Scenario[] = [
     title: "five bursts of 2,000 concurrent requests on a Free key, over four servers",
     prepare: on(({ fleet }) => ({ inject: nothing, check: () => checkBursts(fleet) }), 4),
     expectations: NO_ERRORS,
+  },
+  {
+    name: "busy",
+    title: "five bursts of 400 while every core is busy with other work",
+    prepare: on(
+      ({ fleet }) => ({ inject: nothing, check: () => withBusyCores(() => checkBursts(fleet, 400)) }),
+      4,
+    ),
+    // PostgreSQL may take longer than its timeout.
+    expectations: [...expect.ALWAYS, expect.onlyErrors("503 unavailable")],
+  },
+  {
+    name: "valkey-pauses",
+    title: "five bursts of 400 while Valkey pauses for 30 to 400 ms, again and again",
+    prepare: on(
+      ({ fleet, valkey }) => ({
+        inject: nothing,
+        check: () => withPauses(valkey, () => checkBursts(fleet, 400)),
+      }),
+      4,
+    ),
+    expectations: NO_ERRORS,
+  },
+  {
+    name: "valkey-frozen-long",
+    title: "Valkey frozen (SIGSTOP) across the end of a window",
+    prepare: on(
+      async ({ fleet, valkey }) => ({ inject: nothing, check: () => checkWindowEnd(fleet, valkey) }),
+      4,
+    ),
+    expectations: [...NO_ERRORS, expect.respondsWithin(LIMITS_TIMEOUT_MS)],
   },
   {
     name: "valkey-frozen",
@@ -269,59 +302,6 @@ function fillDisk(filler: string): void {
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
   }
-}
-
-/** Of the Free plan. */
-const PER_MINUTE = 60;
-
-/** Without Valkey, each server allows an unused key its whole limit, and a key over its limit nothing. */
-async function limitsWithoutValkey(fleet: Fleet): Promise<() => Promise<Findings>> {
-  const { key: exceededKey } = await fleet.createKey("free");
-  const { key: unusedKey } = await fleet.createKey("free");
-  for (const url of fleet.urls) while ((await rateLimitStatus(url, exceededKey)).status === 200);
-  return async () => {
-    const [exceeded, unused] = [await countAllowed(fleet, exceededKey), await countAllowed(fleet, unusedKey)];
-    const servers = fleet.urls.length;
-    const expected = PER_MINUTE * servers;
-    const note = `a Free key over its limit was allowed ${exceeded} more requests, an unused one ${unused}`;
-    return {
-      notes: [`${note} on ${servers} servers`],
-      problems: exceeded === 0 && unused === expected ? [] : [`${note} instead of ${expected}`],
-    };
-  };
-}
-
-/** Of a few more requests than the limit, on every server. */
-async function countAllowed(fleet: Fleet, key: string): Promise<number> {
-  let allowed = 0;
-  for (const url of fleet.urls) {
-    for (let sent = 0; sent < PER_MINUTE + 5; sent++) {
-      if ((await rateLimitStatus(url, key)).status === 200) allowed++;
-    }
-  }
-  return allowed;
-}
-
-/**
- * All servers together allow 60 requests of each burst. A server that logs that Valkey is unavailable, as may happen
- * on a machine that a burst saturates, allows up to 60 on its own.
- */
-async function checkBursts(fleet: Fleet): Promise<Findings> {
-  const countOutages = () => outageLines(fleet.logs.flat(), "Valkey").length;
-  const allowed: number[] = [];
-  const problems: string[] = [];
-  for (let burst = 0; burst < 5; burst++) {
-    const { key } = await fleet.createKey("free");
-    const outagesBefore = countOutages();
-    const responses = await sendBurst(fleet.ports, key, 2_000);
-    const count = responses.filter(({ status }) => status === 200).length;
-    const most = PER_MINUTE * (1 + countOutages() - outagesBefore);
-    if (count < PER_MINUTE || count > most)
-      problems.push(`${count} requests were allowed instead of ${most}`);
-    allowed.push(count);
-  }
-  const note = `of 2,000 concurrent requests on a Free key, allowed: ${allowed.join(", ")}`;
-  return { notes: [`${note}; Valkey was logged as unavailable ${countOutages()} ×`], problems };
 }
 
 /** Without PostgreSQL, a verified key is still recognised: the response is 503, with the key's own limit. */

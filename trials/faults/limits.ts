@@ -1,0 +1,107 @@
+import { availableParallelism } from "node:os";
+import { rateLimitStatus, sendBurst } from "../harness/api-client.ts";
+import type { Fleet } from "../harness/fleet.ts";
+import type { Server } from "../harness/server.ts";
+import { outageLines } from "./figures.ts";
+import type { Findings } from "./scenario.ts";
+
+/** Of the Free plan. */
+const PER_MINUTE = 60;
+/** After two heartbeats each server knows of all others. */
+const KNOWN_AFTER_MS = 6_000;
+const BURSTS = 5;
+
+/** Without Valkey, the servers share the limit of an unused key, and allow a key over its limit nothing. */
+export async function limitsWithoutValkey(fleet: Fleet): Promise<() => Promise<Findings>> {
+  await Bun.sleep(KNOWN_AFTER_MS);
+  const { key: exceededKey } = await fleet.createKey("free");
+  const { key: unusedKey } = await fleet.createKey("free");
+  for (const url of fleet.urls) while ((await rateLimitStatus(url, exceededKey)).status === 200);
+  return async () => {
+    const [exceeded, unused] = [await countAllowed(fleet, exceededKey), await countAllowed(fleet, unusedKey)];
+    const servers = fleet.urls.length;
+    const note = `a Free key over its limit was allowed ${exceeded} more requests, an unused one ${unused}`;
+    const isKept = exceeded === 0 && unused >= PER_MINUTE && unused <= PER_MINUTE + servers;
+    return { notes: [`${note} on ${servers} servers`], problems: isKept ? [] : [note] };
+  };
+}
+
+/** Of a few more requests than the limit, on every server. */
+async function countAllowed(fleet: Fleet, key: string): Promise<number> {
+  let allowed = 0;
+  for (const url of fleet.urls) {
+    for (let sent = 0; sent < PER_MINUTE + 5; sent++) {
+      if ((await rateLimitStatus(url, key)).status === 200) allowed++;
+    }
+  }
+  return allowed;
+}
+
+/** All servers together allow 60 requests of each burst. */
+export async function checkBursts(fleet: Fleet, requests = 2_000): Promise<Findings> {
+  const allowed: number[] = [];
+  for (let burst = 0; burst < BURSTS; burst++) {
+    const { key } = await fleet.createKey("free");
+    const responses = await sendBurst(fleet.ports, key, requests);
+    allowed.push(responses.filter(({ status }) => status === 200).length);
+  }
+  const outages = outageLines(fleet.logs.flat(), "Valkey").length;
+  const note = `of ${requests} concurrent requests on a Free key, allowed: ${allowed.join(", ")}`;
+  const isKept = outages === 0 && allowed.every((count) => count === PER_MINUTE);
+  const notes = [`${note}; Valkey was logged as unavailable ${outages} ×`];
+  return { notes, problems: isKept ? [] : notes };
+}
+
+/** Valkey stands still two thirds of the time. */
+export async function withPauses(valkey: Server, check: () => Promise<Findings>): Promise<Findings> {
+  const stopping = new AbortController();
+  let pauses = 0;
+  const pause = async () => {
+    for (let ms = 30; !stopping.signal.aborted; ms = 30 + ((ms + 97) % 370), pauses++) {
+      valkey.freeze();
+      await Bun.sleep(ms);
+      valkey.thaw();
+      await Bun.sleep(ms / 2);
+    }
+  };
+  const paused = pause();
+  try {
+    const { notes, problems } = await check();
+    return { notes: notes.map((note) => `${note}; ${pauses} pauses`), problems };
+  } finally {
+    stopping.abort();
+    await paused;
+  }
+}
+
+/** A process for each core does nothing but compute. */
+export async function withBusyCores(check: () => Promise<Findings>): Promise<Findings> {
+  const busy = Array.from({ length: availableParallelism() }, () =>
+    Bun.spawn([process.execPath, "-e", "for (;;);"], { stdio: ["ignore", "ignore", "ignore"] }),
+  );
+  try {
+    return await check();
+  } finally {
+    for (const each of busy) each.kill("SIGKILL");
+    await Promise.all(busy.map(({ exited }) => exited));
+  }
+}
+
+/** A window ends in the outage and another begins, in which the outage ends. */
+export async function checkWindowEnd(fleet: Fleet, valkey: Server): Promise<Findings> {
+  await Bun.sleep(KNOWN_AFTER_MS);
+  const { key } = await fleet.createKey("free");
+  const endsAt = performance.now() + 60_000;
+  const first = await countAllowed(fleet, key);
+  valkey.freeze();
+  const during = await countAllowed(fleet, key);
+  await Bun.sleep(endsAt + 1_000 - performance.now());
+  const next = await countAllowed(fleet, key);
+  valkey.thaw();
+  await Bun.sleep(1_000);
+  const after = await countAllowed(fleet, key);
+  const note = `a Free key got ${first}, in the outage ${during}, in the next window ${next}, and ${after} after the outage`;
+  const isKept = first === PER_MINUTE && during === 0 && next >= PER_MINUTE;
+  const most = PER_MINUTE + fleet.urls.length;
+  return { notes: [note], problems: isKept && next + after <= most ? [] : [note] };
+}
