@@ -24,7 +24,7 @@ class TestScheduler extends ConnectionScheduler {
   }
 }
 
-/** Scheduler of an event loop that has handled requests for 5 milliseconds. */
+/** ConnectionScheduler of an event loop that has handled requests for 5 milliseconds. */
 const busyScheduler = () => new TestScheduler().countRequests(16).pass(5);
 
 describe("a time slice of a connection", () => {
