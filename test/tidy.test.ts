@@ -220,6 +220,17 @@ describe("modules", () => {
     expect(faults.map(({ path }) => path)).toEqual([]);
   });
 
+  test("time, timers and chance of auth, observe, rate-limit and store come from the scheduler", () => {
+    const globals =
+      /\bperformance\.now\b|\bBun\.sleep\(|\bMath\.random\b|(?<!\.)\b(?:set|clear)(?:Timeout|Interval|Immediate)\(/;
+    const scheduled = source
+      .filter(({ path }) => /^src\/(?:auth|observe|rate-limit\/memory|store)\//.test(path))
+      .map(({ path, text }) => ({ path, text: withoutComments(text) }));
+    expect(linesWhere(scheduled, (line) => globals.test(line))).toEqual([]);
+    // The test can fail.
+    expect(linesWhere(source, (line) => globals.test(line))).not.toBeEmpty();
+  });
+
   test("no folder is called utils, helpers, common or types", () => {
     expect(paths.filter((path) => /\/(?:utils?|helpers?|common|types)\//.test(path))).toEqual([]);
   });

@@ -5,6 +5,7 @@ import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { type ScheduledTimer, scheduler } from "../event-loop.ts";
 
 export interface AccessLog {
   readonly observe: RequestObserver;
@@ -49,7 +50,7 @@ export function accessLine(record: RequestRecord, { status, body }: Response, no
     method: method.slice(0, MAX_METHOD_LENGTH),
     operation,
     status,
-    durationMs: Math.round((performance.now() - startedAt) * 1_000) / 1_000,
+    durationMs: Math.round((scheduler.now() - startedAt) * 1_000) / 1_000,
     bytes: body === null || method === "HEAD" ? 0 : Buffer.byteLength(body),
   })}\n`;
 }
@@ -91,7 +92,7 @@ const CLOSE_TIMEOUT_MS = 1_000;
 export class LineWriter {
   readonly #options: LineWriterOptions;
   readonly #maxWaiting: number;
-  readonly #timer: Timer;
+  readonly #timer: ScheduledTimer;
   #waiting = "";
   /** What is being written, and how much of it is. */
   #chunk = new Uint8Array();
@@ -106,7 +107,7 @@ export class LineWriter {
     this.#options = options;
     this.#maxWaiting = maxWaiting;
     this.#latch = new Latch(options.onFailed, options.onRecovered);
-    this.#timer = setInterval(() => {
+    this.#timer = scheduler.setInterval(() => {
       this.#start({ isTimer: true });
       this.#reportDropped();
     }, writeEveryMs);
@@ -125,12 +126,12 @@ export class LineWriter {
 
   /** Writes what waits, for a bounded time. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#timer.close();
     const { output, closeTimeoutMs = CLOSE_TIMEOUT_MS } = this.#options;
     const timeout = Promise.withResolvers<void>();
-    const timer = setTimeout(timeout.resolve, closeTimeoutMs);
+    const timer = scheduler.setTimeout(timeout.resolve, closeTimeoutMs);
     await Promise.race([this.#finish(), timeout.promise]);
-    clearTimeout(timer);
+    timer.close();
     this.#silentUntil = 0;
     this.#reportDropped();
     await output.close().catch(this.#options.onFailed);
@@ -169,7 +170,7 @@ export class LineWriter {
   }
 
   #reportDropped(): void {
-    const now = performance.now();
+    const now = scheduler.now();
     if (this.#dropped === 0 || now < this.#silentUntil) return;
     const lines = this.#dropped;
     this.#dropped = 0;

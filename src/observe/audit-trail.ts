@@ -4,6 +4,7 @@ import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { Latch } from "../api/latch.ts";
 import { formatTime } from "../api/formatting.ts";
 import type { Log } from "./log.ts";
+import { type ScheduledTimer, scheduler } from "../event-loop.ts";
 
 interface BanRecorderOptions {
   readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;
@@ -32,11 +33,11 @@ export class BanRecorder {
   readonly #options: BanRecorderOptions;
   /** Oldest first. */
   readonly #waiting: WaitingBan[] = [];
-  readonly #checks = new Set<Timer>();
+  readonly #checks = new Set<ScheduledTimer>();
   #lost = 0;
   #writing = Promise.resolve();
   #isWriting = false;
-  #timer: Timer | undefined;
+  #timer: ScheduledTimer | undefined;
   /** Reports once for an outage, after which the entries are written. */
   readonly #latch: Latch;
   #isClosed = false;
@@ -57,13 +58,14 @@ export class BanRecorder {
   readonly recordIfMissing: OnBan = (keyId, ban) => {
     if (this.#isClosed || this.#checks.size >= MAX_WAITING) return;
     const { least, most } = CHECK_AFTER_MS;
-    const check = setTimeout(
+    const check = scheduler.setTimeout(
       () => {
         this.#checks.delete(check);
         this.#add({ keyId, ban, isUncertain: true });
       },
-      least + Math.random() * (most - least),
-    ).unref();
+      least + scheduler.random() * (most - least),
+    );
+    check.unref();
     this.#checks.add(check);
   };
 
@@ -116,7 +118,7 @@ export class BanRecorder {
       this.#latch.worked();
     } catch (error) {
       this.#latch.failed(error);
-      if (!this.#isClosed) this.#timer = setTimeout(() => this.#write(), RETRY_EVERY_MS);
+      if (!this.#isClosed) this.#timer = scheduler.setTimeout(() => this.#write(), RETRY_EVERY_MS);
     } finally {
       this.#isWriting = false;
     }
@@ -125,8 +127,8 @@ export class BanRecorder {
   /** Tries once more to write what waits. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
-    for (const check of this.#checks) clearTimeout(check);
+    this.#timer?.close();
+    for (const check of this.#checks) check.close();
     await this.#writing;
     await this.#writeAll();
     const bans = this.#waiting.filter(({ isUncertain }) => !isUncertain).length + this.#lost;
@@ -149,7 +151,7 @@ interface AuditRetentionOptions {
 /** Deletes old entries of the audit trail, some at a time, so that no request waits for long. */
 export class AuditRetention {
   readonly #options: AuditRetentionOptions;
-  #timer: Timer | undefined;
+  #timer: ScheduledTimer | undefined;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
 
@@ -163,7 +165,7 @@ export class AuditRetention {
     const { audit, clock, retentionMs, onError, pauseMs = PAUSE_MS } = this.#options;
     try {
       while (!this.#isClosed && (await audit.deleteAudit(clock.now() - retentionMs)))
-        await Bun.sleep(pauseMs);
+        await scheduler.sleep(pauseMs);
     } catch (error) {
       onError(error);
     }
@@ -171,15 +173,16 @@ export class AuditRetention {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#timer?.close();
     await this.#running;
   }
 
   #schedule(ms: number): void {
-    this.#timer = setTimeout(() => {
+    this.#timer = scheduler.setTimeout(() => {
       this.#running = this.run().finally(() => {
         if (!this.#isClosed) this.#schedule(DELETE_EVERY_MS);
       });
-    }, ms).unref();
+    }, ms);
+    this.#timer.unref();
   }
 }

@@ -6,6 +6,7 @@ import { Budget } from "../api/budget.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 import { stateOf } from "../domain/key-list.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
+import { scheduler } from "../event-loop.ts";
 
 /** Of each kind. */
 const EVENTS = { max: 100, perSecond: 10 };
@@ -79,7 +80,7 @@ export function observeFloods(log: Log, addressOf: (request: Request) => string)
 
   function restart(): void {
     requests = 0;
-    countingSince = performance.now();
+    countingSince = scheduler.now();
     byAddress.clear();
   }
 
@@ -88,7 +89,7 @@ export function observeFloods(log: Log, addressOf: (request: Request) => string)
     log.event("authentication.flood", { requests, address, requestsOfAddress });
     isReported = true;
     restart();
-    setTimeout(endMinute, MINUTE_MS).unref();
+    scheduler.setTimeout(endMinute, MINUTE_MS).unref();
   }
 
   function endMinute(): void {
@@ -99,7 +100,7 @@ export function observeFloods(log: Log, addressOf: (request: Request) => string)
 
   return ({ principal, request }) => {
     if (typeof principal !== "string") return;
-    if (!isReported && performance.now() - countingSince >= MINUTE_MS) restart();
+    if (!isReported && scheduler.now() - countingSince >= MINUTE_MS) restart();
     requests++;
     const address = addressOf(request);
     const count = byAddress.get(address);

@@ -1,5 +1,6 @@
 import { LATENCY_BUCKETS, latencyQuantile } from "./monitors.ts";
 import type { OutcomeTotals, RequestMetrics } from "./request-metrics.ts";
+import { type ScheduledTimer, scheduler } from "../event-loop.ts";
 
 /** What the series are made of. */
 interface LiveSources {
@@ -31,7 +32,7 @@ export class LiveSeries {
   readonly #sources: LiveSources;
   readonly #short: Series;
   readonly #long: Series;
-  #timer: Timer | undefined;
+  #timer: ScheduledTimer | undefined;
 
   constructor(sources: LiveSources) {
     this.#sources = sources;
@@ -42,17 +43,18 @@ export class LiveSeries {
   start(): void {
     const now = this.#sources.now();
     const nextStep = (Math.floor(now / SHORT_STEP_MS) + 1) * SHORT_STEP_MS;
-    this.#timer = setTimeout(
+    this.#timer = scheduler.setTimeout(
       () => {
         this.record();
         this.start();
       },
       Math.max(EARLY_MS, nextStep - now),
-    ).unref();
+    );
+    this.#timer.unref();
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.close();
   }
 
   /** At the end of each step. */

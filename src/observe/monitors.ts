@@ -1,3 +1,4 @@
+import { type ScheduledTimer, scheduler } from "../event-loop.ts";
 /** Counts values by their size. Quantiles of several servers can be computed from the sums of their counts. */
 export class Histogram {
   /** In ascending order. */
@@ -115,21 +116,22 @@ export class EventLoopDelay {
   #periodEndsAt: number;
   #longest = 0;
   #longestBefore = 0;
-  #timer: Timer | undefined;
+  #timer: ScheduledTimer | undefined;
 
   /** `now` in milliseconds. */
-  constructor(private readonly now = () => performance.now()) {
+  constructor(private readonly now = () => scheduler.now()) {
     this.#lastAt = now();
     this.#periodEndsAt = this.#lastAt + PERIOD_MS;
   }
 
   start(): void {
     this.#lastAt = this.now();
-    this.#timer = setInterval(() => this.sample(), SAMPLE_EVERY_MS).unref();
+    this.#timer = scheduler.setInterval(() => this.sample(), SAMPLE_EVERY_MS);
+    this.#timer.unref();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#timer?.close();
   }
 
   /** The timer calls it. */

@@ -6,6 +6,7 @@ import { PLANS } from "../domain/plans.ts";
 import type { Decision, Outcome } from "../domain/rate-limit.ts";
 import type { ProtocolErrorStatus, Request, Response } from "../http1/index.ts";
 import { type Histogram, LATENCY_BUCKETS, latencyHistogram } from "./monitors.ts";
+import { scheduler } from "../event-loop.ts";
 
 /** What is known of one request, for metrics, usage history and the access log. */
 export class RequestRecord {
@@ -16,7 +17,7 @@ export class RequestRecord {
   /** Undefined for a page, an unknown path, and a request that was rejected before it was routed. */
   operation: OperationId | undefined;
 
-  /** `startedAt` is a time of `performance.now`, in milliseconds. */
+  /** `startedAt` is a time of the scheduler, in milliseconds. */
   constructor(
     readonly request: Request,
     readonly requestId: string,
@@ -80,7 +81,7 @@ export class RequestMetrics {
   constructor(private readonly isApiPath: (path: string) => boolean) {}
 
   readonly observe: RequestObserver = (record, { status }) => {
-    const ms = performance.now() - record.startedAt;
+    const ms = scheduler.now() - record.startedAt;
     const { operation, principal, decision } = record;
     const index = operation === undefined ? this.#unroutedIndex(record) : OPERATION_INDEX[operation];
     if (status !== ABORTED) increment(this.#responses, index * STATUSES + status - LOWEST_STATUS);

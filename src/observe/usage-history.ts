@@ -10,7 +10,7 @@ import {
   OPERATION_IDS,
   type OperationCounts,
 } from "../domain/usage-history.ts";
-import { yieldToEventLoop } from "../event-loop.ts";
+import { yieldToEventLoop, type ScheduledTimer, scheduler } from "../event-loop.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 import type { Awaitable } from "../api/awaitable.ts";
 
@@ -68,7 +68,7 @@ export class UsageRecorder {
   /** By the steady clock. */
   #deleteAt = 0;
   #running: Promise<boolean> | undefined;
-  #timer: Timer | undefined;
+  #timer: ScheduledTimer | undefined;
   #isClosed = false;
 
   constructor(options: UsageRecorderOptions) {
@@ -103,20 +103,21 @@ export class UsageRecorder {
   /** Stores all counts, and throws when the store does not take them. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
-    const deadline = performance.now() + CLOSE_MS;
+    this.#timer?.close();
+    const deadline = scheduler.now() + CLOSE_MS;
     while (!(await this.save())) {
-      if (performance.now() >= deadline) {
+      if (scheduler.now() >= deadline) {
         throw new Error(`${this.#unsavedRequests()} requests are missing in the usage history`, {
           cause: this.#lastError,
         });
       }
-      await Bun.sleep(RETRY_MS / 5);
+      await scheduler.sleep(RETRY_MS / 5);
     }
   }
 
   #schedule(ms: number): void {
-    this.#timer = setTimeout(() => void this.#saveOnTime(), ms).unref();
+    this.#timer = scheduler.setTimeout(() => void this.#saveOnTime(), ms);
+    this.#timer.unref();
   }
 
   async #saveOnTime(): Promise<void> {
@@ -265,7 +266,7 @@ const MAX_RESULTS = 4;
 
 interface Result {
   readonly value: Promise<unknown>;
-  /** By `performance.now`. */
+  /** By the scheduler. */
   validUntil: number;
 }
 
@@ -275,7 +276,7 @@ interface Result {
  */
 export function cachedUsageHistory(
   store: UsageHistoryStore,
-  elapsed = () => performance.now(),
+  elapsed = () => scheduler.now(),
 ): UsageHistoryStore {
   /** By what was asked for: equal names have values of the same type. */
   const results = new Map<string, Result>();

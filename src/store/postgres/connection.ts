@@ -1,6 +1,7 @@
 import { SQL } from "bun";
 import { Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
+import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -95,7 +96,7 @@ export class QueryTimeoutError extends Error {
 /** Bounds how long a query or a transaction is waited for. */
 export class QueryTimeout {
   readonly #timedOut = Promise.withResolvers<never>();
-  #timer: Timer | undefined;
+  #timer: ScheduledTimer | undefined;
   #isOver = false;
 
   constructor(ms: number) {
@@ -109,18 +110,18 @@ export class QueryTimeout {
   /** Starts the time again. Throws after `clear`: the caller has already been told that the work failed. */
   restart(ms: number): void {
     if (this.#isOver) throw new QueryTimeoutError("the transaction began after its timeout");
-    clearTimeout(this.#timer);
+    this.#timer?.close();
     this.#start(ms);
   }
 
   clear(): void {
     this.#isOver = true;
-    clearTimeout(this.#timer);
+    this.#timer?.close();
   }
 
   #start(ms: number): void {
     const timeOut = () => this.#timedOut.reject(new QueryTimeoutError(`no response within ${ms} ms`));
-    this.#timer = setTimeout(timeOut, ms);
+    this.#timer = scheduler.setTimeout(timeOut, ms);
   }
 }
 

@@ -1,6 +1,7 @@
 import { SQL } from "bun";
 import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
 import { LOCK_SPACE, MIGRATIONS_LOCK, type QueryTimeout } from "./connection.ts";
+import { scheduler } from "../../event-loop.ts";
 
 /**
  * A step that takes long on a large table, and during which all other instances serve. Each statement is a transaction
@@ -329,7 +330,7 @@ async function lock(sql: SQL): Promise<void> {
     const [{ locked }] = await sql<[{ locked: boolean }]>`
       SELECT pg_try_advisory_lock(${LOCK_SPACE}, ${MIGRATIONS_LOCK}) AS locked`;
     if (locked) return;
-    await Bun.sleep(POLL_MS);
+    await scheduler.sleep(POLL_MS);
   }
   throw new Error("another instance is migrating it; start this one when that is done");
 }
@@ -351,7 +352,7 @@ async function applyInTransaction(sql: SQL, step: Migration): Promise<void> {
       return;
     } catch (error) {
       if (!isLockTimeout(error) || attempt === LOCK_ATTEMPTS) throw error;
-      await Bun.sleep(LOCK_RETRY_MS);
+      await scheduler.sleep(LOCK_RETRY_MS);
     }
   }
 }

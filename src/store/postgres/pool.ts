@@ -13,6 +13,7 @@ import {
   toUnavailable,
 } from "./connection.ts";
 import type { Primary } from "./primary.ts";
+import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
 
 export interface PoolsOptions {
   /** The schema of the tables; by default the server's. */
@@ -185,7 +186,7 @@ export class ConnectionPool {
   ): Promise<T> {
     this.#enqueue();
     const timeout = new QueryTimeout(ms);
-    const startedAt = performance.now();
+    const startedAt = scheduler.now();
     try {
       const result = await timeout.race(work(this.#sql, timeout));
       this.#responded(startedAt);
@@ -207,12 +208,12 @@ export class ConnectionPool {
   }
 
   #responded(startedAt: number): void {
-    this.#respondedAt = performance.now();
+    this.#respondedAt = scheduler.now();
     this.#options.onResponse?.(this.#respondedAt - startedAt);
   }
 
   #hasRespondedRecently(): boolean {
-    return performance.now() - this.#respondedAt < this.#options.timeoutMs / 2;
+    return scheduler.now() - this.#respondedAt < this.#options.timeoutMs / 2;
   }
 
   /** Rejects new queries, and waits for the accepted ones; their timeouts bound the wait. */
@@ -251,7 +252,7 @@ interface CircuitBreakerOptions {
 class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
   #outage: { readonly since: number; readonly cause: unknown } | undefined;
-  #timer: Timer | undefined;
+  #timer: ScheduledTimer | undefined;
 
   constructor(options: CircuitBreakerOptions) {
     this.#options = options;
@@ -265,7 +266,7 @@ class CircuitBreaker {
   /** The first of many concurrent calls counts. */
   open(cause: unknown): void {
     if (this.#outage !== undefined) return;
-    this.#outage = { since: performance.now(), cause };
+    this.#outage = { since: scheduler.now(), cause };
     this.#options.onStateChange({ state: "down", cause });
     void this.#probe(this.#outage.since);
   }
@@ -273,7 +274,7 @@ class CircuitBreaker {
   /** Stops probing. */
   stop(): void {
     this.#outage = undefined;
-    clearTimeout(this.#timer);
+    this.#timer?.close();
   }
 
   async #probe(since: number): Promise<void> {
@@ -284,9 +285,10 @@ class CircuitBreaker {
     if (this.#outage === undefined) return;
     if (failure === undefined) {
       this.#outage = undefined;
-      this.#options.onStateChange({ state: "up", afterMs: Math.round(performance.now() - since) });
+      this.#options.onStateChange({ state: "up", afterMs: Math.round(scheduler.now() - since) });
     } else {
-      this.#timer = setTimeout(() => void this.#probe(since), this.#options.probeEveryMs).unref();
+      this.#timer = scheduler.setTimeout(() => void this.#probe(since), this.#options.probeEveryMs);
+      this.#timer.unref();
       this.#options.onProbeFailure(failure.cause);
     }
   }

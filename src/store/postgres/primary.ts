@@ -1,5 +1,6 @@
 import { hostUrls } from "../../api/host-urls.ts";
 import { addressOf, connect, type ConnectOptions, explained, messageOf } from "./connection.ts";
+import { scheduler } from "../../event-loop.ts";
 
 const COMMAND_OPTIONS = {
   maxConnections: 1,
@@ -76,12 +77,12 @@ async function ask(
   options: ConnectOptions,
 ): Promise<{ url: string; timeline: number }> {
   const sql = connect(url, options);
-  const timer = setTimeout(() => void sql.close({ timeout: 0 }), options.connectMs);
+  const timer = scheduler.setTimeout(() => void sql.close({ timeout: 0 }), options.connectMs);
   try {
     const [server] = await sql.unsafe<[{ timeline: number }]>(select);
     return { url, timeline: server.timeline };
   } finally {
-    clearTimeout(timer);
+    timer.close();
     void sql.close({ timeout: 0 });
   }
 }

@@ -24,6 +24,7 @@ import { applicationName, connect, COPY_LOCK, LOCK_SPACE, nextIdLock, toUnavaila
 import { Primary } from "./primary.ts";
 import { migratePostgres } from "./store.ts";
 import { FILL_SUMS } from "./usage-history.ts";
+import { scheduler } from "../../event-loop.ts";
 
 export interface PostgresTablesOptions {
   readonly url: string;
@@ -92,11 +93,11 @@ export async function postgresSessions({ url: anyServer, schema }: PostgresTable
 
 /** Repeats `read` for some time, until it returns the wanted value. Returns the last value. */
 async function polled<T>(wanted: T, read: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + SESSION_END_MS;
+  const deadline = scheduler.now() + SESSION_END_MS;
   for (;;) {
     const value = await read();
-    if (value === wanted || performance.now() > deadline) return value;
-    await Bun.sleep(POLL_MS);
+    if (value === wanted || scheduler.now() > deadline) return value;
+    await scheduler.sleep(POLL_MS);
   }
 }
 

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { Connection, createPrivateFile } from "./connection.ts";
 import { isBusy } from "./errors.ts";
 import { migrate, rejectForeignDatabase, type SqliteMigration } from "./migrations.ts";
+import { scheduler } from "../../event-loop.ts";
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
 const OLDEST_SQLITE = "3.51.3";
@@ -82,7 +83,7 @@ function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOp
  * timeout is: each holds a lock that the other one waits for.
  */
 function enableWriteAheadLog(connection: Connection): void {
-  const deadline = performance.now() + OPEN_TIMEOUT_MS;
+  const deadline = scheduler.now() + OPEN_TIMEOUT_MS;
   for (;;) {
     try {
       const mode = connection.value("PRAGMA journal_mode = WAL");
@@ -91,7 +92,7 @@ function enableWriteAheadLog(connection: Connection): void {
         `its file system does not support a write-ahead log (journal mode ${String(mode)}); choose a local directory`,
       );
     } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw error;
+      if (!isBusy(error) || scheduler.now() > deadline) throw error;
       Bun.sleepSync(OPEN_RETRY_MS);
     }
   }

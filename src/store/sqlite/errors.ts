@@ -1,6 +1,7 @@
 import { SQLiteError } from "bun:sqlite";
 import { Unavailable } from "../../api/errors.ts";
 import type { StateChange } from "../../domain/ports.ts";
+import { scheduler } from "../../event-loop.ts";
 
 const BUSY = 5;
 
@@ -38,13 +39,13 @@ export function isBusy(error: unknown): boolean {
  * up to 100 ms between attempts, and can miss for seconds the gaps that a busy server leaves, of less than 1 ms.
  */
 export async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
-  const deadline = performance.now() + maxMs;
+  const deadline = scheduler.now() + maxMs;
   for (;;) {
     try {
       return attempt();
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= deadline) throw toUnavailable(error);
-      await Bun.sleep(2 * Math.random());
+      if (!isBusy(error) || scheduler.now() >= deadline) throw toUnavailable(error);
+      await scheduler.sleep(2 * scheduler.random());
     }
   }
 }
@@ -69,12 +70,12 @@ export class Outage {
 
   #begin(cause: Unavailable): void {
     if (this.#since !== undefined) return;
-    this.#since = performance.now();
+    this.#since = scheduler.now();
     this.onStateChange({ state: "down", cause });
   }
 
   #end(since: number): void {
     this.#since = undefined;
-    this.onStateChange({ state: "up", afterMs: Math.round(performance.now() - since) });
+    this.onStateChange({ state: "up", afterMs: Math.round(scheduler.now() - since) });
   }
 }

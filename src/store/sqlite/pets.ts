@@ -2,6 +2,7 @@ import type { Page, PetQuery } from "../../domain/ports.ts";
 import type { NewPet, Pet, PetStatus } from "../../domain/resources.ts";
 import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
 import type { Connection } from "./connection.ts";
+import { scheduler } from "../../event-loop.ts";
 
 /**
  * Pages in the order of `id`. An index lookup finds the first row, so the last page costs what the first one does.
@@ -181,9 +182,9 @@ export class PetRevision {
 
   /** Returns a function that stops it. */
   follow(): () => void {
-    const timer = setInterval(() => this.#tryCheck(), POLL_EVERY_MS);
+    const timer = scheduler.setInterval(() => this.#tryCheck(), POLL_EVERY_MS);
     timer.unref();
-    return () => clearInterval(timer);
+    return () => timer.close();
   }
 
   /** While the database cannot be read, requests report it, and the next poll tries again. */

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { createPrivateFile } from "./connection.ts";
 import { isBusy } from "./errors.ts";
+import { scheduler } from "../../event-loop.ts";
 
 interface ProcessLock {
   release(): void;
@@ -74,9 +75,9 @@ const OPEN_ELSEWHERE_MS = 3_000;
 /** Every connection in WAL mode holds a shared lock on the file for as long as it is open. */
 export function isOpenElsewhere(path: string): boolean {
   if (!existsSync(path)) return false;
-  const deadline = performance.now() + OPEN_ELSEWHERE_MS;
+  const deadline = scheduler.now() + OPEN_ELSEWHERE_MS;
   while (!canLock(path)) {
-    if (performance.now() > deadline) return true;
+    if (scheduler.now() > deadline) return true;
     Bun.sleepSync(20);
   }
   return false;

@@ -26,6 +26,7 @@ import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { retryWhileBusy, toUnavailable } from "./errors.ts";
 import { packUsage } from "./usage-history.ts";
+import { scheduler } from "../../event-loop.ts";
 
 const OPTIONS = {
   migrations: MIGRATIONS,
@@ -238,11 +239,11 @@ class SqliteSharedTables extends SqliteTableWriter implements SharedTables {
   /** A server tries its writes again every few milliseconds, and needs a moment without the lock. */
   async #pauseBesideOthers(): Promise<void> {
     const version = dataVersion(this.connection);
-    if (version !== this.#dataVersion) this.#othersWroteAt = performance.now();
+    if (version !== this.#dataVersion) this.#othersWroteAt = scheduler.now();
     this.#dataVersion = version;
-    const othersWrite = performance.now() - this.#othersWroteAt < OTHERS_WRITE_MS;
+    const othersWrite = scheduler.now() - this.#othersWroteAt < OTHERS_WRITE_MS;
     this.#checkpointAt(othersWrite ? CHECKPOINT_PAGES_BESIDE_OTHERS : CHECKPOINT_PAGES);
-    if (othersWrite) await Bun.sleep(PAUSE_MS);
+    if (othersWrite) await scheduler.sleep(PAUSE_MS);
   }
 
   #checkpointAt(pages: number): void {
