@@ -175,6 +175,8 @@ export class Authenticator {
         access,
         validUntil: validUntil(credential),
       };
+      // Another lookup may have come before the key was created.
+      this.#rejected.delete(authorization);
       if (isCurrent) this.#verified.set(secret, verified, revision);
       return this.#checkValidity(verified);
     });

@@ -219,6 +219,25 @@ describe("a late response of the store", () => {
     expect(await authenticate(secret)).toMatchObject({ keyId: 9 });
   });
 
+  test("with a key counts, also if another response had none", async () => {
+    const { keys, authenticator, authenticate } = await setUp();
+    const secret = generateSecret("production");
+    const found = {
+      key: { id: 9, name: "made", labels: [], plan: "free", access: "write", createdAt: 0 },
+    } as const;
+    const { promise, resolve } = Promise.withResolvers<typeof found>();
+    keys.respond = () => promise;
+    const late = authenticate(secret);
+    keys.create();
+    await authenticator.followChanges();
+    keys.respond = () => undefined;
+    expect(await authenticate(secret)).toBe("invalid_api_key");
+    keys.respond = () => found;
+    resolve(found);
+    expect(await late).toMatchObject({ keyId: 9 });
+    expect(await authenticate(secret)).toMatchObject({ keyId: 9 });
+  });
+
   test("is cached once when several requests wait for it", async () => {
     const { keys, authenticate, lookupsOf } = await setUp({ maxVerified: 2 });
     const [one, other] = [keys.create(), keys.create()];
