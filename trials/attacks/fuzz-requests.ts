@@ -1,36 +1,4 @@
-/** Pseudo-random numbers: the same seed gives the same numbers (mulberry32). */
-export class Random {
-  constructor(private state: number) {}
-
-  /** From 0 up to, but without, `end`. */
-  below(end: number): number {
-    this.state = (this.state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * end);
-  }
-
-  chance(oneIn: number): boolean {
-    return this.below(oneIn) === 0;
-  }
-
-  pick<T>(items: readonly [T, ...T[]]): T {
-    return items[this.below(items.length)] ?? items[0];
-  }
-
-  /** One of the words in a text. */
-  word(text: string): string {
-    const words = text.split(" ");
-    return words[this.below(words.length)] ?? "";
-  }
-
-  /** Characters with codes from `first` to `last`. */
-  text(length: number, first = 0x20, last = 0x7e): string {
-    let text = "";
-    for (let i = 0; i < length; i++) text += String.fromCharCode(first + this.below(last - first + 1));
-    return text;
-  }
-}
+import type { Random } from "../harness/random.ts";
 
 export interface FuzzRequest {
   /** A character a byte. */

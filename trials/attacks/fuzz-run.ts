@@ -1,6 +1,7 @@
 import { parseResponses, RawConnection, sendOnce } from "../harness/http-connection.ts";
 import { addressOf } from "./attacks.ts";
-import { type FuzzRequest, fuzzRequest, Random } from "./fuzz-requests.ts";
+import { Random } from "../harness/random.ts";
+import { type FuzzRequest, fuzzRequest } from "./fuzz-requests.ts";
 
 export interface FuzzOptions {
   readonly port: number;

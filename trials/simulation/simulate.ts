@@ -1,0 +1,53 @@
+/** `npm run simulate`: see --help. */
+import { integer, names, Progress, runCommand } from "../harness/command-line.ts";
+import { formatCount } from "../harness/table.ts";
+import { runSimulation, SIMULATION_NAMES } from "./simulations.ts";
+
+const MAX_SEED = 2 ** 32 - 1;
+const DEFAULT_SEEDS = 10_000;
+const SEEDS_PER_STEP = 100;
+
+const HELP = `Usage: npm run simulate [-- OPTIONS]
+
+Plays three servers, their clients, operators, databases and network in one process, with a clock of its own: processes block
+and are killed, databases stand still, replies are late or lost, clocks are set. A seed determines everything. Exits with 1 at
+the first broken promise and prints the history that led to it, and the command that repeats it.
+
+  --seeds N      Number of seeds, shared by the simulations (default: ${DEFAULT_SEEDS})
+  --seed N       The first seed (default: by chance, printed); alone, it is the only one
+  --only NAMES   With commas between them: ${SIMULATION_NAMES.join(", ")}
+  --help         Show this
+`;
+
+await runCommand({
+  name: "simulate",
+  help: HELP,
+  flags: {
+    seeds: integer(undefined, MAX_SEED),
+    seed: integer(undefined, MAX_SEED),
+    only: names(SIMULATION_NAMES),
+  },
+  async main({ seed, seeds = seed === undefined ? DEFAULT_SEEDS : 1, only = SIMULATION_NAMES }) {
+    const first = seed ?? 1 + Math.floor(Math.random() * (MAX_SEED - seeds));
+    const perSimulation = Math.ceil(seeds / only.length);
+    process.stderr.write(`seeds from ${first} on\n`);
+    const progress = new Progress((only.length * perSimulation) / SEEDS_PER_STEP, process.stderr);
+    for (const name of only) {
+      for (let i = 0; i < perSimulation; i++) {
+        if (i % SEEDS_PER_STEP === 0) {
+          progress.step(name);
+          // Lets an interrupt through.
+          await Bun.sleep(0);
+        }
+        const problem = runSimulation(name, first + i);
+        if (problem === undefined) continue;
+        progress.finish();
+        process.stdout.write(`${problem}\nnpm run simulate -- --only ${name} --seed ${first + i}\n`);
+        return 1;
+      }
+    }
+    progress.finish();
+    process.stdout.write(`${formatCount(only.length * perSimulation)} seeds: pass\n`);
+    return 0;
+  },
+});

@@ -1,0 +1,255 @@
+import { drainMicrotasks } from "bun:jsc";
+import { createClock } from "../../src/clock.ts";
+import type { Clock } from "../../src/domain/ports.ts";
+import type { ScheduledTimer, Scheduler } from "../../src/event-loop.ts";
+import { Random } from "../harness/random.ts";
+
+interface Event {
+  /** When it happens, and when it was to happen. */
+  at: number;
+  readonly dueAt: number;
+  readonly order: number;
+  readonly owner: Process | undefined;
+  work: (() => void) | undefined;
+}
+
+/** A promise of the service was broken. */
+export class Violation extends Error {}
+
+/** The time at which every simulation starts. */
+export const STARTS_AT = Date.parse("2026-11-15T12:00:00Z");
+const MAX_EVENTS = 200_000;
+
+/**
+ * A clock, chance and a queue of events, all determined by the seed. Events happen one after the other, each with all
+ * the promises that it resolves; no time of the machine passes.
+ */
+export class World {
+  readonly random: Random;
+  /** What happened, for a reader. */
+  readonly history: (readonly [number, ...unknown[]])[] = [];
+  #now = 0;
+  #order = 0;
+  #isRunning = false;
+  #violation: Violation | undefined;
+  /** The next one is the last. */
+  readonly #events: Event[] = [];
+
+  constructor(seed: number) {
+    this.random = new Random(seed);
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  note(...what: unknown[]): void {
+    this.history.push([this.#now, ...what]);
+  }
+
+  /** A violation ends the run after the event: what is thrown in it may be caught by the service. */
+  check(isTrue: boolean, violation: string | (() => string)): void {
+    if (isTrue) return;
+    this.#violation ??= new Violation(typeof violation === "string" ? violation : violation());
+    if (!this.#isRunning) throw this.#violation;
+  }
+
+  /** The work of a process is late while it is busy, and never happens once it has ended. */
+  schedule(ms: number, work: () => void, owner?: Process): ScheduledTimer {
+    const at = this.#now + Math.max(0, ms);
+    const event: Event = { at, dueAt: at, order: this.#order++, owner, work };
+    this.#push(event);
+    const close = () => void (event.work = undefined);
+    return { close, unref() {} };
+  }
+
+  /** Lets the time pass. Throws what is thrown in it. */
+  run(ms: number): void {
+    const end = this.#now + ms;
+    this.#isRunning = true;
+    for (let events = 0; this.#violation === undefined; events++) {
+      const next = this.#events.at(-1);
+      if (next === undefined || next.at > end) break;
+      this.check(events < MAX_EVENTS, `there are more than ${MAX_EVENTS} events`);
+      this.#events.pop();
+      this.#now = next.at;
+      this.#happen(next);
+      drainMicrotasks();
+    }
+    if (this.#violation) throw this.#violation;
+    this.#isRunning = false;
+    this.#now = end;
+  }
+
+  #happen(event: Event): void {
+    const { owner, work } = event;
+    if (work === undefined || owner?.hasEnded === true) return;
+    if (owner === undefined || owner.busyUntil <= this.#now) return work();
+    event.at = owner.busyUntil;
+    this.#push(event);
+  }
+
+  #push(event: Event): void {
+    let [low, high] = [0, this.#events.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = this.#events[middle];
+      if (other && isBefore(event, other)) low = middle + 1;
+      else high = middle;
+    }
+    this.#events.splice(low, 0, event);
+  }
+}
+
+function isBefore(one: Event, other: Event): boolean {
+  if (one.at !== other.at) return one.at < other.at;
+  return one.dueAt === other.dueAt ? one.order < other.order : one.dueAt < other.dueAt;
+}
+
+/** Turns of the event loop and timers are late by as much as this. */
+const MAX_TURN_MS = 0.1;
+const MAX_LATE_MS = 1;
+
+/** A process with an event loop of its own, which may be busy or stopped, and may be killed. */
+export class Process implements Scheduler {
+  hasEnded = false;
+  busyUntil = 0;
+  /** How far its machine's clock has been set. */
+  wallStepMs = 0;
+  readonly clock: Clock;
+  #immediateAt = 0;
+
+  constructor(
+    readonly world: World,
+    readonly name: string,
+  ) {
+    const wall = () => STARTS_AT + this.now() + this.wallStepMs;
+    this.clock = createClock({ wall, elapsed: () => this.now() });
+  }
+
+  /** Nothing else of the process happens for this time. */
+  block(ms: number): void {
+    this.busyUntil = this.now() + ms;
+  }
+
+  kill(): void {
+    this.hasEnded = true;
+  }
+
+  now(): number {
+    return Math.max(this.world.now, this.busyUntil);
+  }
+
+  random(): number {
+    return this.world.random.fraction();
+  }
+
+  setTimeout(work: () => void, ms: number): ScheduledTimer {
+    return this.world.schedule(ms + this.world.random.between(0, MAX_LATE_MS), work, this);
+  }
+
+  setInterval(work: () => void, ms: number): ScheduledTimer {
+    const again = () => {
+      timer = this.setTimeout(again, ms);
+      work();
+    };
+    let timer = this.setTimeout(again, ms);
+    return { close: () => timer.close(), unref() {} };
+  }
+
+  /** In the order of the calls. */
+  setImmediate(work: () => void): void {
+    this.#immediateAt = Math.max(
+      this.#immediateAt,
+      this.world.now + this.world.random.between(0, MAX_TURN_MS),
+    );
+    this.world.schedule(this.#immediateAt - this.world.now, work, this);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.setTimeout(resolve, ms));
+  }
+
+  yield(): Promise<void> {
+    return new Promise((resolve) => this.setImmediate(resolve));
+  }
+}
+
+/** The times at which something was in trouble: promises of a length of time hold for the time without it. */
+export class Troubles {
+  readonly #troubles: { readonly from: number; readonly to: number }[] = [];
+
+  add(from: number, ms: number): void {
+    this.#troubles.push({ from, to: from + ms });
+  }
+
+  has(at: number): boolean {
+    return this.#troubles.some(({ from, to }) => from <= at && at < to);
+  }
+
+  /** The latest time that is followed by so long a time without trouble, up to `at`. */
+  calmSince(at: number, ms: number): number {
+    let end = at;
+    for (const { from, to } of this.#troubles.toReversed())
+      if (from < end && to > end - ms) end = Math.min(end, from);
+    return end - ms;
+  }
+}
+
+const SLOW = 4;
+
+interface RemoteOptions<Failure> {
+  /** Of a request, and of its reply; one in ten is slower. */
+  readonly maxDelayMs: number;
+  readonly timeoutMs: number;
+  readonly timeoutError: () => Failure;
+}
+
+/** A server that processes call over a network. Calls overtake each other; it may stand still, and replies get lost. */
+export class Remote<Failure> {
+  readonly #world: World;
+  readonly #options: RemoteOptions<Failure>;
+  #standsStillUntil = 0;
+  /** One in so many requests, and replies, is lost; none at 0. */
+  lossOneIn = 0;
+
+  constructor(world: World, options: RemoteOptions<Failure>) {
+    this.#world = world;
+    this.#options = options;
+  }
+
+  standStill(ms: number): void {
+    this.#standsStillUntil = this.#world.now + ms;
+  }
+
+  /** Runs the work there. What it throws comes back; silence becomes the error of the timeout. */
+  call<T>(caller: Process, work: () => T): Promise<T> {
+    const { timeoutMs, timeoutError } = this.#options;
+    return new Promise((resolve, reject) => {
+      const timer = caller.setTimeout(() => reject(timeoutError()), timeoutMs);
+      const reply = (settle: () => void) =>
+        this.#transmit(() => {
+          timer.close();
+          settle();
+        }, caller);
+      const arrive = () => {
+        const waitMs = this.#standsStillUntil - this.#world.now;
+        if (waitMs > 0) return void this.#world.schedule(waitMs, arrive);
+        try {
+          const result = work();
+          reply(() => resolve(result));
+        } catch (error) {
+          reply(() => reject(error));
+        }
+      };
+      this.#transmit(arrive);
+    });
+  }
+
+  #transmit(work: () => void, receiver?: Process): void {
+    const { random } = this.#world;
+    if (this.lossOneIn > 0 && random.chance(this.lossOneIn)) return;
+    const maxMs = this.#options.maxDelayMs * (random.chance(10) ? SLOW : 1);
+    this.#world.schedule(random.between(0, maxMs), work, receiver);
+  }
+}

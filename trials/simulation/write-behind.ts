@@ -1,0 +1,222 @@
+import {
+  type BanRules,
+  DAY_MS,
+  decide,
+  type Decision,
+  expire,
+  isExpired,
+  type Limits,
+  MINUTE_MS,
+  newUsage,
+  shift,
+  type Subject,
+  unban,
+  type Usage,
+} from "../../src/domain/rate-limit.ts";
+import {
+  createMemoryRateLimiter,
+  type MemoryRateLimiter,
+} from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { Process, Troubles, type World } from "./world.ts";
+
+interface Snapshot {
+  readonly at: number;
+  readonly usage: Usage;
+  /** A ban or an unban, which is written in the next time slice. */
+  readonly isUrgent: boolean;
+}
+
+/** What the usage of a subject has been since the server started. */
+interface Track {
+  readonly subject: Subject;
+  usage: Usage;
+  snapshots: Snapshot[];
+}
+
+const LIMITS: Limits = { perMinute: 4, perDay: 12 };
+const BAN: BanRules = { strikes: 2, graceMs: 500, lengthMs: 5_000, maxLengthMs: 20_000 };
+/** What the documentation promises after a crash. */
+const MAX_LOST_MS = 1_000;
+const MAX_URGENT_MS = 20;
+const RUN_MS = 60_000;
+
+/**
+ * A server counts in memory and writes behind to a store that fails at times. It blocks, its clock is set, it is killed
+ * or stopped, and starts again from the store.
+ *
+ * Judged: each decision is that of domain/rate-limit.ts on an exact usage. After a kill, the usage is one that the
+ * subject had within the last second, and has every ban and unban; after a stop it is exact. No key that is banned or
+ * at its limit is evicted.
+ */
+export function simulateWriteBehind(world: World): void {
+  const { random } = world;
+  const rows = new Map<string, readonly [Subject, Usage]>();
+  const tracks: Track[] = [];
+  // More than a time slice writes, now and then.
+  const perKind = random.chance(50) ? 300 : 4;
+  for (let id = 0; id < perKind; id++) {
+    tracks.push(newTrack({ kind: "key", id: id === 3 ? 5_000_000 : id }));
+    tracks.push(newTrack({ kind: "address", id: `address ${id}` }));
+  }
+  const maxSubjects = random.pick([0.5, 2]) * perKind;
+  /** Times at which the store failed or the server stood still. */
+  const troubles = new Troubles();
+  let storeFailsUntil = 0;
+  let server: Process;
+  let rateLimiter: MemoryRateLimiter;
+  let stepMs = 0;
+
+  function start(wallStepMs: number): void {
+    server = new Process(world, "server");
+    server.wallStepMs = wallStepMs;
+    stepMs = 0;
+    rateLimiter = createMemoryRateLimiter({
+      clock: server.clock,
+      ban: BAN,
+      maxSubjects,
+      scheduler: server,
+      usageStore: {
+        load: () => [...rows.values()].map(([subject, usage]) => [subject, copyOf(usage)] as const),
+        save(changes) {
+          server.block(random.between(0, 2));
+          if (world.now < storeFailsUntil) throw new Error("the disk is full");
+          for (const [subject, usage] of changes)
+            if (usage === undefined) rows.delete(nameOf(subject));
+            else rows.set(nameOf(subject), [subject, copyOf(usage)]);
+        },
+        find: (subject) => rows.get(nameOf(subject))?.[1],
+        close() {},
+      },
+    });
+  }
+
+  /** By the clock of the rate limiter. Follows the steps of the machine's clock as it does. */
+  function time(): number {
+    const steady = server.clock.steadyNow();
+    const byMs = server.clock.stepMs - stepMs;
+    stepMs += byMs;
+    if (byMs !== 0)
+      for (const track of tracks) {
+        shift(track.usage, byMs);
+        keep(track, false);
+      }
+    return steady + stepMs;
+  }
+
+  function keep(track: Track, isUrgent: boolean): void {
+    track.snapshots.push({
+      at: world.now,
+      usage: copyOf(track.usage),
+      isUrgent: isUrgent && !troubles.has(world.now),
+    });
+  }
+
+  /** A subject that has made room for others starts anew. */
+  function followEviction(track: Track, now: number): void {
+    const { subject, usage } = track;
+    if (rateLimiter.usage(subject) !== undefined || isExpired(usage, now)) return;
+    const isAtLimit =
+      (usage.minute.used >= LIMITS.perMinute && now < usage.minute.openedAt + MINUTE_MS) ||
+      (usage.day.used >= LIMITS.perDay && now < usage.day.openedAt + DAY_MS);
+    const isProtected = subject.kind === "key" && (isAtLimit || now < usage.bannedUntil);
+    world.check(maxSubjects < tracks.length && !isProtected, `${nameOf(subject)} was forgotten`);
+    world.note(nameOf(subject), "was evicted");
+    track.usage = newUsage();
+    keep(track, false);
+  }
+
+  function request(): void {
+    const track = tracks[random.below(tracks.length)] ?? newTrack({ kind: "key", id: 0 });
+    const { subject } = track;
+    const now = time();
+    followEviction(track, now);
+    const { bannedAt } = track.usage;
+    const expected = decide(track.usage, LIMITS, now, subject.kind === "key" ? BAN : undefined);
+    const actual = rateLimiter.decide(subject, LIMITS);
+    keep(track, expected.outcome === "banned" && bannedAt !== track.usage.bannedAt && bannedAt <= now);
+    world.note(nameOf(subject), actual.outcome, actual.remaining);
+    world.check(
+      isSame(actual, expected),
+      () => `${nameOf(subject)} got ${text(actual)}, not ${text(expected)}`,
+    );
+  }
+
+  function liftBan(): void {
+    const track = tracks[random.below(tracks.length)];
+    if (track?.subject.kind !== "key") return;
+    const now = time();
+    followEviction(track, now);
+    const isKnown = rateLimiter.usage(track.subject) !== undefined;
+    world.note("unban of", nameOf(track.subject));
+    rateLimiter.unban(track.subject, 0);
+    expire(track.usage, now, BAN);
+    unban(track.usage, now);
+    keep(track, isKnown);
+  }
+
+  function restart(isKilled: boolean): void {
+    const now = time();
+    for (const track of tracks) followEviction(track, now);
+    world.note(isKilled ? "is killed" : "stops");
+    const isSaved = !isKilled && world.now >= storeFailsUntil;
+    if (!isKilled) rateLimiter.close().catch(() => world.check(!isSaved, "the counts could not be saved"));
+    server.kill();
+    const savedTo = isSaved ? world.now : troubles.calmSince(world.now, MAX_LOST_MS);
+    const urgentTo = isSaved ? world.now : troubles.calmSince(world.now, MAX_URGENT_MS);
+    for (const track of tracks) {
+      const { subject, snapshots } = track;
+      const row = rows.get(nameOf(subject))?.[1];
+      const known = snapshots.findLastIndex(({ at }) => at <= savedTo);
+      const urgent = snapshots.findLastIndex(({ at, isUrgent }) => isUrgent && at <= urgentTo);
+      const possible = snapshots.slice(Math.max(0, known, urgent));
+      const isPossible = possible.some(({ usage }) =>
+        row === undefined ? isExpired(usage, now) : isSame(usage, row),
+      );
+      world.check(isPossible, () => `${nameOf(subject)} has ${text(row)} and not ${text(possible)}`);
+      track.usage = row ? copyOf(row) : newUsage();
+      track.snapshots = [];
+      keep(track, false);
+    }
+    start(server.wallStepMs);
+  }
+
+  const often = (count: number, work: () => void) => {
+    for (let i = random.below(count); i > 0; i--) world.schedule(random.between(0, RUN_MS), work);
+  };
+  start(0);
+  for (let burst = 0; burst < 8; burst++) {
+    const at = random.between(0, RUN_MS);
+    for (let i = random.below(5 * perKind); i > 0; i--)
+      world.schedule(at + random.between(0, 3_000), request);
+  }
+  often(3, liftBan);
+  often(3, () => {
+    storeFailsUntil = world.now + random.between(0, 5_000);
+    troubles.add(world.now, storeFailsUntil - world.now);
+  });
+  often(3, () => {
+    const ms = random.between(0, 3_000);
+    server.block(ms);
+    troubles.add(world.now, server.busyUntil - world.now);
+  });
+  often(2, () => void (server.wallStepMs += random.between(-100_000, 100_000)));
+  often(5, () => restart(random.chance(2)));
+  world.run(RUN_MS);
+  restart(true);
+}
+
+function newTrack(subject: Subject): Track {
+  const usage = newUsage();
+  return { subject, usage, snapshots: [{ at: 0, usage: newUsage(), isUrgent: false }] };
+}
+
+function copyOf(usage: Usage): Usage {
+  return { ...usage, minute: { ...usage.minute }, day: { ...usage.day } };
+}
+
+const nameOf = ({ kind, id }: Subject) => `${kind} ${id}`;
+const text = (value: unknown) => JSON.stringify(value);
+
+function isSame<T extends Usage | Decision>(one: T, other: T): boolean {
+  return Bun.deepEquals(one, other);
+}
