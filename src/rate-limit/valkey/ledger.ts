@@ -133,11 +133,18 @@ export class Ledger {
     return decision;
   }
 
-  /** A request that was given at this time was not, or Valkey has counted it after all. */
-  takeBack({ id }: KeySubject, givenAt: number, state: "new" | "counted"): void {
+  /** Valkey has rejected a request that this server had given at this time. */
+  takeBack({ id }: KeySubject, givenAt: number): void {
     const record = this.#find(id)?.record;
-    record?.minute.takeBack(givenAt, state);
-    record?.day.takeBack(givenAt, state);
+    record?.minute.takeBack(givenAt);
+    record?.day.takeBack(givenAt);
+  }
+
+  /** Valkey has counted a request that this server gave at this time. It stays a part of the share. */
+  countedLate({ id }: KeySubject, givenAt: number): void {
+    const record = this.#find(id)?.record;
+    record?.minute.countedLate(givenAt);
+    record?.day.countedLate(givenAt);
   }
 
   peek({ subject, limits }: DecisionRequest, sharing: Sharing): Decision {

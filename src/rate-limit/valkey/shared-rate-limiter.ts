@@ -316,9 +316,9 @@ export class SharedRateLimiter implements RateLimiter {
       if (request === undefined) return;
       const { subject, limits, share, resolve } = request;
       if (outcome === "banned") this.#reportBan(subject.id, usage, isNewBan);
-      if (share && outcome !== "allowed") this.#ledger.takeBack(subject, share.at, "counted");
+      if (share && outcome !== "allowed") this.#ledger.takeBack(subject, share.at);
       if (outageAt === undefined) resolve(atMost(share?.remaining, describe(outcome, usage, limits, now)));
-      else if (outcome === "allowed" && allowed[i]) this.#ledger.takeBack(subject, outageAt, "new");
+      else if (outcome === "allowed" && allowed[i]) this.#ledger.countedLate(subject, outageAt);
       this.#ledger.learn(subject, usage, byMs);
     });
   }
