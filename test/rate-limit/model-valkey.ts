@@ -1,15 +1,6 @@
-import {
-  addReport,
-  type BanRules,
-  decide,
-  DEFAULT_BAN,
-  expire,
-  isExpired,
-  NEVER,
-  newUsage,
-  type Usage,
-} from "../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN, type Usage } from "../../src/domain/rate-limit.ts";
 import type { DecisionRequest, KeyReport, KeySubject, ValkeyLink } from "../../src/rate-limit/valkey/link.ts";
+import { ValkeyModel } from "../../trials/simulation/valkey.ts";
 
 /** What Valkey does, in memory, with the faults that a test wants. */
 export class ModelValkey {
@@ -17,7 +8,7 @@ export class ModelValkey {
   readonly batches: (readonly DecisionRequest[])[] = [];
   readonly reports: KeyReport[] = [];
   readonly servers = new Map<string, string>();
-  readonly #usages = new Map<number, Usage>();
+  readonly model: ValkeyModel;
   readonly #links = new Set<ModelLink>();
   #waiting: (() => void)[] = [];
   isPaused = false;
@@ -25,10 +16,9 @@ export class ModelValkey {
   opened = 0;
 
   /** Its clock need not agree with that of the servers. */
-  constructor(
-    readonly now: () => number,
-    readonly rules: BanRules = DEFAULT_BAN,
-  ) {}
+  constructor(now: () => number, rules: BanRules = DEFAULT_BAN) {
+    this.model = new ValkeyModel(now, rules);
+  }
 
   readonly open = async (): Promise<ValkeyLink> => {
     this.opened++;
@@ -66,7 +56,7 @@ export class ModelValkey {
   /** Its data is lost. */
   kill(): void {
     this.isDown = true;
-    this.#usages.clear();
+    this.model.flush();
     this.servers.clear();
     this.#waiting = [];
     for (const link of this.#links) link.break();
@@ -83,18 +73,8 @@ export class ModelValkey {
   }
 
   usageOf(id: number): Usage {
-    const usage = this.#usages.get(id) ?? newUsage();
-    this.#usages.set(id, usage);
-    expire(usage, this.now(), this.rules);
-    return usage;
+    return this.model.usageOf(id);
   }
-}
-
-/** As the scripts reply it, without strikes. */
-function stateOf(usage: Usage): Usage {
-  const { minute, day, ...bans } = structuredClone(usage);
-  const noStrikes = { firstRejectedAt: NEVER, strikes: 0 };
-  return { ...bans, minute: { ...minute, ...noStrikes }, day: { ...day, ...noStrikes } };
 }
 
 class ModelLink implements ValkeyLink {
@@ -112,36 +92,20 @@ class ModelLink implements ValkeyLink {
 
   decide(requests: readonly DecisionRequest[]) {
     return this.#send(() => {
-      const { valkey } = this;
-      valkey.batches.push(requests);
-      const replies = requests.map(({ subject, limits }) => {
-        const usage = valkey.usageOf(subject.id);
-        const { bannedAt } = usage;
-        const { outcome } = decide(usage, limits, valkey.now(), valkey.rules);
-        return { outcome, isNewBan: usage.bannedAt !== bannedAt, usage: stateOf(usage) };
-      });
-      return { now: valkey.now(), replies };
+      this.valkey.batches.push(requests);
+      return this.valkey.model.decide(requests);
     });
   }
 
   report(reports: readonly KeyReport[]) {
     return this.#send(() => {
-      const { valkey } = this;
-      valkey.reports.push(...reports);
-      const replies = reports.map((report) => {
-        const usage = valkey.usageOf(report.subject.id);
-        addReport(usage, report, valkey.now(), valkey.rules);
-        return stateOf(usage);
-      });
-      return { now: valkey.now(), replies };
+      this.valkey.reports.push(...reports);
+      return this.valkey.model.report(reports);
     });
   }
 
-  usage({ id }: KeySubject) {
-    return this.#send(() => {
-      const usage = this.valkey.usageOf(id);
-      return isExpired(usage, this.valkey.now()) ? undefined : structuredClone(usage);
-    });
+  usage(subject: KeySubject) {
+    return this.#send(() => this.valkey.model.usage(subject));
   }
 
   enterServer(id: string, text: string) {

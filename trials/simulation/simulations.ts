@@ -1,5 +1,6 @@
 import { simulateGroupCommit } from "./group-commit.ts";
 import { simulateKeyChanges } from "./key-changes.ts";
+import { simulateRateLimits } from "./rate-limits.ts";
 import { World } from "./world.ts";
 import { simulateWriteBehind } from "./write-behind.ts";
 
@@ -8,6 +9,7 @@ const SIMULATIONS = {
   "group-commit": simulateGroupCommit,
   "write-behind": simulateWriteBehind,
   "key-changes": simulateKeyChanges,
+  "rate-limits": simulateRateLimits,
 } as const;
 
 export type SimulationName = keyof typeof SIMULATIONS;

@@ -1,0 +1,386 @@
+import { DAY_MS, type Decision, DEFAULT_BAN, type Limits, MINUTE_MS } from "../../src/domain/rate-limit.ts";
+import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
+import { SimulatedValkey, ValkeyModel } from "./valkey.ts";
+import { Process, STARTS_AT, type World } from "./world.ts";
+
+interface Grant {
+  readonly at: number;
+  readonly server: Server;
+  /** Whether the server gave it without Valkey. */
+  readonly isLocal: boolean;
+}
+
+interface Outage {
+  readonly server: Server;
+  readonly from: number;
+  to: number;
+  /** Of the window, as far as the server knows. */
+  readonly left: number;
+}
+
+/** What Valkey has counted after a batch. */
+interface Count {
+  readonly at: number;
+  readonly openedAt: number;
+  readonly used: number;
+}
+
+const SERVERS = 3;
+const TIMEOUT_MS = 500;
+/** With the ticks of the timer, for the batch before and for its own. */
+const MAX_WAIT_MS = 2 * (TIMEOUT_MS + 100);
+/** What Valkey decides at most so long before an outage may arrive too late. */
+const REPLIED_MS = 50;
+/** So long after an outage all servers have reported. */
+const REPORTED_MS = 3_000;
+/** A request counts for so much longer than a window, at most, in an outage. */
+const BUCKET = 61 / 60;
+const RUN_MS = 200_000;
+const MAX_OUTAGE_MS = 90_000;
+const NO_BANS = { ...DEFAULT_BAN, strikes: 1_000_000 };
+const KEY = { kind: "key", id: 7 } as const;
+
+/**
+ * Three servers limit the requests of one key, with Valkey. In some worlds Valkey only pauses, for less than the
+ * timeout; in some it also stands still for longer. In others it restarts with or without its data, and is flushed;
+ * connections break, get silent or are cut off; servers block, are killed and start again, and their clocks are set.
+ *
+ * Judged: with short pauses, every decision is Valkey's. A window that begins in an outage has at most the limit and
+ * one request for each server, every other less than twice the limit, apart from rounding. When Valkey only stands
+ * still, it has what was used and what the servers knew to be left, and Valkey has counted what was given, once. A
+ * server that limits the key in an outage has given it its share of what was left. A request waits for a bounded time,
+ * in an outage not at all.
+ */
+export function simulateRateLimits(world: World): void {
+  new RateLimits(world).play();
+}
+
+class RateLimits {
+  readonly kind: "pauses" | "standstills" | "faults";
+  readonly limit: number;
+  readonly limits: Limits;
+  readonly windowMs: number;
+  readonly valkey: SimulatedValkey;
+  readonly grants: Grant[] = [];
+  readonly outages: Outage[] = [];
+  /** Requests that were sent when an outage began. Valkey counts them when it goes on. */
+  readonly sent = { allowed: 0, limited: 0, banned: 0 };
+  readonly #servers: Server[] = [];
+  readonly #windows: { from: number }[] = [];
+  readonly #counts: Count[] = [];
+  /** When Valkey lost its data, and when servers lost what they had not reported. */
+  readonly #losses: number[] = [];
+  readonly #kills: number[] = [];
+
+  constructor(readonly world: World) {
+    const { random } = world;
+    this.kind = random.pick(["pauses", "standstills", "faults", "faults"]);
+    this.limit = 1 + random.below(20);
+    const isDay = random.chance(5);
+    this.windowMs = isDay ? DAY_MS : MINUTE_MS;
+    this.limits = isDay
+      ? { perMinute: 1_000_000, perDay: this.limit }
+      : { perMinute: this.limit, perDay: 1_000_000 };
+    const aheadMs = STARTS_AT + random.pick([0, -10_000_000, 10_000_000]);
+    const model = new ValkeyModel(() => Math.floor(world.now + aheadMs), NO_BANS);
+    this.valkey = new SimulatedValkey(world, model, (process, decisions) => {
+      const { minute, day } = model.usageOf(KEY.id);
+      const { used, openedAt } = isDay ? day : minute;
+      const count = { at: world.now, openedAt: openedAt - aheadMs, used };
+      this.#count(count);
+      const server = this.#servers.find((each) => each.process === process);
+      for (const { outcome } of decisions) server?.valkeyDecided(outcome, count);
+    });
+  }
+
+  play(): void {
+    const { world, valkey } = this;
+    const { random } = world;
+    for (let i = 0; i < SERVERS; i++) this.#servers.push(new Server(this, `server ${i + 1}`));
+    const times = Array.from({ length: 3 }, () => random.between(5_000, RUN_MS - 80_000));
+    const time = () =>
+      (times[random.below(times.length)] ?? 0) + random.pick([0, 0, 60_000]) + random.between(-5_000, 10_000);
+    for (let burst = 0; burst < 10; burst++) {
+      const at = time();
+      const lengthMs = random.pick([50, 1_000, 30_000]);
+      const only = random.chance(3) ? random.below(SERVERS) : undefined;
+      for (let i = random.below(2 * this.limit); i > 0; i--)
+        world.schedule(at + random.between(0, lengthMs), () => this.#server(only).receive());
+    }
+    const faults = this.#faults();
+    for (let i = 1 + random.below(5); i > 0 && this.kind !== "pauses"; i--)
+      world.schedule(time(), () => faults[this.kind === "faults" ? random.below(faults.length) : 0]?.());
+    for (let at = random.between(0, 20_000); at < RUN_MS; at += random.between(1_500, 40_000))
+      world.schedule(at, () => valkey.pauseMs === 0 && valkey.standStill(random.between(0, 400)));
+    world.run(RUN_MS + 2 * MAX_OUTAGE_MS);
+    for (const server of this.#servers)
+      world.check(!server.isOutage, `${server.process.name} does not use Valkey again`);
+    this.#judgeWindows();
+    if (this.kind !== "faults") this.#judgeCounts();
+  }
+
+  #server(i = this.world.random.below(SERVERS)): Server {
+    const server = this.#servers[i];
+    if (server === undefined) throw new RangeError(`there is no server ${i}`);
+    return server;
+  }
+
+  #faults(): readonly (() => void)[] {
+    const { world, valkey } = this;
+    const { random } = world;
+    const outageMs = () => random.pick([random.between(0, 3_000), random.between(0, MAX_OUTAGE_MS)]);
+    const lose = () => {
+      world.note("Valkey loses its data");
+      valkey.model.flush();
+      this.#losses.push(world.now);
+    };
+    return [
+      () => {
+        valkey.standStill(outageMs());
+        world.note("Valkey stands still for", valkey.pauseMs);
+        for (let i = random.below(3 * this.limit); i > 0; i--)
+          world.schedule(valkey.pauseMs + random.between(-600, 100), () => this.#server().receive());
+      },
+      () => {
+        const { process } = this.#server();
+        world.note(process.name, "is cut off");
+        valkey.cutOff(process, outageMs());
+      },
+      () => {
+        const { process } = this.#server();
+        world.note("connections of", process.name, "break");
+        valkey.breakLinks((each) => each === process);
+      },
+      () => {
+        const { process } = this.#server();
+        world.note("connections of", process.name, "get silent");
+        valkey.silenceLinks(process);
+      },
+      () => {
+        world.note("Valkey stops");
+        valkey.isDown = true;
+        valkey.breakLinks();
+        if (random.chance(2)) lose();
+        world.schedule(outageMs(), () => {
+          world.note("Valkey starts");
+          valkey.isDown = false;
+        });
+      },
+      lose,
+      () => {
+        const i = random.below(SERVERS);
+        const { process } = this.#server(i);
+        world.note(process.name, "is killed");
+        process.kill();
+        this.#server(i).changed("available");
+        this.#kills.push(world.now);
+        this.#servers[i] = new Server(this, process.name);
+      },
+      () => this.#server().block(random.between(0, 3_000)),
+      () => void (this.#server().process.wallStepMs += random.between(-100_000, 100_000)),
+    ];
+  }
+
+  /** A report may open Valkey's window earlier than it was. */
+  #count(count: Count): void {
+    if (count.used === 0) return;
+    this.#counts.push(count);
+    const { openedAt } = count;
+    const last = this.#windows.at(-1);
+    const isLast = last && openedAt < last.from + this.windowMs && !this.#losses.some((at) => at > last.from);
+    if (isLast === true) last.from = openedAt;
+    else this.#windows.push({ from: openedAt });
+  }
+
+  #given(from: number, to: number): readonly Grant[] {
+    return this.grants.filter(({ at }) => at >= from && at < to);
+  }
+
+  #judgeWindows(): void {
+    const { limit, windowMs, world } = this;
+    let before = -Infinity;
+    for (const window of this.#windows) {
+      // A report may open it before the last one has closed.
+      const from = Math.max(window.from, before);
+      const to = Math.min(window.from + windowMs, this.#losses.find((at) => at > from) ?? Infinity);
+      before = to;
+      const given = this.#given(from, to).length;
+      const most = this.#mostIn(from, to);
+      world.check(given <= most, `Valkey's window from ${from} has ${given} of ${limit}, more than ${most}`);
+    }
+    for (const { at: from, isLocal } of this.grants) {
+      const isOpen = this.#windows.some((window) => window.from <= from && from < window.from + windowMs);
+      if (!isLocal || isOpen) continue;
+      const lasting = this.outages.filter((outage) => outage.from <= from && outage.to > from);
+      const given = this.#given(from, from + windowMs).filter(({ at, server }) =>
+        lasting.some((outage) => outage.server === server && at < outage.to),
+      ).length;
+      const most = limit + SERVERS + this.#lostShares(from, from + windowMs);
+      world.check(given <= most, `a window that begins in an outage, at ${from}, has ${given} of ${limit}`);
+    }
+  }
+
+  #mostIn(from: number, to: number): number {
+    const { limit } = this;
+    const outages = this.outages.filter((outage) => outage.from < to && outage.to > from);
+    if (outages.length === 0) return limit;
+    const isOnce = new Set(outages.map(({ server }) => server)).size === outages.length;
+    if (this.kind === "standstills" && isOnce && outages.every((outage) => outage.from > from)) {
+      const before = this.#given(from, Math.min(...outages.map((outage) => outage.from))).length;
+      const shares = outages.reduce((sum, { left }) => sum + Math.ceil(left / SERVERS), 0);
+      const endsAt = Math.min(...outages.map((outage) => outage.to));
+      const isOne = outages.length === SERVERS && outages.every((outage) => outage.from < endsAt);
+      // A server without an outage at that time asks Valkey before the others have reported.
+      return isOne ? Math.max(limit, before + shares) : limit + shares;
+    }
+    const rounded = limit + (SERVERS - 1) * Math.ceil(limit / SERVERS);
+    return Math.max(rounded, limit + SERVERS) + this.#lostShares(from, to);
+  }
+
+  /** What servers that were killed have given without reporting it. */
+  #lostShares(from: number, to: number): number {
+    const kills = this.#kills.filter((at) => at >= from - this.windowMs && at < to).length;
+    return kills * (Math.ceil(this.limit / SERVERS) + 1);
+  }
+
+  /** Valkey may have counted what a server rejected, and, after its window, what a server has given. */
+  #judgeCounts(): void {
+    const isOver = this.outages.some(({ from, to }) => to - from >= this.windowMs - TIMEOUT_MS);
+    const late = this.sent.limited + (isOver ? this.sent.allowed : 0);
+    for (const { at, openedAt, used } of this.#counts) {
+      const isNear = (outage: Outage) => outage.from - REPLIED_MS <= at && outage.to + REPORTED_MS > at;
+      if (this.outages.some(isNear)) continue;
+      const before = this.#windows.findLast((window) => window.from < openedAt)?.from ?? -Infinity;
+      const least = this.#given(Math.max(openedAt, before + this.windowMs), at).length;
+      // Valkey counts what was sent before an outage after it, and learns late when a window was opened.
+      const opened = this.outages.filter((outage) => outage.from < openedAt && outage.to > openedAt);
+      const from = Math.min(openedAt - TIMEOUT_MS, ...opened.map((outage) => outage.from));
+      const most = late + this.grants.filter((grant) => grant.at >= from && grant.at <= at).length;
+      this.world.check(
+        least <= used && used <= most,
+        `at ${at}, Valkey has counted ${used}, not ${least} to ${most}`,
+      );
+    }
+  }
+
+  judgeWait(ms: number): void {
+    this.world.check(ms <= MAX_WAIT_MS, `a request waited for ${ms} ms`);
+  }
+
+  /** The server rejects the key without asking Valkey. */
+  judgeShare(server: Server, outageAt: number): void {
+    const since = this.world.now - this.windowMs * BUCKET;
+    const recent = this.grants.filter(({ at }) => at > since);
+    const own = recent.filter((grant) => grant.server === server && grant.at >= outageAt);
+    const counted = this.#counts.filter(({ at }) => at > since).map(({ used }) => used);
+    const left = this.limit - Math.max(recent.length - own.length, ...counted);
+    this.world.check(
+      own.length * SERVERS >= left,
+      () => `${server.process.name} gave ${own.length} of ${left} that were left`,
+    );
+  }
+}
+
+class Server {
+  readonly process: Process;
+  readonly #game: RateLimits;
+  readonly #limiter: SharedRateLimiter;
+  #outage: Outage | undefined;
+  #hasFailed = false;
+  #blockedMs = 0;
+  /** What Valkey decided, minus what the clients got. */
+  readonly #undelivered = { allowed: 0, limited: 0, banned: 0 };
+  /** What Valkey has last counted for this server, and what this server knows of it. */
+  #counted: Count = { at: 0, openedAt: -Infinity, used: 0 };
+  #known = this.#counted;
+
+  constructor(game: RateLimits, name: string) {
+    this.process = new Process(game.world, name);
+    this.#game = game;
+    const { clock } = this.process;
+    this.#limiter = new SharedRateLimiter(
+      {
+        clock,
+        scheduler: this.process,
+        ban: NO_BANS,
+        local: createMemoryRateLimiter({
+          clock,
+          ban: NO_BANS,
+          scheduler: this.process,
+          flushEveryMs: DAY_MS,
+        }),
+        timeoutMs: TIMEOUT_MS,
+        register: { count: SERVERS, beat: async () => {}, leave: async () => {} },
+        onStateChange: (state) => this.changed(state),
+      },
+      { open: () => game.valkey.open(this.process), maxBatchSize: 4, maxConcurrentBatches: 1 },
+    );
+    this.changed("unavailable");
+    this.#hasFailed = false;
+    void this.#limiter.start().then(() => {
+      if (!this.#hasFailed) this.changed("available");
+    });
+  }
+
+  get isOutage(): boolean {
+    return this.#outage !== undefined;
+  }
+
+  changed(state: "available" | "unavailable"): void {
+    const { world, outages, limit, windowMs } = this.#game;
+    world.note(this.process.name, "says that Valkey is", state);
+    this.#hasFailed = true;
+    if (state === "unavailable" && this.#outage === undefined) {
+      const isOpen = world.now < this.#known.openedAt + windowMs;
+      const left = isOpen ? Math.max(0, limit - this.#known.used) : limit;
+      outages.push((this.#outage = { server: this, from: world.now, to: Infinity, left }));
+    } else if (state === "available" && this.#outage) {
+      this.#outage.to = world.now;
+      this.#outage = undefined;
+    }
+  }
+
+  block(ms: number): void {
+    this.#blockedMs += ms;
+    this.process.block(ms);
+  }
+
+  valkeyDecided(outcome: Decision["outcome"], count: Count): void {
+    this.#undelivered[outcome]++;
+    this.#counted = count;
+  }
+
+  /** A request waits until the process has time. */
+  receive(): void {
+    this.#game.world.schedule(0, () => this.#handle(), this.process);
+  }
+
+  #handle(): void {
+    const { world, limits } = this.#game;
+    const [startedAt, blockedMs, wasOutage] = [world.now, this.#blockedMs, this.isOutage];
+    const result = this.#limiter.decide(KEY, limits);
+    if (!(result instanceof Promise)) return this.#judge(result);
+    world.check(!wasOutage, "a request waits in an outage");
+    void result.then((decision) => {
+      this.#game.judgeWait(world.now - startedAt - (this.#blockedMs - blockedMs));
+      if (!this.isOutage) this.#known = this.#counted;
+      else this.#game.sent[decision.outcome]++;
+      this.#judge(decision);
+    });
+  }
+
+  #judge({ outcome }: Decision): void {
+    const { world, grants, kind } = this.#game;
+    world.note(this.process.name, outcome);
+    if (this.#outage) {
+      world.check(kind !== "pauses", "a short pause is an outage");
+      if (outcome === "allowed") grants.push({ server: this, at: world.now, isLocal: true });
+      else this.#game.judgeShare(this, this.#outage.from);
+      return;
+    }
+    if (outcome === "allowed") grants.push({ server: this, at: this.#counted.at, isLocal: false });
+    if (outcome === "allowed" || kind === "pauses")
+      world.check(this.#undelivered[outcome]-- > 0, "a decision is not Valkey's");
+  }
+}

@@ -1,0 +1,217 @@
+import {
+  addReport,
+  type BanRules,
+  decide,
+  expire,
+  isExpired,
+  newUsage,
+  NEVER,
+  type Usage,
+} from "../../src/domain/rate-limit.ts";
+import type {
+  DecisionReply,
+  DecisionRequest,
+  KeyReport,
+  KeySubject,
+  Replies,
+  ValkeyLink,
+} from "../../src/rate-limit/valkey/link.ts";
+import type { Process, World } from "./world.ts";
+
+/** What the scripts do, by the rules of the domain. A test compares both. */
+export class ValkeyModel {
+  readonly #usages = new Map<number, Usage>();
+
+  constructor(
+    readonly now: () => number,
+    private readonly rules: BanRules,
+  ) {}
+
+  decide(requests: readonly DecisionRequest[]): Replies<DecisionReply> {
+    const replies = requests.map(({ subject, limits }): DecisionReply => {
+      const usage = this.usageOf(subject.id);
+      const { bannedAt } = usage;
+      const { outcome } = decide(usage, limits, this.now(), this.rules);
+      return { outcome, isNewBan: usage.bannedAt !== bannedAt, usage: withoutStrikes(usage) };
+    });
+    return { now: this.now(), replies };
+  }
+
+  report(reports: readonly KeyReport[]): Replies<Usage> {
+    const replies = reports.map((report) => {
+      const usage = this.usageOf(report.subject.id);
+      addReport(usage, report, this.now(), this.rules);
+      return withoutStrikes(usage);
+    });
+    return { now: this.now(), replies };
+  }
+
+  usage({ id }: KeySubject): Usage | undefined {
+    const usage = this.usageOf(id);
+    return isExpired(usage, this.now()) ? undefined : structuredClone(usage);
+  }
+
+  usageOf(id: number): Usage {
+    const usage = this.#usages.get(id) ?? newUsage();
+    this.#usages.set(id, usage);
+    expire(usage, this.now(), this.rules);
+    return usage;
+  }
+
+  flush(): void {
+    this.#usages.clear();
+  }
+}
+
+/** As the scripts reply it. */
+function withoutStrikes({ minute, day, ...bans }: Usage): Usage {
+  const noStrikes = { firstRejectedAt: NEVER, strikes: 0 };
+  return { ...bans, minute: { ...minute, ...noStrikes }, day: { ...day, ...noStrikes } };
+}
+
+const MAX_DELAY_MS = 5;
+const CONNECT_TIMEOUT_MS = 1_000;
+
+/** Valkey and its network: it stands still, servers are cut off from it, connections break and get silent. */
+export class SimulatedValkey {
+  readonly #links = new Set<Link>();
+  readonly #cutOffUntil = new Map<string, number>();
+  #standsStillUntil = 0;
+  isDown = false;
+
+  constructor(
+    readonly world: World,
+    readonly model: ValkeyModel,
+    readonly onCounted: (server: Process, decisions: readonly DecisionReply[]) => void,
+  ) {}
+
+  standStill(ms: number): void {
+    this.#standsStillUntil = Math.max(this.#standsStillUntil, this.world.now + ms);
+  }
+
+  /** What is sent meanwhile arrives later. */
+  cutOff(server: Process, ms: number): void {
+    const until = Math.max(this.#cutOffUntil.get(server.name) ?? 0, this.world.now + ms);
+    this.#cutOffUntil.set(server.name, until);
+  }
+
+  breakLinks(isBroken: (server: Process) => boolean = () => true): void {
+    for (const link of this.#links) if (isBroken(link.server)) link.break();
+  }
+
+  /** Nothing that is sent on the connections arrives any more, and nobody is told. */
+  silenceLinks(server: Process): void {
+    for (const link of this.#links) if (link.server === server) link.isSilent = true;
+  }
+
+  /** How long it takes until a message arrives. */
+  delayOf(server: Process): number {
+    const cutOffMs = (this.#cutOffUntil.get(server.name) ?? 0) - this.world.now;
+    return Math.max(0, cutOffMs) + this.world.random.between(0, MAX_DELAY_MS);
+  }
+
+  get pauseMs(): number {
+    return Math.max(0, this.#standsStillUntil - this.world.now);
+  }
+
+  async open(server: Process): Promise<ValkeyLink> {
+    const link = new Link(this, server);
+    this.#links.add(link);
+    const timer = server.setTimeout(() => link.close(), CONNECT_TIMEOUT_MS);
+    try {
+      await link.call(() => {});
+    } finally {
+      timer.close();
+    }
+    return link;
+  }
+
+  ended(link: Link): void {
+    this.#links.delete(link);
+  }
+}
+
+/** What is sent on it arrives in order, in both directions. */
+class Link implements ValkeyLink {
+  isSilent = false;
+  #isOpen = true;
+  #arrivesAt = 0;
+  #repliesAt = 0;
+  readonly #pending = new Set<(error: Error) => void>();
+  readonly #listeners: (() => void)[] = [];
+
+  constructor(
+    private readonly valkey: SimulatedValkey,
+    readonly server: Process,
+  ) {}
+
+  decide(requests: readonly DecisionRequest[]) {
+    return this.call(() => {
+      const replies = this.valkey.model.decide(requests);
+      this.valkey.onCounted(this.server, replies.replies);
+      return replies;
+    });
+  }
+
+  report(reports: readonly KeyReport[]) {
+    return this.call(() => {
+      const replies = this.valkey.model.report(reports);
+      this.valkey.onCounted(this.server, []);
+      return replies;
+    });
+  }
+
+  usage(subject: KeySubject) {
+    return this.call(() => this.valkey.model.usage(subject));
+  }
+
+  async enterServer() {
+    return [];
+  }
+
+  async removeServer() {}
+
+  call<T>(command: () => T): Promise<T> {
+    const { world } = this.valkey;
+    return new Promise((resolve, reject) => {
+      if (!this.#isOpen) return reject(new Error("the connection is closed"));
+      this.#pending.add(reject);
+      this.#arrivesAt = Math.max(this.#arrivesAt, world.now + this.valkey.delayOf(this.server));
+      const arrive = () => {
+        if (this.isSilent || !this.#isOpen) return;
+        if (this.valkey.isDown) return this.break();
+        if (this.valkey.pauseMs > 0) return void world.schedule(this.valkey.pauseMs, arrive);
+        const reply = command();
+        this.#repliesAt = Math.max(this.#repliesAt, world.now + this.valkey.delayOf(this.server));
+        const receive = () => {
+          if (this.isSilent || !this.#pending.delete(reject)) return;
+          resolve(reply);
+        };
+        world.schedule(this.#repliesAt - world.now, receive, this.server);
+      };
+      world.schedule(this.#arrivesAt - world.now, arrive);
+    });
+  }
+
+  onEnd(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.valkey.ended(this);
+    for (const reject of this.#pending) reject(new Error("the connection is closed"));
+    this.#pending.clear();
+  }
+
+  /** The server notices when it has time. */
+  break(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    const notice = () => {
+      this.close();
+      for (const listener of this.#listeners) listener();
+    };
+    this.valkey.world.schedule(this.valkey.world.random.between(0, MAX_DELAY_MS), notice, this.server);
+  }
+}
