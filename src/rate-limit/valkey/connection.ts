@@ -17,6 +17,7 @@ import {
   SET_USAGE,
   usageNumbers,
 } from "./scripts.ts";
+import { scheduler } from "../../event-loop.ts";
 
 interface ServerAddress {
   readonly host: string;
@@ -258,10 +259,10 @@ export function loggableError(cause: unknown): Error {
 
 async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no reply within ${ms} ms`)), ms);
+  const timer = scheduler.setTimeout(() => reject(new Error(`no reply within ${ms} ms`)), ms);
   try {
     return await Promise.race([work, timeout]);
   } finally {
-    clearTimeout(timer);
+    timer.close();
   }
 }
