@@ -7,7 +7,7 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
-import { loadBundle } from "../src/browser-bundle/bundle.ts";
+import { loadBundle, loadClientFiles } from "../src/browser-bundle/bundle.ts";
 import type { ExecutableContents } from "../src/executable.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -19,8 +19,12 @@ export interface BuildOptions {
 
 export async function buildExecutable({ outfile, commit }: BuildOptions): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true });
-  const [console, docs] = await Promise.all([loadBundle("console"), loadBundle("docs")]);
-  const contents: ExecutableContents = { commit, bundles: { console, docs } };
+  const [console, docs, client] = await Promise.all([
+    loadBundle("console"),
+    loadBundle("docs"),
+    loadClientFiles(),
+  ]);
+  const contents: ExecutableContents = { commit, bundles: { console, docs }, client };
   const { success, logs } = await Bun.build({
     entrypoints: ["cli/main.ts", "archive/database-thread.ts"].map((path) => join(ROOT, "src", path)),
     root: join(ROOT, "src"),

@@ -34,6 +34,7 @@ const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 /** Files that name the version, and how. */
 const VERSIONS: readonly (readonly [path: string, pattern: RegExp])[] = [
   ["package-lock.json", /^\{\n {2}"name": "petstore",\n {2}"version": "([^"]+)"/],
+  ["src/client/transport.ts", /"petstore-client\/([^"]+)"/],
   ["deploy/compose/compose.yaml", /image: petstore:(\S+)/],
   ["deploy/kubernetes/petstore.yaml", /image: \S+\/petstore:(\S+)/],
   ["deploy/container/Containerfile", /-t petstore:(\S+)/],

@@ -4,6 +4,8 @@ export interface ExecutableContents {
   readonly commit: string;
   /** The script and the style sheet of each set of pages. */
   readonly bundles: Readonly<Record<"console" | "docs", { readonly script: string; readonly style: string }>>;
+  /** The files of the package `@petstore/client`, by their names. */
+  readonly client: Readonly<Record<string, string>>;
 }
 
 /** Undefined in a program that runs from its source: `scripts/build.ts` replaces this module. */

@@ -5,20 +5,28 @@ import { EXECUTABLE, type ExecutableContents } from "../executable.ts";
 
 export type BundleName = keyof ExecutableContents["bundles"];
 export type Bundle = ExecutableContents["bundles"][BundleName];
+/** Text by the name of the file. */
+export type ClientFiles = ExecutableContents["client"];
 
 const ROOT = join(import.meta.dir, "../..");
 const TIMEOUT_MS = 60_000;
 
 /** The executable contains the bundles; a program that runs from its source makes them. */
 export async function loadBundle(name: BundleName): Promise<Bundle> {
-  return EXECUTABLE?.bundles[name] ?? bundleInChildProcess(name);
+  return EXECUTABLE?.bundles[name] ?? runScript("build.ts", name);
 }
 
-async function bundleInChildProcess(name: BundleName): Promise<Bundle> {
+/** The files of the package `@petstore/client`. */
+export async function loadClientFiles(): Promise<ClientFiles> {
+  return EXECUTABLE?.client ?? runScript("build-client.ts");
+}
+
+/** What a script of this directory prints. */
+async function runScript(...script: string[]) {
   // With the flags of the launcher, Bun reads no settings of the working directory. No variable means no secret.
   const flags = ["--no-env-file", "--config=/dev/null", `--tsconfig-override=${join(ROOT, "tsconfig.json")}`];
-  const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dir, "build.ts"), name], {
-    cwd: ROOT,
+  const child = Bun.spawn([process.execPath, ...flags, ...script], {
+    cwd: import.meta.dir,
     env: {},
     stdin: "ignore",
     stdout: "pipe",
@@ -26,7 +34,7 @@ async function bundleInChildProcess(name: BundleName): Promise<Bundle> {
     timeout: TIMEOUT_MS,
   });
   const [output, problem, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (code !== 0) throw new Error(`The bundle ${name} could not be built: ${problem.trim()}`);
+  if (code !== 0) throw new Error(`${script.join(" ")} failed: ${problem.trim()}`);
   return JSON.parse(output);
 }
 

@@ -1,6 +1,6 @@
 import { type Adapters, openAdapters } from "../adapters.ts";
 import { type App, serveOn } from "../app.ts";
-import { Petstore } from "../client/index.js";
+import { Petstore } from "../client/index.ts";
 import type { Config } from "../config/config.ts";
 import { type Environment, generateSecret, type NewKey, toNewSecret } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";

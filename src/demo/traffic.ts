@@ -1,4 +1,4 @@
-import { ApiError, type NewPet, Petstore } from "../client/index.js";
+import { ApiError, type NewPet, Petstore } from "../client/index.ts";
 import type { NewKey } from "../domain/api-keys.ts";
 
 const NAMES = "Rex Mia Balu Luna Fips Nala Oskar Cleo Bruno Wilma Zoë 李小龙 قمر".split(" ");

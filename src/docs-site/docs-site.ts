@@ -3,7 +3,7 @@ import { DOCS_PATH } from "../domain/constants.ts";
 import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
 import { EncodedContent } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
-import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
+import { acceptsHtml, CLIENT_PACKAGE_PATH, type DocsPages } from "../petstore/static-routes.ts";
 import type { Response } from "../http1/index.ts";
 import type { DocsSettings, RenderedPage } from "./layout.ts";
 import { ASSETS_PATH, operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";
@@ -36,8 +36,12 @@ export function createDocsSite({ settings, build = () => loadBundle("docs") }: D
     return { contents: new Map([...pages, ...assets]), notFound: site.notFound };
   });
 
+  const client = loadOnce(async () => (await import("./client-package.ts")).clientPackage(settings));
   return {
-    respond: (request, headerLines) => andThen(site(), (found) => respondFrom(found, request, headerLines)),
+    respond: (request, headerLines) =>
+      request.path === CLIENT_PACKAGE_PATH
+        ? andThen(client(), (respond) => respond(request, headerLines))
+        : andThen(site(), (found) => respondFrom(found, request, headerLines)),
   };
 }
 

@@ -2,9 +2,10 @@ import { curlCommand } from "../api/curl.ts";
 import { toJson } from "../api/json.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
-import { baseUrlOf, type DocumentedSettings } from "../petstore/documented-settings.ts";
+import { baseUrlOf, type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import { EXAMPLES } from "../petstore/openapi/examples.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
+import { CLIENT_PACKAGE_PATH } from "../petstore/static-routes.ts";
 
 /** The languages of the examples, in the order in which pages show them. */
 export const EXAMPLE_LANGUAGES = {
@@ -48,9 +49,16 @@ const EXAMPLE_BLOCK = /<!-- (example-[a-z-]+|client-setup) -->\n[\s\S]*?<!-- \/\
  * the first example of the guide to the client library, which is about TypeScript alone.
  */
 export function withExampleContext(markdown: string, { baseUrl, key }: ExampleContext): string {
-  return markdown.replace(EXAMPLE_BLOCK, (block) =>
-    block.replaceAll(MARKDOWN_CONTEXT.baseUrl, () => baseUrl).replaceAll(MARKDOWN_CONTEXT.key, () => key),
-  );
+  return markdown.replace(EXAMPLE_BLOCK, (block) => inContext(block, { baseUrl, key }));
+}
+
+export function inContext(text: string, { baseUrl, key }: ExampleContext): string {
+  const replacements = [
+    [MARKDOWN_CONTEXT.baseUrl, baseUrl],
+    [siteUrl(MARKDOWN_CONTEXT.baseUrl, CLIENT_PACKAGE_PATH), siteUrl(baseUrl, CLIENT_PACKAGE_PATH)],
+    [MARKDOWN_CONTEXT.key, key],
+  ] as const;
+  return replacements.reduce((result, [from, to]) => result.replaceAll(from, () => to), text);
 }
 
 /** The examples of an operation: one per language, in the order of EXAMPLE_LANGUAGES. */

@@ -8,9 +8,12 @@ import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts"
 import { emptyResponse, headerLinesOf, jsonResponse, unavailableResponse } from "../api/responses.ts";
 import { rejectionResponse } from "./responses.ts";
 
+/** The client library, as npm installs it. */
+export const CLIENT_PACKAGE_PATH = "/client.tgz";
+
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
 
-/** The pages for browsers: the documentation and `/`. Undefined if there is no such page. */
+/** The documentation, `/` for browsers and the client library. Undefined if there is no such page. */
 export interface DocsPages {
   respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
 }
@@ -34,6 +37,7 @@ export function staticRoutes({ docsSettings, docsPages, isShuttingDown }: Static
   const routes = new Map<string, StaticRoute>([
     ["/", route(rootResponse(docsSettings, docsPages))],
     [DOCS_PATH, docs],
+    [CLIENT_PACKAGE_PATH, docs],
     ["/openapi.json", content(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
     // RFC 9512.
     ["/openapi.yaml", content(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],

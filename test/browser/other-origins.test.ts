@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
-import { join } from "node:path";
+import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
 import { startService } from "../service.ts";
 import { TestBrowser } from "./browser.ts";
 
-const CLIENT = join(import.meta.dir, "../../src/client");
+const CLIENT = await loadClientFiles();
 const PAGE = '<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>shop</title>';
 
 const PROGRAM = `
@@ -47,7 +47,7 @@ const EXPECTED = {
 
 const textOf = (type: string, text: string) => new Response(text, { headers: { "Content-Type": type } });
 
-/** A page, and the client's files as they are, on another origin than the API. */
+/** A page and the client's files, on another origin than the API. */
 const startSite = () =>
   Bun.serve({
     hostname: "127.0.0.1",
@@ -55,7 +55,7 @@ const startSite = () =>
     fetch(request) {
       const { pathname } = new URL(request.url);
       const file = /^\/client\/([a-z-]+\.js)$/.exec(pathname)?.[1];
-      if (file !== undefined) return new Response(Bun.file(join(CLIENT, file)));
+      if (file !== undefined) return textOf("text/javascript", CLIENT[file] ?? "");
       if (pathname === "/worker.js") return textOf("text/javascript", WORKER);
       if (pathname === "/program.js") return textOf("text/javascript", PROGRAM);
       return textOf("text/html", PAGE);

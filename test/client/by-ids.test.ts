@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Petstore, PetstoreError } from "@petstore/client";
+import { Petstore, PetstoreError } from "../../src/client/index.ts";
 import { rejection } from "./rejection.ts";
 
 /** Has the pets with even identifiers. Without support for `id` it ignores the parameter, as unknown ones are. */

@@ -1,5 +1,5 @@
 /** Compiled, never run: the types of the client are those of the table of operations. */
-import type * as client from "@petstore/client";
+import type * as client from "../../src/client/index.ts";
 import type { ErrorCode } from "../../src/petstore/errors.ts";
 import type { PetstoreInput } from "../../src/petstore/operations.ts";
 import type { OperationId } from "../../src/domain/usage-history.ts";
@@ -55,4 +55,30 @@ export const METHODS: Record<OperationId, (petstore: client.Petstore) => unknown
   placeOrder: ({ orders }) => orders.place,
   getOrder: ({ orders }) => orders.get,
   updateOrder: ({ orders }) => [orders.complete, orders.cancel],
+};
+
+/** Compiles with `exactOptionalPropertyTypes`: an option may be what a program has not got. */
+export const NOTHING_SET: client.PetstoreOptions & client.RequestOptions & client.ListOptions<string> = {
+  key: "",
+  baseUrl: "",
+  ids: undefined,
+  waitForRateLimit: undefined,
+  maxRetries: undefined,
+  timeoutMs: undefined,
+  deadlineMs: undefined,
+  cache: undefined,
+  fetch: undefined,
+  onRequest: undefined,
+  onResponse: undefined,
+  onRetry: undefined,
+  onWait: undefined,
+  onDeprecation: undefined,
+  signal: undefined,
+  headers: undefined,
+  query: undefined,
+  body: undefined,
+  idempotencyKey: undefined,
+  status: undefined,
+  limit: undefined,
+  cursor: undefined,
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { int64, parseJson, toJson } from "../../src/client/json.js";
+import { int64, parseJson, toJson } from "../../src/client/json.ts";
 
 describe("parseJson", () => {
   test("every integer is an exact bigint", () => {
@@ -37,8 +37,10 @@ test("toJson writes bigints with all digits and leaves undefined out", () => {
   expect(toJson({ name: 'a"b', categoryId: 9007199254740993n, status: undefined })).toBe(
     '{"name":"a\\"b","categoryId":9007199254740993}',
   );
+  const nested = { a: [1n, undefined, { b: null, at: new Date(0) }], c: "d" };
+  expect(toJson(nested)).toBe('{"a":[1,null,{"b":null,"at":"1970-01-01T00:00:00.000Z"}],"c":"d"}');
 });
 
-test.each([1.5, 2 ** 53, Number.NaN, "7"])("%p is not taken as an int64", (value) => {
-  expect(() => int64("categoryId", value as number)).toThrow(TypeError);
+test.each([1.5, 2 ** 53, Number.NaN, "", "0x7"])("%p is not taken as an int64", (value) => {
+  expect(() => int64("categoryId", value)).toThrow(TypeError);
 });

@@ -1,15 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { type Service, startService } from "../service.ts";
+import { installClient } from "./install.ts";
 
 const ROOT = join(import.meta.dir, "../..");
-const PACKAGE = join(ROOT, "src/client");
 
 let service: Service;
-beforeAll(async () => void (service = await startService()));
+/** A program's directory, with the client as npm installs it from the server. */
+const folder = temporaryFolder("client-examples");
+const installed = join(folder, "node_modules/@petstore/client");
+let url: string;
+beforeAll(async () => {
+  service = await startService();
+  url = new URL("/client.tgz", service.url).href;
+  // Deno looks for packages in node_modules if there is a package.json.
+  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+  await run(["npm", "install", "--no-audit", "--no-fund", url], folder);
+}, 60_000);
 afterAll(() => service.stop());
 
 async function run(command: string[], cwd: string): Promise<string> {
@@ -44,11 +54,6 @@ if (PETSTORE_TEST_DENO !== undefined) PROGRAMS.push(["Deno", [PETSTORE_TEST_DENO
 const TIMEOUT_MS = 60_000;
 
 describe("the examples of the README and of the guide", () => {
-  const folder = temporaryFolder("client-examples");
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  // Deno looks for packages in node_modules if there is a package.json.
-  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-
   test(
     "compile, with strict options and the types of browsers alone",
     async () => {
@@ -94,18 +99,62 @@ describe("the examples of the README and of the guide", () => {
   );
 });
 
-test.each([
-  ["Bun", process.execPath],
-  ["Node", "node"],
-])("%s imports the package from the root of the repository", async (_, program) => {
-  const script = 'import { Petstore } from "@petstore/client"; console.log(typeof Petstore)';
-  const flag = program === "node" ? ["--input-type=module", "-e"] : ["-e"];
-  expect(await run([program, ...flag, script], ROOT)).toBe("function\n");
+describe("the package that a server serves", () => {
+  const read = (file: string) => readFileSync(join(installed, file), "utf8");
+
+  test("has types, a license, a home page and no dependencies", () => {
+    const { version, license } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    const manifest = JSON.parse(read("package.json"));
+    const homepage = new URL("/docs/client-library", service.url).href;
+    expect(manifest).toMatchObject({ name: "@petstore/client", version, license, homepage });
+    expect([manifest.dependencies, manifest.peerDependencies]).toEqual([undefined, undefined]);
+    expect(existsSync(join(installed, manifest.exports["."].types))).toBe(true);
+    expect(read("LICENSE")).toContain("MIT");
+  });
+
+  test("has declarations and a source map for each module, with its source", () => {
+    for (const module of ["index", "petstore", "errors", "transport"]) {
+      expect(read(`${module}.js`)).toEndWith(`//# sourceMappingURL=${module}.js.map\n`);
+      const { sourcesContent } = JSON.parse(read(`${module}.js.map`));
+      expect(sourcesContent).toEqual([readFileSync(join(ROOT, `src/client/${module}.ts`), "utf8")]);
+      expect(read(`${module}.d.ts`)).not.toContain('.ts"');
+    }
+  });
+
+  test("has a README with the address of the server and links that work", async () => {
+    const readme = read("README.md");
+    expect(readme).toContain(`baseUrl: "${service.url}"`);
+    expect(readme).toContain(`npm install ${url}`);
+    const links = Array.from(readme.matchAll(/\]\(([^)]*)\)/g), ([, link = ""]) => link);
+    expect(links).not.toBeEmpty();
+    for (const link of links) {
+      const page = await (await fetch(link, { headers: { Accept: "text/html" } })).text();
+      expect(page).toContain(`id="${new URL(link).hash.slice(1) || "main"}"`);
+    }
+  });
+
+  test("has no time in it: npm compares its bytes with those of other servers", async () => {
+    const files = await new Bun.Archive(await (await fetch(url)).bytes()).files();
+    expect([...files.keys()]).toContain("package/index.d.ts");
+    for (const file of files.values()) expect(file.lastModified).toBe(0);
+  });
+
+  test("is transferred again only if it has changed", async () => {
+    const { headers } = await fetch(url, { method: "HEAD" });
+    expect(headers.get("Content-Type")).toBe("application/gzip");
+    const again = await fetch(url, { headers: { "If-None-Match": headers.get("ETag") ?? "" } });
+    expect(again.status).toBe(304);
+  });
+
+  test("names itself in User-Agent", async () => {
+    const { version } = JSON.parse(read("package.json"));
+    expect(read("transport.js")).toContain(`petstore-client/${version}"`);
+  });
 });
 
 async function minified(entry: string): Promise<string> {
   const folder = temporaryFolder("client-bundle");
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  await installClient(folder);
   writeFileSync(join(folder, "entry.js"), entry);
   const { outputs } = await Bun.build({
     entrypoints: [join(folder, "entry.js")],
@@ -126,9 +175,4 @@ describe("size", () => {
     const errorOnly = await minified('export { PetstoreError } from "@petstore/client"');
     expect(errorOnly.length).toBeLessThan(500);
   });
-});
-
-test("the package has no dependencies", () => {
-  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
-  expect([dependencies, peerDependencies]).toEqual([undefined, undefined]);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import * as client from "@petstore/client";
+import * as client from "../../src/client/index.ts";
 import { type Service, startService } from "../service.ts";
 import { rejection } from "./rejection.ts";
 

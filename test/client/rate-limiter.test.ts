@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Petstore } from "@petstore/client";
+import { Petstore } from "../../src/client/index.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
 
 useFakeTimers();

@@ -1,52 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import * as client from "@petstore/client";
-import { retryAfterSeconds, retryDelay } from "../../src/client/retry.js";
+import * as client from "../../src/client/index.ts";
+import { retryAfterSeconds, retryDelay } from "../../src/client/retry.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
+import { cutOff, json, NEW_PET, PET, problem, type Reply, scripted } from "./scripted.ts";
 import { rejection } from "./rejection.ts";
 
 useFakeTimers();
-
-const PET = '{"id":1,"name":"Rex","categoryId":7}';
-const NEW_PET = { name: "Rex", categoryId: 7 };
-
-interface Sent {
-  readonly method: string;
-  readonly idempotencyKey: string | null;
-}
-
-type Reply = Response | Error | "never";
-const json = (status: number, body: string, headers: Record<string, string> = {}) =>
-  new Response(body, { status, headers });
-const problem = (status: number, code: string, headers: Record<string, string> = {}) =>
-  json(status, JSON.stringify({ code, message: `${code}.`, status }), headers);
-
-/** A client whose requests get these replies, in this order. */
-function scripted(replies: Reply[], options: Partial<client.PetstoreOptions> = {}) {
-  const sent: Sent[] = [];
-  const delays: number[] = [];
-  const petstore = new client.Petstore({
-    key: "pet_live_x",
-    baseUrl: "http://petstore.test/v1",
-    onRetry: ({ delayMs }) => void delays.push(delayMs),
-    ...options,
-    fetch: async (_url, { method = "", headers, signal }) => {
-      sent.push({ method, idempotencyKey: new Headers(headers).get("Idempotency-Key") });
-      const reply = replies.shift();
-      if (reply instanceof Response) return reply;
-      if (reply === "never")
-        return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
-      throw reply ?? new Error("more requests than replies");
-    },
-  });
-  return { petstore, sent, delays };
-}
 
 describe("a call is retried", () => {
   test.each<[string, Reply]>([
     ["after a network fault", new TypeError("fetch failed")],
     ["after 503", problem(503, "unavailable")],
     ["after 502 of a proxy", json(502, "<html>")],
-    ["after a body that was cut off", json(201, PET.slice(0, 20))],
+    ["after 500", problem(500, "internal_error")],
+    ["after 408 of a proxy", json(408, "")],
+    ["after a body that was cut off", cutOff()],
     ["while its first attempt is in progress", problem(409, "idempotency_conflict")],
   ])("%s, with the same Idempotency-Key", async (_, reply) => {
     const { petstore, sent } = scripted([reply, json(201, PET)]);
@@ -55,7 +23,7 @@ describe("a call is retried", () => {
     expect(response.attempts).toBe(2);
     expect(sent).toHaveLength(2);
     expect(sent[0]?.idempotencyKey).toMatch(/^[0-9a-f]{32}$/);
-    expect(sent[1]).toEqual(sent[0] ?? { method: "", idempotencyKey: null });
+    expect(sent[1]?.idempotencyKey).toBe(sent[0]?.idempotencyKey ?? "none");
   });
 
   test.each([true, false])("after Retry-After (waitForRateLimit %p)", async (waitForRateLimit) => {
@@ -79,7 +47,7 @@ describe("a call is retried", () => {
   });
 });
 
-test.each([400, 401, 403, 404, 409, 410, 422, 500])("%i is not retried", async (status) => {
+test.each([400, 401, 403, 404, 409, 410, 422])("%i is not retried", async (status) => {
   const { petstore, sent } = scripted([problem(status, "some_code")]);
   expect(await rejection(petstore.pets.create(NEW_PET))).toMatchObject({ status, code: "some_code" });
   expect(sent).toHaveLength(1);

@@ -2,11 +2,15 @@
  * `npm run check:package`: what npm, TypeScript and Deno make of @petstore/client. Needs the npm registry.
  */
 import { join } from "node:path";
+import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
+import { temporaryFolder } from "../harness/cleanup.ts";
 import { runCommand, text } from "../harness/command-line.ts";
 import { type Checks, expectEqual, installTools, run, runChecks, type Tools } from "./tools.ts";
 
 const ROOT = join(import.meta.dir, "../..");
-const PACKAGE = join(ROOT, "src/client");
+const PACKAGE = temporaryFolder("client-package");
+for (const [name, content] of Object.entries(await loadClientFiles()))
+  await Bun.write(join(PACKAGE, name), content);
 const PACKAGES = { publint: "0.3.25", "@arethetypeswrong/cli": "0.18.5", deno: "2.9.5" };
 
 const checksWith = (tools: Tools): Checks => ({

@@ -1,5 +1,5 @@
 /** `npx bun trials/faults/client.ts`: the client library against a server that is killed and that limits it. */
-import { Petstore } from "@petstore/client";
+import { Petstore } from "../../src/client/index.ts";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { integer, runCommand } from "../harness/command-line.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";

@@ -1,4 +1,4 @@
-import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
@@ -10,8 +10,7 @@ import {
 } from "../../../src/docs-site/examples.ts";
 import { blocksOf } from "../../../src/docs-site/markdown.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
-
-const ROOT = join(import.meta.dir, "../../..");
+import { installClient } from "../../client/install.ts";
 
 export interface ExampleRun {
   readonly exitCode: number;
@@ -25,9 +24,11 @@ export class ExampleRunner {
   readonly #folder = temporaryFolder("examples");
   readonly #python = new PythonProcess();
 
-  constructor() {
-    symlinkSync(join(ROOT, "node_modules"), join(this.#folder, "node_modules"));
-    writeFileSync(join(this.#folder, "package.json"), '{"type":"module"}');
+  static async start(): Promise<ExampleRunner> {
+    const runner = new ExampleRunner();
+    writeFileSync(join(runner.#folder, "package.json"), '{"type":"module"}');
+    await installClient(runner.#folder);
+    return runner;
   }
 
   run({ language, code }: Example): Promise<ExampleRun> {

@@ -15,7 +15,7 @@ const TIMEOUT_MS = 60_000;
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
 
 let runner: ExampleRunner;
-beforeAll(() => void (runner = new ExampleRunner()));
+beforeAll(async () => void (runner = await ExampleRunner.start()));
 afterAll(() => runner.stop());
 
 const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';

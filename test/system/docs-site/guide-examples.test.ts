@@ -10,7 +10,7 @@ let runner: ExampleRunner;
 /** Has pets 1 to 10. */
 let service: Service;
 beforeAll(async () => {
-  runner = new ExampleRunner();
+  runner = await ExampleRunner.start();
   service = await startService();
   for (let id = 1; id <= 10; id++) await createPet(service, `pet ${id}`);
 });

@@ -88,6 +88,11 @@ describe("a server of the executable on SQLite", () => {
     expect((await fetch(`${origin}/openapi.yaml`)).status).toBe(200);
   });
 
+  test("serves the client library", async () => {
+    const files = await new Bun.Archive(await (await fetch(`${origin}/client.tgz`)).bytes()).files();
+    expect([...files.keys()]).toContain("package/index.d.ts");
+  });
+
   test("serves every file that the documentation and the console load", async () => {
     for (const page of [`${origin}/docs`, `${server.adminUrl}/`]) {
       const html = await (await fetch(page)).text();

@@ -1,4 +1,5 @@
-/** @import { ResponseMetadata } from "./index.d.ts" */
+import type { ResponseMetadata } from "./response.ts";
+import { MAX_TIMER_MS } from "./retry.ts";
 
 /**
  * After this time without a response, other clients of the key may have used up the limit. A burst would then be
@@ -6,8 +7,11 @@
  */
 const STALE_MS = 1_000;
 const MAX_IN_PROGRESS_STALE = 3;
-/** A longer timer would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+
+interface Window {
+  readonly remaining: number;
+  readonly closesAt: number;
+}
 
 /**
  * Holds requests back that would exceed the rate limit, in the order in which they came. It knows what the headers
@@ -15,65 +19,66 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * subtracted. While no window is known, one request at a time asks for it.
  */
 export class RateLimiter {
-  /** By the time at which a window closes, in the server's seconds.
-   * @type {Map<number, { remaining: number, closesAt: number }>} */
-  #windows = new Map();
+  /** By the time at which a window closes, in the server's seconds. */
+  readonly #windows = new Map<number, Window>();
   #inProgress = 0;
   #pausedUntil = 0;
   #learnedAt = 0;
   /** The headers are hidden, for example by CORS: there is nothing to wait for. */
   #isBlind = false;
-  /** @type {Set<() => void>} */
-  #waiting = new Set();
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
+  readonly #waiting = new Set<() => void>();
+  /** Those that wait and have not been told how long. */
+  readonly #untold = new Set<(waitMs: number) => void>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /**
-   * Resolves when a request may be sent. Each one that is sent must end with `release`.
-   *
-   * @param {AbortSignal | undefined} signal
-   * @returns {Promise<void>}
-   */
-  acquire(signal) {
+  /** Resolves when a request may be sent. Each one that is sent must end with `release`. */
+  acquire(signal: AbortSignal, onWait: (waitMs: number) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      const stop = () => {
+      signal.throwIfAborted();
+      const end = () => {
+        signal.removeEventListener("abort", stop);
         this.#waiting.delete(start);
-        this.#startWaiting();
-        reject(signal?.reason);
+        this.#untold.delete(tell);
       };
+      const fail = (reason: unknown) => {
+        end();
+        reject(reason);
+        this.#startWaiting();
+      };
+      const stop = () => fail(signal.reason);
       const start = () => {
-        signal?.removeEventListener("abort", stop);
+        end();
         this.#inProgress++;
         resolve();
       };
-      signal?.addEventListener("abort", stop, { once: true });
+      const tell = (waitMs: number) => {
+        try {
+          onWait(waitMs);
+        } catch (error) {
+          fail(error);
+        }
+      };
+      signal.addEventListener("abort", stop, { once: true });
       this.#waiting.add(start);
+      this.#untold.add(tell);
       this.#startWaiting();
     });
   }
 
-  /**
-   * @param {ResponseMetadata | undefined} response undefined if there was none.
-   */
-  release(response) {
+  /** `response` is undefined if there was none. */
+  release(response: ResponseMetadata | undefined): void {
     this.#inProgress--;
     if (response) this.#learn(response);
     this.#startWaiting();
   }
 
-  /**
-   * Nothing is sent for this time.
-   *
-   * @param {number} ms
-   */
-  pause(ms) {
+  /** Nothing is sent for this time. */
+  pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, Date.now() + ms);
     this.#startWaiting();
   }
 
-  /** @param {ResponseMetadata} response */
-  #learn({ status, headers, rateLimit }) {
+  #learn({ status, headers, rateLimit }: ResponseMetadata): void {
     if (!rateLimit) {
       this.#isBlind ||= status < 300;
       return;
@@ -93,22 +98,25 @@ export class RateLimiter {
     });
   }
 
-  #startWaiting() {
+  #startWaiting(): void {
     clearTimeout(this.#timer);
     for (const start of this.#waiting) {
       const wait = this.#wait();
       if (wait > 0) {
-        if (wait < Infinity)
-          this.#timer = setTimeout(() => this.#startWaiting(), Math.min(wait, MAX_TIMER_MS));
+        if (wait === Infinity) return;
+        this.#timer = setTimeout(() => this.#startWaiting(), Math.min(wait, MAX_TIMER_MS));
+        for (const tell of this.#untold) {
+          this.#untold.delete(tell);
+          tell(wait);
+        }
         return;
       }
-      this.#waiting.delete(start);
       start();
     }
   }
 
   /** How long the next request has to wait, in milliseconds; Infinity: until a request in progress ends. */
-  #wait() {
+  #wait(): number {
     const now = Date.now();
     if (this.#pausedUntil > now) return this.#pausedUntil - now;
     if (this.#isBlind) return 0;

@@ -1,0 +1,207 @@
+import { ConflictError, InvalidResponseError } from "./errors.ts";
+import { int64, toJson } from "./json.ts";
+import { type ApiRequest, type ApiResult, Transport } from "./transport.ts";
+import type {
+  Call,
+  CallOptions,
+  IdOf,
+  Ids,
+  Int64,
+  Listing,
+  ListOptions,
+  Orders,
+  Page,
+  Pet,
+  Pets,
+  PetstoreOptions,
+  RequestOptions,
+  WriteOptions,
+} from "./types.ts";
+
+/** The largest page, and the most identifiers of one request. */
+const MAX_PAGE = 100;
+
+export class Petstore<I extends Ids = "bigint"> {
+  readonly pets: Pets<IdOf<I>>;
+  readonly orders: Orders<IdOf<I>>;
+  readonly #transport: Transport;
+
+  constructor(options: PetstoreOptions<I>) {
+    this.#transport = new Transport(options);
+    this.pets = petsOf(this.#transport);
+    this.orders = ordersOf(this.#transport);
+  }
+
+  /** For what has no method. `path` is below the base URL: `/pets`. */
+  request(method: string, path: string, options: RequestOptions = {}): Call<unknown> {
+    return call(async () => {
+      if (!path.startsWith("/")) throw new TypeError(`path must begin with a slash, not ${path}.`);
+      const { query = {}, body, idempotencyKey, ...rest } = options;
+      return this.#transport.send({
+        method: method.toUpperCase(),
+        path: withQuery(path, query),
+        body: body === undefined ? undefined : toJson(body),
+        idempotencyKey: idempotencyKey ?? (method.toUpperCase() === "POST" ? randomKey() : undefined),
+        options: rest,
+        expected: "any",
+      });
+    });
+  }
+}
+
+function petsOf<Id extends bigint | string>(transport: Transport): Pets<Id> {
+  const listPage: Pets<Id>["listPage"] = (options = {}) => fetchPage(transport, "/pets", options);
+  return {
+    list: (options = {}) => listing(listPage, options),
+    listPage,
+    create: ({ name, categoryId, status }, options = {}) =>
+      call(async () => {
+        const body = toJson({ name, categoryId: int64("categoryId", categoryId), status });
+        return transport.send(post("/pets", body, options));
+      }),
+    async byIds(ids, options = {}) {
+      const wanted = new Set(Array.from(ids, (id) => int64("id", id)));
+      const sorted = [...wanted].toSorted((a, b) => (a < b ? -1 : 1));
+      const timed = transport.startTime({ ...options, limit: MAX_PAGE });
+      const pets: Pet<Id>[] = [];
+      for (let start = 0; start < sorted.length; start += MAX_PAGE) {
+        const path = `/pets?id=${sorted.slice(start, start + MAX_PAGE).join(",")}`;
+        const page: Page<Pet<Id>> = await fetchPage(transport, path, timed);
+        if (page.items.some(({ id }) => !wanted.has(BigInt(id))))
+          throw new InvalidResponseError("This server has no listing by identifier.", page);
+        pets.push(...page.items);
+      }
+      return pets;
+    },
+    get: (id, options = {}) => call(async () => transport.send(get(`/pets/${int64("id", id)}`, options))),
+  };
+}
+
+function ordersOf<Id extends bigint | string>(transport: Transport): Orders<Id> {
+  const listPage: Orders<Id>["listPage"] = (options = {}) => fetchPage(transport, "/store/orders", options);
+  const getOrder: Orders<Id>["get"] = (id, options = {}) =>
+    call(async () => transport.send(get(orderPath(id), options)));
+  return {
+    list: (options = {}) => listing(listPage, options),
+    listPage,
+    get: getOrder,
+    place: ({ petId }, options = {}) =>
+      call(async () =>
+        transport.send(post("/store/orders", toJson({ petId: int64("petId", petId) }), options)),
+      ),
+    complete: (id, options = {}) => call(() => close(id, "completed", options)),
+    cancel: (id, options = {}) => call(() => close(id, "cancelled", options)),
+  };
+
+  /**
+   * An attempt whose response was lost may have closed the order; a retry is then rejected although the call did
+   * what it was asked to do.
+   */
+  async function close(
+    id: Int64,
+    status: "completed" | "cancelled",
+    options: CallOptions,
+  ): Promise<ApiResult> {
+    const path = orderPath(id);
+    const timed = transport.startTime(options);
+    try {
+      const body = toJson({ status });
+      return await transport.send({ method: "PATCH", path, body, options: timed, expected: "object" });
+    } catch (error) {
+      if (!(error instanceof ConflictError) || error.code !== "order_closed") throw error;
+      if (error.response.attempts === 1) throw error;
+      const { data, response } = await getOrder(id, timed).withResponse();
+      if (data.status !== status) throw error;
+      return { data, response };
+    }
+  }
+}
+
+const orderPath = (id: Int64): string => `/store/orders/${int64("id", id)}`;
+
+function get(path: string, options: CallOptions): ApiRequest {
+  return { method: "GET", path, options, expected: "object" };
+}
+
+function post(
+  path: string,
+  body: string,
+  { idempotencyKey = randomKey(), ...options }: WriteOptions,
+): ApiRequest {
+  return { method: "POST", path, body, idempotencyKey, options, expected: "object" };
+}
+
+/** 128 random bits. `crypto.randomUUID` is missing on pages that were loaded without TLS. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}
+
+function call<T>(send: () => Promise<ApiResult>): Call<T> {
+  const result = send() as Promise<ApiResult & { data: T }>;
+  const data = result.then(({ data }) => data);
+  return Object.assign(data, {
+    withResponse() {
+      // Whoever takes the result handles its rejection there.
+      data.catch(() => {});
+      return result;
+    },
+  });
+}
+
+async function fetchPage<T>(
+  transport: Transport,
+  path: string,
+  options: ListOptions<string>,
+): Promise<Page<T>> {
+  const { status, limit, cursor, ...rest } = options;
+  const url = withQuery(path, { status, limit, cursor });
+  const { data, response } = await transport.send({ ...get(url, rest), expected: "array" });
+  return { items: data as T[], nextCursor: nextCursor(response.headers), response };
+}
+
+function withQuery(path: string, parameters: NonNullable<RequestOptions["query"]>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
+}
+
+/** The cursor alone: the API key goes to no other address than the client was given. */
+function nextCursor(headers: Headers): string | undefined {
+  const [, url] = /<([^>]*)>\s*;\s*rel="?next\b/.exec(headers.get("Link") ?? "") ?? [];
+  return url === undefined
+    ? undefined
+    : (new URL(url, "http://relative").searchParams.get("cursor") ?? undefined);
+}
+
+function listing<T, Status extends string>(
+  fetchPage: (options: ListOptions<Status>) => Promise<Page<T>>,
+  options: ListOptions<Status>,
+): Listing<T> {
+  async function* pages(): AsyncGenerator<Page<T>, void, undefined> {
+    let { cursor } = options;
+    const seen = new Set([cursor]);
+    do {
+      const page = await fetchPage({ ...options, limit: options.limit ?? MAX_PAGE, cursor });
+      yield page;
+      cursor = page.nextCursor;
+      if (cursor !== undefined && seen.has(cursor))
+        throw new InvalidResponseError(`The list does not end: the cursor ${cursor} came twice.`, page);
+      seen.add(cursor);
+    } while (cursor !== undefined);
+  }
+  async function* items(): AsyncGenerator<T, void, undefined> {
+    for await (const page of pages()) yield* page.items;
+  }
+  return {
+    pages,
+    [Symbol.asyncIterator]: items,
+    async toArray({ max }) {
+      const found: T[] = [];
+      for await (const item of items()) if (found.push(item) >= max) break;
+      return found.slice(0, max);
+    },
+  };
+}

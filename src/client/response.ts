@@ -1,0 +1,39 @@
+import { retryAfterSeconds } from "./retry.ts";
+
+/** The window with the fewest requests left. */
+export interface RateLimit {
+  limit: number;
+  remaining: number;
+  resetAt: Date;
+}
+
+export interface ResponseMetadata {
+  status: number;
+  headers: Headers;
+  requestId: string | undefined;
+  rateLimit: RateLimit | undefined;
+  /** In seconds. */
+  retryAfter: number | undefined;
+  /** The server had executed the request before, and repeated its response. */
+  replayed: boolean;
+  /** How many requests this call has sent so far: 1 without a retry. */
+  attempts: number;
+}
+
+export function metadataOf({ status, headers }: Response, attempts: number): ResponseMetadata {
+  const limit = headers.get("X-RateLimit-Limit");
+  const remaining = headers.get("X-RateLimit-Remaining");
+  const reset = headers.get("X-RateLimit-Reset");
+  const isComplete = limit !== null && remaining !== null && reset !== null;
+  return {
+    status,
+    headers,
+    requestId: headers.get("X-Request-Id") ?? undefined,
+    rateLimit: isComplete
+      ? { limit: Number(limit), remaining: Number(remaining), resetAt: new Date(Number(reset) * 1000) }
+      : undefined,
+    retryAfter: retryAfterSeconds(headers.get("Retry-After"), Date.now()),
+    replayed: headers.get("Idempotent-Replayed") === "true",
+    attempts,
+  };
+}

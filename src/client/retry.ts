@@ -1,0 +1,63 @@
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 8_000;
+const RETRIED_STATUSES = new Set([408, 429, 500, 502, 503, 504]);
+/** A longer timer would fire at once. */
+export const MAX_TIMER_MS: number = 2 ** 31 - 1;
+
+/**
+ * 502 and 504 come from a proxy whose server is away. `idempotency_conflict` means that the first attempt, whose
+ * connection broke, is still in progress.
+ */
+export function isRetried({ status, code }: { status: number; code: string | undefined }): boolean {
+  return RETRIED_STATUSES.has(status) || code === "idempotency_conflict";
+}
+
+/** Exponential backoff with full jitter, after the time that the server asked for. `attempt` failed; 1 is the first. */
+export function retryDelay(attempt: number, retryAfterSeconds = 0): number {
+  const range = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
+  return retryAfterSeconds * 1000 + Math.random() * range;
+}
+
+/** Seconds or an HTTP date; undefined if it is neither. */
+export function retryAfterSeconds(value: string | null, now: number): number | undefined {
+  if (value === null) return undefined;
+  const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - now) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
+}
+
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+export interface TimeLimit {
+  readonly signal: AbortSignal;
+  /** Frees the timer and `parent`. */
+  end(): void;
+}
+
+/** A signal that is aborted with `reason` after the time, or before with `parent`. Nobody waits longer than 25 days. */
+export function timeLimit(ms: number, reason: Error, parent: AbortSignal | undefined): TimeLimit {
+  const controller = new AbortController();
+  const follow = () => controller.abort(parent?.reason);
+  if (parent?.aborted) follow();
+  parent?.addEventListener("abort", follow, { once: true });
+  const timer = ms > MAX_TIMER_MS ? undefined : setTimeout(() => controller.abort(reason), ms);
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer);
+      parent?.removeEventListener("abort", follow);
+    },
+  };
+}

@@ -1,0 +1,264 @@
+import { ApiError, apiError, ConnectionError, InvalidResponseError, TimeoutError } from "./errors.ts";
+import { parseJson } from "./json.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+import { metadataOf, type ResponseMetadata } from "./response.ts";
+import { isRetried, retryDelay, sleep, timeLimit } from "./retry.ts";
+import type { CallOptions, Hooks, Ids, PetstoreOptions, RequestEvent } from "./types.ts";
+
+/** `endsAt` is the deadline of a call that sends several requests. */
+export interface TimedOptions extends CallOptions {
+  readonly endsAt?: number;
+}
+
+export interface ApiRequest {
+  readonly method: string;
+  /** Below the base URL, with its query. */
+  readonly path: string;
+  /** JSON. */
+  readonly body?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+  readonly options: TimedOptions;
+  /** What the data of a success must be. */
+  readonly expected: "array" | "object" | "any";
+}
+
+export interface ApiResult {
+  readonly data: unknown;
+  readonly response: ResponseMetadata;
+}
+
+interface Attempt {
+  readonly request: ApiRequest;
+  readonly event: RequestEvent;
+  /** Ends the call. */
+  readonly signal: AbortSignal;
+}
+
+interface Failure {
+  readonly error: ApiError | ConnectionError;
+}
+
+interface Success {
+  readonly idempotencyKey: string | undefined;
+  readonly response: ResponseMetadata;
+  readonly body: string;
+}
+
+interface Remembered {
+  readonly etag: string;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+const USER_AGENT = "petstore-client/1.0.0";
+const KEY = /^pet_(?:live|test)_[0-9A-Za-z]+$/;
+/** While nothing has ever responded, the address is probably wrong. */
+const MAX_RETRIES_UNREACHED = 2;
+
+/** Sends requests: authentication, rate limit, retries, deadline, cache, hooks. */
+export class Transport {
+  readonly #baseUrl: string;
+  readonly #key: string;
+  readonly #integer: (digits: string) => unknown;
+  readonly #hooks: Hooks;
+  readonly #limiter: RateLimiter | undefined;
+  readonly #maxRetries: number;
+  readonly #timeoutMs: number;
+  readonly #deadlineMs: number;
+  readonly #cacheSize: number;
+  readonly #fetch: NonNullable<PetstoreOptions["fetch"]>;
+  #hasResponded = false;
+  /** By URL, the one that was used last at the end. */
+  readonly #cache = new Map<string, Remembered>();
+  /** The paths whose deprecation was reported, without identifiers. */
+  readonly #reported = new Set<string>();
+
+  constructor(options: PetstoreOptions<Ids>) {
+    const { key, baseUrl, waitForRateLimit = true } = options;
+    if (!key || !baseUrl) throw new TypeError("new Petstore() needs key and baseUrl.");
+    // Without the key: messages end up in logs.
+    if (!KEY.test(key)) throw new TypeError("key must be pet_live_ or pet_test_ and letters and digits.");
+    this.#key = key;
+    this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, "");
+    this.#integer = options.ids === "string" ? (digits) => digits : BigInt;
+    this.#hooks = options;
+    this.#limiter = waitForRateLimit ? new RateLimiter() : undefined;
+    this.#maxRetries = options.maxRetries ?? 10;
+    this.#timeoutMs = options.timeoutMs ?? 15_000;
+    this.#deadlineMs = options.deadlineMs ?? 120_000;
+    this.#cacheSize = options.cache ?? 0;
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
+  }
+
+  /** For a call that sends several requests. */
+  startTime<T extends CallOptions>(options: T): T & { readonly endsAt: number } {
+    return { ...options, endsAt: Date.now() + (options.deadlineMs ?? this.#deadlineMs) };
+  }
+
+  async send(request: ApiRequest): Promise<ApiResult> {
+    const { signal: aborted, deadlineMs = this.#deadlineMs } = request.options;
+    const { endsAt = Date.now() + deadlineMs } = request.options;
+    const passed = new Error("The deadline passed.");
+    const { signal, end } = timeLimit(endsAt - Date.now(), passed, aborted);
+    let attempt = 0;
+    let last: ApiError | ConnectionError | undefined;
+    try {
+      for (;;) {
+        const event = { method: request.method, url: this.#baseUrl + request.path, attempt: ++attempt };
+        await this.#limiter?.acquire(signal, (waitMs) => this.#hooks.onWait?.({ ...event, waitMs }));
+        const outcome = await this.#attempt({ request, event, signal });
+        if ("data" in outcome) return outcome;
+
+        last = outcome.error;
+        if (last instanceof ApiError && !isRetried(last)) throw last;
+        signal.throwIfAborted();
+        const delayMs = retryDelay(attempt, last.response?.retryAfter);
+        const maxRetries = this.#hasResponded
+          ? this.#maxRetries
+          : Math.min(this.#maxRetries, MAX_RETRIES_UNREACHED);
+        if (attempt > maxRetries || Date.now() + delayMs >= endsAt) throw last;
+        this.#hooks.onRetry?.({ ...event, delayMs, error: last });
+        if (last.status === 429 && this.#limiter) this.#limiter.pause(delayMs);
+        else await sleep(delayMs, signal);
+      }
+    } catch (error) {
+      if (error !== passed) throw error;
+      const { idempotencyKey } = request;
+      const message = last
+        ? `No success within ${deadlineMs} ms, ${attempt} attempts.`
+        : `No response within ${deadlineMs} ms, waiting for the rate limit included.`;
+      throw new TimeoutError(message, {
+        idempotencyKey,
+        ...(last && { cause: last, response: last.response, body: last.body }),
+      });
+    } finally {
+      end();
+    }
+  }
+
+  /** A failure that may be retried is a value. */
+  async #attempt({ request, event, signal }: Attempt): Promise<ApiResult | Failure> {
+    const { idempotencyKey } = request;
+    const late = new Error(`nothing came within ${this.#timeoutMs} ms`);
+    const limit = timeLimit(this.#timeoutMs, late, signal);
+    let response: ResponseMetadata | undefined;
+    try {
+      signal.throwIfAborted();
+      this.#hooks.onRequest?.(event);
+      const known = request.method === "GET" ? this.#cache.get(event.url) : undefined;
+      const init = this.#init(request, known?.etag, limit.signal);
+      let body;
+      try {
+        const received = await this.#fetch(event.url, init);
+        this.#hasResponded = true;
+        response = metadataOf(received, event.attempt);
+        body = await received.text();
+      } catch (cause) {
+        const message = `No response from ${event.url}: ${reasonOf(cause)}.`;
+        return { error: new ConnectionError(message, { cause, idempotencyKey, response }) };
+      }
+      this.#hooks.onResponse?.({ ...event, response });
+      this.#reportDeprecation(event, response.headers);
+      if (response.status === 304 && known) {
+        const headers = new Headers(known.headers);
+        for (const [name, value] of response.headers) headers.set(name, value);
+        response = { ...response, headers };
+        body = known.text;
+      } else if (response.status >= 400) {
+        return { error: apiError({ idempotencyKey, response, body }) };
+      }
+      const data = this.#dataOf(request, { idempotencyKey, response, body });
+      if (request.method === "GET") this.#remember(event.url, response.headers, body);
+      return { data, response };
+    } finally {
+      limit.end();
+      this.#limiter?.release(response);
+    }
+  }
+
+  #init(
+    { method, body, idempotencyKey, options }: ApiRequest,
+    etag: string | undefined,
+    signal: AbortSignal,
+  ) {
+    const headers = new Headers(options.headers);
+    headers.set("Authorization", `Bearer ${this.#key}`);
+    // A browser names itself, and asks servers of other origins before it names something else.
+    if (!isBrowser() && !headers.has("User-Agent")) headers.set("User-Agent", USER_AGENT);
+    if (body !== undefined) headers.set("Content-Type", "application/json");
+    if (idempotencyKey !== undefined) headers.set("Idempotency-Key", idempotencyKey);
+    if (etag !== undefined) headers.set("If-None-Match", etag);
+    return { method, headers, signal, redirect: "manual" as const, ...(body !== undefined && { body }) };
+  }
+
+  /** Of a response that is no error. */
+  #dataOf({ method, path, expected }: ApiRequest, details: Success): unknown {
+    const { response, body } = details;
+    const { status, headers } = response;
+    const invalid = (problem: string) =>
+      new InvalidResponseError(`${method} ${this.#baseUrl}${path} ${problem}.`, details);
+    // 0 is what a browser shows of a redirect.
+    if (status === 0 || (status >= 300 && status !== 304))
+      throw invalid(
+        `redirects to ${headers.get("Location") ?? "another address"}: set baseUrl to the address itself`,
+      );
+    if (status === 204 && expected === "any") return undefined;
+    const type = headers.get("Content-Type") ?? "no Content-Type";
+    let data;
+    try {
+      data = parseJson(body, this.#integer);
+    } catch {
+      throw invalid(`responded with status ${status} and ${type}, which is no JSON`);
+    }
+    const kind = Array.isArray(data) ? "array" : data === null ? "null" : typeof data;
+    if (expected !== "any" && kind !== expected)
+      throw invalid(`responded with status ${status} and ${type}, whose JSON is no ${expected}`);
+    return data;
+  }
+
+  #remember(url: string, headers: Headers, text: string): void {
+    const etag = headers.get("ETag");
+    this.#cache.delete(url);
+    if (etag === null || this.#cacheSize === 0) return;
+    this.#cache.set(url, { etag, headers, text });
+    const [oldest] = this.#cache.keys();
+    if (this.#cache.size > this.#cacheSize && oldest !== undefined) this.#cache.delete(oldest);
+  }
+
+  #reportDeprecation({ method, url }: RequestEvent, headers: Headers): void {
+    const since = headers.get("Deprecation");
+    if (since === null) return;
+    const sunset = headers.get("Sunset");
+    const link = headers.get("Link") ?? undefined;
+    const { onDeprecation } = this.#hooks;
+    if (onDeprecation) {
+      const sinceDate = /^@\d+$/.test(since) ? new Date(Number(since.slice(1)) * 1000) : undefined;
+      onDeprecation({
+        method,
+        url,
+        since: sinceDate,
+        sunset: sunset === null ? undefined : new Date(sunset),
+        link,
+      });
+      return;
+    }
+    const operation = `${method} ${url.replace(/\?.*/, "").replace(/-?\d+$/, "{id}")}`;
+    if (this.#reported.has(operation)) return;
+    this.#reported.add(operation);
+    const removal = sunset ? ` and is removed on ${sunset}` : "";
+    const page = link?.match(/<([^>]*)>; rel="deprecation"/)?.[1];
+    // oxlint-disable-next-line no-console -- the warning that the documentation promises
+    console.warn(`Petstore: ${operation} is deprecated${removal}.${page ? ` See ${page}` : ""}`);
+  }
+}
+
+function isBrowser(): boolean {
+  return globalThis.navigator?.userAgent?.startsWith("Mozilla/") === true;
+}
+
+/** `fetch` of Node says "fetch failed", and its cause says why. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.cause instanceof Error) return reasonOf(error.cause);
+  return error.message.replace(/[.?]$/, "") || ("code" in error ? String(error.code) : error.name);
+}

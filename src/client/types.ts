@@ -1,0 +1,167 @@
+import type { PetstoreError } from "./errors.ts";
+import type { ResponseMetadata } from "./response.ts";
+
+/** An int64 as an argument. A number must be a safe integer; beyond 2^53 - 1 pass a bigint or its digits. */
+export type Int64 = number | bigint | string;
+
+/** What integers are in results: bigints, or strings of digits, which JSON can carry. */
+export type Ids = "bigint" | "string";
+export type IdOf<I extends Ids> = I extends "string" ? string : bigint;
+
+export type PetStatus = "available" | "pending" | "sold";
+export type OrderStatus = "placed" | "completed" | "cancelled";
+
+export interface Pet<Id = bigint> {
+  id: Id;
+  name: string;
+  categoryId: Id;
+  /** Absent if the pet was created without a status and was never ordered. */
+  status?: PetStatus;
+}
+
+export interface NewPet {
+  /** 1 to 1,024 characters. */
+  name: string;
+  categoryId: Int64;
+  status?: PetStatus | undefined;
+}
+
+export interface Order<Id = bigint> {
+  id: Id;
+  petId: Id;
+  status: OrderStatus;
+  /** RFC 3339, UTC. */
+  createdAt: string;
+}
+
+export interface NewOrder {
+  petId: Int64;
+}
+
+export interface RequestEvent {
+  method: string;
+  url: string;
+  /** 1 for the first. */
+  attempt: number;
+}
+
+export interface ResponseEvent extends RequestEvent {
+  response: ResponseMetadata;
+}
+
+export interface RetryEvent extends RequestEvent {
+  delayMs: number;
+  error: PetstoreError;
+}
+
+/** The rate limit is used up. */
+export interface WaitEvent extends RequestEvent {
+  /** Until the window closes; other calls may be before this one. */
+  waitMs: number;
+}
+
+export interface DeprecationEvent {
+  method: string;
+  url: string;
+  since: Date | undefined;
+  /** When the operation is removed. */
+  sunset: Date | undefined;
+  /** The `Link` header: the successor and the documentation. */
+  link: string | undefined;
+}
+
+/** A hook that throws makes its call fail. */
+export interface Hooks {
+  onRequest?: ((event: RequestEvent) => void) | undefined;
+  onResponse?: ((event: ResponseEvent) => void) | undefined;
+  onRetry?: ((event: RetryEvent) => void) | undefined;
+  onWait?: ((event: WaitEvent) => void) | undefined;
+  /** Replaces the warning that is written to the console once for each deprecated operation. */
+  onDeprecation?: ((event: DeprecationEvent) => void) | undefined;
+}
+
+export interface PetstoreOptions<I extends Ids = "bigint"> extends Hooks {
+  key: string;
+  /** With the version: `http://127.0.0.1:8080/v1`. */
+  baseUrl: string;
+  /** Default: "bigint". */
+  ids?: I | undefined;
+  /** Wait before a request that would exceed the rate limit. Default: true. */
+  waitForRateLimit?: boolean | undefined;
+  /** Retries of one call. Default: 10, and 2 while the address has never responded. */
+  maxRetries?: number | undefined;
+  /** Longest time of one request. Default: 15,000. */
+  timeoutMs?: number | undefined;
+  /** Longest time of one call with its retries and its waiting for the rate limit. Default: 120,000. */
+  deadlineMs?: number | undefined;
+  /** How many responses are kept, so that reading them again transfers only what changed. Default: 0. */
+  cache?: number | undefined;
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+  deadlineMs?: number | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** Default: a new random one for each call. The retries of a call share it. */
+  idempotencyKey?: string | undefined;
+}
+
+export interface RequestOptions extends WriteOptions {
+  query?: Readonly<Record<string, Int64 | undefined>> | undefined;
+  /** Becomes JSON. */
+  body?: unknown;
+}
+
+export interface ListOptions<Status extends string> extends CallOptions {
+  status?: Status | undefined;
+  /** Size of a page, 1 to 100. Default: 100 for `list`, 20 for `listPage`. */
+  limit?: number | undefined;
+  /** `nextCursor` of an earlier page. */
+  cursor?: string | undefined;
+}
+
+export interface Page<T> {
+  items: T[];
+  /** undefined on the last page. */
+  nextCursor: string | undefined;
+  response: ResponseMetadata;
+}
+
+/** Every iteration starts anew. */
+export interface Listing<T> extends AsyncIterable<T> {
+  pages(): AsyncGenerator<Page<T>, void, undefined>;
+  /** The first `max` of them. */
+  toArray(options: { max: number }): Promise<T[]>;
+}
+
+/** A promise of the value. `withResponse` also has what the response says about itself. */
+export interface Call<T> extends Promise<T> {
+  withResponse(): Promise<{ data: T; response: ResponseMetadata }>;
+}
+
+export interface Pets<Id = bigint> {
+  /** Every pet, over all pages, in ascending order of their identifiers. */
+  list(options?: ListOptions<PetStatus>): Listing<Pet<Id>>;
+  listPage(options?: ListOptions<PetStatus>): Promise<Page<Pet<Id>>>;
+  create(pet: NewPet, options?: WriteOptions): Call<Pet<Id>>;
+  /** The pets with these identifiers that exist, in ascending order; 100 identifiers take one request. */
+  byIds(ids: Iterable<Int64>, options?: CallOptions): Promise<Pet<Id>[]>;
+  /** @deprecated The operation is removed on 5 December 2030. Use `byIds`. */
+  get(id: Int64, options?: CallOptions): Call<Pet<Id>>;
+}
+
+export interface Orders<Id = bigint> {
+  /** The orders of your API key, over all pages. */
+  list(options?: ListOptions<OrderStatus>): Listing<Order<Id>>;
+  listPage(options?: ListOptions<OrderStatus>): Promise<Page<Order<Id>>>;
+  get(id: Int64, options?: CallOptions): Call<Order<Id>>;
+  place(order: NewOrder, options?: WriteOptions): Call<Order<Id>>;
+  /** The pet becomes `sold`. */
+  complete(id: Int64, options?: CallOptions): Call<Order<Id>>;
+  /** The pet becomes `available`. */
+  cancel(id: Int64, options?: CallOptions): Call<Order<Id>>;
+}

@@ -1,0 +1,174 @@
+import { describe, expect, test } from "bun:test";
+import * as client from "../../src/client/index.ts";
+import { finish, useFakeTimers } from "../fake-timers.ts";
+import { cutOff, json, NEW_PET, PET, problem, scripted } from "./scripted.ts";
+import { rejection } from "./rejection.ts";
+
+useFakeTimers();
+
+const HTML = "<!doctype html>".padEnd(2_000, "x");
+const html = (status: number) => json(status, HTML, { "Content-Type": "text/html" });
+const PETS_URL = "http://petstore.test/v1/pets";
+
+describe("a response that is not of the API is an InvalidResponseError after one request", () => {
+  test("HTML with status 200", async () => {
+    const { petstore, sent } = scripted([html(200)]);
+    const error = await finish(rejection(petstore.pets.create(NEW_PET)));
+    expect(error).toBeInstanceOf(client.InvalidResponseError);
+    expect(error).toMatchObject({
+      status: 200,
+      message: `POST ${PETS_URL} responded with status 200 and text/html, which is no JSON.`,
+      body: HTML.slice(0, 1_000),
+    });
+    expect(sent).toHaveLength(1);
+  });
+
+  test("nothing with status 200", async () => {
+    const { petstore } = scripted([json(200, "")]);
+    expect(await finish(rejection(petstore.pets.get(1)))).toBeInstanceOf(client.InvalidResponseError);
+  });
+
+  test("a page that is no array, and a pet that is no object", async () => {
+    const { petstore, sent } = scripted([json(200, PET), json(200, "[]")]);
+    for (const call of [() => petstore.pets.listPage(), () => petstore.pets.get(1)])
+      expect(await finish(rejection(call()))).toBeInstanceOf(client.InvalidResponseError);
+    expect(sent).toHaveLength(2);
+  });
+
+  test.each([302, 308])("a redirect with status %i, and names its target", async (status) => {
+    const { petstore, sent } = scripted([json(status, "", { Location: "https://petstore.test/v1/pets" })]);
+    const error = await finish(rejection(petstore.pets.listPage()));
+    expect(error).toBeInstanceOf(client.InvalidResponseError);
+    expect(error).toHaveProperty(
+      "message",
+      expect.stringContaining("redirects to https://petstore.test/v1/pets:"),
+    );
+    expect(sent).toHaveLength(1);
+  });
+
+  test("a list whose cursor comes again", async () => {
+    const page = () => json(200, `[${PET}]`, { Link: `<${PETS_URL}?cursor=abc>; rel="next"` });
+    const { petstore, sent } = scripted([page(), page()]);
+    const error = await finish(rejection(petstore.pets.list().toArray({ max: 1_000 })));
+    expect(error).toBeInstanceOf(client.InvalidResponseError);
+    expect(sent).toHaveLength(2);
+  });
+});
+
+describe("an address that does not respond", () => {
+  const refused = () =>
+    new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED 127.0.0.1:9.") });
+
+  test("fails after three requests, and the message says why", async () => {
+    const { petstore, sent } = scripted([refused(), refused(), refused()]);
+    const error = await finish(rejection(petstore.pets.listPage()));
+    expect(error).toBeInstanceOf(client.ConnectionError);
+    expect(error).toHaveProperty(
+      "message",
+      `No response from ${PETS_URL}: connect ECONNREFUSED 127.0.0.1:9.`,
+    );
+    expect(sent).toHaveLength(3);
+  });
+
+  test("is asked longer if it has responded before: the server restarts", async () => {
+    const { petstore, sent } = scripted([
+      json(200, "[]"),
+      ...Array.from({ length: 5 }, refused),
+      json(200, "[]"),
+    ]);
+    await finish(petstore.pets.listPage());
+    await finish(petstore.pets.listPage());
+    expect(sent).toHaveLength(7);
+  });
+});
+
+test("a header that cannot be sent is a TypeError at once", async () => {
+  const { petstore, sent } = scripted([]);
+  const call = petstore.pets.listPage({ headers: { "X-Request-Id": "a\nb" } });
+  expect(await rejection(call)).toBeInstanceOf(TypeError);
+  expect(sent).toEqual([]);
+});
+
+describe("every error says what a caller needs to go on", () => {
+  test.each([
+    ["an ApiError", [problem(422, "idempotency_key_reused")], 422],
+    ["a ConnectionError", [cutOff(), cutOff()], 200],
+    ["an InvalidResponseError", [html(201)], 201],
+    ["a TimeoutError", [problem(503, "unavailable"), "never" as const], undefined],
+  ])("%s has idempotencyKey, status and headers", async (_, replies, status) => {
+    const { petstore } = scripted(replies, { maxRetries: 1, deadlineMs: 1_000 });
+    const error = await finish(rejection(petstore.pets.create(NEW_PET, { idempotencyKey: "row-1" })));
+    expect(error).toMatchObject({ idempotencyKey: "row-1", status });
+    if (status !== undefined) expect(error).toHaveProperty("headers", expect.any(Headers));
+  });
+
+  test("the body of a proxy's error is there, from its start", async () => {
+    const { petstore } = scripted([html(413)]);
+    const error = await finish(rejection(petstore.pets.create(NEW_PET)));
+    expect(error).toMatchObject({ status: 413, body: HTML.slice(0, 1_000) });
+  });
+});
+
+test.each(["pet_live_abc\n", "Bearer pet_live_abc", "sk_live_abc", "pet_live_YOUR_KEY"])(
+  "the key %j is rejected by the constructor, without the key in the message",
+  (key) => {
+    const create = () => new client.Petstore({ key, baseUrl: "http://petstore.test/v1" });
+    expect(create).toThrow("key must be pet_live_ or pet_test_ and letters and digits.");
+  },
+);
+
+describe("the deadline bounds the wait for the rate limit", () => {
+  const exhausted = () =>
+    json(200, "[]", {
+      Date: new Date(Date.now()).toUTCString(),
+      "X-RateLimit-Limit": "1",
+      "X-RateLimit-Remaining": "0",
+      "X-RateLimit-Reset": String(Math.ceil(Date.now() / 1000) + 60),
+    });
+
+  test("and onWait says how long it would take", async () => {
+    const waits: client.WaitEvent[] = [];
+    const { petstore, sent } = scripted([exhausted()], { onWait: (event) => void waits.push(event) });
+    await finish(petstore.pets.listPage());
+    const startedAt = Date.now();
+    const error = await finish(rejection(petstore.pets.listPage({ deadlineMs: 5_000 })));
+    expect(error).toBeInstanceOf(client.TimeoutError);
+    expect(Date.now() - startedAt).toBe(5_000);
+    expect(waits).toEqual([{ method: "GET", url: PETS_URL, attempt: 1, waitMs: expect.any(Number) }]);
+    expect(waits[0]?.waitMs).toBeWithin(58_000, 62_000);
+    expect(sent).toHaveLength(1);
+  });
+
+  test("of all requests of a call together", async () => {
+    const replies = ["never" as const, json(200, "[]"), "never" as const, "never" as const];
+    const { petstore } = scripted(replies, { timeoutMs: 3_000, maxRetries: 1 });
+    const startedAt = Date.now();
+    const ids = Array.from({ length: 150 }, (_, id) => id);
+    await finish(rejection(petstore.pets.byIds(ids, { deadlineMs: 5_000 })));
+    expect(Date.now() - startedAt).toBeLessThanOrEqual(5_000);
+  });
+
+  test("and of a Retry-After: one beyond it is the error at once", async () => {
+    const { petstore } = scripted([problem(429, "key_banned", { "Retry-After": "600" })]);
+    const error = await rejection(petstore.pets.listPage());
+    expect(error).toBeInstanceOf(client.RateLimitError);
+    expect(error).toMatchObject({ code: "key_banned", retryAfter: 600 });
+  });
+
+  test("a hook that throws makes its call fail, and the others go on", async () => {
+    const { petstore, sent } = scripted([exhausted(), json(200, "[]")], {
+      onWait() {
+        if (isFirst) {
+          isFirst = false;
+          throw new Error("of the hook");
+        }
+      },
+    });
+    let isFirst = true;
+    await finish(petstore.pets.listPage());
+    const [failed, succeeded] = [rejection(petstore.pets.listPage()), petstore.pets.listPage()];
+    expect(await failed).toHaveProperty("message", "of the hook");
+    expect((await finish(succeeded)).items).toEqual([]);
+    expect(sent).toHaveLength(2);
+  });
+});
