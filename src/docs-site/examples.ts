@@ -147,7 +147,8 @@ function argumentOf(operationId: OperationId): string {
 }
 
 function typescriptProgram(call: string, { baseUrl, key }: ExampleContext): string {
-  return `import { Petstore } from "@petstore/client";
+  return `// npm install ${siteUrl(baseUrl, CLIENT_PACKAGE_PATH)}
+import { Petstore } from "@petstore/client";
 
 const petstore = new Petstore({
   key: "${key}",
@@ -169,6 +170,7 @@ function fetchProgram({ method, path, body }: ExampleRequest, { baseUrl, key }: 
   body: JSON.stringify(${objectLiteral(body, "js", 2)}),`;
   return `const response = await fetch("${baseUrl}${path}", {
 ${options}
+  signal: AbortSignal.timeout(15_000),
 });
 if (!response.ok) throw new Error(await response.text());
 
@@ -186,7 +188,9 @@ function pythonProgram({ method, path, body }: ExampleRequest, { baseUrl, key }:
   ];
   if (query !== undefined) lines.push(`    params={${pythonEntries(query)}},`);
   if (body !== undefined) lines.push(`    json=${objectLiteral(body, "python", 4)},`);
-  return [...lines, ")", "response.raise_for_status()", "print(response.json())"].join("\n");
+  return [...lines, "    timeout=15,", ")", "response.raise_for_status()", "print(response.json())"].join(
+    "\n",
+  );
 }
 
 function pythonEntries(query: string): string {

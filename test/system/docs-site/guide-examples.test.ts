@@ -23,7 +23,10 @@ const createPet = ({ call }: Service, name: string) =>
   call({ method: "POST", path: "/pets", body: { name, categoryId: 7 } });
 
 /** Forwards requests to a service. `change` sees each response and can give the client another. */
-function startProxy({ url }: Service, change: (response: Response) => Response | undefined) {
+function startProxy(
+  { url }: Service,
+  change: (response: Response) => Response | Promise<Response> | undefined,
+) {
   const { origin } = new URL(url);
   const statuses: number[] = [];
   const server = Bun.serve({
@@ -35,11 +38,14 @@ function startProxy({ url }: Service, change: (response: Response) => Response |
       const body = method === "GET" ? null : await request.text();
       const response = await fetch(origin + pathname + search, { method, headers, body });
       statuses.push(response.status);
-      return change(response) ?? response;
+      return (await change(response)) ?? response;
     },
   });
   return { url: `http://127.0.0.1:${server.port}/v1`, statuses, stop: () => server.stop(true) };
 }
+
+const problem = (status: number, code: string, headers: Record<string, string> = {}) =>
+  Response.json({ code, message: `${code}.`, status }, { status, headers });
 
 interface Target {
   readonly url: string;
@@ -139,6 +145,61 @@ describe("the examples of the guides, in each language", () => {
       await shop.stop();
     });
     await Promise.all(runs);
+  });
+
+  test.each(["curl", "fetch", "python"] as const)(
+    "idempotency: in %s, no response in time, 409 and 429 are repeated, and one pet is created",
+    async (language) => {
+      const shop = await startService();
+      const replies = [
+        () => Bun.sleep(5_000).then(() => new Response("")),
+        () => problem(409, "idempotency_conflict"),
+        () => problem(429, "rate_limited", { "Retry-After": "1" }),
+      ];
+      const proxy = startProxy(shop, () => replies.shift()?.());
+      const context = { baseUrl: proxy.url, key: shop.key };
+      const { code } = only(language, guideExamples(context).get("idempotency") ?? []);
+      const limits = { curl: "--max-time 15", fetch: "timeout(15_000)", python: "timeout=15" };
+      expect(code).toContain(limits[language]);
+      const impatient = code
+        .replace("15_000", "300")
+        .replace("timeout=15", "timeout=0.3")
+        .replace("time 15", "time 1")
+        .replace(/(?:Math|random)\.random\(\)/, "0");
+      expect(await runner.outputOf({ language, code: impatient })).toContain(
+        '{"id":1,"name":"Rex","categoryId":7}',
+      );
+      expect(proxy.statuses).toEqual([201, 201, 201, 201]);
+      expect((await shop.call({ path: "/pets" })).text).toBe('[{"id":1,"name":"Rex","categoryId":7}]');
+      await proxy.stop();
+      await shop.stop();
+    },
+    TIMEOUT_MS,
+  );
+
+  test.each(["fetch", "python"] as const)(
+    "rate-limits: in %s, a 429 that stays is an error with the reason",
+    async (language) => {
+      const proxy = startProxy(service, () => problem(429, "key_banned"));
+      const context = { baseUrl: proxy.url, key: service.key };
+      const { code } = only(language, guideExamples(context).get("rate-limits") ?? []);
+      const once = code.replace(/(maxAttempts = |max_attempts=)6/, "$11");
+      expect(once).not.toBe(code);
+      expect(await runner.outputOf({ language, code: once })).toMatch(/key_banned|429 Client Error/);
+      expect(proxy.statuses).toHaveLength(1);
+      await proxy.stop();
+    },
+    TIMEOUT_MS,
+  );
+
+  test("fetch and Python wait for no response longer than 15 seconds", () => {
+    for (const [name, examples] of guideExamples({ baseUrl: service.url, key: service.key })) {
+      expect([name, only("fetch", examples).code]).toEqual([
+        name,
+        expect.stringContaining("timeout(15_000)"),
+      ]);
+      expect([name, only("python", examples).code]).toEqual([name, expect.stringContaining("timeout=15")]);
+    }
   });
 
   example("errors", "the code tells that the order does not exist", async () => {
