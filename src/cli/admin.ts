@@ -7,6 +7,7 @@ import { readTextFile, UsageError } from "../config/usage-error.ts";
 import { errorMessage } from "./arguments.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
 import { problemOf } from "./health.ts";
+import { UNCHANGED, YES_OPTION } from "./operation-command.ts";
 import { databaseExists } from "./operator.ts";
 
 export const adminUrl = defineCommand({
@@ -52,8 +53,8 @@ export const adminTokenRotate = defineCommand({
   summary: "Replace the token that operators sign in with",
   description:
     "Replaces the admin token in --data. A running server takes the new one within a second: the old token stops working, and everybody is signed out. A token in a variable or in a file of your own is replaced there.",
-  options: { ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
-  examples: ["petstore admin-token rotate", "petstore admin-token rotate --env staging"],
+  options: { ...YES_OPTION, ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
+  examples: ["petstore admin-token rotate", "petstore admin-token rotate --env staging --yes"],
   async run({ values, source }, context) {
     const given = source("admin-token-file") ?? source("admin-token");
     if (given) {
@@ -62,6 +63,8 @@ export const adminTokenRotate = defineCommand({
       );
     }
     const storage = storageOf(values);
+    const question = `Replace the admin token of ${describeEnvironment(storage)} and sign everybody out?`;
+    if (!values.yes && !(await context.confirm(question))) return new Failure(UNCHANGED);
     const file = resolve(pathsOf(storage).adminToken);
     const { rollTokenFile } = await import("../operator/token.ts");
     rollTokenFile(file);

@@ -1,7 +1,8 @@
 import { parseArgs } from "node:util";
-import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
+import { type Flags, invalidValue, type Option, type Options, variableOf } from "../config/parse-options.ts";
 import { nearest, printable, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
-import { boolean, type ValueType } from "../config/value-types.ts";
+import { boolean, choice, type ValueType } from "../config/value-types.ts";
+import { COLOR_CHOICES } from "./output.ts";
 
 /** A command line, parsed before the command is known: flags may come before, between and after the positionals. */
 export interface Arguments {
@@ -9,15 +10,17 @@ export interface Arguments {
   readonly flags: Flags;
   readonly help: boolean;
   readonly version: boolean;
+  readonly color: (typeof COLOR_CHOICES)[number];
   /** The first error, if there is one. `known` are the options of the command, which its messages name. */
   error?(known: Options): UsageError;
 }
 
 const SWITCH: Option = { type: boolean, help: "" };
+const color = choice("WHEN", COLOR_CHOICES);
 
 /** `--flag value`, `--flag=value`, switches, `-h`, `-v`. Everything after `--` is a positional. */
 export function parseArguments(argv: readonly string[], options: Options): Arguments {
-  const table: Options = { ...options, help: SWITCH, version: SWITCH };
+  const table: Options = { ...options, help: SWITCH, version: SWITCH, color: { type: color, help: "" } };
   const tokens = tokensOf(argv, table);
   const flags: Record<string, string[]> = {};
   let error: Arguments["error"];
@@ -32,12 +35,15 @@ export function parseArguments(argv: readonly string[], options: Options): Argum
     else if (value === undefined) error ??= (known) => wrongValue(token, (known[token.name] ?? option).type);
     else (flags[token.name] ??= []).push(value);
   }
-  const { help, version, ...others } = flags;
+  const { help, version, color: [when = "auto"] = [], ...others } = flags;
+  const parsedColor = color.parse(when);
+  if (parsedColor === undefined) error ??= () => invalidValue("--color", when, color);
   return {
     positionals: tokens.flatMap((token) => (token.kind === "positional" ? token.value : [])),
     flags: others,
     help: help !== undefined || tokens.some(isHelpTakenAsValue),
     version: version !== undefined,
+    color: parsedColor ?? "auto",
     ...(error && { error }),
   };
 }

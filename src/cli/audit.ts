@@ -5,8 +5,13 @@ import { ACTOR_KINDS, AUDIT_TARGET_KINDS, type AuditedValues } from "../domain/a
 import { listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 
-/** `command line` in one word: `command-line`. */
-const wordOf = (kind: string) => kind.toLowerCase().replaceAll(" ", "-");
+/** As JSON has it. In one word, too: `command-line`, which a shell can complete. */
+const actorKind = {
+  ...choice("ACTOR", ACTOR_KINDS),
+  choices: ACTOR_KINDS.map((kind) => kind.replaceAll(" ", "-")),
+  parse: (text: string) =>
+    ACTOR_KINDS.find((kind) => kind.toLowerCase() === text.toLowerCase().replaceAll("-", " ")),
+};
 
 const MAX_LIMIT = 10_000;
 
@@ -18,10 +23,7 @@ export const audit = listCommand({
     "Lists the audit trail of an environment, newest first: all of it, or what meets every given condition. CHANGES shows each field that changed with its value before and after. The audit trail never contains a secret.",
   fields: {
     action: { option: { help: "Only this action" } },
-    actor: {
-      option: { type: choice("ACTOR", ACTOR_KINDS.map(wordOf)), help: "Only what was done there" },
-      toField: (word: string) => ACTOR_KINDS.find((kind) => wordOf(kind) === word),
-    },
+    actor: { option: { type: actorKind, help: "Only what was done there" } },
     target: null,
     since: { option: { help: "Start of the period" } },
     until: { option: { help: "End of the period", defaultText: "now" } },
@@ -37,7 +39,7 @@ export const audit = listCommand({
     "petstore audit --key 3 --since 30d",
     "petstore audit --pet 7",
     "petstore audit --action key.banned --since 2026-11-01 --until 2026-12-01 --limit 1000",
-    "petstore audit --actor command-line --json",
+    "petstore audit --actor 'command line' --json",
   ],
   prepare({ query = {} }, { values, startedAt }) {
     const { since = "", until = formatTime(startedAt) } = query;
@@ -50,7 +52,7 @@ export const audit = listCommand({
   },
   noun: "audit entries",
   columns: [
-    ["TIME", ({ at }) => at],
+    ["TIME", ({ at }, screen) => screen.time(at)],
     ["ACTION", ({ action }) => action],
     ["TARGET", ({ target }) => (target === null ? "-" : `${target.kind} ${target.id}`)],
     ["ACTOR", ({ actor: { kind, name } }) => (name === null ? kind : `${kind} (${printable(name)})`)],

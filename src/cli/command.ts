@@ -15,7 +15,11 @@ import type { ValueType } from "../config/value-types.ts";
 import type { Attribution } from "../domain/audit.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { Log, LogOptions } from "../observe/log.ts";
+import type { Screen } from "./output.ts";
 import type { StopSignal } from "./terminal.ts";
+
+/** What `main` gives the program: all but what the command line says. */
+export type ProcessContext = Omit<Context, "screen">;
 
 /** What a command uses of its process. */
 export interface Context {
@@ -33,12 +37,18 @@ export interface Context {
   readInput(): AsyncIterable<Uint8Array>;
   /** Whether standard output is a terminal, which only the user reads. */
   isTerminal(): boolean;
+  /** The width of that terminal. */
+  columns(): number;
+  /** Standard output as the user wants it. */
+  readonly screen: Screen;
   /** A log on standard error. An error that nothing catches is logged in the same format. */
   openLog(options: LogOptions): Log;
   /** The user of the operating system; undefined on a system without users. */
   readonly user: string | undefined;
   /** Asks for a secret without showing it, or reads it from standard input if that is not a terminal. */
   readSecret(prompt: string): Promise<string>;
+  /** Asks a question that is answered with y. True without a terminal, where nobody could answer. */
+  confirm(question: string): Promise<boolean>;
   /** Resolves with the first signal that stops the process. */
   stopSignal(drainDelayMs: number): Promise<StopSignal>;
 }
@@ -116,7 +126,7 @@ export function defineCommand<P extends Positionals, O extends Options>(
       if (values instanceof UsageError) return values;
       for (const [flag, { isRequired, type }] of Object.entries<Option>(options)) {
         if (isRequired && source(flag) === undefined)
-          return new UsageError(`${name} needs --${flag} (or ${variableOf(flag)}): ${type.expected}`);
+          return new UsageError(`${name} needs --${flag}: ${type.expected}`);
       }
       const valuesWith = (saved: SavedSettings) => {
         const isSaved = ([flag]: [string, Option]) => Object.hasOwn(saved, flag);

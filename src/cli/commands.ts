@@ -19,28 +19,17 @@ import { serve } from "./serve.ts";
 import { serversList } from "./servers.ts";
 import { usage } from "./usage.ts";
 
-/** In the order of the overview. */
-export const COMMANDS: readonly Command[] = [
-  serve,
-  health,
-  demo,
-  ...KEY_COMMANDS,
-  adminUrl,
-  adminTokenRotate,
-  ...PET_COMMANDS,
-  importCommand,
-  exportCommand,
-  serversList,
-  audit,
-  usage,
-  backup,
-  restore,
-  copy,
-  doctor,
-  openapi,
-  completion,
-  man,
-];
+/** As the overview shows them. */
+export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
+  Server: [serve, demo, doctor, health, serversList],
+  "API keys": [...KEY_COMMANDS, usage],
+  "Pets and orders": PET_COMMANDS,
+  Operators: [adminUrl, adminTokenRotate, audit],
+  Data: [importCommand, exportCommand, backup, restore, copy],
+  More: [openapi, completion, man],
+};
+
+export const COMMANDS: readonly Command[] = Object.values(COMMAND_GROUPS).flat();
 
 /**
  * Every option. Where commands have a flag in common, it takes a value in all of them or in none, and what the value is

@@ -4,7 +4,7 @@ import { JSON_OPTION, SETTINGS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Finding, Level } from "../doctor/databases.ts";
 import { defineCommand, Failure } from "./command.ts";
-import { columns, json } from "./output.ts";
+import { columns, definitions, json, type Screen } from "./output.ts";
 
 export const doctor = defineCommand({
   name: "doctor",
@@ -17,25 +17,31 @@ export const doctor = defineCommand({
     "petstore doctor --env-file /etc/petstore/production.env",
     "petstore doctor --json",
   ],
-  async run({ values, source }, { clock, variables, print }) {
+  async run({ values, source }, { clock, variables, print, screen }) {
     if (!source("tls-cert") !== !source("tls-key")) {
       return new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
     }
     const { diagnose } = await import("../doctor/doctor.ts");
     const findings = await diagnose({ config: configOf(values), variables, clock });
-    await print(values.json ? json(findings) : report(findings));
+    await print(values.json ? json(findings) : report(findings, screen));
     const errors = countOf(findings, "error");
     return errors === 0 ? undefined : new Failure(`${plural(errors, "error")} found`);
   },
 });
 
-function report(findings: readonly Finding[]): string {
-  const rows = findings.flatMap(({ level, check, message, remedy }) => [
-    [level, check, message],
-    ...(remedy === undefined ? [] : [["", "", `→ ${remedy}`]]),
-  ]);
+const LEVEL_COLORS = { ok: "green", warning: "yellow", error: "red" } as const;
+
+function report(findings: readonly Finding[], screen: Screen): string {
+  const terms = columns(
+    findings.map(({ level, check }) => [screen.paint(LEVEL_COLORS[level], level), check]),
+  );
+  const lines = terms.trimEnd().split("\n");
+  const rows = findings.map(({ message, remedy }, index) => {
+    const text = remedy === undefined ? message : `${message}\n→ ${remedy}`;
+    return [lines[index] ?? "", text] as const;
+  });
   const warnings = countOf(findings, "warning");
-  return `${columns(rows)}\n${plural(findings.length, "check")}: ${plural(countOf(findings, "error"), "error")}, ${plural(warnings, "warning")}.\n`;
+  return `${definitions(rows, screen.columns ?? Infinity)}\n${plural(findings.length, "check")}: ${plural(countOf(findings, "error"), "error")}, ${plural(warnings, "warning")}.\n`;
 }
 
 function countOf(findings: readonly Finding[], level: Level): number {

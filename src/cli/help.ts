@@ -1,28 +1,59 @@
-import { describeDefault, flagUsage, type Option, variableOf } from "../config/parse-options.ts";
+import { SETTING_GROUPS, SETTINGS } from "../config/options.ts";
+import {
+  describeDefault,
+  flagUsage,
+  type Option,
+  type Options,
+  variableOf,
+} from "../config/parse-options.ts";
 import type { Command } from "./command.ts";
-import { columns } from "./output.ts";
+import { definitions, type Screen } from "./output.ts";
 
-const WIDTH = 100;
+/** Longer lines are hard to read. */
+const MAX_WIDTH = 100;
 const INDENT = "  ";
 
-export function overview(commands: readonly Command[]): string {
-  const rows = commands.map((command) => [INDENT + usageOf(command), command.summary]);
+const widthOf = ({ columns = MAX_WIDTH }: Screen) => Math.min(MAX_WIDTH, columns);
+
+export function overview(groups: Readonly<Record<string, readonly Command[]>>, screen: Screen): string {
+  const sections = Object.entries(groups).map(([title, commands]) => commandSection(title, commands, screen));
   return `Petstore: a pet store API over HTTP.
 
-Usage
+${screen.paint("bold", "Usage")}
   petstore COMMAND [options]
 
-Commands
-${columns(rows)}
-Every command has --help. Every option has an environment variable: --port is PETSTORE_PORT.
-Flags override variables, variables override those in --env-file, and these override defaults.
+${sections.join("\n")}
+${Bun.wrapAnsi(`petstore COMMAND --help shows the options of a command. ${NOTES}`, widthOf(screen))}
 
-Get started
+${screen.paint("bold", "Get started")}
   petstore serve
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
 `;
 }
+
+/** Of commands with a first word in common, such as `keys`. What all of them take is shown once. */
+export function groupHelp(name: string, commands: readonly Command[], screen: Screen): string {
+  const [first, ...others] = commands;
+  const shared = Object.entries(first?.options ?? {}).filter(
+    ([flag]) => !(flag in (first?.savedOptions ?? {})) && others.every(({ options }) => flag in options),
+  );
+  return `${screen.paint("bold", "Usage")}
+  petstore ${name} COMMAND [options]
+
+${commandSection("Commands", commands, screen)}
+${optionSections(Object.fromEntries(shared), "Options of all of them", screen)}
+${Bun.wrapAnsi(`petstore ${name} COMMAND --help shows the other options of a command. ${NOTES}`, widthOf(screen))}
+`;
+}
+
+function commandSection(title: string, commands: readonly Command[], screen: Screen): string {
+  const rows = commands.map((command) => [INDENT + usageOf(command), command.summary] as const);
+  return `${screen.paint("bold", title)}\n${definitions(rows, widthOf(screen))}`;
+}
+
+const NOTES =
+  "The settings of petstore serve have environment variables: --port is PETSTORE_PORT. Flags override variables, variables override those in --env-file, and these override defaults. --color always or never turns colors on or off, and the variable NO_COLOR turns them off.";
 
 /** The command with its required arguments. An optional positional is in brackets. */
 export function usageOf({ name, positionals, options }: Command): string {
@@ -33,30 +64,30 @@ export function usageOf({ name, positionals, options }: Command): string {
   return [name, ...labels, ...required.map(([flag, option]) => flagUsage(flag, option))].join(" ");
 }
 
-export function commandHelp(command: Command): string {
-  const hasOptions = Object.keys(command.options).length > 0;
-  return `${command.summary}.
+export function commandHelp(command: Command, screen: Screen): string {
+  const { summary, description, options, savedOptions, examples } = command;
+  const shown = Object.fromEntries(Object.entries(options).filter(([flag]) => !(flag in savedOptions)));
+  const hasOptions = Object.keys(options).length > 0;
+  const sections = hasOptions
+    ? `${optionSections(shown, "Options", screen)}\n${Bun.wrapAnsi(savedOptionsNote(command) + variableNote(command), widthOf(screen))}\n\n`
+    : "";
+  return `${summary}.
 
-Usage
+${screen.paint("bold", "Usage")}
   petstore ${usageOf(command)}${hasOptions ? " [options]" : ""}
 
-${Bun.wrapAnsi(command.description, WIDTH)}
+${Bun.wrapAnsi(description, widthOf(screen))}
 
-${hasOptions ? optionSection(command) : ""}Examples
-${command.examples.map((example) => `${INDENT}${example}\n`).join("")}`;
-}
-
-function optionSection(command: Command): string {
-  return `Options
-${optionLines(command)}
-${Bun.wrapAnsi(savedOptionsNote(command) + variableNote(command), WIDTH)}
-
-`;
+${sections}${screen.paint("bold", "Examples")}
+${examples.map((example) => `${INDENT}${example}\n`).join("")}`;
 }
 
 function variableNote({ options }: Command): string {
-  const flag = Object.keys(options).find((flag) => flag.includes("-") && flag !== "env-file") ?? "env";
-  return `Every option has an environment variable: --${flag} is ${variableOf(flag)}. A flag overrides its variable.`;
+  const flags = Object.keys(options).filter((flag) => flag in SETTINGS);
+  const flag = flags.find((each) => each.includes("-") && each !== "env-file") ?? flags[0];
+  if (flag === undefined) return "";
+  const which = flags.length === Object.keys(options).length ? "Every option" : "Every setting of the server";
+  return `${which} has an environment variable: --${flag} is ${variableOf(flag)}. A flag overrides its variable.`;
 }
 
 function savedOptionsNote({ savedOptions }: Command): string {
@@ -65,17 +96,21 @@ function savedOptionsNote({ savedOptions }: Command): string {
   return `These are taken from the server that last started on this data, unless they are given here: ${flags.join(", ")}. `;
 }
 
-function optionLines({ options, savedOptions }: Command): string {
-  const rows = Object.entries(options)
-    .filter(([flag]) => !(flag in savedOptions))
-    .map(([flag, option]) => ({
-      usage: INDENT + flagUsage(flag, option),
-      text: describeOption(option),
-    }));
-  const indent = Math.max(...rows.map(({ usage }) => usage.length)) + INDENT.length;
-  const linesOf = (text: string) =>
-    Bun.wrapAnsi(text, WIDTH - indent).replaceAll("\n", `\n${" ".repeat(indent)}`);
-  return rows.map(({ usage, text }) => `${usage.padEnd(indent)}${linesOf(text)}\n`).join("");
+/** The options of a command come first, and the settings of servers follow in their groups. */
+function optionSections(options: Options, title: string, screen: Screen): string {
+  const groupOf = ([flag]: [string, Option]) =>
+    Object.keys(SETTING_GROUPS).find((group) => flag in (SETTING_GROUPS[group] ?? {})) ??
+    (flag in SETTINGS ? "Server" : title);
+  const groups = Map.groupBy(Object.entries(options), groupOf);
+  const order = [title, ...Object.keys(SETTING_GROUPS), "Server"];
+  return order
+    .flatMap((group) => {
+      const rows = groups
+        .get(group)
+        ?.map(([flag, option]) => [INDENT + flagUsage(flag, option), describeOption(option)] as const);
+      return rows ? `${screen.paint("bold", group)}\n${definitions(rows, widthOf(screen))}` : [];
+    })
+    .join("\n");
 }
 
 /** The help text with bounds and default. */

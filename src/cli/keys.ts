@@ -6,7 +6,7 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Key } from "../operator/operations.ts";
 import { Failure } from "./command.ts";
 import { listCommand, operationCommand } from "./operation-command.ts";
-import { columns, formatLimits, formatSecret, shortened, type TableColumn, toSecond } from "./output.ts";
+import { columns, formatLimits, formatSecret, type Screen, shortened, type TableColumn } from "./output.ts";
 
 const only = "required for the Enterprise plan, and only for it";
 const FIELDS = {
@@ -27,20 +27,30 @@ const quota =
   (of: (usage: NonNullable<Key["usage"]>) => string) =>
   ({ usage }: Key) =>
     usage === null ? "?" : of(usage);
+const STATE_COLORS = {
+  active: "green",
+  banned: "red",
+  disabled: "yellow",
+  expired: "gray",
+  revoked: "gray",
+} as const satisfies Record<Key["state"], string>;
 const COLUMNS: readonly TableColumn<Key>[] = [
   ["ID", ({ id }) => String(id)],
   ["NAME", ({ name }) => shortened(name, 40)],
   ["OWNER", ({ owner }) => shortened(owner ?? "-", 40)],
   ["PLAN", ({ plan }) => plan],
   ["ACCESS", ({ access }) => access],
-  ["STATE", ({ state }) => state],
+  ["STATE", ({ state }, screen) => screen.paint(STATE_COLORS[state], state)],
   ["MINUTE", quota(({ minute }) => `${minute.used}/${minute.limit}`)],
   ["DAY", quota(({ day }) => `${day.used}/${day.limit}`)],
   ["STRIKES", ({ strikes }) => String(strikes ?? "?")],
-  ["BANNED UNTIL", ({ usage, bannedUntil }) => (usage === null ? "?" : toSecond(bannedUntil))],
-  ["LAST USED", ({ lastUsedAt }) => toSecond(lastUsedAt)],
-  ["EXPIRES", ({ expiresAt: time }) => toSecond(time)],
-  ["CREATED", ({ createdAt }) => toSecond(createdAt)],
+  [
+    "BANNED UNTIL",
+    ({ usage, bannedUntil }, screen) => (usage === null ? "?" : screen.shortTime(bannedUntil)),
+  ],
+  ["LAST USED", ({ lastUsedAt }, screen) => screen.shortTime(lastUsedAt)],
+  ["EXPIRES", ({ expiresAt: time }, screen) => screen.shortTime(time)],
+  ["CREATED", ({ createdAt }, screen) => screen.shortTime(createdAt)],
 ];
 
 const LIST_OPTIONS = {
@@ -82,9 +92,9 @@ export const KEY_COMMANDS = [
     createsData: true,
     showsUrl: true,
     json: ({ key, secret }) => ({ ...key, key: secret, secret }),
-    text({ key, secret }, { values, url }) {
+    text({ key, secret }, { values, url, context: { screen } }) {
       const readOnly = key.access === "read" ? "; read-only" : "";
-      const expiration = key.expiresAt === null ? "" : `; expires at ${key.expiresAt}`;
+      const expiration = key.expiresAt === null ? "" : `; expires ${screen.at(key.expiresAt)}`;
       return `Created key ${key.id} ${quoted(key.name)} in ${values.env}: ${key.plan} plan, ${formatLimits(key.limits)}${readOnly}${expiration}\n${formatSecret(secret, url)}`;
     },
   }),
@@ -123,7 +133,7 @@ export const KEY_COMMANDS = [
     description:
       "Shows one key: its plan, its usage of both limits, its strikes and its ban. While a server runs, usage is at most a second old. Of a secret it shows the first and the last characters; the whole is not stored. After a rotation it shows the previous secrets until their overlap ends.",
     examples: ["petstore keys show 3", "petstore keys show 3 --json"],
-    text: (key) => keyTable(key),
+    text: (key, { context: { screen } }) => keyTable(key, screen),
   }),
   operationCommand({
     name: "keys find",
@@ -137,8 +147,8 @@ export const KEY_COMMANDS = [
       const secret = (await context.readSecret("API key: ")).trim().replace(BEARER, "");
       return secret === "" ? new Failure("no API key was given") : { body: { secret } };
     },
-    text: ({ secretValidUntil, ...key }, { startedAt }) =>
-      keyTable(key, [["Given secret", describeEnd(secretValidUntil, startedAt)]]),
+    text: ({ secretValidUntil, ...key }, { startedAt, context: { screen } }) =>
+      keyTable(key, screen, [["Given secret", describeEnd(secretValidUntil, startedAt, screen)]]),
   }),
   operationCommand({
     name: "keys update",
@@ -214,8 +224,9 @@ export const KEY_COMMANDS = [
       ...input,
       body: { overlapSeconds: Math.ceil(values.overlap / 1_000) },
     }),
-    text({ key, secret, overlapEndsAt }, { url, values }) {
-      const previous = values.overlap === 0 ? "are no longer valid" : `stay valid until ${overlapEndsAt}`;
+    text({ key, secret, overlapEndsAt }, { url, values, context: { screen } }) {
+      const previous =
+        values.overlap === 0 ? "are no longer valid" : `stay valid ${screen.until(overlapEndsAt)}`;
       return `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.\n${formatSecret(secret, url)}`;
     },
   }),
@@ -242,10 +253,14 @@ export const KEY_COMMANDS = [
     summary: "Revoke an API key permanently",
     description:
       "Revokes a key: running servers reject it within a second. This cannot be undone. Revoking a key twice has no further effect.",
-    examples: ["petstore keys revoke 3"],
-    text: ({ id, revokedAt }, { startedAt }) =>
+    examples: ["petstore keys revoke 3", "petstore keys revoke 3 --yes"],
+    async question(call, { id }) {
+      const key = await call("getKey", { id });
+      return `Revoke key ${key.id} ${quoted(key.name)} permanently?`;
+    },
+    text: ({ id, revokedAt }, { startedAt, context: { screen } }) =>
       revokedAt !== null && Date.parse(revokedAt) < startedAt
-        ? `Key ${id} was already revoked at ${revokedAt}.\n`
+        ? `Key ${id} was already revoked ${screen.at(revokedAt)}.\n`
         : `Key ${id} is revoked.\n`,
   }),
   operationCommand({
@@ -260,7 +275,8 @@ export const KEY_COMMANDS = [
 ];
 
 /** A key as `keys show` and `keys find` print it. */
-function keyTable(key: Key, extra: readonly (readonly string[])[] = []): string {
+function keyTable(key: Key, screen: Screen, extra: readonly (readonly string[])[] = []): string {
+  const timeOr = (time: string | null, none: string) => (time === null ? none : screen.time(time));
   return columns([
     ["Key", String(key.id)],
     ["Name", printable(key.name)],
@@ -269,44 +285,46 @@ function keyTable(key: Key, extra: readonly (readonly string[])[] = []): string 
     ["Labels", key.labels.map(printable).join(", ") || "-"],
     ["Plan", `${key.plan}: ${formatLimits(key.limits)}`],
     ["Access", key.access],
-    ["State", describeState(key)],
-    ...secretRows(key),
+    ["State", screen.paint(STATE_COLORS[key.state], describeState(key, screen))],
+    ...secretRows(key, screen),
     ...extra,
-    ["This minute", describeWindow(key.usage?.minute)],
-    ["This day", describeWindow(key.usage?.day)],
+    ["This minute", describeWindow(key.usage?.minute, screen)],
+    ["This day", describeWindow(key.usage?.day, screen)],
     ["Strikes", String(key.strikes ?? "?")],
-    ["Last used", key.lastUsedAt ?? "never"],
-    ["Created", key.createdAt],
-    ["Expires", key.expiresAt ?? "never"],
-    ...(key.revokedAt === null ? [] : [["Revoked", key.revokedAt]]),
+    ["Last used", timeOr(key.lastUsedAt, "never")],
+    ["Created", timeOr(key.createdAt, "")],
+    ["Expires", timeOr(key.expiresAt, "never")],
+    ...(key.revokedAt === null ? [] : [["Revoked", timeOr(key.revokedAt, "")]]),
   ]);
 }
 
 /** One row for each that works: after a rotation, the previous ones until their overlap ends. */
-function secretRows({ secrets }: Key): string[][] {
+function secretRows({ secrets }: Key, screen: Screen): string[][] {
   return secrets.map(({ hint, createdAt, validUntil }, index) => {
-    const since = createdAt === null ? "" : `, created at ${createdAt}`;
-    const end = validUntil === null ? "" : `, valid until ${validUntil}`;
+    const since = createdAt === null ? "" : `, created ${screen.at(createdAt)}`;
+    const end = validUntil === null ? "" : `, valid ${screen.until(validUntil)}`;
     return [index === 0 ? "Secret" : "", `${hint ?? "of an earlier release"}${since}${end}`];
   });
 }
 
-function describeState({ state, bannedUntil, usage }: Key): string {
-  if (state === "banned") return `banned until ${bannedUntil}`;
+function describeState({ state, bannedUntil, usage }: Key, screen: Screen): string {
+  if (state === "banned" && bannedUntil !== null) return `banned ${screen.until(bannedUntil)}`;
   return state === "active" && usage === null ? "active, unless it is banned" : state;
 }
 
-function describeWindow(window: NonNullable<Key["usage"]>["minute"] | undefined): string {
+function describeWindow(window: NonNullable<Key["usage"]>["minute"] | undefined, screen: Screen): string {
   if (window === undefined) return "?";
   const { used, limit, resetsAt } = window;
   const usage = `${grouped(used)} of ${grouped(limit)} used`;
-  return resetsAt === null ? usage : `${usage}, resets at ${resetsAt}`;
+  return resetsAt === null ? usage : `${usage}, resets ${screen.at(resetsAt)}`;
 }
 
-function describeEnd(validUntil: string | null, now: number): string {
+function describeEnd(validUntil: string | null, now: number, screen: Screen): string {
   if (validUntil === null) return "the current one";
   const end = Date.parse(validUntil);
   // An overlap of 0 is stored as the beginning of the epoch.
   if (end === 0) return "replaced, and no longer valid";
-  return now < end ? `replaced, valid until ${validUntil}` : `replaced, no longer valid since ${validUntil}`;
+  return now < end
+    ? `replaced, valid ${screen.until(validUntil)}`
+    : `replaced, stopped working ${screen.at(validUntil)}`;
 }

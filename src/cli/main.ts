@@ -3,9 +3,10 @@ import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { createLog, type LogOptions } from "../observe/log.ts";
 import { errorMessage, isBug, systemErrorField } from "./arguments.ts";
-import type { Context, Outcome } from "./command.ts";
+import type { Outcome, ProcessContext } from "./command.ts";
 import { runProgram } from "./program.ts";
 import {
+  confirm,
   EXIT_CODE,
   hangupIsIgnored,
   Interrupted,
@@ -30,7 +31,7 @@ const writeError = (line: string) => write(process.stderr, `petstore: ${line}\n`
 /** Of the log that the command has opened. */
 let logOptions: LogOptions = {};
 
-function createContext(): Context {
+function createContext(): ProcessContext {
   return {
     variables: processVariables(),
     clock: createClock(),
@@ -45,9 +46,11 @@ function createContext(): Context {
     },
     readInput: () => Bun.stdin.stream(),
     isTerminal: () => process.stdout.isTTY,
+    columns: () => process.stdout.columns || 80,
     openLog: (options) => createLog((logOptions = options)),
     user: userName(),
     readSecret,
+    confirm,
     stopSignal: (drainDelayMs) =>
       stopOnSignals(
         {

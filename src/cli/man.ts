@@ -1,3 +1,5 @@
+import { SETTINGS } from "../config/options.ts";
+import type { Option } from "../config/parse-options.ts";
 import { type Command, defineCommand } from "./command.ts";
 import { describeOption, usageOf } from "./help.ts";
 
@@ -37,8 +39,9 @@ It stores its data in SQLite, or in PostgreSQL and Valkey if several servers sha
 Start it with
 .Dl petstore serve
 .Sh COMMANDS
-${commands.map(commandSection).join("")}.Sh ENVIRONMENT
-Every option has an environment variable:
+${commands.map(commandSection).join("")}.Sh SETTINGS
+${optionList(Object.entries(SETTINGS))}.Sh ENVIRONMENT
+Every setting has an environment variable:
 .Fl Fl port
 is
 .Ev PETSTORE_PORT .
@@ -47,7 +50,11 @@ Flags override variables, variables override those in
 and these override defaults.
 A variable that begins with
 .Ev PETSTORE_
-and belongs to no option is an error.
+and belongs to no setting is an error.
+.Ev NO_COLOR
+turns colors off, as
+.Fl Fl color Cm never
+does.
 .Sh EXIT STATUS
 .Bl -tag -width 1n
 .It 0
@@ -67,13 +74,16 @@ function releaseDate(isoDate: string): string {
 }
 
 function commandSection(command: Command): string {
-  const { summary, description } = command;
+  const { summary, description, options } = command;
+  const own = Object.entries(options).filter(([flag]) => !(flag in SETTINGS));
+  const settings = Object.keys(options).filter((flag) => flag in SETTINGS);
+  const named = settings.map((flag) => `\\-\\-${escaped(flag)}`).join(", ");
   return `.Ss ${escaped(`petstore ${usageOf(command)}`)}
-${sentences(`${summary}. ${description}`)}${optionList(command)}`;
+${sentences(`${summary}. ${description}`)}${optionList(own)}${named && `.Pp\nSettings: ${named}.\n`}`;
 }
 
-function optionList({ options }: Command): string {
-  const items = Object.entries(options).map(([flag, option]) => {
+function optionList(options: readonly (readonly [string, Option])[]): string {
+  const items = options.map(([flag, option]) => {
     const { placeholder } = option.type;
     const argument = placeholder === undefined ? "" : ` Ar ${escaped(placeholder)}`;
     const text = describeOption(option);

@@ -3,7 +3,7 @@ import { expectedUrl } from "../config/config.ts";
 import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
 import { joined, UsageError } from "../config/usage-error.ts";
-import type { ValueType } from "../config/value-types.ts";
+import { boolean, type ValueType } from "../config/value-types.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { type Command, type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
@@ -20,6 +20,12 @@ import {
   withOperator,
 } from "./operator.ts";
 import { json, table, type TableColumn } from "./output.ts";
+
+/** Of a command that asks before it does what cannot be undone. */
+export const YES_OPTION = {
+  yes: { type: boolean, default: false, help: "Do not ask at a terminal, for scripts" },
+} as const;
+export const UNCHANGED = "not confirmed; nothing was changed";
 
 /** One execution of a command. */
 export interface Execution<O extends Options> {
@@ -57,6 +63,8 @@ export interface OperationView<Id extends DataOperationId, O extends Options, R>
   /** What --json prints; the result itself if missing. */
   readonly json?: (result: R) => unknown;
   readonly text: (result: R, execution: Execution<O>) => string;
+  /** What a user at a terminal is asked before, such as `Revoke key 3?`. Such a command has --yes. */
+  readonly question?: (call: CallOperator, input: AnyCallInput) => Promise<string>;
   readonly warning?: (result: R, execution: Execution<O>) => string | undefined;
 }
 
@@ -74,13 +82,14 @@ export function operationCommand<
     ...Object.fromEntries(fieldOptions.filter((each) => !isMoved(each))),
     ...view.options,
   };
+  const confirmOptions = view.question ? YES_OPTION : {};
   const savedOptions = { ...(showsUrl && ADDRESS_OPTIONS), ...SERVER_SETTINGS };
   const positionals: Record<string, ValueType<unknown>> = identifier ? { ID: idType(identifier.name) } : {};
   for (const [flag, { type }] of fieldOptions.filter(isMoved)) positionals[flag.toUpperCase()] = type;
   return defineCommand({
     ...view,
     positionals,
-    options: { ...ownOptions, ...OPERATOR_OPTIONS, ...savedOptions },
+    options: { ...ownOptions, ...confirmOptions, ...OPERATOR_OPTIONS, ...savedOptions },
     savedOptions,
     async run(input, context) {
       // The options include those of the view, of every operator command and, for its URL, of the address.
@@ -101,6 +110,10 @@ export function operationCommand<
         return new UsageError(`${name} needs ${joined(Object.keys(ownOptions).map((flag) => `--${flag}`))}`);
       const work = async (call: CallOperator, saved: SavedSettings) => {
         const running = execution(saved);
+        if (view.question && !(values as { readonly yes?: boolean }).yes) {
+          const question = await view.question(call, prepared);
+          if (!(await context.confirm(question))) return new Failure(UNCHANGED);
+        }
         const result = view.request
           ? await view.request(call, prepared, running)
           : ((await call(operation, prepared as never)) as R);
@@ -182,9 +195,9 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
       return { items: included, hasMore, isFiltered: Object.keys(query).length > 0 };
     },
     json: ({ items }) => (itemJson ? items.map(itemJson) : items),
-    text: ({ items, isFiltered }, { values }) =>
+    text: ({ items, isFiltered }, { values, context }) =>
       items.length > 0
-        ? table(columns, items)
+        ? table(columns, items, context.screen)
         : `There are no ${isFiltered ? "such " : ""}${noun} in ${whereOf(values)}.${isFiltered ? "" : ifNone}\n`,
     warning: ({ items, hasMore }) => {
       const last = items.at(-1);

@@ -1,36 +1,146 @@
-import { printable } from "../config/usage-error.ts";
-import { docsUrl } from "../petstore/documented-settings.ts";
+import { styleText } from "node:util";
 import { curlCommand, shellWord } from "../api/curl.ts";
-import { grouped } from "../api/formatting.ts";
+import { grouped, shortDuration } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
+import { printable } from "../config/usage-error.ts";
 import type { Limits } from "../domain/rate-limit.ts";
+import { docsUrl } from "../petstore/documented-settings.ts";
+
+export const COLOR_CHOICES = ["auto", "always", "never"] as const;
+
+interface ScreenOptions {
+  /** The width of the terminal; undefined if standard output is not one. */
+  readonly columns: number | undefined;
+  readonly hasColor: boolean;
+  readonly now: () => number;
+}
+
+type Format = Parameters<typeof styleText>[0];
+
+/** Standard output: a terminal, which has a width and relative times, or what a program reads. */
+export class Screen {
+  constructor(private readonly options: ScreenOptions) {}
+
+  get columns(): number | undefined {
+    return this.options.columns;
+  }
+
+  paint(format: Format, text: string): string {
+    return this.options.hasColor ? styleText(format, text, { validateStream: false }) : text;
+  }
+
+  /** `3 d ago`, `in 5 min` or `2026-11-15T09:30:00.000Z`. */
+  time(time: string): string {
+    if (this.columns === undefined) return time;
+    const ms = this.#fromNow(time);
+    return ms > 0 ? `in ${shortDuration(ms)}` : `${shortDuration(-ms)} ago`;
+  }
+
+  /** To the second, for a cell of a wide table. */
+  shortTime(time: string | null): string {
+    return time === null ? "-" : this.time(time).replace(/\.\d+Z$/, "Z");
+  }
+
+  /** Follows a verb: `3 d ago`, or `at 2026-11-15T09:30:00.000Z`. */
+  at(time: string): string {
+    return this.columns === undefined ? `at ${time}` : this.time(time);
+  }
+
+  /** `for another 5 min`, or `until 2026-11-15T09:30:00.000Z`. */
+  until(time: string): string {
+    return this.columns === undefined ? `until ${time}` : `for another ${shortDuration(this.#fromNow(time))}`;
+  }
+
+  #fromNow(time: string): number {
+    return Date.parse(time) - this.options.now();
+  }
+}
 
 const GAP = "  ";
 
-/** Rows with aligned columns, by the width that a terminal shows. Numbers are aligned at their last digit. */
-export function columns(
-  rows: readonly (readonly string[])[],
-  { numbers = [] }: { readonly numbers?: readonly number[] } = {},
-): string {
-  const widths: number[] = [];
+type Rows = readonly (readonly string[])[];
+
+interface ColumnOptions {
+  /** The columns that are aligned at their last digit. */
+  readonly numbers?: readonly number[];
+  /** What the rows must fit: the first one is a header, long cells are shortened, and the last columns left out. */
+  readonly screen?: Screen;
+}
+
+/** Rows with aligned columns, by the width that a terminal shows. */
+export function columns(rows: Rows, { numbers = [], screen }: ColumnOptions = {}): string {
+  const { widths, hidden } = fittedWidths(rows, screen?.columns);
+  const lines = rows.map((row, index) => {
+    const cells = row.flatMap((cell, column) => {
+      const width = widths[column];
+      return width === undefined ? [] : padded(cell, width, numbers.includes(column));
+    });
+    const line = cells.join(GAP).trimEnd();
+    return screen && index === 0 ? screen.paint("bold", line) : line;
+  });
+  if (hidden.length > 0)
+    lines.push(`The terminal is too narrow for ${hidden.join(", ")}; --json shows everything.`);
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function padded(text: string, width: number, isNumber: boolean): string {
+  const cell = Bun.stringWidth(text) > width ? `${startOf(text, width - 1)}…` : text;
+  const space = " ".repeat(width - Bun.stringWidth(cell));
+  return isNumber ? space + cell : cell + space;
+}
+
+/** A slice ends after a wide character that begins within it. */
+function startOf(text: string, width: number): string {
+  const start = Bun.sliceAnsi(text, 0, width);
+  return Bun.stringWidth(start) > width ? Bun.sliceAnsi(text, 0, width - 1) : start;
+}
+
+/** No cell is shortened further. */
+const MIN_WIDTH = 12;
+
+/** The width of each column; undefined for one that is left out: first those without a value, then the last ones. */
+function fittedWidths(rows: Rows, available = Infinity) {
+  const widths: (number | undefined)[] = [];
   for (const row of rows) {
-    for (const [column, cell] of row.entries()) {
+    for (const [column, cell] of row.entries())
       widths[column] = Math.max(widths[column] ?? 0, Bun.stringWidth(cell));
-    }
   }
-  const padded = (cell: string, column: number) => {
-    const space = " ".repeat((widths[column] ?? 0) - Bun.stringWidth(cell));
-    return numbers.includes(column) ? space + cell : cell + space;
+  const sumOf = (max: number) => {
+    const shown = widths.filter((width) => width !== undefined);
+    return shown.reduce((sum, width) => sum + Math.min(width, max) + GAP.length, -GAP.length);
   };
-  return rows.map((row) => `${row.map(padded).join(GAP).trimEnd()}\n`).join("");
+  const [header = [], ...items] = rows;
+  if (sumOf(Infinity) > available) {
+    for (const column of header.keys())
+      if (items.every((row) => row[column] === "-")) widths[column] = undefined;
+  }
+  const hidden: string[] = [];
+  for (let column = header.length - 1; column > 0 && sumOf(MIN_WIDTH) > available; column--) {
+    if (widths[column] !== undefined) hidden.unshift(header[column] ?? "");
+    widths[column] = undefined;
+  }
+  let max = Math.max(...widths.map((width) => width ?? 0));
+  while (max > MIN_WIDTH && sumOf(max) > available) max--;
+  return { widths: widths.map((width) => width && Math.min(width, max)), hidden };
+}
+
+/** Terms with their texts beside them, which are wrapped. */
+export function definitions(rows: readonly (readonly [term: string, text: string])[], width: number): string {
+  const indent = Math.max(...rows.map(([term]) => Bun.stringWidth(term))) + GAP.length;
+  const wrapped = (text: string) =>
+    Bun.wrapAnsi(text, Math.max(MIN_WIDTH, width - indent)).replaceAll("\n", `\n${" ".repeat(indent)}`);
+  return rows
+    .map(([term, text]) => `${padded(term, indent, false)}${wrapped(text)}`.trimEnd())
+    .map((line) => `${line}\n`)
+    .join("");
 }
 
 /** A column of a table: its header, and the cell of an item. */
-export type TableColumn<T> = readonly [header: string, cell: (item: T) => string];
+export type TableColumn<T> = readonly [header: string, cell: (item: T, screen: Screen) => string];
 
-export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[]): string {
+export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[], screen: Screen): string {
   const header = shown.map(([title]) => title);
-  return columns([header, ...items.map((item) => shown.map(([, cell]) => cell(item)))]);
+  return columns([header, ...items.map((item) => shown.map(([, cell]) => cell(item, screen)))], { screen });
 }
 
 /** For a cell of a table: a name can be longer than a terminal is wide. */
@@ -41,14 +151,24 @@ export function shortened(text: string, maxLength: number): string {
     : `${characters.slice(0, maxLength - 1).join("")}…`;
 }
 
-/** `2026-11-15T09:30:00Z`. */
-export function toSecond(time: string | null): string {
-  return time === null ? "-" : time.replace(/\.\d+/, "");
+/** Integers are exact. What a terminal would obey is escaped. */
+export function json(value: unknown): string {
+  return `${escapedJson(toJson(value, 2))}\n`;
 }
 
-/** Integers are exact. */
-export function json(value: unknown): string {
-  return `${toJson(value, 2)}\n`;
+/** JSON escapes the control characters of ASCII except DEL; the others of Unicode are data to it. */
+function escapedJson(text: string): string {
+  return text.replace(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character
+      .split("")
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
+}
+
+/** What others wrote, for a terminal, which would obey its control characters. */
+export function forTerminal(text: string): string {
+  return text.split("\n").map(printable).join("\n");
 }
 
 export function formatLimits({ perMinute, perDay }: Limits): string {

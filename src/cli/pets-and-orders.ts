@@ -1,12 +1,12 @@
 import { encodeCursor } from "../api/cursor.ts";
-import { printable } from "../config/usage-error.ts";
+import { printable, quoted } from "../config/usage-error.ts";
 import { choice, integer } from "../config/value-types.ts";
 import { STATUS_AFTER } from "../domain/orders.ts";
 import { type Pet, PET_STATUSES } from "../domain/resources.ts";
 import type { AdminOrder } from "../operator/operations.ts";
 import { listCommand, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import { columns, shortened, table, type TableColumn } from "./output.ts";
+import { columns, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
 const LIMIT = {
   limit: { type: integer({ min: 1, max: 1_000 }), default: 50, help: "Maximum number of rows" },
@@ -27,7 +27,7 @@ const ORDER_COLUMNS: readonly TableColumn<AdminOrder>[] = [
   ["PET", ({ petId }) => String(petId)],
   ["KEY", ({ keyId }) => String(keyId ?? "-")],
   ["STATUS", ({ status }) => status],
-  ["PLACED", ({ createdAt }) => createdAt],
+  ["PLACED", ({ createdAt }, screen) => screen.time(createdAt)],
 ];
 
 const LATEST_ORDERS = 5;
@@ -65,13 +65,15 @@ export const PET_COMMANDS = [
       const { items } = await call("listOrders", { query: { petId: pet.id, limit: LATEST_ORDERS } });
       return { ...petJson(pet), orders: items };
     },
-    text: ({ id, name, categoryId, status, orders }) =>
+    text: ({ id, name, categoryId, status, orders }, { context: { screen } }) =>
       columns([
         ["Pet", String(id)],
         ["Name", printable(name)],
         ["Category", String(categoryId)],
         ["Status", status ?? "none"],
-        ...(orders.length === 0 ? [["Orders", "none"]] : orders.map(orderRow)),
+        ...(orders.length === 0
+          ? [["Orders", "none"]]
+          : orders.map((order, i) => [i === 0 ? "Orders" : "", describeOrder(order, screen)])),
       ]),
   }),
   operationCommand({
@@ -93,7 +95,7 @@ export const PET_COMMANDS = [
       "petstore pets update 7 --status none",
     ],
     json: petJson,
-    text: (pet) => table(PET_COLUMNS, [pet]),
+    text: (pet, { context }) => table(PET_COLUMNS, [pet], context.screen),
   }),
   operationCommand({
     name: "pets delete",
@@ -101,7 +103,11 @@ export const PET_COMMANDS = [
     summary: "Delete a pet that was never ordered",
     description:
       "Deletes a pet. It cannot be undone, and the ID is not used again. Running servers respond 404 within a second. A pet that has ever been ordered is kept, because its orders name it. The deletion is in the audit trail, with the pet as it was.",
-    examples: ["petstore pets delete 7"],
+    examples: ["petstore pets delete 7", "petstore pets delete 7 --yes"],
+    async question(call, { id }) {
+      const pet = await call("getPet", { id });
+      return `Delete pet ${pet.id} ${quoted(pet.name)} permanently?`;
+    },
     async request(call, { id }) {
       const pet = await call("getPet", { id });
       await call("deletePet", { id });
@@ -141,13 +147,13 @@ export const PET_COMMANDS = [
     summary: "Show one order of any API key",
     description: "Shows one order with the key that placed it. Orders of earlier releases may have no key.",
     examples: ["petstore orders show 12", "petstore orders show 12 --json"],
-    text: ({ id, petId, keyId, status, createdAt }) =>
+    text: ({ id, petId, keyId, status, createdAt }, { context: { screen } }) =>
       columns([
         ["Order", String(id)],
         ["Pet", String(petId)],
         ["Key", String(keyId ?? "unknown")],
         ["Status", status],
-        ["Placed", createdAt],
+        ["Placed", screen.time(createdAt)],
       ]),
   }),
   operationCommand({
@@ -157,13 +163,18 @@ export const PET_COMMANDS = [
     description:
       "Completes or cancels a placed order, whichever key it belongs to. Its pet becomes sold or available. Running servers show the change within a second. The change is in the audit trail.",
     positionals: ["status"],
-    examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled"],
+    examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled --yes"],
+    async question(call, { id, body }) {
+      const order = await call("getOrder", { id });
+      const { status } = { status: "", ...body };
+      return `Change order ${order.id} for pet ${order.petId} from ${order.status} to ${status}?`;
+    },
     text: ({ id, petId, status }) =>
       `Order ${id} is ${status}. Pet ${petId} is ${status === "placed" ? "pending" : STATUS_AFTER[status]}.\n`,
   }),
 ];
 
-function orderRow({ id, keyId, status, createdAt }: AdminOrder, index: number): string[] {
+function describeOrder({ id, keyId, status, createdAt }: AdminOrder, screen: Screen): string {
   const key = keyId === null ? "unknown key" : `key ${keyId}`;
-  return [index === 0 ? "Orders" : "", [id, status, key, createdAt].join("  ")];
+  return [id, status, key, screen.time(createdAt)].join("  ");
 }

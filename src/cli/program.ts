@@ -3,13 +3,15 @@ import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
-import type { Command, Context, Outcome } from "./command.ts";
-import { COMMANDS, OPTIONS } from "./commands.ts";
+import type { Command, Context, Outcome, ProcessContext } from "./command.ts";
+import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
-import { commandHelp, overview } from "./help.ts";
+import { commandHelp, groupHelp, overview } from "./help.ts";
+import { Screen } from "./output.ts";
 
-/** Earlier names of commands. They work until release 1.2. */
+/** Earlier names of commands, which work until release 1.2, and what people type for `keys revoke`. */
 const RENAMED_COMMANDS = [
+  ["keys", "delete", "revoke"],
   ["keys", "roll", "rotate"],
   ["admin-token", "roll", "rotate"],
 ] as const;
@@ -20,7 +22,7 @@ function withCurrentNames(argv: readonly string[], warn: (line: string) => void)
     const command = RENAMED_COMMANDS.find(([group, earlier]) => argv[i - 1] === group && word === earlier);
     if (command) {
       const [group, earlier, current] = command;
-      warn(renamedText(`${group} ${earlier}`, `${group} ${current}`));
+      if (earlier === "roll") warn(renamedText(`${group} ${earlier}`, `${group} ${current}`));
       return current;
     }
     const flag = Object.entries(RENAMED_SETTINGS).find(([earlier]) => word.split("=")[0] === `--${earlier}`);
@@ -31,19 +33,20 @@ function withCurrentNames(argv: readonly string[], warn: (line: string) => void)
   });
 }
 
-export async function runProgram(typed: readonly string[], context: Context): Promise<Outcome> {
+export async function runProgram(typed: readonly string[], given: ProcessContext): Promise<Outcome> {
   if (typed[0] === COMPLETE) {
-    await context.print(complete(typed.slice(1), COMMANDS));
+    await given.print(complete(typed.slice(1), COMMANDS));
     return undefined;
   }
-  const argv = withCurrentNames(typed, context.warn);
+  const argv = withCurrentNames(typed, given.warn);
   const parsed = parseArguments(argv, OPTIONS);
+  const context: Context = { ...given, screen: screenOf(parsed.color, given) };
   const isHelpCommand = parsed.positionals[0] === "help";
   const positionals = parsed.positionals.slice(isHelpCommand ? 1 : 0);
   const command = COMMANDS.find(({ name }) => name.split(" ").every((word, i) => positionals[i] === word));
 
   if (parsed.help || isHelpCommand) return showHelp(positionals, command, context);
-  if (parsed.version) {
+  if (parsed.version || positionals.join(" ") === "version") {
     await context.print(`${versionLine()}\n`);
     return undefined;
   }
@@ -57,16 +60,27 @@ export async function runProgram(typed: readonly string[], context: Context): Pr
   return command.execute(positionals.slice(words), parsed.flags, { ...context, variables, envFileVariables });
 }
 
-const COMMAND_NAMES = COMMANDS.map(({ name }) => name);
+/** https://no-color.org: any value but an empty one means no color. */
+function screenOf(color: Arguments["color"], { variables, clock, ...context }: ProcessContext): Screen {
+  const isTerminal = context.isTerminal();
+  const isPlain = Boolean(variables["NO_COLOR"]) || variables["TERM"] === "dumb";
+  return new Screen({
+    columns: isTerminal ? context.columns() : undefined,
+    hasColor: color === "always" || (color === "auto" && isTerminal && !isPlain),
+    now: () => clock.now(),
+  });
+}
 
 async function showHelp(
-  positionals: readonly string[],
+  [group = "", ...others]: readonly string[],
   command: Command | undefined,
-  context: Context,
+  { print, screen }: Context,
 ): Promise<Outcome> {
-  const isGroup = positionals.length === 1 && subcommandsOf(positionals).length > 0;
-  if (command === undefined && positionals.length > 0 && !isGroup) return unknownCommand(positionals);
-  await context.print(command ? commandHelp(command) : overview(COMMANDS));
+  const ofGroup = COMMANDS.filter(({ name }) => name.startsWith(`${group} `));
+  if (command) await print(commandHelp(command, screen));
+  else if (group === "") await print(overview(COMMAND_GROUPS, screen));
+  else if (others.length === 0 && ofGroup.length > 0) await print(groupHelp(group, ofGroup, screen));
+  else return unknownCommand([group, ...others]);
   return undefined;
 }
 
@@ -78,30 +92,33 @@ async function withoutCommand(
   if (error && argv[0]?.startsWith("-")) return error(OPTIONS);
   if (positionals.length > 0) return unknownCommand(positionals);
   if (argv.length > 0) return new UsageError("no command given; see petstore --help");
-  await context.print(overview(COMMANDS));
+  await context.print(overview(COMMAND_GROUPS, context.screen));
   return undefined;
 }
 
-/** `keys` → create, list … */
-function subcommandsOf([group]: readonly string[]): string[] {
-  return COMMAND_NAMES.flatMap((name) =>
-    name.startsWith(`${group} `) ? name.slice(`${group} `.length) : [],
-  );
+/** The first words of the commands, each with the second words that can follow it. */
+const WORDS = Map.groupBy(
+  COMMANDS.map(({ name }) => name.split(" ")),
+  ([first = ""]) => first,
+);
+
+/** A suggestion has the first word that was typed, or the nearest one. */
+function unknownCommand([first = "", second]: readonly string[]): UsageError {
+  const group = nearest(first, [...WORDS.keys()]);
+  const subcommands = (WORDS.get(group ?? "") ?? []).flatMap(([, word]) => word ?? []);
+  if (group === first && second === undefined)
+    return new UsageError(`${first} needs a subcommand: ${joined(subcommands)}`);
+  const near = second === undefined ? undefined : nearest(second, subcommands);
+  const typed = subcommands.length > 0 && second !== undefined ? `${first} ${second}` : first;
+  const suggestion =
+    group === undefined
+      ? "see petstore --help"
+      : group === first && near === undefined
+        ? `${group} has ${joined(subcommands).replace(/ or (?=\S+$)/, " and ")}`
+        : `did you mean ${near === undefined ? group : `${group} ${near}`}?`;
+  return new UsageError(`unknown command ${quoted(typed)}; ${suggestion}`);
 }
 
-function unknownCommand(positionals: readonly string[]): UsageError {
-  const [first = ""] = positionals;
-  const subcommands = subcommandsOf(positionals);
-  if (positionals.length === 1 && subcommands.length > 0) {
-    return new UsageError(`${first} needs a subcommand: ${joined(subcommands)}`);
-  }
-  const firstTwo = positionals.slice(0, 2).join(" ");
-  const near = nearest(firstTwo, COMMAND_NAMES) ?? nearest(first, COMMAND_NAMES);
-  const shown = near?.includes(" ") || subcommands.length > 0 ? firstTwo : first;
-  return new UsageError(
-    `unknown command ${quoted(shown)}; ${near ? `did you mean ${near}?` : "see petstore --help"}`,
-  );
-}
 /** Such as `petstore 1.0.0 (commit 66cceed7213f, Bun 1.4.4)`. */
 export function versionLine(contents = EXECUTABLE): string {
   const origin = contents === undefined ? "from source" : `commit ${contents.commit}`;

@@ -22,6 +22,13 @@ export async function readSecret(prompt: string): Promise<string> {
   }
 }
 
+/** Asks at the terminal. Everything but y and yes means no. */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return true;
+  process.stderr.write(`${question} [y/N] `);
+  return /^y(?:es)?$/i.test((await readLine(process.stdin)).trim());
+}
+
 /** A terminal in raw mode passes on the keys that end or correct a line. */
 async function readLine(input: AsyncIterable<string | Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();

@@ -24,7 +24,7 @@ import {
   SERVER_SETTINGS,
   withOperator,
 } from "./operator.ts";
-import { columns, json, shortened, toSecond } from "./output.ts";
+import { columns, forTerminal, json, type Screen, shortened } from "./output.ts";
 
 const USAGE_OPTIONS = {
   by: {
@@ -65,8 +65,16 @@ export const usage = defineCommand({
     if (period instanceof UsageError) return period;
     const format = isJson ? "json" : isCsv ? "csv" : "table";
     return withOperator(input, context, async (call) => {
-      const text = (by === "key" ? totalsText : intervalsText)({ call, id, period, operation, format });
-      for await (const part of text) await context.print(part);
+      const text = (by === "key" ? totalsText : intervalsText)({
+        call,
+        id,
+        period,
+        operation,
+        format,
+        screen: context.screen,
+      });
+      for await (const part of text)
+        await context.print(isCsv && context.isTerminal() ? forTerminal(part) : part);
       return undefined;
     });
   },
@@ -96,6 +104,7 @@ interface Shown {
   /** Undefined means all. */
   readonly operation: OperationId | undefined;
   readonly format: "table" | "json" | "csv";
+  readonly screen: Screen;
 }
 
 const COUNTS = ["admitted", "limited", "banned", "errors"] as const;
@@ -125,11 +134,11 @@ async function* totalsText(shown: Shown): AsyncGenerator<string> {
       shortened(row.name ?? "-", 40),
       row.plan ?? "-",
       ...countCells(row),
-      toSecond(row.lastUsedAt),
+      shown.screen.shortTime(row.lastUsedAt),
     ]);
     const header = ["ID", "NAME", "PLAN", ...COUNT_HEADER, "LAST USED"];
     const total = ["Total", "", "", ...countCells(sumOf(totals))];
-    yield columns([header, ...rows, total], { numbers: [3, 4, 5, 6] });
+    yield columns([header, ...rows, total], { numbers: [3, 4, 5, 6], screen: shown.screen });
   }
 }
 
@@ -162,7 +171,7 @@ async function* intervalsText(shown: Shown): AsyncGenerator<string> {
         sums.set(key, { ...row, ...sumOf([sums.get(key) ?? NO_REQUESTS, row]) });
       }
     }
-    yield intervalTables([...sums.values()], shown.period);
+    yield intervalTables([...sums.values()], shown);
   } else if (shown.format === "csv") {
     const fields = ["keyId", "name", "start", "operation", ...COUNTS];
     yield csvHeader(fields);
@@ -201,7 +210,7 @@ async function allKeys(call: CallOperator): Promise<readonly Key[]> {
 }
 
 /** One table by interval and one by operation. */
-function intervalTables(rows: readonly IntervalRow[], period: UsagePeriod): string {
+function intervalTables(rows: readonly IntervalRow[], { period, screen }: Shown): string {
   if (rows.length === 0) return noRequests(period);
   const byStart = [...Map.groupBy(rows, ({ start }) => start)].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const byOperation = Map.groupBy(rows, ({ operation }) => operation);
@@ -217,7 +226,7 @@ function intervalTables(rows: readonly IntervalRow[], period: UsagePeriod): stri
       ...operations.map((operation) => sumRow(operation, byOperation.get(operation) ?? [])),
     ],
   ];
-  return tables.map((each) => columns(each, { numbers: [1, 2, 3, 4] })).join("\n");
+  return tables.map((each) => columns(each, { numbers: [1, 2, 3, 4], screen })).join("\n");
 }
 
 function sumRow(label: string, rows: readonly RequestCounts[]): string[] {

@@ -255,6 +255,19 @@ export const SETTINGS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
+/** The settings as help shows them; those in no group are about the server as a whole. */
+export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
+  Data: STORAGE_OPTIONS,
+  Address: ADDRESS_OPTIONS,
+  Operators: ADMIN_OPTIONS,
+  "Rate limits and bans": {
+    ...PLAN_OPTIONS,
+    "anonymous-limits": SETTINGS["anonymous-limits"],
+    "limits-timeout": SETTINGS["limits-timeout"],
+    ...BAN_OPTIONS,
+  },
+};
+
 /** What a server saves with its data when it starts, beside its URL. */
 export const SAVED_OPTIONS = {
   ...PLAN_OPTIONS,
@@ -309,9 +322,12 @@ export interface CheckedVariables {
   readonly warnings: readonly string[];
 }
 
-/** Adds the variables of --env-file, and rejects every PETSTORE_ variable whose flag is not known. */
+/**
+ * Adds the variables of --env-file, and rejects every PETSTORE_ variable that is no setting of a server: one that stays
+ * in a file must not change what another command does. `commandFlags` are the flags of all commands.
+ */
 export function checkVariables(
-  known: readonly string[],
+  commandFlags: readonly string[],
   flags: Flags,
   variables: Variables,
 ): CheckedVariables | UsageError {
@@ -322,8 +338,8 @@ export function checkVariables(
   if (read instanceof UsageError) return read;
   const fileVariables = withCurrentNames(read, warnings);
   const unknown =
-    unknownVariable(known, fileVariables, ` in ${quotedPath(source?.texts[0] ?? "")}`) ??
-    unknownVariable(known, own);
+    unknownVariable(commandFlags, fileVariables, ` in ${quotedPath(source?.texts[0] ?? "")}`) ??
+    unknownVariable(commandFlags, own);
   if (unknown) return unknown;
   const isPortDropped = variables["PETSTORE_PORT"] && own["PETSTORE_PORT"] === undefined;
   return {
@@ -396,15 +412,21 @@ function withoutServiceLinks(variables: Variables): Variables {
 
 /** PETSTORE_TEST_ variables are for the tests of this project. */
 function unknownVariable(
-  flags: readonly string[],
+  commandFlags: readonly string[],
   variables: Variables,
   location = "",
 ): UsageError | undefined {
-  const isUnknown = (name: string) =>
-    /^PETSTORE_(?!TEST_)/.test(name) && !flags.map(variableOf).includes(name);
-  const unknown = Object.keys(variables).find(isUnknown);
+  const settings = Object.keys(SETTINGS);
+  const known = new Set(settings.map(variableOf));
+  const unknown = Object.keys(variables).find((name) => /^PETSTORE_(?!TEST_)/.test(name) && !known.has(name));
   if (unknown === undefined) return undefined;
-  const flag = nearest(unknown.replace("PETSTORE_", "").toLowerCase().replaceAll("_", "-"), flags);
-  const suggestion = flag ? `did you mean ${variableOf(flag)}?` : "see petstore --help";
+  const flag = unknown.replace("PETSTORE_", "").toLowerCase().replaceAll("_", "-");
+  if (commandFlags.includes(flag)) {
+    return new UsageError(
+      `${unknown}${location} is not a setting of a server, and only these have variables; use --${flag}`,
+    );
+  }
+  const near = nearest(flag, settings);
+  const suggestion = near ? `did you mean ${variableOf(near)}?` : "see petstore serve --help";
   return new UsageError(`unknown variable ${quoted(unknown)}${location}; ${suggestion}`);
 }

@@ -105,7 +105,7 @@ describe("a command line", () => {
             argv.push(...(part.inline ? [`--${part.flag}=${part.value}`] : [`--${part.flag}`, part.value]));
           }
         }
-        expect(parse(...argv)).toEqual({ positionals, flags, help: false, version: false });
+        expect(parse(...argv)).toEqual({ positionals, flags, help: false, version: false, color: "auto" });
       }),
     );
   });

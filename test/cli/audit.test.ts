@@ -62,6 +62,12 @@ test.each([
   expect(entries.map(({ id }) => id)).toEqual([...expected]);
 });
 
+test("audit --actor takes what its JSON prints", async () => {
+  const [entry] = await cli.json<{ actor: { kind: string } }[]>("audit");
+  const found = await cli.json<unknown[]>("audit", "--actor", entry?.actor.kind ?? "", "--key", "2");
+  expect(found).toHaveLength(2);
+});
+
 test("audit --limit: warns that there are more", async () => {
   const { out } = await cli.run("audit --limit 2");
   expect(out.split("\n").slice(3)).toEqual([
@@ -79,7 +85,7 @@ test("audit: without a database a message, an empty array, and no files", async 
 });
 
 test.each([
-  ["--actor robot", '--actor is "robot"; it must be console, command-line, admin-api or server'],
+  ["--actor robot", '--actor is "robot"; it must be console, command line, admin API or server'],
   [
     "--since 2026-02-30",
     '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',

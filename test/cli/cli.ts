@@ -66,8 +66,12 @@ export class InProcessCli {
   input = "";
   /** The progress that commands have shown. */
   progress = "";
-  /** Whether standard output is a terminal. */
+  /** Whether standard output is a terminal, and its width. */
   isTerminal = false;
+  columns = 200;
+  /** What commands have asked, and what the user answers. */
+  readonly questions: string[] = [];
+  answer = true;
 
   /** A command line that is one string has its words separated by spaces. */
   async run(
@@ -83,10 +87,15 @@ export class InProcessCli {
       print: async (text) =>
         void (out += typeof text === "string" ? text : Buffer.from(text).toString("latin1")),
       isTerminal: () => this.isTerminal,
+      columns: () => this.columns,
       errorStream: { isTerminal: false, columns: 80, write: (text) => void (this.progress += text) },
       readInput: () => new Blob([this.input]).stream(),
       user: "ann",
       readSecret: async () => this.secret,
+      confirm: async (question) => {
+        this.questions.push(question);
+        return this.answer;
+      },
       warn: (line) => void (out += `warning: ${line}\n`),
       openLog: () => silentLog,
       // A server that was expected to fail stops as soon as it has started; other commands are not interrupted.

@@ -139,9 +139,7 @@ describe("keys update", () => {
   test("--help: what is not given stays as it is, so nothing has a default; --clear lists its fields", async () => {
     const { out } = await new InProcessCli().run("keys update --help");
     expect(out).not.toMatch(/default:\s+(?:write|never)/);
-    expect(out).toContain(
-      "--clear FIELD…            Fields to remove from the key (owner, notes or labels)\n",
-    );
+    expect(out).toContain("--clear FIELD…   Fields to remove from the key (owner, notes or labels)\n");
   });
 });
 

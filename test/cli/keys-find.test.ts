@@ -33,7 +33,7 @@ describe("keys find", () => {
     await cli.run("keys rotate 1 --overlap 1h");
     expect(await given()).toBe("replaced, valid until 2026-11-15T13:00:00.000Z");
     cli.clock.advance(3_600_000);
-    expect(await given()).toBe("replaced, no longer valid since 2026-11-15T13:00:00.000Z");
+    expect(await given()).toBe("replaced, stopped working at 2026-11-15T13:00:00.000Z");
     await cli.run("keys rotate 1 --overlap 0");
     expect(await given()).toBe("replaced, and no longer valid");
   });

@@ -1,9 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArguments } from "../../src/cli/arguments.ts";
-import { COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
+import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
 import { type Options, parseOptions } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUp, InProcessCli, temporaryDirectory } from "./cli.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -13,15 +15,23 @@ const cli = new InProcessCli();
 const run = (line: string, variables = {}) => cli.run(line === "" ? [] : line.split(" "), variables);
 
 describe("help", () => {
-  test("the overview is shown for no arguments, --help, help and a group", async () => {
+  test("the overview is shown for no arguments, --help and help, and has every command in its group", async () => {
     const { out, code } = await run("");
     expect(code).toBe(0);
-    for (const line of ["--help", "-h", "help", "keys --help", "help keys", "--help keys"]) {
+    for (const line of ["--help", "-h", "help"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
+    for (const { name } of COMMANDS) expect(out).toMatch(new RegExp(`^  ${name}\\b`, "m"));
+    for (const group of Object.keys(COMMAND_GROUPS)) expect(out).toMatch(new RegExp(`^${group}$`, "m"));
+  });
+
+  test("the help of a group has its commands, and each option that they share once", async () => {
+    const { out, code } = await run("keys --help");
+    expect(code).toBe(0);
+    for (const line of ["help keys", "--help keys"])
       expect(await run(line)).toEqual({ code: 0, out, err: "" });
-    }
-    for (const { name, summary } of COMMANDS) {
-      expect(out).toMatch(new RegExp(`^  ${name}.*  ${summary}$`, "m"));
-    }
+    for (const { name } of COMMANDS) expect(out.includes(`  ${name} `)).toBe(name.startsWith("keys "));
+    for (const flag of ["--env ENV", "--json", "--server URL"])
+      expect(out.split(`  ${flag} `)).toHaveLength(2);
+    expect(out).not.toContain("--overlap");
   });
 
   test.each(COMMANDS.map((command) => [command.name, command] as const))(
@@ -69,7 +79,7 @@ describe("help", () => {
 
   test("--version prints the version of the package and of the runtime", async () => {
     const out = `petstore ${packageJson.version} (from source, Bun ${Bun.version})\n`;
-    expect(await run("--version")).toEqual({ code: 0, out, err: "" });
+    for (const line of ["--version", "version"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
   });
 
   test("a command without options has no section for them", async () => {
@@ -90,6 +100,9 @@ describe("wrong usage", () => {
     ],
     ["keys craete --name x", 'unknown command "keys craete"; did you mean keys create?'],
     ["key list", 'unknown command "key list"; did you mean keys list?'],
+    ["key delete", 'unknown command "key delete"; did you mean keys?'],
+    ["pet delte 1", 'unknown command "pet delte"; did you mean pets delete?'],
+    ["orders delete 1", 'unknown command "orders delete"; orders has list, show and update'],
     ["--port 1", "no command given; see petstore --help"],
     ["--prot 1 serve", 'unknown flag "--prot"; did you mean --port?'],
     ["serve now", 'unexpected argument "now"; see petstore serve --help'],
@@ -101,12 +114,9 @@ describe("wrong usage", () => {
     ["serve --env test", '--env is "test"; it must be production or staging'],
     [
       "keys create --plan free",
-      "keys create needs --name (or PETSTORE_NAME): a string of 1 to 100 characters on one line that is not blank",
+      "keys create needs --name: a string of 1 to 100 characters on one line that is not blank",
     ],
-    [
-      "keys create --name x",
-      "keys create needs --plan (or PETSTORE_PLAN): free, pro, business or enterprise",
-    ],
+    ["keys create --name x", "keys create needs --plan: free, pro, business or enterprise"],
     ["keys create --name x --plan gold", '--plan is "gold"; it must be free, pro, business or enterprise'],
     [
       "keys create --name x --plan pro --per-day 5",
@@ -142,15 +152,32 @@ describe("wrong usage", () => {
   });
 
   test("a wrong variable is reported by its name", async () => {
-    expect((await run("keys list", { PETSTORE_JSON: "maybe" })).err).toBe(
-      'PETSTORE_JSON is "maybe"; it must be true or false',
+    expect((await run("keys list", { PETSTORE_ENV: "test" })).err).toBe(
+      'PETSTORE_ENV is "test"; it must be production or staging',
     );
   });
+
+  test.each(["json", "status", "replace", "server", "yes", "to"])(
+    "only settings of servers have variables: --%s has none",
+    async (flag) => {
+      const name = `PETSTORE_${flag.toUpperCase()}`;
+      const path = join(temporaryDirectory(), "production.env");
+      writeFileSync(path, `${name}=true\n`);
+      const problem = `is not a setting of a server, and only these have variables; use --${flag}`;
+      for (const command of ["pets update 1", "restore .", "keys list", "serve"]) {
+        expect(await run(command, { [name]: "true" })).toMatchObject({ code: 2, err: `${name} ${problem}` });
+        expect(await run(`${command} --env-file ${path}`)).toMatchObject({
+          code: 2,
+          err: `${name} in "${path}" ${problem}`,
+        });
+      }
+    },
+  );
 
   test.each([
     ["PETSTORE_PROT", 'unknown variable "PETSTORE_PROT"; did you mean PETSTORE_PORT?'],
     ["PETSTORE_FREE_LIMIT", 'unknown variable "PETSTORE_FREE_LIMIT"; did you mean PETSTORE_FREE_LIMITS?'],
-    ["PETSTORE_FROBNICATE", 'unknown variable "PETSTORE_FROBNICATE"; see petstore --help'],
+    ["PETSTORE_FROBNICATE", 'unknown variable "PETSTORE_FROBNICATE"; see petstore serve --help'],
   ])("an unknown variable is an error in every command: %s", async (name, err) => {
     for (const { name: command } of COMMANDS) {
       expect(await run(command, { [name]: "1" })).toMatchObject({ code: 2, err });

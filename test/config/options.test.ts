@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { OPTIONS } from "../../src/cli/commands.ts";
+import { SETTINGS } from "../../src/config/options.ts";
 import { variableOf } from "../../src/config/parse-options.ts";
 import { quoted } from "../../src/config/usage-error.ts";
 import { parseConfig, usageError } from "./parsing.ts";
@@ -23,8 +24,8 @@ describe("flags, variables and defaults", () => {
     expect(usageError({ port: [""] })).toBe('--port is ""; it must be an integer from 0 to 65535');
   });
 
-  test("every option has its own variable", () => {
-    const variables = Object.keys(OPTIONS).map(variableOf);
+  test("every setting has its own variable", () => {
+    const variables = Object.keys(SETTINGS).map(variableOf);
     expect(new Set(variables).size).toBe(variables.length);
     expect(variables).toContain("PETSTORE_TRUST_PROXY");
   });

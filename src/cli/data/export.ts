@@ -8,7 +8,7 @@ import { choice, file, optional } from "../../config/value-types.ts";
 import { grouped } from "../../api/formatting.ts";
 import type { Output } from "../../archive/files.ts";
 import { databaseExists } from "../operator.ts";
-import { json } from "../output.ts";
+import { forTerminal, json } from "../output.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "../command.ts";
 import { Progress } from "./progress.ts";
 
@@ -30,9 +30,11 @@ export const exportCommand = defineCommand({
   async run({ positionals: { KIND: kind, FILE: path }, values, source }, context) {
     const isFile = path !== undefined && path !== "-";
     if (values.hashes && kind !== "keys") return new UsageError("--hashes is only for keys");
-    if (source("by")?.name === "--by" && kind !== "usage") return new UsageError("--by is only for usage");
+    if (source("by") && kind !== "usage") return new UsageError("--by is only for usage");
     if (values.json && !isFile)
       return new UsageError("--json needs FILE: standard output has the export itself");
+    if (values.gzip && !isFile && context.isTerminal())
+      return new UsageError("--gzip needs FILE or a pipe: a terminal shows no compressed data");
     const storage = storageOf(values);
     if (!databaseExists(storage)) {
       return new Failure(`there is no database in ${describeEnvironment(storage)}`);
@@ -87,6 +89,11 @@ export const exportCommand = defineCommand({
   },
 });
 
-function standardOutput({ print }: Pick<Context, "print">): Output {
-  return { write: print, finish: () => {}, close: () => {} };
+/** A terminal would obey the control characters of a name. */
+function standardOutput({ print, isTerminal }: Pick<Context, "print" | "isTerminal">): Output {
+  const decoder = new TextDecoder();
+  const textOf = (data: string | Uint8Array) =>
+    typeof data === "string" ? data : decoder.decode(data, { stream: true });
+  const write = (data: string | Uint8Array) => print(isTerminal() ? forTerminal(textOf(data)) : data);
+  return { write, finish: () => {}, close: () => {} };
 }
