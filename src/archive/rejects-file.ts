@@ -1,4 +1,4 @@
-import { closeSync, ftruncateSync, openSync, statSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import { parseJson } from "../api/json.ts";
 import type { RowProblem } from "./import-store.ts";
 import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
@@ -52,9 +52,10 @@ export class RejectsFile {
   }
 
   #open(position: number): number {
-    const length = statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
-    this.#missingBytes = Math.max(0, position - length);
-    const descriptor = openSync(this.path, length === 0 ? "w" : "r+", 0o600);
+    const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
+    // In a directory of others, a link could be to any file of this user.
+    const descriptor = openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+    this.#missingBytes = Math.max(0, position - fstatSync(descriptor).size);
     ftruncateSync(descriptor, position - this.#missingBytes);
     return descriptor;
   }

@@ -109,6 +109,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is a file, not a directory",
   EEXIST: "a part of the path is a file, not a directory",
   ENOENT: "a part of the path does not exist",
+  ELOOP: "it is a symbolic link, which is not followed",
 };
 
 const BUGS: ReadonlySet<string> = new Set(["TypeError", "RangeError", "ReferenceError", "SyntaxError"]);

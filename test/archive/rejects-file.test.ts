@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { encodeRejected, RejectsFile } from "../../src/archive/rejects-file.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
@@ -40,6 +40,21 @@ test.each([
   ["[1]", '{"error":"line 7: is \\"wrong\\"","text":"[1]"}'],
 ])("the object %j has its error in front", (text, line) => {
   expect(encodeRejected(json(text), NDJSON)).toBe(line);
+});
+
+test("a link is not followed, whatever it is to", () => {
+  const target = folder.path("of-this-user");
+  writeFileSync(target, "precious");
+  for (const [name, to] of [
+    ["link-to-a-file", target],
+    ["link-to-nothing", folder.path("missing")],
+  ] as const) {
+    const path = folder.path(name);
+    symlinkSync(to, path);
+    expect(() => new RejectsFile(path, CSV).write(0, [csv(["Rex", "x"])])).toThrow("ELOOP");
+  }
+  expect(readFileSync(target, "utf8")).toBe("precious");
+  expect(existsSync(folder.path("missing"))).toBeFalse();
 });
 
 test("a batch that is written again replaces what was written for it before", () => {
