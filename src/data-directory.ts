@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { pathsOf, type StorageConfig } from "./config/config.ts";
+import { giveToDirectoryOwner } from "./store/sqlite/durable-files.ts";
 
 const OTHER_USERS = 0o077;
 
@@ -38,11 +39,12 @@ function createDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
 }
 
-/** Replaces the file, so that it has neither the mode nor the target of what was there. */
+/** Replaces the file, so that it has neither the mode nor the target of what was there. The server can read root's. */
 export function writePrivateFile(path: string, text: string): void {
   createDirectory(dirname(path));
   rmSync(path, { force: true });
   writeFileSync(path, text, { mode: 0o600, flag: "wx" });
+  giveToDirectoryOwner(path);
 }
 
 /** Replaces the file in one step: whoever reads it gets all of the old text or all of the new. */

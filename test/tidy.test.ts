@@ -77,7 +77,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   domain: ["api"],
   clock: ["domain"],
   config: ["domain", "api"],
-  "data-directory": ["config"],
+  "data-directory": ["config", "store"],
   auth: ["domain", "api", "config", "bounded-cache", "hash-index", "event-loop"],
   "rate-limit": ["domain", "api", "hash-index", "event-loop"],
   store: ["domain", "api", "bounded-cache", "event-loop"],

@@ -6,7 +6,7 @@ import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";
 import { errorMessage } from "./arguments.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
-import { problemOf } from "./health.ts";
+import { problemOf, statusOf } from "./health.ts";
 import { UNCHANGED, YES_OPTION } from "./operation-command.ts";
 import { databaseExists } from "./operator.ts";
 
@@ -52,7 +52,7 @@ export const adminTokenRotate = defineCommand({
   name: "admin-token rotate",
   summary: "Replace the token that operators sign in with",
   description:
-    "Replaces the admin token in --data. A running server takes the new one within a second: the old token stops working, and everybody is signed out. A token in a variable or in a file of your own is replaced there.",
+    "Replaces the admin token in --data. A running server takes the new one within a second, which the command verifies: the old token stops working, and everybody is signed out. A token in a variable or in a file of your own is replaced there.",
   options: { ...YES_OPTION, ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
   examples: ["petstore admin-token rotate", "petstore admin-token rotate --env staging --yes"],
   async run({ values, source }, context) {
@@ -65,16 +65,39 @@ export const adminTokenRotate = defineCommand({
     const storage = storageOf(values);
     const question = `Replace the admin token of ${describeEnvironment(storage)} and sign everybody out?`;
     if (!values.yes && !(await context.confirm(question))) return new Failure(UNCHANGED);
-    const file = resolve(pathsOf(storage).adminToken);
-    const { rollTokenFile } = await import("../operator/token.ts");
-    rollTokenFile(file);
+    const { adminToken, adminUrl: urlFile } = pathsOf(storage);
+    const file = resolve(adminToken);
+    const { rotateTokenFile } = await import("../operator/token.ts");
+    const token = rotateTokenFile(file);
     await recordRotation(storage, context);
+    const url = savedText(urlFile);
+    if (typeof url !== "string" || (await problemOf(`${url}/livez`))) {
+      await context.print(
+        `Replaced the admin token in ${file}. No server runs here; the next one takes it.\n`,
+      );
+      return undefined;
+    }
+    if (!(await isAccepted(url, token))) {
+      return new Failure(
+        `${file} has a new admin token, and the server at ${url} still rejects it: it cannot read the file, or has its token from elsewhere; see its log, and replace the token there`,
+      );
+    }
     await context.print(
-      `Replaced the admin token in ${file}. A running server takes it within a second, and everybody is signed out.\nSign in again with the URL that petstore admin-url prints.\n`,
+      `Replaced the admin token in ${file}. The server at ${url} accepts it, and everybody is signed out.\nSign in again with the URL that petstore admin-url prints.\n`,
     );
     return undefined;
   },
 });
+
+/** A server takes a new token within a second, and one on a busy machine later. */
+async function isAccepted(url: string, token: string): Promise<boolean> {
+  for (const waitMs of [700, 300, 1_000, 2_000]) {
+    await Bun.sleep(waitMs);
+    const status = statusOf(`${url}/api/settings`, { Authorization: `Bearer ${token}` });
+    if ((await status.catch(() => undefined)) === 200) return true;
+  }
+  return false;
+}
 
 /** A token that leaked can be replaced while the database is unavailable. */
 async function recordRotation(

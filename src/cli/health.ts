@@ -44,11 +44,15 @@ export async function problemOf(url: string): Promise<string | undefined> {
  * `fetch` would ask the proxy that HTTP_PROXY names. The certificate is for the name that clients use, which is not
  * this address. The modules are loaded here, because that takes 9 ms, which no other command should wait for.
  */
-async function statusOf(url: string): Promise<number | undefined> {
+export async function statusOf(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number | undefined> {
   const { get } = await (url.startsWith("https:") ? import("node:https") : import("node:http"));
   const options = {
     signal: AbortSignal.timeout(TIMEOUT_MS),
     agent: false,
+    headers,
     rejectUnauthorized: false,
   } as const;
   return new Promise((resolve, reject) => {

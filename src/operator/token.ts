@@ -26,8 +26,11 @@ export function openTokenFile(path: string): string {
   return createPrivateFile(path, `${token}\n`) ? token : readTokenFile(path);
 }
 
-export function rollTokenFile(path: string): void {
-  replacePrivateFile(path, `${generateToken()}\n`);
+/** Returns the new token. */
+export function rotateTokenFile(path: string): string {
+  const token = generateToken();
+  replacePrivateFile(path, `${token}\n`);
+  return token;
 }
 
 /** A rotation takes effect within a second. */
