@@ -166,6 +166,7 @@ async function withLocal(
         warnedOf = problem;
         return problem === undefined;
       },
+      hasAllUsage: storage.databaseUrl === undefined || storage.limitsUrls !== undefined,
       // Running servers see the change within a second.
       applyKeyChanges: async () => {},
     });

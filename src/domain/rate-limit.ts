@@ -272,6 +272,11 @@ export function unban(usage: Usage, at: number): void {
   if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
 }
 
+/** Whether an unban would change something: a ban, the last one, or strikes. */
+export function canUnban({ bannedAt, lastBanEndedAt, minute, day }: Usage): boolean {
+  return bannedAt !== NEVER || lastBanEndedAt !== NEVER || minute.strikes + day.strikes > 0;
+}
+
 /** What one server decided without the shared usage. Lengths of time tell how long ago, because clocks differ. */
 export interface Report {
   readonly minute: CountedWindow;

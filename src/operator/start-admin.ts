@@ -92,6 +92,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     plans,
     ban,
     canReadUsage: () => adapters.limits.isAvailable,
+    hasAllUsage: config.databaseUrl === undefined || config.limitsUrls !== undefined,
     applyKeyChanges: options.applyKeyChanges,
   });
   const session = sessionHandlers({

@@ -265,7 +265,6 @@ test("each change has one audit entry", async () => {
     "key.rolled",
     "key.disabled",
     "key.enabled",
-    "key.unbanned",
     "key.revoked",
   ]);
 });

@@ -162,6 +162,17 @@ describe("keys unban", () => {
     expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 0 });
   });
 
+  test("without a ban and strikes, nothing is recorded", async () => {
+    const cli = new InProcessCli();
+    const { id } = await createKey(cli);
+    const unbans = () => cli.json<unknown[]>("audit", "--action", "key.unbanned");
+    expect((await cli.run("keys unban 1")).out).toBe("Key 1 is not banned and has no strikes.\n");
+    expect(await unbans()).toEqual([]);
+    sendRequests(cli, id, { strikesToBan: 2 });
+    for (const _ of "12") await cli.run("keys unban 1");
+    expect(await unbans()).toHaveLength(1);
+  });
+
   test("fails on a damaged usage store", async () => {
     const cli = new InProcessCli();
     await createKey(cli);

@@ -15,6 +15,7 @@ import {
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import type { KeyList } from "../../domain/key-list.ts";
 import { invalidKeyField, LIMITS_REQUIRED } from "../../domain/key-fields.ts";
+import { canUnban } from "../../domain/rate-limit.ts";
 import type { AdminContext, AdminHandlers } from "../admin-app.ts";
 import { keyNotFound, nothingToChange } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
@@ -28,10 +29,8 @@ const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
 
-export function keyHandlers(
-  { keys, clock, environment, rateLimiter, applyKeyChanges }: OperatorServices,
-  directory: KeyDirectory,
-) {
+export function keyHandlers(services: OperatorServices, directory: KeyDirectory) {
+  const { keys, clock, environment, rateLimiter, applyKeyChanges } = services;
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
@@ -128,6 +127,10 @@ export function keyHandlers(
       const attribution = by(actor);
       const key = await findActive(id, attribution.at, "unbanned");
       if (isRejection(key)) return key;
+      const usage = await rateLimiter.usage({ kind: "key", id: key.id });
+      // Without a ban nothing changes, and the audit trail gets no entry.
+      if (services.hasAllUsage && services.canReadUsage() && !(usage && canUnban(usage)))
+        return directory.view(key);
       const unbanned = await keys.updateKey(key.id, { unbannedAt: attribution.at }, attribution);
       await rateLimiter.unban({ kind: "key", id: key.id }, 0);
       return directory.view(unbanned);

@@ -27,6 +27,8 @@ export interface OperatorServices {
   readonly ban: BanRules;
   /** Whether the quotas can be read now. */
   readonly canReadUsage: () => boolean;
+  /** Whether these quotas are all there are: servers on PostgreSQL without Valkey count each on its own. */
+  readonly hasAllUsage: boolean;
   /** Applies a change on this server, which would see it within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
 }

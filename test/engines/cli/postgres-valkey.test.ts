@@ -137,7 +137,7 @@ test("without Valkey a ban is unknown and keys unban fails", async () => {
   expect(table.join("\n")).toMatch(/^1 +app +- +enterprise +write +active +\? +\? +\? +\? +20/m);
   expect(await show()).toMatchObject({ state: "active", usage: null, strikes: null, bannedUntil: null });
   const unban = await keys("unban", "1");
-  expect(unban).toMatchObject({ code: 1, out: "" });
+  expect(unban).toMatchObject({ code: 1, out: `${warning}\n` });
   expect(unban.err).toStartWith(unavailable);
   expect(unban.err).toEndWith(
     " within 500 ms; running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then",
