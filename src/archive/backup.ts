@@ -19,7 +19,7 @@ import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
-import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
+import { assignedIds, type DatabaseFacts } from "../store/sqlite/snapshot.ts";
 import type { OnProgress } from "./contents.ts";
 import { copyInThread, inspectInThread } from "./database-thread.ts";
 
@@ -168,13 +168,32 @@ export function backupName(environment: Environment, at: number): string {
   return `${environment}-${formatTime(at).replaceAll(":", "")}`;
 }
 
-/** The complete backups of an environment in a directory, oldest first. */
-export function listBackups(directory: string, environment: Environment): string[] {
+/**
+ * The backups of an environment in a directory, oldest first. Their contents tell the order, because the clock may have
+ * been set. A name tells it where contents are the same, or cannot be read: such a backup follows the one before it.
+ */
+export function listBackups(
+  directory: string,
+  environment: Environment,
+  isListed: (path: string) => boolean = isBackup,
+): string[] {
   const pattern = new RegExp(`^${environment}-\\d{4}-\\d{2}-\\d{2}T[\\d.]+Z$`);
-  return namesIn(directory)
-    .filter((name) => pattern.test(name) && isBackup(join(directory, name)))
-    .toSorted()
-    .map((name) => join(directory, name));
+  const names = namesIn(directory).filter((name) => pattern.test(name) && isListed(join(directory, name)));
+  let previous = 0;
+  const backups = names.toSorted().map((name) => {
+    const path = join(directory, name);
+    return { path, assigned: (previous = assignedIn(join(path, `${environment}.db`)) ?? previous) };
+  });
+  return backups.toSorted((a, b) => a.assigned - b.assigned).map(({ path }) => path);
+}
+
+/** Undefined if there is no such database, or it is damaged. */
+function assignedIn(path: string): number | undefined {
+  try {
+    return existsSync(path) ? assignedIds(path) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export function isBackup(path: string): boolean {
@@ -211,6 +230,7 @@ export async function readBackup(
   path: string,
   onBytes: (bytes: number) => void = () => {},
 ): Promise<BackupDescription> {
+  if (!isBackup(path)) throw new Error(`the backup ${path} is incomplete: ${CHECKSUMS_FILE} is missing`);
   const sums = readFileSync(join(path, CHECKSUMS_FILE), "utf8");
   const lines = sums.matchAll(/^([\da-f]{64}) {2}([\w.-]+)$/gm);
   const expected = new Map(Array.from(lines, ([, checksum = "", name = ""]) => [name, checksum]));

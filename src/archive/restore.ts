@@ -39,6 +39,8 @@ export interface RestorePlan {
   readonly storage: StorageConfig;
   /** The directory of the backup. */
   readonly path: string;
+  /** Why newer backups are not restored. */
+  readonly skipped: readonly string[];
   readonly description: BackupDescription;
   /** Of the copy of the database with the keys. */
   readonly facts: DatabaseFacts;
@@ -48,6 +50,8 @@ export interface RestorePlan {
   readonly needsMigration: boolean;
   /** The directory to which the present databases move; undefined if there are none. */
   readonly replaced: string | undefined;
+  /** Why the restore is not possible, although its plan is. */
+  readonly obstacle: RestoreRejection | undefined;
   /** Whether the backup has an audit trail; early releases had none. */
   readonly hasAuditTrail: boolean;
   /** Whether this finishes a restore that was interrupted. */
@@ -64,6 +68,8 @@ export interface RestoreRequest {
   readonly from: string;
   /** Whether the present databases may be moved away. */
   readonly replace: boolean;
+  /** Whether an older backup may be restored if the newest is incomplete or damaged. */
+  readonly allowOlder: boolean;
   readonly by: Attribution;
   /** In bytes. */
   readonly onProgress: OnProgress;
@@ -75,7 +81,7 @@ export async function planRestore(request: RestoreRequest): Promise<RestorePlan 
   const { environment } = storage;
   const backup = await findBackup(request);
   if (backup instanceof RestoreRejection) return backup;
-  const { path, description, facts } = backup;
+  const { path, description } = backup;
   const staged = readStagedRestore(storage);
   const present = databaseFiles(storage).filter(existsSync);
   if (staged && staged.description.createdAt !== description.createdAt) {
@@ -83,45 +89,65 @@ export async function planRestore(request: RestoreRequest): Promise<RestorePlan 
       `a restore of the backup of ${staged.description.createdAt} was interrupted; finish it first, with petstore restore and that backup`,
     );
   }
-  if (!staged && !request.replace && present.length > 0) {
-    return new RestoreRejection(
-      `${present[0]} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
-    );
-  }
+  const isReplacing = !staged && present.length > 0;
   const { store, usageStore } = pathsOf(storage);
   const copies = [usageStore, store].map((file) => basename(file));
   const moved = join(
     dirname(store),
     backupName(environment, by.at).replace(environment, `${environment}-replaced`),
   );
-  const replaced = staged ? staged.replaced : present.length > 0 ? moved : undefined;
+  const replaced = staged ? staged.replaced : isReplacing ? moved : undefined;
   const later = laterDatabase(staged?.replacedStore ?? store, path, environment);
   return {
     storage,
-    path,
-    description,
-    facts,
+    ...backup,
     files: copies.filter((name) => existsSync(join(path, name))),
-    needsMigration: facts.schemaVersion < latestVersion(MIGRATIONS),
+    needsMigration: backup.facts.schemaVersion < latestVersion(MIGRATIONS),
     replaced,
-    hasAuditTrail: facts.rows["audit"] !== undefined,
+    obstacle:
+      isReplacing && !request.replace
+        ? new RestoreRejection(
+            `${present[0]} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
+          )
+        : undefined,
+    hasAuditTrail: backup.facts.rows["audit"] !== undefined,
     isContinued: staged !== undefined,
     later,
     keys: later === undefined ? undefined : differencesOf(join(path, basename(store)), later),
   };
 }
 
-type FoundBackup = Pick<RestorePlan, "path" | "description" | "facts">;
+type FoundBackup = Pick<RestorePlan, "path" | "description" | "facts" | "skipped">;
 
-/** Verifies all of it. */
-async function findBackup({
-  storage,
-  from,
-  onProgress,
-}: RestoreRequest): Promise<FoundBackup | RestoreRejection> {
+/** The given backup, or the newest in a directory of them. */
+async function findBackup(request: RestoreRequest): Promise<FoundBackup | RestoreRejection> {
+  const { from, allowOlder } = request;
+  const { environment } = request.storage;
+  if (isBackup(from)) return readAndVerify(from, request);
+  const skipped: string[] = [];
+  for (const path of listBackups(from, environment, () => true).toReversed()) {
+    try {
+      const found = await readAndVerify(path, request);
+      return found instanceof RestoreRejection ? found : { ...found, skipped };
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      if (!allowOlder)
+        return new RestoreRejection(
+          `${problem}; with --allow-older, the newest one that is complete is restored`,
+        );
+      skipped.push(problem);
+    }
+  }
+  const [none = `there is no backup of ${environment} in ${from}`] = skipped;
+  return new RestoreRejection(none);
+}
+
+/** Verifies all of it. Throws if it is incomplete or damaged. */
+async function readAndVerify(
+  path: string,
+  { storage, onProgress }: RestoreRequest,
+): Promise<FoundBackup | RestoreRejection> {
   const { environment } = storage;
-  const path = isBackup(from) ? from : listBackups(from, environment).at(-1);
-  if (path === undefined) return new RestoreRejection(`there is no backup of ${environment} in ${from}`);
   const store = join(path, basename(pathsOf(storage).store));
   const bytes = databaseFiles(storage).reduce((sum, file) => sum + bytesOf(join(path, basename(file))), 0);
   const description = await readBackup(path, (done) =>
@@ -135,14 +161,14 @@ async function findBackup({
   }
   const facts = await inspectInThread(store, () => onProgress({ step: "checking the backup" }));
   const [problem] = facts.problems;
-  if (problem !== undefined) return new RestoreRejection(`the backup ${path} is damaged: ${problem}`);
+  if (problem !== undefined) throw new Error(`the backup ${path} is damaged: ${problem}`);
   const supported = latestVersion(MIGRATIONS);
   if (facts.schemaVersion > supported) {
     return new RestoreRejection(
       `the backup has schema version ${facts.schemaVersion}, and this petstore supports versions up to ${supported}; upgrade petstore`,
     );
   }
-  return { path, description, facts };
+  return { path, description, facts, skipped: [] };
 }
 
 /** The databases with the files that SQLite keeps beside them. */
@@ -151,11 +177,11 @@ function databaseFiles(storage: StorageConfig): string[] {
   return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
 }
 
-/** The present database, or else the newest backup beside the given one if it is a later one. */
+/** The present database, or else the newest backup beside the given one. */
 function laterDatabase(present: string, path: string, environment: Environment): string | undefined {
   if (existsSync(present)) return present;
   const newest = listBackups(dirname(path), environment).at(-1);
-  if (newest === undefined || basename(newest) <= basename(path)) return undefined;
+  if (newest === undefined || basename(newest) === basename(path)) return undefined;
   return join(newest, basename(present));
 }
 
@@ -190,6 +216,7 @@ export async function restoreBackup(
   try {
     const plan = await planRestore(request);
     if (plan instanceof RestoreRejection) return plan;
+    if (plan.obstacle) return plan.obstacle;
     // Such as an import, which would go on in the file that moves away, and report success.
     const inUse = new RestoreRejection(
       `another command uses the databases in ${storage.dataDir} (${storage.environment}); run this one again when it is done`,

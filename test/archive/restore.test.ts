@@ -69,6 +69,68 @@ async function nextPetId(): Promise<bigint | undefined> {
   return "id" in created ? created.id : undefined;
 }
 
+describe("the newest backup of a directory", () => {
+  /** Makes another backup, with more data. Time passes by `ms`, which may be negative. */
+  async function laterBackup(ms: number, ...argv: string[]): Promise<string> {
+    cli.clock.advance(ms);
+    await run("keys", "create", "--name", "later", "--plan", "free");
+    return (await cli.json<{ path: string }>("backup", backups, ...argv)).path;
+  }
+  const planned = async (...argv: string[]) =>
+    cli.json<{ backup: string; skipped: string[] }>("restore", backups, "--replace", "--dry-run", ...argv);
+
+  test("is the one with the latest contents, whatever the clock was", async () => {
+    await laterBackup(500 * 86_400_000);
+    const newest = await laterBackup(-400 * 86_400_000);
+    expect((await planned()).backup).toBe(newest);
+  });
+
+  test("--keep removes one of the future when it is the oldest", async () => {
+    const ofTheFuture = await laterBackup(500 * 86_400_000, "--keep", "2");
+    await laterBackup(-499 * 86_400_000, "--keep", "2");
+    expect(existsSync(ofTheFuture)).toBeTrue();
+    await laterBackup(1_000, "--keep", "2");
+    expect([existsSync(ofTheFuture), existsSync(backup)]).toEqual([false, false]);
+  });
+
+  test.each([
+    ["its checksums are missing", "SHA256SUMS", "is incomplete: SHA256SUMS is missing"],
+    ["its database is missing", "production.db", "is incomplete: production.db is missing"],
+    ["a file is damaged", undefined, "is damaged: the checksum of backup.json is wrong; use another backup"],
+  ])("is not passed over if %s, unless --allow-older says so", async (_name, missing, problem) => {
+    const newest = await laterBackup(3_600_000);
+    if (missing) rmSync(join(newest, missing));
+    else writeFileSync(join(newest, "backup.json"), "{}");
+    const message = `the backup ${newest} ${problem}`;
+    expect(await run("restore", backups, "--replace")).toMatchObject({
+      code: 1,
+      out: "",
+      err: `${message}; with --allow-older, the newest one that is complete is restored`,
+    });
+    const { out, code } = await run("restore", backups, "--replace", "--allow-older");
+    expect(code).toBe(0);
+    expect(out).toContain(`  Backup             ${backup}\n`);
+    expect(out).toContain(`warning: ${message}\n`);
+  });
+
+  test("an incomplete one that is older does not matter", async () => {
+    const newest = await laterBackup(3_600_000);
+    rmSync(join(backup, "SHA256SUMS"));
+    expect(await planned()).toMatchObject({ backup: newest, skipped: [] });
+  });
+});
+
+test("restore --dry-run shows the plan also where databases exist, and changes nothing", async () => {
+  const { out, code } = await run("restore", backups, "--dry-run");
+  expect(code).toBe(0);
+  expect(out).toMatch(/Present databases {2}move to \S+-replaced-\S+, which needs --replace\n/);
+  expect(await run("restore", backups)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("a restore overwrites nothing; with --replace"),
+  });
+  expect(readdirSync(cli.dataDir).filter((name) => name.includes("replaced"))).toEqual([]);
+});
+
 describe("petstore restore", () => {
   test("puts the databases into an empty data directory", async () => {
     const { rows } = inspectDatabase(inData("production.db"));
@@ -78,7 +140,7 @@ describe("petstore restore", () => {
     expect(out).toContain("Contents           49 pets, 1 order and 2 keys\n");
     expect(out).toContain("Present databases  none\n");
     expect(out).toContain(
-      "warning: which keys were revoked or rolled after 2026-11-15T12:00:00.000Z is not known here",
+      "warning: which keys were revoked or rotated after 2026-11-15T12:00:00.000Z is not known here",
     );
     expect(out).toEndWith("Restored. Start the server with petstore serve.\n");
     expect(inspectDatabase(inData("production.db"))).toMatchObject({

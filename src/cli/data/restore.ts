@@ -10,20 +10,25 @@ import { Progress } from "./progress.ts";
 
 const backupPath = {
   ...directory,
-  expected: "the path of a backup, or of a directory of backups, whose newest one is meant",
+  expected: "the path of a backup, or of a directory of backups, whose newest complete one is meant",
 };
 
 export const restore = defineCommand({
   name: "restore",
   summary: "Restore the SQLite databases from a backup",
   description:
-    "Verifies a backup that petstore backup made, shows what it will do, and puts the databases into --data. The server must be stopped. It overwrites nothing: present databases are a failure, or move to another directory with --replace. If it is interrupted, run it again: it goes on where it stopped, and no server starts in between.",
+    "Verifies a backup that petstore backup made, shows what it will do, and puts the databases into --data. Of a directory of backups it takes the newest, by what they contain. The server must be stopped. It overwrites nothing: present databases are a failure, or move to another directory with --replace. If it is interrupted, run it again: it goes on where it stopped, and no server starts in between.",
   positionals: { BACKUP: backupPath },
   options: {
     replace: {
       type: boolean,
       default: false,
       help: "Move the present databases to another directory in --data first; without it, a restore overwrites nothing",
+    },
+    "allow-older": {
+      type: boolean,
+      default: false,
+      help: "Restore the newest complete backup of a directory although a newer one is incomplete or damaged",
     },
     "dry-run": { type: boolean, default: false, help: "Show what would be done, and change nothing" },
     ...STORAGE_OPTIONS,
@@ -38,13 +43,14 @@ export const restore = defineCommand({
     const { print, warn, errorStream } = context;
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
-    const { replace, "dry-run": isDryRun } = values;
+    const { replace, "allow-older": allowOlder, "dry-run": isDryRun } = values;
     const newProgress = () => new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     let progress = newProgress();
     const request = {
       storage,
       from: positionals.BACKUP,
       replace,
+      allowOlder,
       by: attributionOf(context),
       onProgress: (reached: WorkProgress) => progress.update(reached),
     };
@@ -70,16 +76,18 @@ export const restore = defineCommand({
 });
 
 function planView(
-  { path, description, facts, replaced, later, keys, isContinued }: RestorePlan,
+  { path, skipped, description, facts, replaced, obstacle, later, keys, isContinued }: RestorePlan,
   isDryRun: boolean,
 ) {
   return {
     backup: path,
+    skipped,
     createdAt: description.createdAt,
     version: description.version,
     schemaVersion: facts.schemaVersion,
     rows: facts.rows,
     replaced: replaced ?? null,
+    needsReplace: obstacle !== undefined,
     isContinued,
     comparedWith: later ?? null,
     keysRevokedSince: keys?.revoked ?? null,
@@ -90,26 +98,29 @@ function planView(
 }
 
 function planTable(plan: RestorePlan): string {
-  const { storage, path, description, facts, replaced, needsMigration, isContinued } = plan;
+  const { storage, path, description, facts, replaced, obstacle, needsMigration, isContinued } = plan;
   const { createdAt, version, environment } = description;
   const rows = [
     ["  Backup", path],
     ["  Made", `${createdAt} by petstore ${version}; its checksums are right`],
     ["  Contents", describeRows(facts.rows)],
     ["  To", `${storage.dataDir} (${environment})`],
-    ["  Present databases", replaced === undefined ? "none" : `move to ${replaced}`],
+    [
+      "  Present databases",
+      replaced === undefined ? "none" : `move to ${replaced}${obstacle ? ", which needs --replace" : ""}`,
+    ],
     ["  Migration", needsMigration ? "the server migrates the database when it starts" : "none is needed"],
   ];
   return `${isContinued ? "Continues the restore that was interrupted" : "Restores a backup"}:\n\n${columns(rows)}\n`;
 }
 
-function warningsOf({ description, hasAuditTrail, later, keys }: RestorePlan): string[] {
+function warningsOf({ skipped, description, hasAuditTrail, later, keys }: RestorePlan): string[] {
   const noEntry = "the backup is of a release without an audit trail, so this restore has no entry there";
-  const warnings = hasAuditTrail ? [] : [noEntry];
+  const warnings = [...skipped, ...(hasAuditTrail ? [] : [noEntry])];
   if (keys === undefined || later === undefined) {
     return [
       ...warnings,
-      `which keys were revoked or rolled after ${description.createdAt} is not known here; they are valid again: see petstore keys list and docs/backup.md`,
+      `which keys were revoked or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list and docs/backup.md`,
     ];
   }
   const { revoked, rolled, created } = keys;

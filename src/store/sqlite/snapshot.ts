@@ -142,6 +142,11 @@ function idsOf(connection: Connection, sql: string): number[] {
   return connection.all<{ id: bigint }>(`${sql} ORDER BY 1`).map(({ id }) => Number(id));
 }
 
+/** How many identifiers a database has assigned so far: it only grows, whatever the clock says. */
+export function assignedIds(path: string): number {
+  return withDatabase(path, (connection) => Number(connection.value("SELECT sum(seq) FROM sqlite_sequence")));
+}
+
 /** Makes the earlier copy continue after the identifiers that the later database has assigned. */
 export function skipAssignedIds(earlier: string, later: string): void {
   withDatabase(earlier, (connection) => {
