@@ -1,5 +1,7 @@
 import {
+  accessSync,
   chmodSync,
+  constants,
   existsSync,
   linkSync,
   mkdirSync,
@@ -9,17 +11,42 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { pathsOf, type StorageConfig } from "./config/config.ts";
 import { giveToDirectoryOwner } from "./store/sqlite/durable-files.ts";
 
 const OTHER_USERS = 0o077;
+
+/** What is wrong with a directory, and what to do, as a server and petstore doctor say it. */
+export function notWritable(path: string): readonly [problem: string, remedy: string] {
+  return [
+    `${path} is not writable for the user who runs this command`,
+    `run the command as the user of the server, or give the directory to that user: chown -R USER ${path}`,
+  ];
+}
+
+/** The directory, or the one in which it will be created. */
+export function existingParent(path: string): string {
+  return existsSync(path) ? path : existingParent(dirname(resolve(path)));
+}
+
+/** Other errors, such as a read-only file system, are those of the first file that is written. */
+export function rejectUnwritable(path: string, access = accessSync): void {
+  let code: unknown;
+  try {
+    access(`${path}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    code = Reflect.get(Object(error), "code");
+  }
+  if (code === "EACCES") throw new Error(notWritable(path).join("; "));
+}
 
 /**
  * Creates the directory if it is missing, and makes the files of earlier versions private: they hold the names and
  * hashes of keys, and whoever can read a file can lock it. Returns the files that were not private.
  */
 export function prepareDataDirectory(storage: StorageConfig): readonly string[] {
+  rejectUnwritable(existingParent(storage.dataDir));
   createDirectory(storage.dataDir);
   rejectInterruptedRestore(storage);
   const open = privateFiles(storage).filter((path) => isOpenToOthers(statOf(path)));

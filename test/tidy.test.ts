@@ -107,7 +107,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "executable",
   ],
   console: ["operator", "domain", "api"],
-  doctor: ["store", "rate-limit", "http1", "domain", "api", "config"],
+  doctor: ["store", "rate-limit", "http1", "domain", "api", "config", "data-directory"],
   adapters: ["store", "rate-limit", "observe", "petstore", "domain", "config", "data-directory"],
   app: [
     "adapters",

@@ -4,13 +4,14 @@ import { JSON_OPTION, SETTINGS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Finding, Level } from "../doctor/databases.ts";
 import { defineCommand, Failure } from "./command.ts";
+import { statusOf } from "./health.ts";
 import { columns, definitions, json, type Screen } from "./output.ts";
 
 export const doctor = defineCommand({
   name: "doctor",
   summary: "Check everything that a server needs, and say what to do",
   description:
-    "Checks the settings, the data directory, the databases with their integrity and migrations, PostgreSQL and Valkey if they are set, the clock, the limit of open files and the TLS files. Give it the same settings as petstore serve. It changes nothing, and servers may be running. The exit status is 1 if there is an error; warnings alone are 0.",
+    "Checks the settings, the data directory, the ports, the databases with their integrity and migrations, PostgreSQL and Valkey if they are set, the clock, the limit of open files and the TLS files. Give it the same settings as petstore serve. It changes nothing, and servers may be running. The exit status is 1 if there is an error; warnings alone are 0.",
   options: { ...SETTINGS, ...JSON_OPTION },
   examples: [
     "petstore doctor",
@@ -22,7 +23,7 @@ export const doctor = defineCommand({
       return new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
     }
     const { diagnose } = await import("../doctor/doctor.ts");
-    const findings = await diagnose({ config: configOf(values), variables, clock });
+    const findings = await diagnose({ config: configOf(values), variables, clock, statusOf });
     await print(values.json ? json(findings) : report(findings, screen));
     const errors = countOf(findings, "error");
     return errors === 0 ? undefined : new Failure(`${plural(errors, "error")} found`);

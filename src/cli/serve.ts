@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { App } from "../app.ts";
 import { type Config, configOf, describeStorage } from "../config/config.ts";
-import { plainTextConnections } from "../config/network.ts";
+import { LISTEN_PROBLEMS, plainTextConnections } from "../config/network.ts";
 import { SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
 import type { TlsFiles } from "../config/tls.ts";
@@ -162,7 +162,7 @@ function listenFailure(error: unknown, { host, port }: Config): Failure {
 }
 
 function listenReason(error: unknown): string {
-  return LISTEN_REASONS[systemErrorField(error, "code") ?? "ENOTFOUND"] ?? errorMessage(error);
+  return LISTEN_PROBLEMS[systemErrorField(error, "code") ?? "ENOTFOUND"]?.join("; ") ?? errorMessage(error);
 }
 
 /** For an unknown host name the runtime reports "Failed to listen" without a code. */
@@ -170,11 +170,3 @@ function isListenError(error: unknown): boolean {
   if (error instanceof Error && error.message.startsWith("Failed to listen")) return true;
   return ["listen", "getaddrinfo"].includes(systemErrorField(error, "syscall") ?? "");
 }
-
-const LISTEN_REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: "the port is in use; stop the other program or choose another --port",
-  EADDRNOTAVAIL: "this machine does not have that address; see --host",
-  ENOTFOUND: "there is no such host; see --host",
-  EINVAL: "there is no such host; see --host",
-  EACCES: "permission denied; ports below 1024 need privileges, so choose another --port",
-};

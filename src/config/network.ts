@@ -113,3 +113,14 @@ function isIn(text: string, address: IPv6): boolean {
   const network = parseIpNetwork(text);
   return network !== undefined && contains(network, address);
 }
+
+const NO_SUCH_HOST = ["there is no such host", "see --host"] as const;
+
+/** Why a server cannot listen and what to do, by the code of the error. */
+export const LISTEN_PROBLEMS: Readonly<Record<string, readonly [problem: string, remedy: string]>> = {
+  EADDRINUSE: ["the port is in use", "stop the other program or choose another --port"],
+  EADDRNOTAVAIL: ["this machine does not have that address", "see --host"],
+  ENOTFOUND: NO_SUCH_HOST,
+  EINVAL: NO_SUCH_HOST,
+  EACCES: ["permission denied", "ports below 1024 need privileges, so choose another --port"],
+};

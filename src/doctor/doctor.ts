@@ -1,12 +1,14 @@
 import { X509Certificate } from "node:crypto";
 import { constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
-import { isIP } from "node:net";
+import { createServer, isIP } from "node:net";
 import { join } from "node:path";
-import { type Config, pathsOf, type StorageConfig } from "../config/config.ts";
-import { type PlainTextConnection, plainTextConnections } from "../config/network.ts";
+import { type Config, originOf, pathsOf, type StorageConfig } from "../config/config.ts";
+import { LISTEN_PROBLEMS, type PlainTextConnection, plainTextConnections } from "../config/network.ts";
 import type { Variables } from "../config/parse-options.ts";
 import { readTlsCredentials } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
+import { existingParent, notWritable } from "../data-directory.ts";
+import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
 import {
   check,
@@ -26,10 +28,12 @@ export interface DoctorOptions {
   readonly config: Config;
   readonly variables: Variables;
   readonly clock: Clock;
+  /** The status of the response to a GET. Rejects if there is none. */
+  readonly statusOf: (url: string) => Promise<number | undefined>;
 }
 
 /** Checks everything that a server with this configuration needs. Changes nothing. Servers may be running. */
-export async function diagnose({ config, variables, clock }: DoctorOptions): Promise<Finding[]> {
+export async function diagnose({ config, variables, clock, statusOf }: DoctorOptions): Promise<Finding[]> {
   const now = () => clock.now();
   const store = config.databaseUrl === undefined ? checkSqlite(config) : await checkPostgres(config, now);
   const valkey = config.limitsUrls === undefined ? { findings: [] } : await checkValkey(config, now);
@@ -37,6 +41,7 @@ export async function diagnose({ config, variables, clock }: DoctorOptions): Pro
   return [
     ...checkConfiguration(config, variables),
     ...checkDataDirectory(config),
+    ...(await checkPorts(config, statusOf)),
     ...store.findings,
     ...checkUsageStore(config),
     ...valkey.findings,
@@ -94,19 +99,21 @@ const TOO_LOW_BYTES = 1e8;
 function checkDataDirectory(storage: StorageConfig): Finding[] {
   const { dataDir } = storage;
   const stats = statSync(dataDir, { throwIfNoEntry: false });
-  if (stats === undefined) return [directory.ok(`${dataDir} does not exist yet; the server creates it`)];
+  const accessMode = constants.R_OK | constants.W_OK | constants.X_OK;
+  if (stats === undefined) {
+    const parent = existingParent(dataDir);
+    return [
+      isAccessible(parent, accessMode)
+        ? directory.ok(`${dataDir} does not exist yet; the server creates it`)
+        : directory.error(...notWritable(parent)),
+      freeSpace(parent),
+    ];
+  }
   if (!stats.isDirectory())
     return [
       directory.error(`${dataDir} is not a directory`, "choose another --data, or move that file away"),
     ];
-  if (!isAccessible(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)) {
-    return [
-      directory.error(
-        `${dataDir} is not writable for the user who runs this command`,
-        `run the command as the user of the server, or give the directory to that user: chown -R USER ${dataDir}`,
-      ),
-    ];
-  }
+  if (!isAccessible(dataDir, accessMode)) return [directory.error(...notWritable(dataDir))];
   const files = readdirSync(dataDir).flatMap((name) => {
     const path = join(dataDir, name);
     const file = statSync(path, { throwIfNoEntry: false });
@@ -144,6 +151,42 @@ function freeSpace(dataDir: string): Finding {
   const remedy = "free space or enlarge the disk: without space, every write gets 503";
   if (bytes < TOO_LOW_BYTES) return space.error(free, remedy);
   return bytes < LOW_BYTES ? space.warning(free, remedy) : space.ok(free);
+}
+
+const ports = check("ports");
+
+/** A port on which a server of Petstore listens already is fine. Nobody asked for the default port of operators. */
+async function checkPorts(
+  { host, port, admin, tls: files }: Config,
+  statusOf: DoctorOptions["statusOf"],
+): Promise<Finding[]> {
+  const listeners = [
+    { host, port, path: HEALTH_PATH, flag: "--port" },
+    ...(admin && !admin.isDefault ? [{ ...admin, path: "/livez", flag: "--admin-address" }] : []),
+  ];
+  const checks = listeners.map(async ({ flag, path, ...listener }): Promise<Finding> => {
+    const name = `${listener.host} port ${listener.port}`;
+    const code = await listenError(listener);
+    if (code === undefined) return ports.ok(`the server can listen on ${name}`);
+    const url = originOf({ ...listener, isTls: files !== undefined }) + path;
+    const status = code === "EADDRINUSE" ? await statusOf(url).catch(() => undefined) : undefined;
+    if (status === 200 || status === 503) return ports.ok(`a server listens on ${name} already`);
+    const [problem, remedy] = LISTEN_PROBLEMS[code] ?? [code, "see --host and --port"];
+    return ports.error(
+      `the server cannot listen on ${name}: ${problem}`,
+      remedy.replace(/--(?:port|host)/, flag === "--port" ? "$&" : flag),
+    );
+  });
+  return Promise.all(checks);
+}
+
+/** The code of the error. For an unknown host name the runtime reports none. */
+function listenError({ host, port }: { readonly host: string; readonly port: number }) {
+  const probe = createServer();
+  return new Promise<string | undefined>((resolve) => {
+    probe.once("error", (error) => resolve(String(Reflect.get(error, "code") ?? "ENOTFOUND")));
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(undefined)));
+  });
 }
 
 const tls = check("TLS");

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { existingParent, rejectUnwritable } from "../../src/data-directory.ts";
 import { giveToDirectoryOwner } from "../../src/store/sqlite/durable-files.ts";
 import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 import { createKey } from "./keys.ts";
@@ -186,4 +187,16 @@ describe("one server per data directory", () => {
     writeFileSync(lockOf(cli), "", { mode: 0o600 });
     await (await cli.serve()).stop();
   });
+});
+
+test("a directory that is not writable is reported as doctor does; a read-only file system by what is written", () => {
+  // Root may write everywhere.
+  const failing = (code: string) => () => {
+    throw Object.assign(new Error(code), { code });
+  };
+  expect(() => rejectUnwritable("/srv/pets", failing("EACCES"))).toThrow(
+    "/srv/pets is not writable for the user who runs this command; run the command as the user of the server, or give the directory to that user: chown -R USER /srv/pets",
+  );
+  expect(() => rejectUnwritable("/srv/pets", failing("EROFS"))).not.toThrow();
+  expect(existingParent("/proc/missing/data")).toBe("/proc");
 });

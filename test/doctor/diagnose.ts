@@ -6,7 +6,12 @@ export async function diagnose(
   cli: InProcessCli,
   ...argv: string[]
 ): Promise<{ code: number; of: (check: string) => Finding[] }> {
-  const { code, out, err } = await cli.run(["doctor", "--json", ...argv]);
+  const { code, out, err } = await cli.run([
+    "doctor",
+    "--json",
+    ...(argv.includes("--port") ? [] : ["--port", "0"]),
+    ...argv,
+  ]);
   if (code === 2) throw new Error(err);
   const findings: Finding[] = JSON.parse(out);
   return { code, of: (check) => findings.filter((finding) => finding.check === check) };

@@ -2,7 +2,7 @@ import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { Database } from "bun:sqlite";
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { checkClock, checkOpenFiles } from "../../src/doctor/databases.ts";
 import { latestVersion } from "../../src/store/migrations.ts";
 import { fillData } from "../archive/sample-data.ts";
@@ -25,7 +25,7 @@ describe("petstore doctor", () => {
   test("on a sound store every check is ok, and nothing changes", async () => {
     await fill();
     const before = readdirSync(cli.dataDir).toSorted();
-    const { code, out } = await cli.run(["doctor"]);
+    const { code, out } = await cli.run(["doctor", "--port", "0"]);
     expect(code).toBe(0);
     const lines = out.split("\n");
     for (const check of [
@@ -48,6 +48,7 @@ describe("petstore doctor", () => {
     const { code, of } = await diagnose(cli);
     expect(code).toBe(0);
     expect(of("data directory")[0]?.message).toBe(`${cli.dataDir} does not exist yet; the server creates it`);
+    expect(of("disk space")[0]?.message).toEndWith(`are free on the disk of ${dirname(cli.dataDir)}`);
   });
 
   test("a damaged database is an error, with exit status 1", async () => {
@@ -62,7 +63,7 @@ describe("petstore doctor", () => {
       level: "error",
       remedy: expect.stringContaining("petstore restore --replace"),
     });
-    expect((await cli.run(["doctor"])).err).toBe("1 error found");
+    expect((await cli.run(["doctor", "--port", "0"])).err).toBe("1 error found");
   });
 
   test("references to missing rows are damage too", async () => {
@@ -140,6 +141,34 @@ describe("petstore doctor", () => {
     expect(of("data directory").at(-1)).toMatchObject({
       level: "error",
       message: "a restore was interrupted",
+    });
+  });
+
+  test("a port of another program is an error, that of a running server is not", async () => {
+    using other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response("", { status: 404 }),
+    });
+    const taken = String(other.port);
+    expect((await diagnose(cli, "--port", taken)).of("ports")).toEqual([
+      {
+        check: "ports",
+        level: "error",
+        message: `the server cannot listen on 127.0.0.1 port ${taken}: the port is in use`,
+        remedy: "stop the other program or choose another --port",
+      },
+    ]);
+    expect((await diagnose(cli, "--admin-address", `127.0.0.1:${taken}`)).of("ports")[1]).toMatchObject({
+      level: "error",
+      remedy: "stop the other program or choose another --admin-address",
+    });
+    const server = await cli.serve();
+    const ports = ["--port", new URL(server.url).port, "--admin-address", new URL(server.adminUrl).host];
+    expect((await diagnose(cli, ...ports)).of("ports")).toMatchObject([{ level: "ok" }, { level: "ok" }]);
+    await server.stop();
+    expect((await diagnose(cli, "--host", "192.0.2.1")).of("ports")[0]).toMatchObject({
+      message: "the server cannot listen on 192.0.2.1 port 0: this machine does not have that address",
     });
   });
 
