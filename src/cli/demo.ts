@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configOf } from "../config/config.ts";
 import { SETTINGS, shownSettings } from "../config/options.ts";
-import { parseOptions, sourceOf } from "../config/parse-options.ts";
+import { parseOptions, sourceOf, type ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { Demo } from "../demo/demo.ts";
 import { defineCommand } from "./command.ts";
@@ -15,11 +15,13 @@ export const demo = defineCommand({
   description:
     "Serves the API on a free port with sample pets, orders and keys of every plan, and uses it with clients that also run into their limits; one of them is banned. Everything is in a temporary folder. Ctrl-C stops the server and removes the folder.",
   options: {
+    port: { ...SETTINGS.port, default: 0, defaultText: "any free port" },
+    "admin-address": SETTINGS["admin-address"],
     "log-format": SETTINGS["log-format"],
     // Its own keys are no news.
     "log-level": { ...SETTINGS["log-level"], default: "warn" },
   },
-  examples: ["petstore demo"],
+  examples: ["petstore demo", "petstore demo --port 8080 --admin-address 127.0.0.1:9091"],
   async run({ values }, context) {
     const stopSignal = context.stopSignal(0);
     const folder = mkdtempSync(join(tmpdir(), "petstore-demo-"));
@@ -29,7 +31,7 @@ export const demo = defineCommand({
     try {
       const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
       const { startDemo } = await import("../demo/demo.ts");
-      const { config, shown } = settingsIn(folder);
+      const { config, shown } = settingsIn(folder, values);
       await using running = await startDemo(config, { clock: context.clock, log, shownSettings: shown });
       await context.print(startMessage(running));
       await stopSignal;
@@ -41,9 +43,14 @@ export const demo = defineCommand({
   },
 });
 
-/** The defaults, whatever the variables of the process are: the demo touches no other data. */
-function settingsIn(folder: string) {
-  const flags = { data: [folder], port: ["0"] };
+/** Otherwise the defaults, whatever the variables of the process are: the demo touches no other data. */
+function settingsIn(folder: string, given: Pick<ValuesOf<typeof SETTINGS>, "port" | "admin-address">) {
+  const address = given["admin-address"];
+  const flags = {
+    data: [folder],
+    port: [`${given.port}`],
+    ...(address && { "admin-address": [SETTINGS["admin-address"].type.format(address)] }),
+  };
   const values = parseOptions(SETTINGS, flags, {});
   if (values instanceof UsageError) throw new Error(values.message);
   const source = (flag: string) => sourceOf(flag, flags, {});

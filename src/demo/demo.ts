@@ -140,8 +140,11 @@ function countsOf(client: DemoClient, keyId: number, hour: number): KeyCounts {
   const requests = Math.round(client.earlierPerHour * activityAt(hour) * (0.8 + 0.4 * Math.random()));
   const limited = client.key.plan === "free" ? Math.round(requests * 0.3 * Math.random()) : 0;
   const admitted = requests - limited;
+  // Each gets its part of what is left, so that the last one gets the rest and the sum is exact.
+  let left = { count: admitted, part: 1 };
   const byOperation = Object.entries(OPERATIONS[client.habit]).map(([operation, part]) => {
-    const count = Math.round(admitted * part);
+    const count = Math.round((left.count * part) / left.part);
+    left = { count: left.count - count, part: left.part - part };
     return { operation: operation as OperationId, admitted: count, errors: Math.round(count * 0.02) };
   });
   const errors = byOperation.reduce((sum, each) => sum + each.errors, 0);

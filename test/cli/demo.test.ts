@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DEMO_CLIENTS } from "../../src/demo/traffic.ts";
+import { addEarlierUsage } from "../../src/demo/demo.ts";
+import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import type { StopSignal } from "../../src/cli/terminal.ts";
 import { createLog } from "../../src/observe/log.ts";
+import { freePort } from "../../trials/harness/server.ts";
 import type { TestClock } from "../test-clock.ts";
 import { cleanUp, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
 
@@ -78,6 +82,39 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   expect((await ended).code).toBe(0);
   expect(readdirSync(temporary)).toEqual([]);
   expect(existsSync(cli.dataDir)).toBeFalse();
+});
+
+test("the usage before the start adds up: the operations of a key have as many requests as the key", async () => {
+  const batches: UsageBatch[] = [];
+  const usageHistory = { addUsage: async (batch: UsageBatch) => void batches.push(batch) };
+  const keys = DEMO_CLIENTS.map((client, index) => ({ client, keyId: index + 1, secret: "" }));
+  await addEarlierUsage(usageHistory, keys, Date.UTC(2026, 10, 16, 12));
+  const rows = batches.flatMap((batch) => batch.keys);
+  expect(rows.length).toBeGreaterThan(3_000);
+  for (const { admitted, byOperation } of rows) {
+    expect(byOperation.reduce((sum, each) => sum + each.admitted, 0)).toBe(admitted);
+    expect(byOperation.filter((each) => each.admitted < 0 || each.errors > each.admitted)).toEqual([]);
+  }
+});
+
+test("the demo listens where --port and --admin-address, or their variables, say", async () => {
+  process.env["TMPDIR"] = temporary;
+  const [port, adminPort] = [freePort(), freePort()];
+  const printed = Promise.withResolvers<string>();
+  const stopping = Promise.withResolvers<StopSignal>();
+  const ended = new InProcessCli().run(
+    `demo --port ${port}`,
+    { PETSTORE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}` },
+    {
+      print: async (text) => printed.resolve(String(text)),
+      stopSignal: () => stopping.promise,
+    },
+  );
+  const message = await printed.promise;
+  expect(message).toContain(`http://127.0.0.1:${port}/v1`);
+  expect(message).toContain(`http://127.0.0.1:${adminPort}/`);
+  stopping.resolve("SIGINT");
+  expect((await ended).code).toBe(0);
 });
 
 test("the folder is removed after an error that nothing catches", async () => {
