@@ -55,6 +55,16 @@ export const PET_COMMANDS = [
     next: ({ id }) => `add --after ${id}`,
   }),
   operationCommand({
+    name: "pets add",
+    operation: "createPet",
+    summary: "Add a pet",
+    description: "Adds a pet. Running servers show it within a second. The addition is in the audit trail.",
+    fields: { categoryId: { flag: "category", option: { help: "Category" } } },
+    examples: ["petstore pets add --name Rex --category 7 --status available"],
+    json: petJson,
+    text: (pet) => table(PET_COLUMNS, [pet]),
+  }),
+  operationCommand({
     name: "pets show",
     operation: "getPet",
     summary: "Show one pet with its latest orders",

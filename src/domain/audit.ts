@@ -21,6 +21,7 @@ export const AUDIT_ACTIONS = [
   "key.enabled",
   "key.banned",
   "key.unbanned",
+  "pet.created",
   "pet.updated",
   "pet.deleted",
   "order.updated",

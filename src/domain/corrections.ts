@@ -47,6 +47,10 @@ export function petUpdated(before: Pet, after: Pet, by: Attribution): NewAuditEn
   return changed && { ...by, action: "pet.updated", target: { kind: "pet", id: before.id }, ...changed };
 }
 
+export function petCreated(pet: Pet, by: Attribution): NewAuditEntry {
+  return { ...by, action: "pet.created", target: { kind: "pet", id: pet.id }, after: auditedValues(pet) };
+}
+
 export function petDeleted(pet: Pet, by: Attribution): NewAuditEntry {
   return {
     ...by,

@@ -113,6 +113,7 @@ export interface OperatorStore {
     by: Attribution,
   ): Promise<OrderWithKey | Rejection<"order_not_found" | "order_closed">>;
 
+  createPet(pet: NewPet, by: Attribution): Promise<Pet>;
   /** A pet with a placed order keeps its status. */
   updatePet(
     id: bigint,

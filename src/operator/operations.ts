@@ -2,7 +2,7 @@ import { Api, type InputOf, type Operation, type RejectionOf, type SuccessBodyOf
 import { cursorOf, type ListName } from "../api/cursor.ts";
 import { dateTime, line, oneOf, queryIdentifier, queryInteger, type Schema } from "../api/schema.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
-import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
+import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import {
   Action,
@@ -345,9 +345,23 @@ export const ADMIN_OPERATIONS = {
       method: "GET",
       path: "/pets",
       summary: "List pets",
-      description: "Lists pets in ascending order of their identifiers.",
-      query: { status: PetStatus, limit, cursor: cursor("pets") },
+      description:
+        "Lists pets in ascending order of their identifiers. A search looks at 20,000 pets for a page, so a page with few pets, or none, may have a `nextCursor`.",
+      query: {
+        search: line(200, "Text in the name, in any case; or the identifier"),
+        status: PetStatus,
+        limit,
+        cursor: cursor("pets"),
+      },
       success: ok("A page of pets", PetPage),
+    },
+    createPet: {
+      method: "POST",
+      path: "/pets",
+      summary: "Add a pet",
+      description: "Adds a pet. Clients see it at once.",
+      body: NewPet,
+      success: { status: 201, description: "The new pet", body: Pet },
     },
     getPet: {
       method: "GET",

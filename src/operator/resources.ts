@@ -117,6 +117,8 @@ export const PetUpdate = object(
 export const AdminOrder = object("An order with the API key that placed it", {
   ...orderFields,
   keyId: nullable(keyId, "The API key that placed the order"),
+  petName: nullable(petFields.name, "Name of the pet"),
+  keyName: nullable(line(100), "Name of the API key"),
 });
 export type AdminOrder = Infer<typeof AdminOrder>;
 

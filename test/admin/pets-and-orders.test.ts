@@ -30,6 +30,30 @@ describe("pets", () => {
     expect(await service.ok({ path: "/api/pets?status=available" })).toMatchObject({ items: [{ id: 1 }] });
   });
 
+  test("are found by a part of the name or by identifier, in pages", async () => {
+    await createPet('{"name":"T-Rex","categoryId":2}');
+    const find = (query: string) => service.ok({ path: `/api/pets?${query}` });
+    expect(await find("search=rEx")).toMatchObject({ items: [{ id: 1 }, { id: 3 }], nextCursor: null });
+    expect(await find("search=2")).toMatchObject({ items: [{ id: 2, name: "Tom" }] });
+    expect(await find("search=rex&status=available")).toMatchObject({ items: [{ id: 1 }] });
+    const { items, nextCursor } = await find("search=rex&limit=1");
+    expect(items).toMatchObject([{ id: 1 }]);
+    expect(await find(`search=rex&cursor=${String(nextCursor)}`)).toMatchObject({ items: [{ id: 3 }] });
+  });
+
+  test("one is added: clients see it at once, and it is in the audit trail", async () => {
+    await publicPage();
+    const added = await service.admin({
+      method: "POST",
+      path: "/api/pets",
+      body: `{"name":"Mia","categoryId":${LARGE}}`,
+    });
+    expect(added).toMatchObject({ status: 201, json: { id: 3, name: "Mia", categoryId: LARGE } });
+    expect(await publicPage()).toMatchObject([{ id: 1 }, { id: 2 }, { id: 3, name: "Mia" }]);
+    const { items } = await service.ok({ path: "/api/audit?target=pet:3" });
+    expect(items).toMatchObject([{ action: "pet.created", after: { name: "Mia" } }]);
+  });
+
   test("a correction shows at once on the public API, and is in the audit trail", async () => {
     await publicPage();
     await publicPage();
@@ -71,8 +95,8 @@ describe("orders", () => {
     await service.call({ method: "POST", path: "/store/orders", body: { petId: 2 }, key: secret });
     expect(await service.ok({ path: "/api/orders" })).toMatchObject({
       items: [
-        { id: 2, petId: 2, keyId: id, status: "placed" },
-        { id: 1, petId: 1, keyId: 1, status: "placed" },
+        { id: 2, petId: 2, petName: "Tom", keyId: id, keyName: "other", status: "placed" },
+        { id: 1, petId: 1, petName: "Rex", keyId: 1, status: "placed" },
       ],
       nextCursor: null,
     });

@@ -116,6 +116,8 @@ Placed  2026-11-15T12:00:00.000Z
       status: "placed",
       createdAt: "2026-11-15T12:00:00.000Z",
       keyId: 1,
+      petName: "日本\n犬",
+      keyName: "app",
     });
   });
 });

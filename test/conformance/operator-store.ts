@@ -30,6 +30,15 @@ export function operatorStoreConformance(test: TestCase): void {
 }
 
 function petUpdateCases(test: TestCase): void {
+  test("createPet adds a pet, with its audit entry", async ({ store, operators, audit }) => {
+    const created = await operators.createPet({ name: "Rex", categoryId: INT64_MAX, status: "sold" }, by);
+    expect(await store.getPet(created.id)).toStrictEqual(created);
+    const after = { name: "Rex", categoryId: `${INT64_MAX}`, status: "sold" };
+    const target = { kind: "pet", id: created.id } as const;
+    expect(await auditTrail(audit)).toStrictEqual([{ ...by, action: "pet.created", target, after }]);
+    expect((await operators.createPet({ name: "Mia", categoryId: 1n }, by)).id).toBe(created.id + 1n);
+  });
+
   test("updatePet changes the given fields, and the audit entry has those that changed", async (opened) => {
     const { store, operators, audit } = opened;
     const id = await addPet(store, { categoryId: INT64_MAX });

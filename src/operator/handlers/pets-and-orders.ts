@@ -1,24 +1,36 @@
 import { cursorAfter } from "../../api/cursor.ts";
 import { isRejection } from "../../api/errors.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
+import type { OrderWithKey } from "../../domain/corrections.ts";
+import type { Page, PetQuery } from "../../domain/ports.ts";
 import { orderNotFound, petNotFound } from "../../domain/rejections.ts";
+import type { Pet } from "../../domain/resources.ts";
+import { yieldToEventLoop } from "../../event-loop.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import { nothingToChange } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";
 
-export function petAndOrderHandlers({ store, operators, clock }: OperatorServices) {
+/** A search for a page looks at so many pets, in steps of a millisecond or two. */
+const MAX_SEARCHED = 20_000;
+const SEARCH_STEP = 1_000;
+
+export function petAndOrderHandlers({ store, operators, keys, clock }: OperatorServices) {
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
-    async listPets({ query: { status, cursor, limit = ADMIN_PAGE_LIMIT.default } }) {
-      const page = await store.listPets({
+    async listPets({ query: { search, status, cursor, limit = ADMIN_PAGE_LIMIT.default } }) {
+      const query = {
         ...(status !== undefined && { status }),
         ...(cursor !== undefined && { after: cursor }),
         limit,
-      });
+      };
+      if (search !== undefined) return findPets(search, query);
+      const page = await store.listPets(query);
       return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
+
+    createPet: ({ body }, { actor }) => operators.createPet(body, by(actor)),
 
     async getPet({ id }) {
       return (await store.getPet(BigInt(id))) ?? petNotFound(id);
@@ -42,13 +54,53 @@ export function petAndOrderHandlers({ store, operators, clock }: OperatorService
         ...(cursor !== undefined && { before: cursor }),
         limit,
       });
-      return { items: page.items, nextCursor: cursorAfter("orders", page) };
+      return { items: await withNames(page.items), nextCursor: cursorAfter("orders", page) };
     },
 
     async getOrder({ id }) {
-      return (await operators.getOrder(BigInt(id))) ?? orderNotFound(id);
+      const order = await operators.getOrder(BigInt(id));
+      return order === undefined ? orderNotFound(id) : withName(order);
     },
 
-    updateOrder: ({ id, body }, { actor }) => operators.updateOrder(BigInt(id), body.status, by(actor)),
+    async updateOrder({ id, body }, { actor }) {
+      const order = await operators.updateOrder(BigInt(id), body.status, by(actor));
+      return isRejection(order) ? order : withName(order);
+    },
   } satisfies Partial<AdminHandlers>;
+
+  /** There is no index of names: it looks at pets in turn, and gives way to requests in between. */
+  async function findPets(search: string, { limit, ...query }: PetQuery) {
+    const text = search.toLowerCase();
+    const isMatch = ({ id, name }: Pet) => `${id}` === text || name.toLowerCase().includes(text);
+    const items: Pet[] = [];
+    let page: Page<Pet> = await store.listPets({ ...query, limit: SEARCH_STEP });
+    for (let seen = SEARCH_STEP; ; seen += SEARCH_STEP) {
+      items.push(...page.items.filter(isMatch).slice(0, limit - items.length));
+      // The page ends with the last pet that it has room for.
+      if (items.length === limit) return { items, nextCursor: cursorAfter("pets", { items, hasMore: true }) };
+      const last = page.items.at(-1);
+      if (last === undefined || !page.hasMore || seen >= MAX_SEARCHED)
+        return { items, nextCursor: cursorAfter("pets", page) };
+      await yieldToEventLoop();
+      page = await store.listPets({ ...query, after: last.id, limit: SEARCH_STEP });
+    }
+  }
+
+  async function withNames(orders: readonly OrderWithKey[]) {
+    const ids = [...new Set(orders.map(({ petId }) => petId))].toSorted((a, b) => (a < b ? -1 : 1));
+    const keyIds = new Set(orders.flatMap(({ keyId }) => keyId ?? []));
+    const pets = ids.length === 0 ? [] : (await store.listPets({ ids, limit: ids.length })).items;
+    const petNames = new Map(pets.map(({ id, name }) => [id, name]));
+    const keyNames = new Map((await keys.getKeys([...keyIds])).map(({ id, name }) => [id, name]));
+    return orders.map((order) => ({
+      ...order,
+      petName: petNames.get(order.petId) ?? null,
+      keyName: keyNames.get(order.keyId ?? 0) ?? null,
+    }));
+  }
+
+  async function withName(order: OrderWithKey) {
+    const [named = { ...order, petName: null, keyName: null }] = await withNames([order]);
+    return named;
+  }
 }

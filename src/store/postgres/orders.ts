@@ -8,6 +8,7 @@ import {
   orderUpdated,
   type OrderWithKey,
   type PetChange,
+  petCreated,
   petDeleted,
   petHasOrders,
   petOrdered,
@@ -25,6 +26,7 @@ import type {
 import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../../domain/rejections.ts";
 import {
   encodeOrder,
+  type NewPet,
   type Order,
   type OrderStatus,
   type OrderUpdate,
@@ -46,7 +48,7 @@ import {
 import { insertAudit } from "./audit.ts";
 import { nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
-import { type PageQueries, PageReader } from "./pets.ts";
+import { insertPets, type PageQueries, PageReader } from "./pets.ts";
 import type { Pools } from "./pool.ts";
 
 const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
@@ -177,6 +179,15 @@ export class PostgresOperatorStore implements OperatorStore {
 
   updateOrder(id: bigint, status: OrderUpdate["status"], by: Attribution) {
     return this.pools.writes.transaction((tx) => updateOrderOfAnyKey(tx, { id, status, by }));
+  }
+
+  createPet(pet: NewPet, by: Attribution): Promise<Pet> {
+    return this.pools.writes.transaction(async (tx) => {
+      const [id = 0n] = await insertPets(tx, [pet]);
+      const created = { ...pet, id };
+      await insertAudit(tx, petCreated(created, by));
+      return created;
+    });
   }
 
   updatePet(id: bigint, change: PetChange, by: Attribution) {

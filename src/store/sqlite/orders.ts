@@ -7,6 +7,7 @@ import {
   orderUpdated,
   type OrderWithKey,
   type PetChange,
+  petCreated,
   petDeleted,
   petHasOrders,
   petOrdered,
@@ -15,7 +16,7 @@ import {
 import { STATUS_AFTER } from "../../domain/orders.ts";
 import type { OperatorStore, OrderPlacement, Page, PageQuery } from "../../domain/ports.ts";
 import { orderClosed, orderNotFound, petNotFound } from "../../domain/rejections.ts";
-import type { Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
+import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
 import {
   ORDER_COLUMNS,
   ORDER_WITH_KEY_COLUMNS,
@@ -130,6 +131,15 @@ export class SqliteOperatorStore implements OperatorStore {
       if (closed !== undefined) return closed;
       this.#record(orderUpdated(id, status, by));
       return { ...order, status };
+    });
+  }
+
+  createPet(pet: NewPet, by: Attribution): Promise<Pet> {
+    const { pets, submit } = this.options;
+    return submit(() => {
+      const created = { ...pet, id: pets.insert(pet) };
+      this.#record(petCreated(created, by));
+      return created;
     });
   }
 
