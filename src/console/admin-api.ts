@@ -1,5 +1,5 @@
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
-import { Invalid } from "../api/schema.ts";
+import { Invalid, type Schema } from "../api/schema.ts";
 import {
   ADMIN_BASE_PATH,
   ADMIN_OPERATIONS,
@@ -26,6 +26,17 @@ export class ServerUnreachable extends Error {
   override readonly name = "ServerUnreachable";
 }
 
+/** The server said no, in words for people. `field` has the value that it does not accept. */
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly isMissing: boolean,
+    readonly field?: string,
+  ) {
+    super(message);
+  }
+}
+
 /** Whether this browser has a session; undefined until the server has said so. */
 export const isSignedIn = createObservable<boolean | undefined>(undefined);
 
@@ -47,6 +58,8 @@ export async function call<Id extends AdminOperationId>(
   { id, query, body }: CallOptions<Id> = {},
 ): Promise<ResponseOf<Id>> {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
+  // The pages stay, with what was typed into them, until somebody signs in again.
+  if (isSignedIn.value === false && !operation.needsNoToken) throw new Error("Sign in again.");
   const path = operation.path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
   const text = await responseText(ADMIN_BASE_PATH + path + queryText(query ?? {}), {
     method: operation.method,
@@ -54,12 +67,27 @@ export async function call<Id extends AdminOperationId>(
     signal: AbortSignal.timeout(TIMEOUT_MS),
     ...(body !== undefined && { headers: { "Content-Type": "application/json" }, body: toJson(body) }),
   });
-  const result = operation.success.body?.read(parseJson(text));
+  const { body: schema } = operation.success;
+  const json = parseJson(text);
+  const read = schema?.read(json);
+  const result = schema && read instanceof Invalid ? schema.read(withoutInvalidRows(schema, json)) : read;
   // The console of one release may be open while the server of the next one starts.
   if (result instanceof Invalid)
     throw new Error("The server sent something that this page does not know. Reload it.");
   // The schema of the operation has read it.
   return result as ResponseOf<Id>;
+}
+
+/** One row that this page does not know hides no other. */
+function withoutInvalidRows(schema: Schema<unknown>, json: unknown): unknown {
+  if (typeof json !== "object" || json === null) return json;
+  const isValid = (name: string, row: unknown) =>
+    !(schema.read({ ...json, [name]: [row] }) instanceof Invalid);
+  const lists = Object.entries(json).map(([name, value]) => {
+    const isList = Array.isArray(value) && typeof value[0] === "object";
+    return [name, isList ? value.filter((row: unknown) => isValid(name, row)) : value];
+  });
+  return Object.fromEntries(lists);
 }
 
 async function responseText(url: string, init: RequestInit): Promise<string> {
@@ -74,10 +102,23 @@ function unreachable(cause: unknown): never {
   throw new ServerUnreachable("The server does not respond.", { cause });
 }
 
+/** Instead of messages that are for programs. */
+const WORDS: Readonly<Record<string, string>> = {
+  invalid_parameter: "A filter in the address has a value that does not exist. Clear the filters.",
+  internal_error: "The server failed, and has logged why. Try again.",
+  unavailable: "The database does not respond. Try again in a moment.",
+  not_signed_in: "Your session has ended. Sign in again.",
+};
+
 function errorOf(status: number, text: string): Error {
   const body = parseJson(text);
-  if (typeof body === "object" && body !== null && "code" in body && "message" in body)
-    return new Error(String(body.message));
+  if (typeof body === "object" && body !== null && "code" in body && "message" in body) {
+    const message = WORDS[String(body.code)] ?? String(body.message);
+    const [, field, problem] =
+      (body.code === "invalid_body" && /^(?:\w+\.)?(\w+)\S* (.*)$/s.exec(message)) || [];
+    if (field === undefined || problem === undefined) return new Refused(message, status === 404);
+    return new Refused(`It ${problem.replace(" a string of", "")}`, false, field);
+  }
   // A proxy in front of a server that is gone.
   return new (status >= 502 ? ServerUnreachable : Error)(`The server responds ${status}.`);
 }
@@ -97,7 +138,7 @@ export async function signIn(token: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await call("deleteSession");
-  isSignedIn.set(false);
+  location.reload();
 }
 
 /** Asks whether this browser has a session. */

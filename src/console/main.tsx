@@ -1,5 +1,5 @@
 import { type ComponentType, render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
 import { call, findSession, isSignedIn, signIn } from "./admin-api.ts";
 import { Layout } from "./components/layout.tsx";
@@ -11,7 +11,7 @@ import { KeyDetailsPage } from "./pages/key.tsx";
 import { KeyListPage } from "./pages/keys.tsx";
 import { OrderDetailsPage, OrderListPage } from "./pages/orders.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
-import { PetDetailsPage, PetListPage } from "./pages/pets.tsx";
+import { PetCreationPage, PetDetailsPage, PetListPage } from "./pages/pets.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { startPolling, usePolled } from "./polling.ts";
@@ -25,6 +25,7 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
   "Edit a key": KeyEditPage,
   Key: KeyDetailsPage,
   Pets: PetListPage,
+  "Add a pet": PetCreationPage,
   Pet: PetDetailsPage,
   Orders: OrderListPage,
   Order: OrderDetailsPage,
@@ -34,8 +35,20 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
 
 function App({ urlProblem }: { readonly urlProblem: string | undefined }) {
   const signedIn = useObservable(isSignedIn);
+  // When a session ends, the pages wait with what was typed into them.
+  const wasSignedIn = useRef(false);
   if (signedIn === undefined) return <main class="sign-in muted">{urlProblem ?? "Loading …"}</main>;
-  return signedIn ? <Console /> : <SignInPage problem={urlProblem} />;
+  wasSignedIn.current ||= signedIn;
+  return (
+    <>
+      {wasSignedIn.current && (
+        <div hidden={!signedIn}>
+          <Console />
+        </div>
+      )}
+      {!signedIn && <SignInPage problem={urlProblem} />}
+    </>
+  );
 }
 
 function Console() {
@@ -45,7 +58,8 @@ function Console() {
   const environment = server?.environment;
   const title = match === undefined ? "Not found" : `${match.name} ${match.id}`.trim();
   useEffect(() => {
-    document.title = `${title} · Petstore${environment === undefined ? "" : ` ${environment}`}`;
+    const name = environment === undefined ? "" : ` ${environment}`;
+    document.title = `${environment === "staging" ? "STAGING: " : ""}${title} · Petstore${name}`;
   }, [title, environment]);
   useFocusOnNewPage(path);
   const Page = match && PAGES[match.name];
@@ -75,7 +89,8 @@ function useServer() {
 function useFocusOnNewPage(path: string): void {
   const [first] = useState(path);
   useEffect(() => {
-    if (path !== first)
+    // A form has focused its first field.
+    if (path !== first && !document.activeElement?.matches("input, textarea"))
       (document.querySelector<HTMLElement>("h1") ?? document.querySelector("main"))?.focus();
   }, [path, first]);
 }

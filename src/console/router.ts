@@ -1,3 +1,4 @@
+import { useLayoutEffect } from "preact/hooks";
 import { createObservable, useObservable } from "./observable.ts";
 
 /** Where the browser is: the URL holds the page, its filters, its order and its range. */
@@ -14,10 +15,37 @@ function readLocation(): PageLocation {
 
 export const useLocation = (): PageLocation => useObservable(current);
 
-export function navigate(url: string, { replace = false } = {}): void {
+/** What would be lost if this page were left. */
+const losses = new Set<{ readonly text: string }>();
+
+/** While there is a text, it asks before the page is left, by a link, Back or a reload. */
+export function useLeaveGuard(text: string | undefined): void {
+  useLayoutEffect(() => {
+    if (text === undefined) return undefined;
+    const loss = { text };
+    losses.add(loss);
+    return () => void losses.delete(loss);
+  }, [text]);
+}
+
+function mayLeave(): boolean {
+  const [loss] = losses;
+  return loss === undefined || confirm(`${loss.text} Leave this page?`);
+}
+
+/** How many pages of the console are before this one. */
+let position = storedPosition();
+
+function storedPosition(): number {
+  return Number(history.state?.position ?? 0);
+}
+
+/** `isDone`: what was typed on this page is saved. */
+export function navigate(url: string, { replace = false, isDone = false } = {}): void {
   if (url === location.pathname + location.search) return;
-  if (replace) history.replaceState(null, "", url);
-  else history.pushState(null, "", url);
+  if (!isDone && url.split("?")[0] !== location.pathname && !mayLeave()) return;
+  if (replace) history.replaceState({ position }, "", url);
+  else history.pushState({ position: ++position }, "", url);
   const before = current.value.path;
   current.set(readLocation());
   if (before !== current.value.path) scrollTo(0, 0);
@@ -36,7 +64,16 @@ export function urlWith(changes: Readonly<Record<string, string>>, at: PageLocat
 
 /** Links within the console load nothing: only the page changes. */
 export function startRouter(): void {
-  addEventListener("popstate", () => current.set(readLocation()));
+  addEventListener("popstate", () => {
+    const steps = position - storedPosition();
+    // The browser has left already: it goes back to the page that is still shown.
+    if (location.pathname !== current.value.path && !mayLeave()) return history.go(steps);
+    position -= steps;
+    current.set(readLocation());
+  });
+  addEventListener("beforeunload", (event) => {
+    if (losses.size > 0) event.preventDefault();
+  });
   document.addEventListener("click", (event) => {
     const isPlainClick =
       event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;

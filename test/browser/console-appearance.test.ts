@@ -86,5 +86,5 @@ test("the console works with Tab and Enter alone", async () => {
   await untilAt(page, "/keys");
   await untilTrue(page, "document.activeElement.tagName === 'H1'");
   await page.keyboard.press("Tab");
-  await untilTrue(page, "document.activeElement.textContent === 'Find by secret'");
+  await untilTrue(page, "document.activeElement.textContent === 'Create key'");
 });

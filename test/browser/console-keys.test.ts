@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Page } from "playwright-core";
+import type { Dialog, Page } from "playwright-core";
 import { untilTrue } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
 import { isObject, untilAt } from "./console-server.ts";
@@ -175,10 +175,11 @@ test("a key is found by its secret, which never gets into the URL", async () => 
   await page.goBack();
   await page.getByRole("heading", { name: "Keys" }).waitFor();
   expect(page.url()).not.toContain(secret);
-  await page.getByRole("button", { name: "Find by secret" }).click();
-  await page.getByLabel("Secret", { exact: true }).fill(secret.slice(0, -1));
-  await page.getByRole("button", { name: "Find", exact: true }).click();
-  await page.getByRole("alert").filter({ hasText: /./ }).waitFor();
+  // Nor does a part of it, or one among other text.
+  await page.getByRole("searchbox").fill(`Authorization: Bearer ${secret.slice(0, -1)}`);
+  await page.getByText("No key has this secret.").waitFor();
+  expect(await page.getByRole("searchbox").inputValue()).toBe("");
+  await untilAt(page, "/keys");
 });
 
 test("filters, order and search are in the URL: Back and reload keep them", async () => {
@@ -237,9 +238,78 @@ test("a list of more than 50 keys has pages, and Back leads to the page before",
 
 test("a key that does not exist says so, and so does a filter that nothing matches", async () => {
   const { page } = await open("/keys/999999");
-  await page.getByRole("alert").filter({ hasText: "999999" }).waitFor();
+  await page.getByRole("heading", { name: "There is no key 999999" }).waitFor();
+  await page.getByRole("link", { name: "See all keys" }).click();
+  await untilAt(page, "/keys");
+  await page.goto(`${server.adminUrl}/keys?plan=gold`);
+  await page.getByRole("alert").filter({ hasText: "Clear the filters" }).waitFor();
   await page.goto(`${server.adminUrl}/keys?search=nothing-has-this-name`);
   await page.getByText("No key matches").waitFor();
   await page.goto(`${server.adminUrl}/keys?state=banned`);
   await page.getByText("3 strikes in a window ban the key for 5m").waitFor();
+});
+
+test("the form of a new key: focus on the name, presets of the expiry, and what is wrong below its field", async () => {
+  const opened = await open("/keys");
+  const { page } = opened;
+  await page.getByRole("link", { name: "Create key" }).click();
+  await untilTrue(page, "document.activeElement.labels?.[0].textContent === 'Name'");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.locator(".field", { hasText: "Name" }).first().getByText("fill out this field").waitFor();
+  await page.keyboard.type("forgetful");
+  await page.getByRole("button", { name: "In 90 days" }).click();
+  const expiry = new Date(await page.getByLabel("Expires").inputValue()).getTime();
+  expect(Math.abs(expiry - Date.now() - 90 * 86_400_000)).toBeLessThan(3_700_000);
+  await page.getByLabel("Labels").fill("x".repeat(60));
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page
+    .locator(".field", { hasText: "Labels" })
+    .last()
+    .getByText("It must be 1 to 50 characters")
+    .waitFor();
+  expect(await opened.look("key-form-problem")).toEqual([]);
+  expect(await page.getByLabel("Name").inputValue()).toBe("forgetful");
+});
+
+test("leaving a form with input, or a secret that was not copied, asks first, also by Back", async () => {
+  const { page } = await open("/keys");
+  const questions: string[] = [];
+  let answer = false;
+  const onDialog = async (dialog: Dialog) => {
+    questions.push(dialog.message());
+    await (answer ? dialog.accept() : dialog.dismiss());
+  };
+  page.on("dialog", onDialog);
+  await page.getByRole("link", { name: "Create key" }).click();
+  await page.getByLabel("Name").fill("not yet");
+  await page.getByRole("link", { name: "Audit" }).click();
+  await page.goBack();
+  await untilAt(page, "/keys/new");
+  expect(await page.getByLabel("Name").inputValue()).toBe("not yet");
+  expect(questions).toEqual(Array(2).fill("What you typed is not saved. Leave this page?"));
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByLabel("Secret", { exact: true }).waitFor();
+  await page.goBack();
+  await untilAt(page, "/keys/new");
+  expect(questions.at(-1)).toStartWith("You have not copied the secret");
+  expect(await page.getByLabel("Secret", { exact: true }).isVisible()).toBe(true);
+  answer = true;
+  await page.goBack();
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await untilAt(page, "/keys");
+  page.off("dialog", onDialog);
+});
+
+test("one row that the page does not know hides no other", async () => {
+  const { id, secret } = await server.newKey({ name: "half known" });
+  expect((await server.client(secret, "GET", "/pets")).status).toBe(200);
+  const { page } = await open("/settings");
+  await page.route("**/api/keys/*/usage?*", async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    const row = { start: json.since, operation: "listPets", admitted: -1, limited: 0, banned: 0, errors: 0 };
+    await route.fulfill({ response, json: { ...json, items: [row, ...json.items] } });
+  });
+  await page.goto(`${server.adminUrl}/keys/${id}`);
+  await page.getByRole("table", { name: "Requests by operation" }).getByText("listPets").waitFor();
 });

@@ -224,3 +224,18 @@ test("without a session every page is the sign-in page, a wrong token says so, t
   await signIn.waitFor();
   await opened.close();
 });
+
+test("when a session ends, a page keeps what was typed, and recovers when another tab has signed in", async () => {
+  const opened = await browser.open(`${server.adminUrl}/keys/new?token=${TOKEN}`);
+  const { page } = opened;
+  await page.getByLabel("Name").fill("half typed");
+  await page.context().clearCookies();
+  await page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(`${server.adminUrl}/?token=${TOKEN}`);
+  await other.getByRole("navigation", { name: "Main" }).waitFor();
+  await page.bringToFront();
+  await page.getByRole("heading", { name: "Create a key" }).waitFor();
+  expect(await page.getByLabel("Name").inputValue()).toBe("half typed");
+  await opened.close();
+});

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../observable.ts";
 import { refresh } from "../polling.ts";
+import { useLeaveGuard } from "../router.ts";
 import { Form, type FormProps, TextField } from "./forms.tsx";
 import { LocalTime } from "./values.tsx";
 
@@ -69,6 +70,7 @@ export function FormDialog({ title, name, confirmation, children, ...form }: For
                 Type <bdi class="mono wrap">{confirmation}</bdi> to confirm.
               </>
             }
+            autofocus
             value={typed}
             onInput={setTyped}
           />
@@ -146,6 +148,7 @@ export function SecretDialog({ name, secret, publicUrl, overlapEndsAt, onClose }
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
+  useLeaveGuard(isCopied ? undefined : "You have not copied the secret, and nobody can see it again.");
   useEffect(() => {
     input.current?.focus();
     input.current?.select();

@@ -1,5 +1,7 @@
-import type { ComponentChildren } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+import { Refused } from "../admin-api.ts";
+import { useLeaveGuard } from "../router.ts";
 
 /** Each is its own type of input in the type declarations. */
 const INPUT_TYPES = {
@@ -9,8 +11,15 @@ const INPUT_TYPES = {
   "datetime-local": { type: "datetime-local" },
 } as const;
 
+/** What the server did not accept. */
+const Rejected = createContext<Refused | undefined>(undefined);
+
+type FieldEvent = Event & { readonly currentTarget: HTMLInputElement | HTMLTextAreaElement };
+
 interface TextFieldProps {
   readonly label: string;
+  /** Its name in the body of the request. */
+  readonly field?: string;
   /** The constraint, before it is broken. */
   readonly hint?: ComponentChildren;
   readonly type?: keyof typeof INPUT_TYPES | "multiline";
@@ -21,40 +30,84 @@ interface TextFieldProps {
   readonly autocomplete?: string;
   readonly maxLength?: number;
   readonly class?: string;
-  readonly "aria-invalid"?: boolean;
+  /** Below the input. */
+  readonly children?: ComponentChildren;
 }
 
-/** A label, an input and what the input accepts. */
-export function TextField({ label, hint, type = "text", onInput, ...rest }: TextFieldProps) {
+/** A label, an input and what the input accepts; below it, why its value is not valid. */
+export function TextField({ label, field, hint, type = "text", onInput, children, ...rest }: TextFieldProps) {
+  const { autofocus, ...attributes } = rest;
   const id = useId();
-  const hintId = `${id}-hint`;
-  const attributes = {
+  const box = useRef<HTMLDivElement>(null);
+  const rejected = useContext(Rejected);
+  const [found, setFound] = useState<string>();
+  const isRejected = rejected !== undefined && rejected.field === field;
+  const problem = found ?? (isRejected ? rejected.message : undefined);
+  useEffect(() => {
+    if (autofocus || isRejected) box.current?.querySelector<HTMLElement>("input, textarea")?.focus();
+  }, [rejected]);
+  const shared = {
     id,
     autocomplete: "off",
     spellcheck: type === "multiline",
-    ...(hint !== undefined && { "aria-describedby": hintId }),
-    ...rest,
+    "aria-describedby": `${id}-hint`,
+    "aria-invalid": problem !== undefined,
+    ...attributes,
+    onInput({ currentTarget }: FieldEvent) {
+      setFound(undefined);
+      onInput(currentTarget.value);
+    },
+    // The words of the browser, below the input instead of over the page.
+    onInvalid(event: FieldEvent) {
+      event.preventDefault();
+      const input = event.currentTarget;
+      if (input.form?.querySelector(":invalid") === input) input.focus();
+      setFound(input.validationMessage);
+    },
   };
   return (
-    <div class="field">
+    <div class="field" ref={box}>
       <label for={id}>{label}</label>
       {type === "multiline" ? (
-        <textarea {...attributes} dir="auto" onInput={(event) => onInput(event.currentTarget.value)} />
+        <textarea {...shared} dir="auto" />
       ) : (
-        <input
-          {...attributes}
-          {...INPUT_TYPES[type]}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
+        <input {...shared} {...INPUT_TYPES[type]} />
       )}
-      {hint !== undefined && (
-        <span class="hint" id={hintId}>
-          {hint}
-        </span>
-      )}
+      {children}
+      <span class="hint" id={`${id}-hint`}>
+        {problem === undefined ? hint : <span class="tone-error">■ {problem}</span>}
+      </span>
     </div>
   );
 }
+
+/** Text as it was typed. It stays when somebody else changes the thing, and follows the changes until it is touched. */
+export function useDraft<T extends Readonly<Record<string, string>>>(latest: T) {
+  const [{ base, values }, setDraft] = useState({ base: latest, values: latest });
+  const isDirty = !isSame(values, base);
+  const isChanged = !isSame(latest, base);
+  const restart = (from: T) => setDraft({ base: from, values: from });
+  useEffect(() => {
+    if (isChanged && !isDirty) restart(latest);
+  }, [isChanged, isDirty]);
+  return {
+    base,
+    values,
+    isDirty,
+    set: (change: Partial<T>) => setDraft((last) => ({ ...last, values: { ...last.values, ...change } })),
+    restart,
+    notice: isChanged && isDirty && (
+      <p class="notice" role="status">
+        It was changed meanwhile. What you typed is kept, and only what you changed is saved.{" "}
+        <button type="button" onClick={() => restart(latest)}>
+          Show the new values
+        </button>
+      </p>
+    ),
+  };
+}
+
+const isSame = (a: object, b: object): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 interface ChoicesProps<T extends string> {
   readonly label: string;
@@ -92,7 +145,7 @@ export function Choices<T extends string>({ label, value, options, onChange }: C
 
 /** Runs one action at a time, and keeps what went wrong. */
 export function useAction() {
-  const [problem, setProblem] = useState<string>();
+  const [problem, setProblem] = useState<Error>();
   const [isRunning, setRunning] = useState(false);
   const running = useRef(false);
   async function run(action: () => Promise<void>) {
@@ -103,7 +156,7 @@ export function useAction() {
     try {
       await action();
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(error instanceof Error ? error : new Error(String(error)));
     } finally {
       running.current = false;
       setRunning(false);
@@ -124,6 +177,8 @@ export interface FormProps {
   /** Whether it can be submitted as it is. */
   readonly isReady?: boolean;
   readonly isDangerous?: boolean;
+  /** Whether leaving the page would lose what was typed. */
+  readonly isDirty?: boolean;
   /** What is wrong before anything was submitted. */
   readonly problem?: string | undefined;
   /** In a dialog: the button before the other one. */
@@ -136,6 +191,8 @@ export interface FormProps {
 /** Fields, what went wrong, and the buttons. */
 export function Form({ submit, onSubmit, isReady = true, isDangerous = false, ...props }: FormProps) {
   const { isRunning, problem, run } = useAction();
+  const rejected = problem instanceof Refused && problem.field ? problem : undefined;
+  useLeaveGuard(props.isDirty ? "What you typed is not saved." : undefined);
   return (
     <form
       class="form"
@@ -144,8 +201,8 @@ export function Form({ submit, onSubmit, isReady = true, isDangerous = false, ..
         if (isReady) void run(onSubmit);
       }}
     >
-      {props.children}
-      <Problem text={problem ?? props.problem} />
+      <Rejected.Provider value={rejected}>{props.children}</Rejected.Provider>
+      <Problem text={rejected ? "A value is not valid: see above." : (problem?.message ?? props.problem)} />
       <div class="actions">
         {props.onCancel && (
           <button type="button" onClick={props.onCancel}>

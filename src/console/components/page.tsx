@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import type { Server } from "../admin-api.ts";
+import { Refused, type Server } from "../admin-api.ts";
+import { capitalized } from "../format.ts";
 import { useObservable } from "../observable.ts";
 import { type Polled, retryAt } from "../polling.ts";
 
@@ -82,6 +83,34 @@ export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProp
       )}
       {data !== undefined && <div class={isStale ? "stale" : undefined}>{children(data)}</div>}
     </>
+  );
+}
+
+interface DetailsProps<T> extends LoadedProps<T> {
+  readonly kind: "key" | "pet" | "order";
+  readonly id: string;
+}
+
+/** The page of one thing. Without it: a heading, why, and the way back. */
+export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
+  const isMissing = of.error instanceof Refused && of.error.isMissing;
+  if (of.data !== undefined && !isMissing) return <Loaded of={of}>{children}</Loaded>;
+  const name = `${kind} ${id}`;
+  return (
+    <section>
+      <PageHead
+        crumb={<a href={`/${kind}s`}>{capitalized(kind)}s</a>}
+        title={isMissing ? `There is no ${name}` : capitalized(name)}
+      />
+      {isMissing ? (
+        <p>
+          It never existed, or it was deleted: <a href={`/audit?target=${kind}:${id}`}>the audit trail</a>{" "}
+          would say so. <a href={`/${kind}s`}>See all {kind}s</a>.
+        </p>
+      ) : (
+        <Loaded of={of}>{children}</Loaded>
+      )}
+    </section>
   );
 }
 

@@ -13,6 +13,10 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
   /** The column that names the row. It comes first on a narrow screen, without its heading. */
   readonly isLead?: boolean;
+  /** Beside the name on a narrow screen; the others are below, numbers with their headings. */
+  readonly isAtEnd?: boolean;
+  /** Not on a narrow screen: the page of the row has it. */
+  readonly isWide?: boolean;
   /** The menu of the row. */
   readonly isMenu?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
@@ -66,10 +70,10 @@ export function DataTable<Row>({
   );
 }
 
-function classOf<Row>({ isNumber, isLead, isMenu }: Column<Row>): string | undefined {
+function classOf<Row>({ isNumber, isLead, isMenu, isAtEnd, isWide }: Column<Row>): string {
   if (isLead) return "lead";
   if (isMenu) return "menu-cell end";
-  return isNumber ? "end number" : undefined;
+  return `${isNumber ? "end number" : ""} ${isAtEnd ? "at-end" : ""} ${isWide ? "wide-only" : ""}`.trim();
 }
 
 interface HeadingProps<Row> extends Column<Row> {
@@ -148,7 +152,10 @@ export function List<Row extends { readonly id: number | bigint }>(props: ListPr
       {({ items, nextCursor, total }) => (
         <>
           {items.length > 0 && <DataTable {...table} rows={items} keyOf={({ id }) => `${id}`} />}
-          {items.length === 0 && (hasFilters(query) ? noMatch : empty)}
+          {items.length === 0 && nextCursor !== null && (
+            <p class="muted">None so far. The next page looks further.</p>
+          )}
+          {items.length === 0 && nextCursor === null && (hasFilters(query) ? noMatch : empty)}
           <Pager nextCursor={nextCursor}>{total !== undefined && countOf(total, noun)}</Pager>
         </>
       )}
@@ -158,6 +165,7 @@ export function List<Row extends { readonly id: number | bigint }>(props: ListPr
 
 interface ListPageProps<Row> extends Omit<ListProps<Row>, "of"> {
   readonly title: string;
+  readonly actions?: ComponentChildren;
   /** The parameters in the URL are those of the operation. */
   readonly load: (query: Readonly<Record<string, string>>) => Promise<Items<Row>>;
   /** The filters. */
@@ -166,12 +174,12 @@ interface ListPageProps<Row> extends Omit<ListProps<Row>, "of"> {
 
 /** A title, filters, and the rows that have what they ask for. */
 export function ListPage<Row extends { readonly id: number | bigint }>(props: ListPageProps<Row>) {
-  const { title, load, children, ...list } = props;
+  const { title, actions, load, children, ...list } = props;
   const { query } = useLocation();
   const of = usePolled(`${title} ${query}`, () => load({ ...Object.fromEntries(query), limit: "50" }));
   return (
     <section>
-      <PageHead title={title} />
+      <PageHead title={title} actions={actions} />
       <Filters>{children}</Filters>
       <List {...list} of={of} />
     </section>

@@ -4,7 +4,7 @@ import { type AuditEntry, call } from "../admin-api.ts";
 import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Empty } from "../components/page.tsx";
 import { type Column, Latest, ListPage } from "../components/tables.tsx";
-import { LocalTime, NO_VALUE } from "../components/values.tsx";
+import { LocalTime, NO_VALUE, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { usePolled } from "../polling.ts";
 
@@ -57,8 +57,8 @@ export function AuditSection({ target }: { readonly target: string }) {
 }
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { heading: "When", cell: ({ at }) => <LocalTime at={at} /> },
-  { heading: "Action", cell: ({ action }) => <code>{action}</code> },
+  { heading: "When", isAtEnd: true, cell: ({ at }) => <TimeAgo at={at} /> },
+  { heading: "Action", isLead: true, cell: ({ action }) => <code>{action}</code> },
   { heading: "Target", cell: ({ target }) => <Target target={target} /> },
   { heading: "Changes", cell: (entry) => <Changes {...entry} /> },
   { heading: "Who", cell: ({ actor }) => <Actor actor={actor} /> },

@@ -2,13 +2,14 @@ import { useState } from "preact/hooks";
 import { grouped } from "../../api/formatting.ts";
 import { KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
 import { PLANS } from "../../domain/plans.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
 import type { ResponseOf } from "../../operator/operations.ts";
 import { call, type Key } from "../admin-api.ts";
 import { SecretDialog } from "../components/dialogs.tsx";
-import { Choices, Form, TextField } from "../components/forms.tsx";
+import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
 import { capitalized } from "../format.ts";
-import { formValuesOf, keyChangesOf, type KeyFormValues, newKeyOf } from "../key-form-values.ts";
+import { formValuesOf, keyChangesOf, type KeyFormValues, localInput, newKeyOf } from "../key-form-values.ts";
 import { announce } from "../observable.ts";
 import { usePolled } from "../polling.ts";
 import { navigate } from "../router.ts";
@@ -30,18 +31,16 @@ export function KeyCreation({ publicUrl }: { readonly publicUrl: string }) {
   async function create(values: KeyFormValues) {
     setCreated(await call("createKey", { body: newKeyOf(values) }));
   }
+  if (created === undefined) {
+    return <KeyForm latest={NEW_KEY} submit="Create key" onSubmit={create} cancelUrl="/keys" />;
+  }
   return (
-    <>
-      <KeyForm initial={NEW_KEY} submit="Create key" onSubmit={create} />
-      {created && (
-        <SecretDialog
-          name={created.key.name}
-          secret={created.secret}
-          publicUrl={publicUrl}
-          onClose={() => navigate(`/keys/${created.key.id}`)}
-        />
-      )}
-    </>
+    <SecretDialog
+      name={created.key.name}
+      secret={created.secret}
+      publicUrl={publicUrl}
+      onClose={() => navigate(`/keys/${created.key.id}`, { isDone: true })}
+    />
   );
 }
 
@@ -62,43 +61,43 @@ export function KeyEditPage({ id }: PageProps) {
   );
 }
 
-/** The values are those of the first response: what is typed is not overwritten by later ones. */
 function EditForm({ apiKey }: { readonly apiKey: Key }) {
-  const [initial] = useState(() => formValuesOf(apiKey));
   const url = `/keys/${apiKey.id}`;
-  async function save(values: KeyFormValues) {
-    const body = keyChangesOf(initial, values);
+  async function save(values: KeyFormValues, base: KeyFormValues) {
+    const body = keyChangesOf(base, values);
     if (Object.keys(body).length > 0) {
       await call("updateKey", { id: apiKey.id, body });
       announce("Saved. Servers apply it within one second.");
     }
-    navigate(url);
+    navigate(url, { isDone: true });
   }
-  return <KeyForm initial={initial} submit="Save changes" onSubmit={save} cancelUrl={url} />;
+  return <KeyForm latest={formValuesOf(apiKey)} submit="Save changes" onSubmit={save} cancelUrl={url} />;
 }
 
 interface KeyFormProps {
-  readonly initial: KeyFormValues;
+  readonly latest: KeyFormValues;
   readonly submit: string;
-  readonly onSubmit: (values: KeyFormValues) => Promise<void>;
-  readonly cancelUrl?: string;
+  readonly onSubmit: (values: KeyFormValues, base: KeyFormValues) => Promise<void>;
+  readonly cancelUrl: string;
 }
 
 /** All that can be said about a key, when it is created and later. */
-function KeyForm({ initial, onSubmit, ...form }: KeyFormProps) {
-  const [values, setValues] = useState(initial);
-  const set = (change: Partial<KeyFormValues>) => setValues((last) => ({ ...last, ...change }));
+function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
+  const { base, values, isDirty, set, notice } = useDraft(latest);
   const textOf = (name: keyof KeyFormValues) => ({
+    field: name,
     value: values[name],
     onInput: (value: string) => set({ [name]: value }),
   });
   return (
-    <Form {...form} onSubmit={() => onSubmit(values)}>
+    <Form {...form} isDirty={isDirty} onSubmit={() => onSubmit(values, base)}>
+      {notice}
       <TextField
         label="Name"
         hint={`What the key is for, up to ${KEY_NAME.maxLength} characters`}
         {...textOf("name")}
         required
+        autofocus
         maxLength={KEY_NAME.maxLength * 2}
       />
       <PlanChoices plan={values.plan} onChange={(plan) => set({ plan })} />
@@ -133,7 +132,16 @@ function KeyForm({ initial, onSubmit, ...form }: KeyFormProps) {
         hint="Optional, in your local time. From then on requests fail with 401."
         {...textOf("expiresAt")}
         type="datetime-local"
-      />
+      >
+        <span class="actions">
+          {[30, 90].map((days) => {
+            const expiresAt = localInput(Date.now() + days * DAY_MS);
+            return (
+              <button key={days} type="button" onClick={() => set({ expiresAt })}>{`In ${days} days`}</button>
+            );
+          })}
+        </span>
+      </TextField>
       <TextField
         label="Notes"
         hint={`Optional, for operators, up to ${grouped(KEY_NOTES.maxLength)} characters`}

@@ -4,15 +4,14 @@ import { DAY_MS } from "../../domain/rate-limit.ts";
 import { KEY_STATES } from "../../domain/key-list.ts";
 import { PLANS } from "../../domain/plans.ts";
 import { call, type Key } from "../admin-api.ts";
-import { FormDialog } from "../components/dialogs.tsx";
 import { Filters, hasFilters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { TextField } from "../components/forms.tsx";
 import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
 import { BanRulesText, SHARED_COLUMNS, KeyLink, LabelLinks } from "../components/key-columns.tsx";
 import { Empty, PageHead, type PageProps } from "../components/page.tsx";
 import { type Column, List, Menu } from "../components/tables.tsx";
 import { Badge, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
+import { announce } from "../observable.ts";
 import { usePolled } from "../polling.ts";
 import { navigate, urlWith, useLocation } from "../router.ts";
 import { KeyCreation } from "./key-edit.tsx";
@@ -41,7 +40,6 @@ function daysAgo(days: string | undefined): string | undefined {
 export function KeyListPage({ server }: PageProps) {
   const { query } = useLocation();
   const keys = useKeys(query);
-  const [isFinding, setFinding] = useState(false);
   const publicUrl = server?.publicUrl ?? "";
   // The form stays when the new key appears in the list: its secret is still on the screen.
   const isFirstKey = useRef(false);
@@ -51,14 +49,9 @@ export function KeyListPage({ server }: PageProps) {
       <PageHead
         title="Keys"
         actions={
-          <>
-            <button type="button" onClick={() => setFinding(true)}>
-              Find by secret
-            </button>
-            <a class="button primary" href="/keys/new">
-              Create key
-            </a>
-          </>
+          <a class="button primary" href="/keys/new">
+            Create key
+          </a>
         }
       />
       {isFirstKey.current ? (
@@ -71,7 +64,6 @@ export function KeyListPage({ server }: PageProps) {
       ) : (
         <KeyList keys={keys} publicUrl={publicUrl} />
       )}
-      {isFinding && <FindKeyDialog onClose={() => setFinding(false)} />}
     </>
   );
 }
@@ -105,9 +97,9 @@ function KeyList({ keys, publicUrl }: KeyListProps) {
           label="Search"
           name="search"
           type="search"
-          placeholder="Name, owner, label, hint or id"
+          placeholder="Name, owner, label, id, or a whole secret"
           maxLength={200}
-          intercept={openKeyOfSecret}
+          onSecret={openKeyOfSecret}
         />
         <SelectFilter
           label="Plan"
@@ -157,6 +149,7 @@ const COLUMNS: readonly Column<Key>[] = [
   { heading: "Key", sort: "name", isLead: true, cell: (key) => <KeyCell apiKey={key} /> },
   {
     heading: "Owner",
+    isWide: true,
     cell: ({ owner }) =>
       owner === null ? (
         NO_VALUE
@@ -187,41 +180,10 @@ function KeyCell({ apiKey }: { readonly apiKey: Key }) {
   );
 }
 
-/** Never in the URL: a secret belongs into no history. */
-const WHOLE_SECRET = /^pet_(?:live|test)_[0-9A-Za-z]{36}$/;
-
 /** Somebody who pastes a secret into the search wants its key. */
-function openKeyOfSecret(text: string): boolean {
-  if (!WHOLE_SECRET.test(text)) return false;
-  call("findKey", { body: { secret: text } }).then(
+function openKeyOfSecret(secret: string): void {
+  call("findKey", { body: { secret } }).then(
     ({ id }) => navigate(`/keys/${id}`),
-    () => navigate("/keys?search=no%20key%20has%20this%20secret"),
-  );
-  return true;
-}
-
-function FindKeyDialog({ onClose }: { readonly onClose: () => void }) {
-  const [secret, setSecret] = useState("");
-  async function find() {
-    const { id } = await call("findKey", { body: { secret: secret.trim() } });
-    onClose();
-    navigate(`/keys/${id}`);
-  }
-  return (
-    <FormDialog
-      title="Find a key by its secret"
-      onClose={onClose}
-      onSubmit={find}
-      submit="Find"
-      isReady={secret.trim() !== ""}
-    >
-      <TextField
-        label="Secret"
-        hint="It is compared with the stored hashes. It is neither stored nor logged."
-        type="password"
-        value={secret}
-        onInput={setSecret}
-      />
-    </FormDialog>
+    () => announce("No key has this secret."),
   );
 }

@@ -3,9 +3,9 @@ import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
 import { type AdminOrder, call } from "../admin-api.ts";
 import { ActionDialog } from "../components/dialogs.tsx";
 import { SelectFilter, TextFilter } from "../components/filters.tsx";
-import { Empty, Loaded, PageHead, type PageProps } from "../components/page.tsx";
+import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
 import { type Column, Latest, ListPage } from "../components/tables.tsx";
-import { Badge, Facts, LocalTime } from "../components/values.tsx";
+import { Badge, Facts, LocalTimeAndAgo, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { usePolled } from "../polling.ts";
 import { AuditSection } from "./audit.tsx";
@@ -13,34 +13,36 @@ import { AuditSection } from "./audit.tsx";
 const COLUMNS: readonly Column<AdminOrder>[] = [
   {
     heading: "Order",
+    isLead: true,
     cell: ({ id }) => (
       <a class="row-link number" href={`/orders/${id}`}>
         {String(id)}
       </a>
     ),
   },
-  { heading: "Status", cell: ({ status }) => <OrderBadge status={status} /> },
-  {
-    heading: "Pet",
-    cell: ({ petId }) => (
-      <a class="number above" href={`/pets/${petId}`}>
-        {String(petId)}
-      </a>
-    ),
-  },
-  { heading: "Key", cell: ({ keyId }) => <OrderKey keyId={keyId} /> },
-  { heading: "Placed", cell: ({ createdAt }) => <LocalTime at={createdAt} /> },
+  { heading: "Pet", cell: PetOfOrder },
+  { heading: "Key", cell: KeyOfOrder },
+  { heading: "Status", isAtEnd: true, cell: ({ status }) => <OrderBadge status={status} /> },
+  { heading: "Placed", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
 ];
 
 function OrderBadge({ status }: Pick<AdminOrder, "status">) {
   return <Badge meaning={status === "placed" ? "ok" : "muted"} text={status} />;
 }
 
-function OrderKey({ keyId }: Pick<AdminOrder, "keyId">) {
+function PetOfOrder({ petId, petName }: Pick<AdminOrder, "petId" | "petName">) {
+  return <OtherLink url={`/pets/${petId}`} name={petName ?? `pet ${petId}`} />;
+}
+
+function KeyOfOrder({ keyId, keyName }: Pick<AdminOrder, "keyId" | "keyName">) {
   if (keyId === null) return <span class="muted">none (of an earlier release)</span>;
+  return <OtherLink url={`/keys/${keyId}`} name={keyName ?? `key ${keyId}`} />;
+}
+
+function OtherLink({ url, name }: { readonly url: string; readonly name: string }) {
   return (
-    <a class="number above" href={`/keys/${keyId}`}>
-      {keyId}
+    <a class="above one-line" href={url} title={name}>
+      <bdi>{name}</bdi>
     </a>
   );
 }
@@ -67,11 +69,14 @@ export function OrderListPage() {
   );
 }
 
+export function useOrdersOfPet(id: string) {
+  return usePolled(`orders of pet ${id}`, () => call("listOrders", { query: { petId: id, limit: 10 } }));
+}
+
+type OrdersOfPetProps = Pick<PageProps, "id"> & { readonly orders: ReturnType<typeof useOrdersOfPet> };
+
 /** The latest orders of one pet. */
-export function OrdersOfPet({ id }: { readonly id: string }) {
-  const orders = usePolled(`orders of pet ${id}`, () =>
-    call("listOrders", { query: { petId: id, limit: 10 } }),
-  );
+export function OrdersOfPet({ id, orders }: OrdersOfPetProps) {
   return (
     <Latest
       of={orders}
@@ -91,7 +96,7 @@ export function OrderDetailsPage({ id }: PageProps) {
   const order = usePolled(`order ${id}`, () => call("getOrder", { id }));
   const [chosen, setChosen] = useState<FinalStatus>();
   return (
-    <Loaded of={order}>
+    <Details of={order} kind="order" id={id}>
       {(data) => (
         <div class="sections">
           <PageHead
@@ -113,17 +118,27 @@ export function OrderDetailsPage({ id }: PageProps) {
           />
           <Facts
             facts={{
-              Pet: <a href={`/pets/${data.petId}`}>{String(data.petId)}</a>,
-              Key: <OrderKey keyId={data.keyId} />,
-              Placed: <LocalTime at={data.createdAt} />,
+              Pet: <PetOfOrder {...data} />,
+              Key: <KeyOfOrder {...data} />,
+              Placed: <LocalTimeAndAgo at={data.createdAt} />,
+              ...(data.status !== "placed" && { [capitalized(data.status)]: <ClosedAt id={id} /> }),
             }}
           />
           <AuditSection target={`order:${id}`} />
           {chosen && <CloseDialog order={data} status={chosen} onClose={() => setChosen(undefined)} />}
         </div>
       )}
-    </Loaded>
+    </Details>
   );
+}
+
+/** The audit trail has what operators did; of clients the database keeps no time. */
+function ClosedAt({ id }: Pick<PageProps, "id">) {
+  const { data } = usePolled(`closing of order ${id}`, () =>
+    call("listAudit", { query: { target: `order:${id}`, action: "order.updated", limit: 1 } }),
+  );
+  const [entry] = data?.items ?? [];
+  return entry ? <LocalTimeAndAgo at={entry.at} /> : <>by the client; the time is not recorded</>;
 }
 
 interface CloseDialogProps {
@@ -132,7 +147,7 @@ interface CloseDialogProps {
   readonly onClose: () => void;
 }
 
-function CloseDialog({ order: { id, petId }, status, onClose }: CloseDialogProps) {
+function CloseDialog({ order: { id, petId, petName }, status, onClose }: CloseDialogProps) {
   const isCompleted = status === "completed";
   return (
     <ActionDialog
@@ -144,8 +159,8 @@ function CloseDialog({ order: { id, petId }, status, onClose }: CloseDialogProps
       done={capitalized(status)}
       onClose={onClose}
     >
-      Pet {String(petId)} becomes {isCompleted ? "sold" : "available again"} at once. An order that is
-      completed or cancelled stays so.
+      <bdi>{petName ?? `Pet ${petId}`}</bdi> becomes {isCompleted ? "sold" : "available again"} at once. An
+      order that is completed or cancelled stays so.
     </ActionDialog>
   );
 }

@@ -3,12 +3,11 @@ import { grouped } from "../../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
 import { PET_STATUSES } from "../../domain/resources.ts";
-import type { BodyOf } from "../../operator/operations.ts";
-import { call, type Pet } from "../admin-api.ts";
+import { call, type Pet, Refused } from "../admin-api.ts";
 import { ActionDialog } from "../components/dialogs.tsx";
-import { SelectFilter } from "../components/filters.tsx";
-import { Choices, Form, TextField } from "../components/forms.tsx";
-import { Empty, Loaded, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import { SelectFilter, TextFilter } from "../components/filters.tsx";
+import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
+import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, ListPage } from "../components/tables.tsx";
 import { Badge, NameLink } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
@@ -16,7 +15,7 @@ import { announce } from "../observable.ts";
 import { refresh, usePolled } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
-import { OrdersOfPet } from "./orders.tsx";
+import { OrdersOfPet, useOrdersOfPet } from "./orders.tsx";
 
 const COLUMNS: readonly Column<Pet>[] = [
   {
@@ -26,7 +25,7 @@ const COLUMNS: readonly Column<Pet>[] = [
   },
   { heading: "Id", isNumber: true, cell: ({ id }) => String(id) },
   { heading: "Category", isNumber: true, cell: ({ categoryId }) => String(categoryId) },
-  { heading: "Status", cell: ({ status }) => <PetBadge status={status} /> },
+  { heading: "Status", isAtEnd: true, cell: ({ status }) => <PetBadge status={status} /> },
 ];
 
 function PetBadge({ status }: { readonly status: Pet["status"] | undefined }) {
@@ -42,50 +41,39 @@ export function PetListPage() {
       caption="Pets"
       columns={COLUMNS}
       load={(query) => call("listPets", { query })}
+      actions={
+        <a class="button primary" href="/pets/new">
+          Add pet
+        </a>
+      }
       empty={
         <Empty title="There are no pets yet">
-          A client adds one with <code>POST /v1/pets</code>. Its name, category and status can be corrected
-          here.
+          <a href="/pets/new">Add the first one</a>, or let a client do it with <code>POST /v1/pets</code>.
         </Empty>
       }
     >
+      <TextFilter label="Search" name="search" type="search" placeholder="Name or id" maxLength={200} />
       <SelectFilter label="Status" name="status" options={PET_STATUSES} />
-      <OpenById />
     </ListPage>
   );
 }
 
-function OpenById() {
-  const [text, setText] = useState("");
-  const id = parseIdentifier(text.trim());
+export function PetCreationPage() {
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (id !== undefined) navigate(`/pets/${id}`);
-      }}
-    >
-      <label>
-        Open by id
-        <input
-          type="text"
-          inputMode="numeric"
-          autocomplete="off"
-          placeholder="Identifier, then Enter"
-          value={text}
-          aria-invalid={text !== "" && id === undefined}
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
-      </label>
-    </form>
+    <section>
+      <PageHead crumb={<a href="/pets">Pets</a>} title="Add a pet" />
+      <PetForm />
+    </section>
   );
 }
 
 export function PetDetailsPage({ id }: PageProps) {
   const pet = usePolled(`pet ${id}`, () => call("getPet", { id }));
+  const orders = useOrdersOfPet(id);
   const [isDeleting, setDeleting] = useState(false);
+  const hasOrders = (orders.data?.items.length ?? 0) > 0;
   return (
-    <Loaded of={pet}>
+    <Details of={pet} kind="pet" id={id}>
       {(data) => (
         <div class="sections">
           <PageHead
@@ -96,73 +84,97 @@ export function PetDetailsPage({ id }: PageProps) {
             }
             title={<NameTitle name={data.name} />}
             badge={<PetBadge status={data.status} />}
-            actions={
-              <button type="button" class="danger" onClick={() => setDeleting(true)}>
-                Delete
-              </button>
-            }
           />
           <div class="columns">
             <PageSection title="Correct">
-              <PetForm key={`${data.name} ${data.categoryId} ${data.status}`} pet={data} />
+              <PetForm pet={data} />
             </PageSection>
-            <OrdersOfPet id={id} />
+            <OrdersOfPet id={id} orders={orders} />
           </div>
           <AuditSection target={`pet:${id}`} />
+          <PageSection title="Delete">
+            <p class="muted">
+              {hasOrders
+                ? "It has orders, which name it: it cannot be deleted."
+                : "Clients get 404 for it at once, and its identifier is never used again."}
+            </p>
+            <div class="actions">
+              <button type="button" class="danger" disabled={hasOrders} onClick={() => setDeleting(true)}>
+                Delete
+              </button>
+            </div>
+          </PageSection>
           {isDeleting && <DeleteDialog pet={data} onClose={() => setDeleting(false)} />}
         </div>
       )}
-    </Loaded>
+    </Details>
   );
 }
 
-type Status = (typeof PET_STATUSES)[number] | "none";
-const STATUS_OPTIONS = (["none", ...PET_STATUSES] as const).map((value) => ({
+const STATUSES = (["none", ...PET_STATUSES] as const).map((value) => ({
   value,
   text: capitalized(value),
 }));
 
-function PetForm({ pet }: { readonly pet: Pet }) {
-  const before: Status = pet.status ?? "none";
-  const [name, setName] = useState(pet.name);
-  const [category, setCategory] = useState(String(pet.categoryId));
-  const [status, setStatus] = useState(before);
-  const categoryId = parseIdentifier(category.trim());
-  const body: BodyOf<"updatePet"> = {
-    ...(name !== pet.name && { name }),
-    ...(categoryId !== undefined &&
-      BigInt(categoryId) !== BigInt(pet.categoryId) && { categoryId: BigInt(categoryId) }),
-    ...(status !== before && { status: status === "none" ? null : status }),
-  };
+function valuesOf(pet?: Pet) {
+  const status: (typeof STATUSES)[number]["value"] = pet ? (pet.status ?? "none") : "available";
+  return { name: pet?.name ?? "", category: `${pet?.categoryId ?? ""}`, status };
+}
+
+/** The form of a new pet, or of corrections. */
+function PetForm({ pet }: { readonly pet?: Pet }) {
+  const { base, values, isDirty, set, restart, notice } = useDraft(valuesOf(pet));
+  const { name, category, status } = values;
   async function save() {
-    await call("updatePet", { id: pet.id, body });
+    const categoryId = parseIdentifier(category.trim());
+    if (categoryId === undefined)
+      throw new Refused(`It must be an integer ${INT64_RANGE}.`, false, "categoryId");
+    const fields = { name, categoryId: BigInt(categoryId) };
+    if (pet === undefined) {
+      const body = { ...fields, ...(status !== "none" && { status }) };
+      const { id } = await call("createPet", { body });
+      announce("Added. Clients see it at once.");
+      return navigate(`/pets/${id}`, { isDone: true });
+    }
+    const body = {
+      ...(name !== base.name && { name }),
+      ...(category !== base.category && { categoryId: fields.categoryId }),
+      ...(status !== base.status && { status: status === "none" ? null : status }),
+    };
+    const saved = await call("updatePet", { id: pet.id, body });
     announce("Saved. Clients see it at once.");
     await refresh();
+    restart(valuesOf(saved));
   }
   return (
     <Form
-      submit="Save changes"
+      submit={pet ? "Save changes" : "Add pet"}
       onSubmit={save}
-      isReady={Object.keys(body).length > 0 && categoryId !== undefined}
+      isDirty={isDirty}
+      isReady={isDirty}
+      {...(pet === undefined && { cancelUrl: "/pets" })}
     >
+      {notice}
       <TextField
         label="Name"
+        field="name"
         hint={`1 to ${grouped(NAME_MAX_LENGTH)} characters`}
         type="multiline"
         required
+        autofocus={pet === undefined}
         value={name}
-        onInput={setName}
+        onInput={(name) => set({ name })}
       />
       <TextField
         label="Category"
+        field="categoryId"
         hint={`An integer ${INT64_RANGE}`}
         class="mono"
         required
         value={category}
-        aria-invalid={categoryId === undefined}
-        onInput={setCategory}
+        onInput={(category) => set({ category })}
       />
-      <Choices label="Status" value={status} options={STATUS_OPTIONS} onChange={setStatus} />
+      <Choices label="Status" value={status} options={STATUSES} onChange={(status) => set({ status })} />
     </Form>
   );
 }
@@ -170,7 +182,7 @@ function PetForm({ pet }: { readonly pet: Pet }) {
 function DeleteDialog({ pet, onClose }: { readonly pet: Pet; readonly onClose: () => void }) {
   async function deletePet() {
     await call("deletePet", { id: pet.id });
-    navigate("/pets", { replace: true });
+    navigate("/pets", { replace: true, isDone: true });
   }
   return (
     <ActionDialog
@@ -182,8 +194,7 @@ function DeleteDialog({ pet, onClose }: { readonly pet: Pet; readonly onClose: (
       done="Deleted"
       onClose={onClose}
     >
-      Clients get 404 for it at once, and its identifier is never used again. A pet with orders cannot be
-      deleted.
+      Clients get 404 for it at once, and its identifier is never used again.
     </ActionDialog>
   );
 }

@@ -59,16 +59,17 @@ const COLUMNS: readonly Column<Setting>[] = [
   },
   {
     heading: "Value",
-    cell({ value, source }) {
-      const text = <Value text={value} />;
+    cell({ value, source, default: initial }) {
+      const text = <Value text={value ?? initial} />;
       return source === "default" ? text : <strong>{text}</strong>;
     },
   },
   {
     heading: "Source",
+    isAtEnd: true,
     cell: ({ source, variable }) => (source === "variable" ? <code>{variable}</code> : capitalized(source)),
   },
-  { heading: "Default", cell: (setting) => <Value text={setting.default} /> },
+  { heading: "Default", isWide: true, cell: (setting) => <Value text={setting.default} /> },
 ];
 
 function Value({ text }: { readonly text: string | null }) {
@@ -113,7 +114,7 @@ function BrowserSection() {
             setTheme(value);
           }}
         />
-        <Problem text={problem} />
+        <Problem text={problem?.message} />
         <div class="actions">
           <button type="button" disabled={isRunning} onClick={() => void run(signOut)}>
             Sign out

@@ -1,10 +1,13 @@
 import { useState } from "preact/hooks";
-import { signIn } from "../admin-api.ts";
+import { findSession, signIn } from "../admin-api.ts";
 import { Form, TextField } from "../components/forms.tsx";
+import { usePolled } from "../polling.ts";
 
 /** `problem` is why the token of the URL did not work. */
 export function SignInPage({ problem }: { readonly problem: string | undefined }) {
   const [token, setToken] = useState("");
+  // Somebody may sign in in another tab.
+  usePolled("session", findSession);
   return (
     <main class="sign-in">
       <h1>Sign in to Petstore</h1>

@@ -6,6 +6,7 @@ export const PAGES = {
   "Edit a key": "/keys/{id}/edit",
   Key: "/keys/{id}",
   Pets: "/pets",
+  "Add a pet": "/pets/new",
   Pet: "/pets/{id}",
   Orders: "/orders",
   Order: "/orders/{id}",

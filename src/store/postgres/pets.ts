@@ -88,24 +88,15 @@ const INSERT = `
   ORDER BY place
   RETURNING id`;
 
-/** In a transaction. Returns the identifiers in the order of the pets. */
-export async function insertPets(sql: SQL, pets: readonly NewPet[]): Promise<bigint[]> {
-  const rows = await sql.unsafe<{ id: bigint }[]>(INSERT, [
-    pets.map(({ name }) => name),
-    pets.map(({ categoryId }) => categoryId),
-    pets.map(({ status }) => status ?? null),
-  ]);
-  return pets.map((_, i) => required(rows[i]).id);
-}
-
 async function insert(sql: SQL, creations: readonly PetCreation[]): Promise<[PetCreation, WriteResult][]> {
   if (creations.length === 0) return [];
-  const ids = await insertPets(
-    sql,
-    creations.map(({ pet }) => pet),
-  );
+  const rows = await sql.unsafe<{ id: bigint }[]>(INSERT, [
+    creations.map(({ pet }) => pet.name),
+    creations.map(({ pet }) => pet.categoryId),
+    creations.map(({ pet }) => pet.status ?? null),
+  ]);
   return creations.map((creation, i) => {
-    const id = required(ids[i]);
+    const { id } = required(rows[i]);
     return [creation, { id, body: encodePet({ ...creation.pet, id }), replayed: false }];
   });
 }
