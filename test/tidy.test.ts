@@ -106,7 +106,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "event-loop",
     "executable",
   ],
-  console: ["operator", "domain", "api"],
+  console: ["operator", "browser-bundle", "domain", "api"],
   doctor: ["store", "rate-limit", "http1", "domain", "api", "config", "data-directory"],
   adapters: ["store", "rate-limit", "observe", "petstore", "domain", "config", "data-directory"],
   app: [

@@ -1,5 +1,5 @@
 import { headerLinesOf } from "../api/responses.ts";
-import { ICON } from "../browser-bundle/bundle.ts";
+import { ICON } from "../browser-bundle/mark.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import { baseUrlOf, docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";

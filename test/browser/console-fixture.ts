@@ -28,7 +28,7 @@ export async function consoleFixture(flags: readonly string[] = []): Promise<Con
         const separator = path.includes("?") ? "&" : "?";
         opened = await browser.open(`${server.adminUrl}${path}${separator}token=${TOKEN}`);
       } else {
-        await opened.page.unrouteAll();
+        await opened.page.unrouteAll({ behavior: "ignoreErrors" });
         await opened.page.goto(server.adminUrl + path);
       }
       await opened.page.getByRole("navigation", { name: "Main" }).waitFor();

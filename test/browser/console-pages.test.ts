@@ -216,3 +216,21 @@ test("the overview shows all servers together, and a row for each of them", asyn
   expect(await opened.look("overview-of-two-servers")).toEqual([]);
   expect(opened.takeProblems()).toEqual([]);
 });
+
+test("staging is told from production by the bar and the title, and a row has two lines on a phone", async () => {
+  await server.newKey({ name: "narrow", owner: "somebody@example.com", labels: ["eu", "mobile"] });
+  const { page } = await open("/keys");
+  const bar = () => page.evaluate("getComputedStyle(document.querySelector('.header')).background");
+  const production = await bar();
+  expect(await page.title()).toBe("Keys · Petstore production");
+  await page.route("**/api/server", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), environment: "staging" } });
+  });
+  await untilTrue(page, "document.title === 'STAGING: Keys · Petstore staging'");
+  expect(await bar()).not.toBe(production);
+  await page.setViewportSize({ width: 390, height: 844 });
+  const row = page.getByRole("row").filter({ hasText: "narrow" });
+  expect((await row.boundingBox())?.height).toBeLessThan(80);
+  await page.setViewportSize({ width: 1280, height: 800 });
+});

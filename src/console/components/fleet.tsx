@@ -60,12 +60,17 @@ function State({ seenAt }: FleetServer) {
 
 const COLUMNS: readonly Column<FleetServer>[] = [
   { heading: "Server", isLead: true, cell: ServerName },
-  { heading: "State", cell: State },
-  { heading: "Version", cell: ({ version }) => version },
+  { heading: "State", isAtEnd: true, cell: State },
+  { heading: "Version", isWide: true, cell: ({ version }) => version },
   { heading: "Started", cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
   { heading: "Requests/s", isNumber: true, cell: ({ requestsPerSecond }) => figure(requestsPerSecond) },
-  { heading: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests) },
+  { heading: "Requests", isNumber: true, isWide: true, cell: ({ requests }) => grouped(requests) },
   { heading: "Rejected", isNumber: true, cell: ({ rejections }) => grouped(rejections) },
-  { heading: "p50", isNumber: true, cell: ({ p50 }) => (p50 === null ? NO_VALUE : latency(p50)) },
+  {
+    heading: "p50",
+    isNumber: true,
+    isWide: true,
+    cell: ({ p50 }) => (p50 === null ? NO_VALUE : latency(p50)),
+  },
   { heading: "p99", isNumber: true, cell: ({ p99 }) => (p99 === null ? NO_VALUE : latency(p99)) },
 ];

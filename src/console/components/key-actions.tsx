@@ -33,13 +33,17 @@ export interface ChosenAction {
 interface ActionButtonsProps {
   readonly apiKey: Key;
   readonly choose: (chosen: ChosenAction) => void;
+  /** Only what can be undone, or only what cannot. */
+  readonly isFinal?: boolean;
 }
 
 /** What can be done with the key as it is. */
-export function KeyActionButtons({ apiKey, choose }: ActionButtonsProps) {
+export function KeyActionButtons({ apiKey, choose, isFinal }: ActionButtonsProps) {
+  const isShown = ({ action, states }: ActionRule) =>
+    states.includes(apiKey.state) && (isFinal === undefined || isFinal === (action === "revoke"));
   return (
     <>
-      {ACTIONS.filter(({ states }) => states.includes(apiKey.state)).map(({ action, name }) => (
+      {ACTIONS.filter(isShown).map(({ action, name }) => (
         <button
           key={action}
           type="button"

@@ -61,9 +61,17 @@ export function KeyLink({ id, name }: Pick<Key, "id" | "name">) {
 
 export const SHARED_COLUMNS = {
   plan: { heading: "Plan", sort: "plan", cell: ({ plan }) => capitalized(plan) },
-  minute: { heading: "This minute", cell: ({ usage }) => <UsageBar window={usage?.minute} /> },
-  day: { heading: "Today", sort: "usedToday", cell: ({ usage }) => <UsageBar window={usage?.day} /> },
-  state: { heading: "State", cell: StateBadge },
+  minute: {
+    heading: "This minute",
+    cell: ({ usage }) => <UsageBar window={usage?.minute} />,
+  },
+  day: {
+    heading: "24 hours",
+    sort: "usedToday",
+    isWide: true,
+    cell: ({ usage }) => <UsageBar window={usage?.day} />,
+  },
+  state: { heading: "State", isAtEnd: true, cell: StateBadge },
   lastUsed: {
     heading: "Last used",
     sort: "lastUsedAt",

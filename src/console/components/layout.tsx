@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { MARK_PATH } from "../../browser-bundle/mark.ts";
 import { PAGES } from "../../operator/console/pages.ts";
 import type { Server } from "../admin-api.ts";
 import { notice, useNow, useObservable } from "../observable.ts";
@@ -28,12 +29,12 @@ export function Layout({ server, isOutdated, children }: LayoutProps) {
       <a class="skip" href="#main">
         Skip to the content
       </a>
-      <header class="header">
+      <header class="header" data-environment={server?.environment}>
         <a class="brand" href="/">
-          Petstore{" "}
-          <span class="environment" data-environment={server?.environment}>
-            · {server?.environment ?? "…"}
-          </span>
+          <svg viewBox="0 0 16 16" width="18" height="18" fill="currentColor" aria-hidden="true">
+            <path d={MARK_PATH} />
+          </svg>
+          Petstore <span class="environment">{server?.environment ?? "…"}</span>
         </a>
         <nav class="navigation" aria-label="Main">
           {MAIN_PAGES.map(([name, url]) => (

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { formatTime } from "../../api/formatting.ts";
 import { localTime, utcDay, utcTime } from "../format.ts";
+import { navigate } from "../router.ts";
 import { type Column, DataTable } from "./tables.tsx";
 import { LocalTime } from "./values.tsx";
 
@@ -30,7 +31,7 @@ export interface PlotProps {
   readonly isByDay?: boolean;
   /** Plots with the same name share their cursor. */
   readonly group: string;
-  /** What to say while there is nothing to show. */
+  /** Beside the title while there is nothing to show. */
   readonly empty: string;
 }
 
@@ -48,7 +49,7 @@ export function Plot(props: PlotProps) {
       <div class="plot-head">
         <h2>{title}</h2>
         <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
-          {time === undefined ? "" : (isByDay ? utcDay : localTime)(time * 1_000)}
+          {time === undefined ? (hasData ? "" : empty) : (isByDay ? utcDay : localTime)(time * 1_000)}
         </span>
       </div>
       <ul class="legend">
@@ -61,8 +62,8 @@ export function Plot(props: PlotProps) {
           </li>
         ))}
       </ul>
-      {hasData ? <Canvas {...props} onHover={setHovered} /> : <div class="no-data">{empty}</div>}
-      {hasData && <PlotData {...props} />}
+      <Canvas {...props} onHover={setHovered} />
+      <PlotData {...props} />
     </figure>
   );
 }
@@ -118,7 +119,12 @@ function Canvas(props: CanvasProps) {
 
   useEffect(() => plot.current?.setData(dataOf(times, series, kind)), [times, series, kind]);
 
-  return <div class="plot-area" ref={area} aria-hidden="true" />;
+  const showChanges = () => {
+    const day = localDay(times[plot.current?.cursor.idx ?? times.length - 1] ?? 0);
+    navigate(`/audit?since=${day}&until=${day}`);
+  };
+  const title = "Click: the changes of that day";
+  return <div class="plot-area" ref={area} aria-hidden="true" title={title} onClick={showChanges} />;
 }
 
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
@@ -226,6 +232,9 @@ const TIME_FORMATS: uPlot.Axis.Values = [
   [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
   [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
 ];
+
+/** `2026-11-16`, in the time zone of the browser. */
+const localDay = (seconds: number): string => new Date(seconds * 1_000).toLocaleDateString("sv");
 
 /** A canvas does not know CSS variables: what the browser makes of one, as a colour. */
 function resolved(element: HTMLElement, value: string): string {

@@ -86,16 +86,15 @@ export function NameLink({ url, name }: { readonly url: string; readonly name: s
 interface StatProps {
   readonly name: string;
   readonly note?: ComponentChildren;
-  readonly isWords?: boolean;
   readonly children: ComponentChildren;
 }
 
 /** One large number, in a list of class `stats`. */
-export function Stat({ name, note, isWords = false, children }: StatProps) {
+export function Stat({ name, note, children }: StatProps) {
   return (
     <div class="stat">
       <dt>{name}</dt>
-      <dd class={isWords ? "words" : undefined}>{children}</dd>
+      <dd>{children}</dd>
       {note !== undefined && <dd class="note muted">{note}</dd>}
     </div>
   );

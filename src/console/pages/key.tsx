@@ -6,7 +6,7 @@ import { call, type Key } from "../admin-api.ts";
 import { UrlSelect } from "../components/filters.tsx";
 import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
 import { BanRulesText, LabelLinks, StateBadge, UsageBar } from "../components/key-columns.tsx";
-import { Loaded, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import { Details, Loaded, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { Plot } from "../components/plots.tsx";
 import { DataTable } from "../components/tables.tsx";
 import { Badge, Facts, LocalTime, LocalTimeAndAgo, NO_VALUE, Stat, TimeAgo } from "../components/values.tsx";
@@ -27,7 +27,7 @@ export function KeyDetailsPage({ id, server }: PageProps) {
   const key = usePolled(`key ${id}`, () => call("getKey", { id }));
   const [chosen, setChosen] = useState<ChosenAction>();
   return (
-    <Loaded of={key}>
+    <Details of={key} kind="key" id={id}>
       {(data) => (
         <div class="sections">
           <PageHead
@@ -43,17 +43,28 @@ export function KeyDetailsPage({ id, server }: PageProps) {
                 <a class="button" href={`/keys/${data.id}/edit`}>
                   Edit
                 </a>
-                <KeyActionButtons apiKey={data} choose={setChosen} />
+                <KeyActionButtons apiKey={data} choose={setChosen} isFinal={false} />
               </>
             }
           />
-          <div class="columns">
-            <Windows apiKey={data} />
-            <About apiKey={data} />
-          </div>
+          <StateSentence apiKey={data} />
+          <Windows apiKey={data} />
           <UsageSection apiKey={data} />
-          <Secrets apiKey={data} />
+          <div class="columns">
+            <About apiKey={data} />
+            <Secrets apiKey={data} />
+          </div>
           <AuditSection target={`key:${data.id}`} />
+          {data.state !== "revoked" && (
+            <PageSection title="Revoke">
+              <p class="muted">
+                Requests with it get 401 within one second, for good. Disable it to stop it for a while.
+              </p>
+              <div class="actions">
+                <KeyActionButtons apiKey={data} choose={setChosen} isFinal />
+              </div>
+            </PageSection>
+          )}
           {chosen && (
             <KeyActionDialog
               action={chosen.action}
@@ -64,7 +75,7 @@ export function KeyDetailsPage({ id, server }: PageProps) {
           )}
         </div>
       )}
-    </Loaded>
+    </Details>
   );
 }
 
@@ -72,24 +83,52 @@ interface KeyProps {
   readonly apiKey: Key;
 }
 
-function Windows({ apiKey: { usage, strikes, bannedUntil, state } }: KeyProps) {
+/** What one comes for: whether it works, and until when it does not. */
+function StateSentence({ apiKey }: KeyProps) {
+  const { state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage } = apiKey;
+  const full = [usage?.minute, usage?.day].find((window) => window && window.used >= window.limit);
+  if (state === "banned") {
+    return (
+      <p class="sentence problem">
+        Banned until <LocalTimeAndAgo at={bannedUntil ?? ""} />: requests get 429.
+      </p>
+    );
+  }
+  if (state === "disabled") return <p class="sentence notice">Requests get 401 until it is enabled again.</p>;
+  if (state === "active") {
+    return (
+      <p class={full ? "sentence notice" : "sentence"}>
+        {full ? (
+          <>At its limit: requests get 429, and again 200 {<TimeAgo at={full.resetsAt} />}. </>
+        ) : (
+          "It works. "
+        )}
+        Last used: <TimeAgo at={lastUsedAt} none="never" />.
+      </p>
+    );
+  }
   return (
-    <PageSection title="Windows now">
+    <p class="sentence">
+      {capitalized(state)} <TimeAgo at={revokedAt ?? expiresAt} />: requests get 401.
+    </p>
+  );
+}
+
+function Windows({ apiKey: { usage, strikes } }: KeyProps) {
+  return (
+    <PageSection title="Quota">
       <Facts
         facts={{
           "This minute": <UsageBar window={usage?.minute} isWide />,
-          Today: <UsageBar window={usage?.day} isWide />,
-          Strikes: strikes === null ? "unknown" : grouped(strikes),
-          Ban:
-            state === "banned" ? (
-              <span class="tone-error">
-                ■ ends <TimeAgo at={bannedUntil} />
+          "24 hours": <UsageBar window={usage?.day} isWide />,
+          Strikes: (
+            <>
+              {strikes === null ? "unknown" : grouped(strikes)}{" "}
+              <span class="muted small">
+                <BanRulesText />
               </span>
-            ) : (
-              <span class="muted">
-                Not banned. <BanRulesText />
-              </span>
-            ),
+            </>
+          ),
         }}
       />
     </PageSection>
@@ -137,7 +176,7 @@ function UsageSection({ apiKey: { id, createdAt } }: KeyProps) {
   });
   return (
     <PageSection
-      title="Usage"
+      title="History"
       control={<UrlSelect aria-label="Period" name="usage" options={PERIOD_OPTIONS} initial={MONTH.value} />}
     >
       <Loaded of={usage}>{(history) => <Usage history={history} createdAt={createdAt} />}</Loaded>

@@ -1,4 +1,4 @@
-import { grouped } from "../../api/formatting.ts";
+import { grouped, plural } from "../../api/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { call, type Fleet, type Overview, type Server } from "../admin-api.ts";
 import { FleetServers, FleetStats } from "../components/fleet.tsx";
@@ -14,7 +14,8 @@ import { useLocation } from "../router.ts";
 
 export function OverviewPage({ server }: PageProps) {
   const { query } = useLocation();
-  const range = query.get("range") ?? DEFAULT_RANGE;
+  const given = query.get("range") ?? "";
+  const range = given in RANGES ? given : DEFAULT_RANGE;
   const overview = usePolled(`overview ${range}`, () => call("getOverview", { query: { range } }));
   const fleet = usePolled("servers", () => call("listServers"));
   return (
@@ -38,9 +39,15 @@ function Content({ data, server, fleet }: ContentProps) {
   const isShared = fleet !== undefined && fleet.items.length > 1;
   return (
     <div class="sections">
+      <div class="attention">
+        <Attention data={data} />
+        {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
+      </div>
       <dl class="stats">
         {isShared ? <FleetStats fleet={fleet} /> : <Stats data={data} server={server} />}
-        <CommonStats data={data} server={server} />
+        <Stat name="database" note={server && <>limits: {<AdapterState {...server.rateLimiter} />}</>}>
+          {server ? <AdapterState {...server.database} /> : "–"}
+        </Stat>
       </dl>
       {isShared && <FleetServers fleet={fleet} />}
       {isShared && server ? (
@@ -50,7 +57,6 @@ function Content({ data, server, fleet }: ContentProps) {
       ) : (
         <Plots data={data} />
       )}
-      {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
       <PageSection
         title={
           <>
@@ -76,6 +82,33 @@ function Content({ data, server, fleet }: ContentProps) {
   );
 }
 
+/** What a person should look at, in words. */
+function Attention({ data: { bannedKeys, topKeys } }: Pick<ContentProps, "data">) {
+  const close = topKeys.filter(({ state, usage }) => state === "active" && isNearLimit(usage));
+  const sentences = [
+    [bannedKeys ?? 0, "banned", "/keys?state=banned", "■", "tone-error"],
+    [close.length, "close to the limit", "/keys?sort=usedToday&order=desc", "▲", "tone-limited"],
+  ] as const;
+  const shown = sentences.filter(([count]) => count > 0);
+  if (shown.length === 0) return <p class="muted">No key is banned or close to its limit.</p>;
+  return (
+    <p>
+      {shown.map(([count, text, url, symbol, tone]) => (
+        <a key={text} class={tone} href={url}>
+          {symbol} {plural(count, "key")} {text}{" "}
+        </a>
+      ))}
+    </p>
+  );
+}
+
+/** 90 % of a window that is open. */
+function isNearLimit(usage: Overview["topKeys"][number]["usage"]): boolean {
+  return [usage?.minute, usage?.day].some(
+    (window) => window && window.used >= window.limit * 0.9 && Date.parse(window.resetsAt ?? "") > Date.now(),
+  );
+}
+
 function DeprecatedUse({ keys }: { readonly keys: number }) {
   return (
     <p>
@@ -87,24 +120,8 @@ function DeprecatedUse({ keys }: { readonly keys: number }) {
   );
 }
 
-type StatsProps = Pick<ContentProps, "data" | "server">;
-
-/** What all servers share. */
-function CommonStats({ data: { bannedKeys }, server }: StatsProps) {
-  return (
-    <>
-      <Stat name="keys banned now" note={<a href="/keys?state=banned">Show</a>}>
-        {bannedKeys === null ? "–" : grouped(bannedKeys)}
-      </Stat>
-      <Stat name="database" isWords note={<RateLimiterState server={server} />}>
-        {server === undefined ? "–" : <DatabaseState {...server.database} />}
-      </Stat>
-    </>
-  );
-}
-
 /** Of the only server. */
-function Stats({ data, server }: StatsProps) {
+function Stats({ data, server }: Pick<ContentProps, "data" | "server">) {
   const { totals, step, requests, connections } = data;
   const range = RANGES[data.range];
   const now = lastSum(requests);
@@ -139,20 +156,9 @@ function ServerState({ server }: Pick<ContentProps, "server">) {
   return <>{server && `on ${server.instance.address}`}</>;
 }
 
-function RateLimiterState({ server }: Pick<ContentProps, "server">) {
-  if (server === undefined) return null;
-  const { kind, state, latencyMs } = server.rateLimiter;
-  if (state === "unavailable") return <Badge meaning="error" text={`limits: ${kind} unavailable`} />;
-  return <>{`limits: ${kind}${latencyMs === null ? "" : ` ${latency(latencyMs)}`}`}</>;
-}
-
-function DatabaseState({ kind, state }: Server["database"]) {
-  if (state === "unavailable") return <span class="tone-error">■ {kind} unavailable</span>;
-  return (
-    <>
-      {kind} <span class="tone-ok">ok</span>
-    </>
-  );
+function AdapterState({ kind, state }: Server["database"] | Server["rateLimiter"]) {
+  if (state === "unavailable") return <Badge meaning="error" text={`${kind} unavailable`} />;
+  return <>{kind} ok</>;
 }
 
 /** Requests of all outcomes in the last step that has data. */
@@ -164,25 +170,18 @@ function lastSum(requests: Overview["requests"]): number | undefined {
 
 const OUTCOMES = [
   { name: "success", label: "success", tone: "ok", symbol: "●" },
-  { name: "clientError", label: "client error", tone: "muted", symbol: "◆" },
+  { name: "clientError", label: "4xx", tone: "muted", symbol: "◆" },
   { name: "limited", label: "limited", tone: "limited", symbol: "▲" },
   { name: "banned", label: "banned", tone: "error", symbol: "■" },
-  { name: "serverError", label: "server error", tone: "error", symbol: "✕" },
+  { name: "serverError", label: "5xx", tone: "error", symbol: "✕" },
 ] as const;
 
-/** The axis begins at the first data, because a new server has none from before. It is two minutes wide at least. */
-function firstShown({ times, step, connections }: Overview): number {
-  const first = connections.findIndex((value) => value !== null);
-  return Math.max(0, Math.min(first === -1 ? 0 : first, times.length - Math.ceil(120 / step)));
-}
-
 function Plots({ data }: Pick<ContentProps, "data">) {
-  const { step, requests, p50, p99, connections } = data;
-  const start = firstShown(data);
+  const { times, step, requests, p50, p99, connections } = data;
   const shared = {
-    times: data.times.slice(start),
+    times,
     group: "overview",
-    empty: `No data yet. The first point appears within ${step} seconds.`,
+    empty: `none in the last ${RANGES[data.range]}`,
   };
   return (
     <div class="plots">
@@ -194,7 +193,7 @@ function Plots({ data }: Pick<ContentProps, "data">) {
           label,
           tone,
           symbol,
-          values: requests[name].slice(start).map((value) => (value === null ? null : value / step)),
+          values: requests[name].map((value) => (value === null ? null : value / step)),
         }))}
         axisValue={(value) => `${compact(value)}/s`}
         value={(value) => `${figure(value)}/s`}
@@ -204,19 +203,18 @@ function Plots({ data }: Pick<ContentProps, "data">) {
         title="Latency"
         kind="lines"
         series={[
-          { label: "p50", tone: "muted", symbol: "╌", isDashed: true, values: p50.slice(start) },
-          { label: "p99", tone: "text", symbol: "—", values: p99.slice(start) },
+          { label: "p50", tone: "muted", symbol: "╌", isDashed: true, values: p50 },
+          { label: "p99", tone: "text", symbol: "—", values: p99 },
         ]}
         axisValue={latency}
         value={latency}
-        empty="No requests in this time."
       />
       <Plot
         {...shared}
         title="Connections"
         kind="lines"
         isCount
-        series={[{ label: "open", tone: "text", symbol: "—", values: connections.slice(start) }]}
+        series={[{ label: "open", tone: "text", symbol: "—", values: connections }]}
         axisValue={compact}
         value={grouped}
       />
@@ -229,8 +227,13 @@ const TOP_COLUMNS: readonly Column<Overview["topKeys"][number]>[] = [
   SHARED_COLUMNS.plan,
   SHARED_COLUMNS.minute,
   SHARED_COLUMNS.day,
-  { heading: "Admitted", isNumber: true, cell: ({ admitted }) => grouped(admitted) },
-  { heading: "Limited", isNumber: true, cell: ({ limited, banned }) => grouped(limited + banned) },
+  { heading: "Admitted", isNumber: true, isWide: true, cell: ({ admitted }) => grouped(admitted) },
+  {
+    heading: "Limited",
+    isNumber: true,
+    isWide: true,
+    cell: ({ limited, banned }) => grouped(limited + banned),
+  },
   SHARED_COLUMNS.state,
   SHARED_COLUMNS.lastUsed,
 ];

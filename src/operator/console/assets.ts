@@ -1,4 +1,5 @@
-import { type Asset, assetOf, type Bundle, ICON, loadBundle } from "../../browser-bundle/bundle.ts";
+import { type Asset, assetOf, type Bundle, loadBundle } from "../../browser-bundle/bundle.ts";
+import { ICON } from "../../browser-bundle/mark.ts";
 import { loadOnce } from "../../api/awaitable.ts";
 import { etagOf, matchesEtag } from "../../api/etag.ts";
 import { emptyResponse, headerLinesOf } from "../../api/responses.ts";

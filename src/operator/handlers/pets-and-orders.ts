@@ -100,7 +100,6 @@ export function petAndOrderHandlers({ store, operators, keys, clock }: OperatorS
   }
 
   async function withName(order: OrderWithKey) {
-    const [named = { ...order, petName: null, keyName: null }] = await withNames([order]);
-    return named;
+    return (await withNames([order]))[0] ?? { ...order, petName: null, keyName: null };
   }
 }

@@ -48,7 +48,7 @@ import {
 import { insertAudit } from "./audit.ts";
 import { nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
-import { insertPets, type PageQueries, PageReader } from "./pets.ts";
+import { INSERT_PETS, type PageQueries, PageReader } from "./pets.ts";
 import type { Pools } from "./pool.ts";
 
 const SELECT = `SELECT ${ORDER_COLUMNS} FROM orders`;
@@ -183,8 +183,9 @@ export class PostgresOperatorStore implements OperatorStore {
 
   createPet(pet: NewPet, by: Attribution): Promise<Pet> {
     return this.pools.writes.transaction(async (tx) => {
-      const [id = 0n] = await insertPets(tx, [pet]);
-      const created = { ...pet, id };
+      const { name, categoryId, status = null } = pet;
+      const [row] = await tx.unsafe<{ id: bigint }[]>(INSERT_PETS, [[name], [categoryId], [status]]);
+      const created = { ...pet, id: row?.id ?? 0n };
       await insertAudit(tx, petCreated(created, by));
       return created;
     });

@@ -79,7 +79,7 @@ export class Pets {
 }
 
 /** ORDER BY applies before the identifiers are assigned, so the first pet gets the lowest. */
-const INSERT = `
+export const INSERT_PETS = `
   WITH ${nextIdLock("pets")}
   INSERT INTO pets (name, category_id, status)
   SELECT name, category_id, status
@@ -90,7 +90,7 @@ const INSERT = `
 
 async function insert(sql: SQL, creations: readonly PetCreation[]): Promise<[PetCreation, WriteResult][]> {
   if (creations.length === 0) return [];
-  const rows = await sql.unsafe<{ id: bigint }[]>(INSERT, [
+  const rows = await sql.unsafe<{ id: bigint }[]>(INSERT_PETS, [
     creations.map(({ pet }) => pet.name),
     creations.map(({ pet }) => pet.categoryId),
     creations.map(({ pet }) => pet.status ?? null),
