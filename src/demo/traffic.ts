@@ -22,8 +22,8 @@ export interface DemoClient {
   readonly habit: Habit;
   /** Requests; 0 for a key that is revoked. */
   readonly perSecond: number;
-  /** Whether it waits as long as `Retry-After` says. One that does not is banned. */
-  readonly isPatient: boolean;
+  /** Whether it does not wait as long as `Retry-After` says, so that it is banned. */
+  readonly isImpatient?: boolean;
   /** Requests an hour in the weeks before the start, at the busiest time of the day. */
   readonly earlierPerHour: number;
   readonly createdDaysAgo: number;
@@ -35,7 +35,6 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     key: { name: "Old kiosk", owner: "shop@pets.example", labels: ["unused"], plan: "pro" },
     habit: "browses",
     perSecond: 0,
-    isPatient: true,
     earlierPerHour: 0,
     createdDaysAgo: 200,
   },
@@ -48,7 +47,6 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     },
     habit: "browses",
     perSecond: 5,
-    isPatient: true,
     earlierPerHour: 4_100,
     createdDaysAgo: 180,
   },
@@ -56,7 +54,6 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     key: { name: "Web shop", owner: "shop@pets.example", labels: ["production"], plan: "pro" },
     habit: "orders",
     perSecond: 2.5,
-    isPatient: true,
     earlierPerHour: 380,
     createdDaysAgo: 150,
   },
@@ -71,7 +68,6 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     },
     habit: "imports",
     perSecond: 1,
-    isPatient: true,
     earlierPerHour: 900,
     createdDaysAgo: 90,
   },
@@ -86,7 +82,6 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     },
     habit: "browses",
     perSecond: 1.6,
-    isPatient: true,
     earlierPerHour: 40,
     createdDaysAgo: 60,
   },
@@ -94,7 +89,7 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
     key: { name: "Forgotten script", owner: "linus@students.example", plan: "free" },
     habit: "browses",
     perSecond: 30,
-    isPatient: false,
+    isImpatient: true,
     earlierPerHour: 12,
     createdDaysAgo: 45,
   },
@@ -208,8 +203,8 @@ function errorOf(call: Promise<unknown>): Promise<unknown> {
   );
 }
 
-function pauseAfter(error: unknown, { isPatient, perSecond }: DemoClient): number {
+function pauseAfter(error: unknown, { isImpatient = false, perSecond }: DemoClient): number {
   const { code, retryAfter = 0 } = error instanceof ApiError ? error : {};
-  if (isPatient && retryAfter > 0) return retryAfter * 1_000;
+  if (!isImpatient && retryAfter > 0) return retryAfter * 1_000;
   return code === "key_banned" ? BANNED_PAUSE_MS : (1_000 / perSecond) * (0.5 + Math.random());
 }

@@ -31,22 +31,20 @@ interface UrlSelectProps {
 /** One of a few values of a parameter in the URL. */
 export function UrlSelect({ name, options, initial, ...attributes }: UrlSelectProps) {
   const { query } = useLocation();
-  const values = options.map((option) => (typeof option === "string" ? option : option[0]));
+  const pairs = options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
+  const given = query.get(name);
   const choose = (value: string) => navigate(urlWith({ [name]: value === initial ? "" : value }));
   return (
     <select
       {...attributes}
-      value={values.includes(query.get(name) ?? "") ? (query.get(name) ?? "") : initial}
+      value={pairs.find(([value]) => value === given)?.[0] ?? initial}
       onChange={(event) => choose(event.currentTarget.value)}
     >
-      {options.map((option) => {
-        const [value, text] = typeof option === "string" ? [option, option] : option;
-        return (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        );
-      })}
+      {pairs.map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
     </select>
   );
 }
