@@ -62,7 +62,7 @@ export const PET_COMMANDS = [
     fields: { categoryId: { flag: "category", option: { help: "Category" } } },
     examples: ["petstore pets add --name Rex --category 7 --status available"],
     json: petJson,
-    text: (pet) => table(PET_COLUMNS, [pet]),
+    text: (pet, { context: { screen } }) => table(PET_COLUMNS, [pet], screen),
   }),
   operationCommand({
     name: "pets show",
