@@ -39,7 +39,7 @@ import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.t
 import { latestVersion } from "../src/store/migrations.ts";
 import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
-import { exactJson, generatorRows } from "./generated-clients.ts";
+import { exactJson, generatorSections } from "./generated-clients.ts";
 
 import packageJson from "../package.json" with { type: "json" };
 
@@ -75,7 +75,7 @@ export const DEFAULT_SETTINGS: DocsSettings = {
 const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const;
 
 const BLOCKS: Readonly<Record<string, string>> = {
-  generators: table(["Generator", "For `bigint`", "For all digits"], generatorRows()),
+  generators: generatorSections(),
   "exact-json": exactJson(),
   ...settingBlocks({ ...DEFAULT_SETTINGS, otherUrl: DEFAULT_URL.staging }),
   operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),

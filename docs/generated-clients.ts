@@ -8,25 +8,28 @@ type Generator = "@hey-api/openapi-ts" | "orval" | "openapi-typescript";
 const SETTINGS: Readonly<Record<Generator, readonly [forBigint: string, forAllDigits: string]>> = {
   "@hey-api/openapi-ts": [
     '`{ name: "@hey-api/transformers", bigInt: true }` and `{ name: "@hey-api/sdk", transformer: true }` in `plugins`',
-    "`bodySerializer: writeJson`, and an interceptor of responses that replaces the text by `quoteInt64(text)`",
+    "`bodySerializer: writeJson`, and a response interceptor that replaces the text with `quoteInt64(text)`",
   ],
   orval: [
     "`override: { useBigInt: true }`",
-    '`override: { fetch: { jsonReviver: { path: "exact-json.ts", name: "reviveInt64" } } }`, and a `toJSON` of `BigInt.prototype` that returns `JSON.rawJSON(String(this))`',
+    '`override: { fetch: { jsonReviver: { path: "exact-json.ts", name: "reviveInt64" } } }`, and a `BigInt.prototype.toJSON` that returns `JSON.rawJSON(String(this))`',
   ],
   "openapi-typescript": [
-    'its function instead of its command line, with a `transform` that returns `bigint` for `format: "int64"`',
+    'call its function instead of its command line, with a `transform` that returns `bigint` for `format: "int64"`',
     '`createClient({ fetch: exactFetch, bodySerializer: writeJson, querySerializer: { array: { style: "form", explode: false } } })` of `openapi-fetch`',
   ],
 };
 
-export function generatorRows(): string[][] {
-  const rows = Object.entries(SETTINGS) as [Generator, (typeof SETTINGS)[Generator]][];
-  return rows.map(([name, [forBigint, forAllDigits]]) => [
-    `\`${name}\` ${GENERATOR_PACKAGES[name]}`,
-    forBigint,
-    forAllDigits,
-  ]);
+export function generatorSections(): string {
+  const sections = Object.entries(SETTINGS) as [Generator, (typeof SETTINGS)[Generator]][];
+  return sections
+    .map(([name, [forBigint, forAllDigits]]) =>
+      [
+        `**\`${name}\` ${GENERATOR_PACKAGES[name]}**`,
+        `- For \`bigint\`: ${forBigint}.\n- For all digits: ${forAllDigits}.`,
+      ].join("\n\n"),
+    )
+    .join("\n\n");
 }
 
 export function exactJson(): string {

@@ -46,8 +46,10 @@ function add(block: Block, content: PageContent, path: string): void {
         /^<h\d id="([^"]*)">(.*)<\/h\d>/s.exec(htmlOf(block.markdown, links)) ?? [];
       return content.heading({ level: block.level, id, html });
     }
-    case "code":
-      return content.code(codeBlock(block.code, block.syntax));
+    case "code": {
+      const html = codeBlock(block.code, block.syntax);
+      return isWide(block.code) ? content.wide(html) : content.code(html);
+    }
     case "examples":
       return content.examples(block.examples);
     case "table": {
@@ -59,6 +61,13 @@ function add(block: Block, content: PageContent, path: string): void {
     case "prose":
       return content.prose(withSubjectLinks(htmlOf(block.markdown, links), path));
   }
+}
+
+/** Longer lines do not fit into the column of code. What is data wraps. */
+const MAX_COLUMNS = 72;
+
+function isWide(code: string): boolean {
+  return code.split("\n").some((line) => line.length > MAX_COLUMNS);
 }
 
 function figure(file: string, alt: string): string {
@@ -99,7 +108,7 @@ export function settingBlocks(settings: DocsSettings): Blocks {
   return {
     "quickstart-variables": fenced(
       "sh",
-      "# The key is printed once, when it is created.",
+      "# The key is shown once, when it is created.",
       `API=${url}`,
       `KEY=${KEY_PREFIX[environment]}…`,
     ),
@@ -152,7 +161,7 @@ function deprecationLines(url: string): string[] {
 
 function connectionLimit(maximum: number): string {
   if (maximum === 0) return "The number of connections from one IP address is not limited.";
-  return `An IP address (IPv6: a /64 network) can have ${plural(maximum, "connection")}; the server closes further ones.`;
+  return `An IP address (for IPv6, a /64 network) can have ${plural(maximum, "open connection")}; the server closes any others.`;
 }
 
 function environmentTable({ servers, environment, otherUrl }: DocsSettings): string {

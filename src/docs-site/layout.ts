@@ -37,6 +37,8 @@ export interface Section {
   readonly level: number;
   /** For the search. */
   readonly text: string;
+  /** The method, path and id of the operation that the page is about. */
+  readonly operation?: string;
 }
 
 interface Heading {
@@ -252,7 +254,7 @@ function environmentMenu({ environment, otherUrl, ...settings }: DocsSettings): 
   const other = environment === "production" ? "staging" : "production";
   const elsewhere =
     otherUrl === undefined
-      ? `<dt>${other}</dt><dd>The operator has not told its address.</dd>`
+      ? `<dt>${other}</dt><dd>Ask the operator for its address.</dd>`
       : `<dt>${other}</dt><dd><code>${Bun.escapeHTML(otherUrl)}</code><br><a href="${Bun.escapeHTML(docsUrl(otherUrl))}">Documentation of ${other}</a></dd>`;
   return `<details class="menu"><summary data-environment="${environment}">${environment}</summary><dl class="menu-items">${own}${elsewhere}</dl></details>`;
 }

@@ -18,6 +18,7 @@ export const GUIDES = {
   integers: `${DOCS_PATH}/integers`,
   deprecation: `${DOCS_PATH}/deprecation`,
   "client-library": `${DOCS_PATH}/client-library`,
+  "generated-clients": `${DOCS_PATH}/generated-clients`,
   changelog: `${DOCS_PATH}/changelog`,
 } as const;
 

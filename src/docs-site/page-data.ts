@@ -70,5 +70,14 @@ export const FIELD_GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
   header: "Header fields",
 };
 
-/** A section in the index: the title of its page, its own, its URL from the root of the site, and its text. */
-export type SearchEntry = readonly [page: string, section: string, url: string, text: string];
+/**
+ * A section in the index: the title of its page, its own, its URL from the root of the site, and its text. The page of
+ * an operation also has its names: `POST /pets createPet`.
+ */
+export type SearchEntry = readonly [
+  page: string,
+  section: string,
+  url: string,
+  text: string,
+  operation?: string,
+];

@@ -63,8 +63,8 @@ export function operationPage(id: OperationId, settings: DocsSettings): Page {
 
 function pageSection(id: OperationId, { method, path, summary, description }: PetstoreOperation): Section {
   const names = requestFields(id).map(({ name }) => name);
-  const text = `${id} ${method} ${path} ${textOf(inlineHtml(description, () => undefined))} ${names.join(" ")}`;
-  return { id: "", title: summary, level: 1, text };
+  const text = `${textOf(inlineHtml(description, () => undefined))} ${names.join(" ")}`;
+  return { id: "", title: summary, level: 1, text, operation: `${method} ${path} ${id}` };
 }
 
 function section(id: string, title: string, content: string): { html: string; section: Section } {

@@ -73,9 +73,10 @@ const MAX_TEXT = 2000;
 
 /** One entry for the page and each of its sections. */
 function searchEntriesOf({ path, title, sections }: Page): SearchEntry[] {
-  return sections.map(({ id, title: heading, text }) => {
+  return sections.map(({ id, title: heading, text, operation }) => {
     const url = path.slice(1) + (id === "" ? "" : `#${id}`);
-    return [title, id === "" ? "" : heading, url, text.slice(0, MAX_TEXT)];
+    const entry = [title, id === "" ? "" : heading, url, text.slice(0, MAX_TEXT)] as const;
+    return operation === undefined ? entry : [...entry, operation];
   });
 }
 

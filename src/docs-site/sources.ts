@@ -4,6 +4,7 @@ import api from "../../docs/api.md" with { type: "text" };
 import authentication from "../../docs/authentication.md" with { type: "text" };
 import clientLibrary from "../../docs/client-library.md" with { type: "text" };
 import deprecation from "../../docs/deprecation.md" with { type: "text" };
+import generatedClients from "../../docs/generated-clients.md" with { type: "text" };
 import errors from "../../docs/errors.md" with { type: "text" };
 import idempotency from "../../docs/idempotency.md" with { type: "text" };
 import integers from "../../docs/integers.md" with { type: "text" };
@@ -24,6 +25,7 @@ export const GUIDE_SOURCES: Readonly<Record<GuideName, string>> = {
   integers,
   deprecation,
   "client-library": clientLibrary,
+  "generated-clients": generatedClients,
   changelog: forClients(changelog),
 };
 

@@ -138,7 +138,7 @@ describe("a staging server with its own settings", () => {
     expect(rows).toContainEqual(["No valid key", "10", "100"]);
     expect(textAt("/docs/rate-limits")).toContain("Requests rejected within 2 seconds of the first 429");
     expect(textAt("/docs/rate-limits")).toContain("4 strikes ban the key for 90 seconds.");
-    expect(textAt("/docs/api")).toContain("can have 12 connections;");
+    expect(textAt("/docs/api")).toContain("can have 12 open connections;");
     expect(textAt("/docs/reference/createPet")).toContain(`${own}/pets`);
     expect(textAt("/docs/reference/createPet")).toContain("pet_test_YOUR_KEY");
   });
@@ -155,7 +155,7 @@ describe("a staging server with its own settings", () => {
     expect(staging.get("/docs")).toContain(
       `<a href="https://api.example.com/docs">Documentation of production</a>`,
     );
-    expect(pageAt("/docs")).toContain("The operator has not told its address.");
+    expect(pageAt("/docs")).toContain("Ask the operator for its address.");
     expect(rowsOf(pageAt("/docs/api"))).toContainEqual(["Staging", "ask the operator", "pet_test_"]);
     expect(rowsOf(staging.get("/docs/api") ?? "")).toContainEqual(["Production", production, "pet_live_"]);
   });
@@ -191,13 +191,51 @@ describe("the search index", () => {
     expect(Math.max(...searchEntries.map(([, , , text]) => text.length))).toBeLessThanOrEqual(2000);
   });
 
+  const best = (query: string) => bestMatches(searchEntries, query).map(({ entry }) => entry[2]);
+
   test("answers what clients ask", () => {
-    const best = (query: string) => bestMatches(searchEntries, query).map(([, , url]) => url);
     expect(best("sunset")).toContain("docs/deprecation");
     expect(best("delete")).toEqual(["docs/api#not-supported"]);
     expect(best("python")).toContain("docs#order-it");
     expect(best("401")[0]).toBe("docs/errors#error-codes");
     expect(best("how do I get a key")[0]).toBe("docs/authentication#keys");
+  });
+
+  test.each([
+    ["createPet", "docs/reference/createPet"],
+    ["listorders", "docs/reference/listOrders"],
+    ["GET /pets", "docs/reference/listPets"],
+    ["patch /store/orders/{orderId}", "docs/reference/updateOrder"],
+    ["GET /v1/store/orders/12", "docs/reference/getOrder"],
+    ["http://127.0.0.1:8080/v1/pets/7", "docs/reference/getPet"],
+    ["order_closed", "docs/reference/errors#order_closed"],
+    ["X-RateLimit-Reset", "docs/rate-limits#rate-limit-headers"],
+    ["NewOrder", "docs/reference/schemas#neworder"],
+    ["Idempotent-Replayed", "docs/idempotency"],
+
+    ["pagination", "docs/pagination"],
+    ["bans", "docs/rate-limits#bans"],
+    ["environments", "docs/api#environments"],
+    ["plans", "docs/rate-limits#plans"],
+    ["generated clients", "docs/generated-clients"],
+    ["integers", "docs/integers"],
+    ["deadline", "docs/client-library#retries-and-deadlines"],
+    ["webhooks", "docs/api#not-supported"],
+    ["request id", "docs/errors#request-ids"],
+    ["cancel an order", "docs/reference/updateOrder"],
+
+    ["idempotencey", "docs/idempotency"],
+    ["pagintaion", "docs/pagination"],
+    ["quickstrat", "docs"],
+    ["changlog", "docs/changelog"],
+    ["rate_limitted", "docs/reference/errors#rate_limited"],
+    ["login", "docs/authentication"],
+    ["sdk", "docs/client-library"],
+    ["swagger", "docs/generated-clients"],
+    ["duplicates", "docs/idempotency"],
+    ["precison", "docs/integers"],
+  ])("the page about %s is %s", (query, url) => {
+    expect(best(query)[0]).toBe(url);
   });
 
   test("every URL of it is a page with that id", () => {

@@ -1,23 +1,30 @@
 import type { SearchEntry } from "../page-data.ts";
 
+export interface Match {
+  readonly entry: SearchEntry;
+  /** What the entry has of the query, in lower case: its words, or those that they stand for. */
+  readonly terms: readonly string[];
+}
+
 const MAX_RESULTS = 10;
 /** A page that somebody pastes is no query: further words are ignored. */
 const MAX_WORDS = 10;
 
 /**
  * The entries that have every word of the query, or, if there are none, those that have the most of them. Best first:
- * titles before texts, beginnings before the middle.
+ * the operation that the query names, then titles before texts, beginnings before the middle. A word that no entry has
+ * stands for the words that differ from it in a letter or two.
  */
-export function bestMatches(entries: readonly SearchEntry[], query: string): readonly SearchEntry[] {
-  const words = queryWords(query);
-  const scored = entries.map((entry, index) => ({ entry, index, ...scoreOf(entry, words) }));
-  const most = scored.reduce((maximum, { found }) => Math.max(maximum, found), 0);
+export function bestMatches(entries: readonly SearchEntry[], query: string): readonly Match[] {
+  const words = queryWords(query).map((word) => alternativesOf(word, entries));
+  const name = query.trim().toLowerCase();
+  const scored = entries.map((entry, index) => ({ entry, index, ...scoreOf(entry, words, name) }));
+  const most = scored.reduce((maximum, { terms }) => Math.max(maximum, terms.length), 0);
   if (most === 0) return [];
   return scored
-    .filter(({ found }) => found === most)
-    .toSorted((a, b) => b.score - a.score || a.index - b.index)
-    .slice(0, MAX_RESULTS)
-    .map(({ entry }) => entry);
+    .filter(({ terms, isNamed }) => terms.length === most || isNamed)
+    .toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed) || b.score - a.score || a.index - b.index)
+    .slice(0, MAX_RESULTS);
 }
 
 /** Words that are in every question and in no answer. */
@@ -35,21 +42,108 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 }
 
-interface Score {
-  /** How many words the entry has. */
-  readonly found: number;
-  readonly score: number;
+/** A word of the documentation, and the words that people search for instead. */
+const SYNONYMS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    authentication: "auth authorise authorize authorisation authorization credential login oauth token",
+    bans: "block blocked blacklist suspended",
+    changelog: "news release releases whatsnew",
+    conditional: "cache cached caching stale",
+    deprecation: "breaking compatibility obsolete sunset version versions versioning",
+    environments: "environment host sandbox testing",
+    errors: "exception exceptions failure failures problem",
+    generated: "codegen generator postman spec swagger",
+    idempotency: "dedupe duplicate duplicates twice",
+    integers: "bigint long overflow precision rounding",
+    library: "npm package sdk",
+    order: "buy checkout purchase",
+    pagination: "iterate offset paging paginate scroll",
+    quickstart: "begin beginner hello start started tutorial",
+    rate: "quota quotas throttle throttled throttling",
+  }).flatMap(([word, others]) => others.split(" ").map((other) => [other, word])),
+);
+
+interface Term {
+  readonly text: string;
+  /** Less than 1 for a word that the query does not have. */
+  readonly weight: number;
 }
 
-function scoreOf([page, section, , text]: SearchEntry, words: readonly string[]): Score {
-  const title = section === "" ? page : section;
-  const points = words.map((word) =>
-    Math.max(scoreIn(title, word, 20), scoreIn(page, word, 8), scoreIn(text, word, 3)),
-  );
+/** The word, what the documentation calls it, or else words that are written almost so. */
+function alternativesOf(word: string, entries: readonly SearchEntry[]): readonly Term[] {
+  const synonym = SYNONYMS.get(word) ?? SYNONYMS.get(stemOf(word));
+  const known = [
+    { text: word, weight: 1 },
+    ...(synonym === undefined ? [] : [{ text: synonym, weight: 0.9 }]),
+  ];
+  if (word.length < MIN_MISTYPED || entries.some((entry) => known.some((term) => pointsOf(entry, term) > 0)))
+    return known;
+  const vocabulary = new Set([...SYNONYMS.keys(), ...entries.flatMap((entry) => wordsOf(entry.join(" ")))]);
+  const allowed = word.length < MIN_TWICE_MISTYPED ? 1 : 2;
+  const close = [...vocabulary].map((text) => ({ text, mistakes: mistakesIn(word, text, allowed) }));
+  const fewest = close.reduce((minimum, { mistakes }) => Math.min(minimum, mistakes), Infinity);
+  if (fewest > allowed) return known;
+  return close
+    .filter(({ mistakes }) => mistakes === fewest)
+    .map(({ text }) => ({ text: SYNONYMS.get(text) ?? text, weight: 0.8 }));
+}
+
+const MIN_MISTYPED = 4;
+const MIN_TWICE_MISTYPED = 6;
+
+/** Letters that were added, left out, replaced or exchanged with the next one; Infinity if they are more than allowed. */
+function mistakesIn(typed: string, word: string, allowed: number): number {
+  if (Math.abs(typed.length - word.length) > allowed) return Infinity;
+  let before: number[] = [];
+  let last = Array.from({ length: word.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= typed.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= word.length; j++) {
+      const isSame = typed[i - 1] === word[j - 1];
+      const isExchanged = i > 1 && j > 1 && typed[i - 1] === word[j - 2] && typed[i - 2] === word[j - 1];
+      row[j] = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (isSame ? 0 : 1));
+      if (isExchanged) row[j] = Math.min(at(row, j), at(before, j - 2) + 1);
+    }
+    [before, last] = [last, row];
+  }
+  return at(last, word.length) > allowed ? Infinity : at(last, word.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Infinity;
+}
+
+interface Score {
+  readonly terms: readonly string[];
+  readonly score: number;
+  /** Whether the query is the name of the entry's operation: its id, its path or a request. */
+  readonly isNamed: boolean;
+}
+
+function scoreOf(entry: SearchEntry, words: readonly (readonly Term[])[], name: string): Score {
+  const best = words.flatMap((terms) => {
+    const scored = terms.map((term) => ({ text: term.text, points: pointsOf(entry, term) }));
+    const [first] = scored.toSorted((a, b) => b.points - a.points);
+    return first !== undefined && first.points > 0 ? [first] : [];
+  });
   return {
-    found: points.filter((each) => each > 0).length,
-    score: points.reduce((sum, each) => sum + each, 0),
+    terms: best.map(({ text }) => text),
+    score: best.reduce((sum, { points }) => sum + points, 0),
+    isNamed: isOperation(entry, name),
   };
+}
+
+function isOperation([, , , , operation]: SearchEntry, name: string): boolean {
+  if (operation === undefined) return false;
+  const [method = "", path = "", id = ""] = operation.toLowerCase().split(" ");
+  const pattern = path.replace(/\{\w+\}/, "[^/]+");
+  return name === id || new RegExp(`^(?:${method} +)?(?:\\S*/v1)?${pattern}(?:\\?\\S*)?$`).test(name);
+}
+
+function pointsOf([page, section, , text, operation = ""]: SearchEntry, term: Term): number {
+  const title = section === "" ? page : section;
+  const points = [scoreIn(title, term.text, 20), scoreIn(page, term.text, 8), scoreIn(text, term.text, 3)];
+  return term.weight * Math.max(...points, scoreIn(operation, term.text, 10));
 }
 
 const MAX_COUNTED = 5;
@@ -76,4 +170,19 @@ function scoreIn(text: string, word: string, points: number): number {
 /** Without its ending, so that "delete" finds "deleting" and "retries" finds "retry". */
 function stemOf(word: string): string {
   return word.replace(/(?<=\p{L}{4})(?:ies|ing|ed|es|[esy])$/u, "");
+}
+
+/** The text in parts; every second one is a term, or begins as one does. */
+export function markedParts(text: string, terms: readonly string[]): readonly string[] {
+  const stems = terms.map(stemOf);
+  return stems.length === 0 ? [text] : text.split(new RegExp(`(${stems.join("|")})`, "iu"));
+}
+
+const LEAD = 30;
+
+/** The text from a little before the first term. */
+export function excerptOf(text: string, terms: readonly string[]): string {
+  const [before = ""] = markedParts(text, terms);
+  if (before === text || before.length <= LEAD) return text;
+  return `… ${before.slice(-LEAD).replace(/^\S*\s/, "")}${text.slice(before.length)}`;
 }

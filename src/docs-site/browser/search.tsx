@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SearchEntry } from "../page-data.ts";
-import { bestMatches } from "./search-matches.ts";
+import { bestMatches, excerptOf, markedParts, type Match } from "./search-matches.ts";
 
 /** Adds the search to the header. `/` focuses it, the arrow keys choose a result, Enter opens it. */
 export function startSearch(): void {
@@ -29,7 +29,7 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
   const list = useRef<HTMLUListElement>(null);
   const loadIndex = useIndex(indexUrl);
   /** Undefined while the list is closed. */
-  const [matches, setMatches] = useState<readonly SearchEntry[]>();
+  const [matches, setMatches] = useState<readonly Match[]>();
   const [chosen, setChosen] = useState(0);
   const close = () => setMatches(undefined);
 
@@ -95,9 +95,14 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
             Nothing found
           </li>
         )}
-        {matches?.map((entry, index) => (
-          <li key={entry[2]} role="option" id={`search-result-${index}`} aria-selected={index === chosen}>
-            <Result entry={entry} />
+        {matches?.map((match, index) => (
+          <li
+            key={match.entry[2]}
+            role="option"
+            id={`search-result-${index}`}
+            aria-selected={index === chosen}
+          >
+            <Result {...match} />
           </li>
         ))}
       </ul>
@@ -105,13 +110,39 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
   );
 }
 
-function Result({ entry: [page, section, url, text] }: { readonly entry: SearchEntry }) {
-  const details = section === "" ? text : `${page}${text === "" ? "" : ` · ${text}`}`;
+function Result({ entry: [page, section, url, text, operation], terms }: Match) {
+  const [method, path, id] = operation?.split(" ") ?? [];
+  const excerpt = excerptOf(text, terms);
+  const details = [section === "" ? id : page, excerpt].filter((each) => each !== undefined && each !== "");
   return (
     <a href={(document.documentElement.dataset["root"] ?? "") + url} tabIndex={-1}>
-      <span class="result-title">{section === "" ? page : section}</span>
-      <span class="result-text">{details}</span>
+      <span class="result-title">
+        {method !== undefined && (
+          <>
+            <span class="method" data-method={method}>
+              {method}
+            </span>{" "}
+            <code>
+              <Marked text={path ?? ""} terms={terms} />
+            </code>{" "}
+          </>
+        )}
+        <Marked text={section === "" ? page : section} terms={terms} />
+      </span>
+      <span class="result-text">
+        <Marked text={details.join(" · ")} terms={terms} />
+      </span>
     </a>
+  );
+}
+
+function Marked({ text, terms }: { readonly text: string; readonly terms: readonly string[] }) {
+  return (
+    <>
+      {markedParts(text, terms).map((part, index) =>
+        index % 2 === 1 ? <mark key={index}>{part}</mark> : part,
+      )}
+    </>
   );
 }
 

@@ -10,7 +10,7 @@ const ENTRIES: readonly SearchEntry[] = [
   ["Pagination", "", "docs/pagination", "Pages of pets; limit sets the size."],
 ];
 
-const urls = (query: string) => bestMatches(ENTRIES, query).map(([, , url]) => url);
+const urls = (query: string) => bestMatches(ENTRIES, query).map(({ entry }) => entry[2]);
 
 test("a title comes before a text", () => {
   expect(urls("rate")[0]).toBe("docs/rate-limits");

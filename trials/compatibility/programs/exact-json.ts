@@ -1,4 +1,4 @@
-/** `JSON.rawJSON` and the source text in `JSON.parse`: Node 22 and newer, Bun, Deno, browsers since 2025. */
+/** Needs Node 22 or newer, Bun, Deno, or a browser of 2025 or later. */
 const modernJson = JSON as JSON & { rawJSON(text: string): unknown };
 
 /** Writes bigints as integers, digit for digit. */
