@@ -65,7 +65,7 @@ export const VALUES = {
 
 export const DEFAULT_SETTINGS: DocsSettings = {
   environment: "production",
-  servers: DEFAULT_URL,
+  baseUrl: DEFAULT_URL.production,
   plans: DEFAULT_PLANS,
   ban: DEFAULT_BAN,
   maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,

@@ -6,7 +6,7 @@ import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
 import { createClock } from "./clock.ts";
-import { type Config, listenUrl, serversOf } from "./config/config.ts";
+import { type Config, listenUrl } from "./config/config.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
@@ -110,7 +110,7 @@ export async function serveOn(
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const docsSettings = {
     environment,
-    servers: serversOf(config, baseUrl),
+    baseUrl,
     plans,
     ban: config.ban,
     maxConnectionsPerAddress: config.maxConnectionsPerAddress,

@@ -53,9 +53,13 @@ interface Declared {
 }
 type Json = { readonly [key: string]: Json };
 
-const SERVERS = { production: "http://127.0.0.1:1/v1", staging: "http://127.0.0.1:2/v1" };
 const DOCUMENT: Json = JSON.parse(
-  openApiJson({ environment: "production", servers: SERVERS, plans: DEFAULT_PLANS, ban: DEFAULT_BAN }),
+  openApiJson({
+    environment: "production",
+    baseUrl: "http://127.0.0.1:1/v1",
+    plans: DEFAULT_PLANS,
+    ban: DEFAULT_BAN,
+  }),
 );
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats(ajv);

@@ -2,8 +2,8 @@
 const PLAIN = /^(?!(?:true|false|null|yes|no|on|off|y|n)$)[a-z_$][\w$./-]*(?: [\w$./-]+)*$/i;
 
 /**
- * YAML of a value of JSON, with bigints as integers. Objects and arrays are blocks, and text is as JSON writes it
- * unless it is a few plain words: YAML reads every JSON text as JSON does. `Bun.YAML.stringify` cannot write bigints,
+ * YAML of a value of JSON, with bigints as integers. Objects, arrays and long texts are blocks. Any other text is as JSON
+ * writes it unless it is a few plain words: YAML reads every JSON text as JSON does. `Bun.YAML.stringify` cannot write bigints,
  * and it writes texts such as `2026-11-15` and `12:30:45` plainly, which parsers of YAML 1.1 read as a date and a
  * number.
  */
@@ -14,7 +14,19 @@ export function toYaml(value: unknown): string {
 function linesOf(value: unknown): string[] {
   if (Array.isArray(value) && value.length > 0) return value.flatMap((item) => indented("- ", linesOf(item)));
   const fields = typeof value === "object" && value !== null && !Array.isArray(value) ? fieldsOf(value) : [];
-  return fields.length > 0 ? fields.flatMap(fieldLines) : [scalar(value)];
+  if (fields.length > 0) return fields.flatMap(fieldLines);
+  return typeof value === "string" && BLOCK.test(value) ? blockLines(value) : [scalar(value)];
+}
+
+/** Lines of visible characters with single spaces between them, more than one of them or a long one. */
+const BLOCK = /^(?=.*\n|.{81})[!-~¡-῿‐-‧]+(?:(?: |\n+)[!-~¡-῿‐-‧]+)*$/u;
+const FOLD = /(.{1,100})(?: |$)/g;
+
+/** A literal block for lines, and a folded one for a long line: a parser makes spaces of its line breaks. */
+function blockLines(text: string): string[] {
+  return text.includes("\n")
+    ? ["|-", ...text.split("\n")]
+    : [">-", ...text.replace(FOLD, "$1\n").trimEnd().split("\n")];
 }
 
 /** As in JSON, a field that is undefined is absent. */
@@ -25,11 +37,14 @@ function fieldsOf(value: object): [string, unknown][] {
 function fieldLines([name, value]: [string, unknown]): string[] {
   const lines = linesOf(value);
   const isBlock = typeof value === "object" && value !== null && Object.keys(value).length > 0;
-  return isBlock ? [`${scalar(name)}:`, ...indented("  ", lines)] : [`${scalar(name)}: ${lines[0]}`];
+  const [first = "", ...others] = lines;
+  return isBlock
+    ? [`${scalar(name)}:`, ...indented("  ", lines)]
+    : [`${scalar(name)}: ${first}`, ...indented("  ", others)];
 }
 
 function indented(first: string, lines: readonly string[]): string[] {
-  return lines.map((line, i) => (i === 0 ? first : "  ") + line);
+  return lines.map((line, i) => (line === "" ? "" : (i === 0 ? first : "  ") + line));
 }
 
 function scalar(value: unknown): string {

@@ -1,4 +1,4 @@
-import { banRulesOf, DEFAULT_URL, expectedUrl, plansOf, serversOf } from "../config/config.ts";
+import { banRulesOf, DEFAULT_URL, expectedUrl, plansOf } from "../config/config.ts";
 import { ADDRESS_OPTIONS, SAVED_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { boolean } from "../config/value-types.ts";
@@ -27,11 +27,10 @@ export const openapi = defineCommand({
       );
     }
     const { openApiJson } = await import("../petstore/openapi/document.ts");
-    const { env: environment, "other-environment-url": otherEnvironmentUrl } = values;
-    const ownUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
-    const servers = serversOf({ environment, otherEnvironmentUrl }, ownUrl);
+    const { env: environment, "other-environment-url": otherUrl } = values;
+    const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
     const plans = { ...plansOf(values), anonymous: values["anonymous-limits"] };
-    const settings = { servers, environment, plans, ban: banRulesOf(values) };
+    const settings = { environment, baseUrl, otherUrl, plans, ban: banRulesOf(values) };
     await print(`${openApiJson(settings)}\n`);
     return undefined;
   },

@@ -213,13 +213,3 @@ export function expectedUrl(
   const isTls = values["tls-cert"] !== undefined;
   return values["public-url"] ?? (port === 0 ? undefined : listenUrl(host, port, { isTls }));
 }
-
-/** The URLs of both environments, for the OpenAPI document; `ownUrl` is this environment's. */
-export function serversOf(
-  { environment, otherEnvironmentUrl }: Pick<Config, "environment" | "otherEnvironmentUrl">,
-  ownUrl: string,
-): Record<Environment, string> {
-  return environment === "production"
-    ? { production: ownUrl, staging: otherEnvironmentUrl ?? DEFAULT_URL.staging }
-    : { production: otherEnvironmentUrl ?? DEFAULT_URL.production, staging: ownUrl };
-}

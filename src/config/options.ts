@@ -208,7 +208,7 @@ export const SETTINGS = {
   ...ADMIN_OPTIONS,
   "other-environment-url": {
     type: baseUrl,
-    defaultText: "its default port on this machine",
+    defaultText: "none",
     help: "URL of the API in the other environment, for the documentation and the OpenAPI document",
   },
   "trust-proxy": anyNumberOf(network, "Proxies whose X-Forwarded-For header is trusted; can be repeated"),

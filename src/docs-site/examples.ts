@@ -2,7 +2,7 @@ import { curlCommand } from "../api/curl.ts";
 import { toJson } from "../api/json.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
-import { baseUrlOf, type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
+import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import { EXAMPLES } from "../petstore/openapi/examples.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { CLIENT_PACKAGE_PATH } from "../petstore/static-routes.ts";
@@ -31,8 +31,8 @@ export interface ExampleContext {
 }
 
 /** The address of the server and a placeholder that says where the API key belongs. */
-export function exampleContext(settings: DocumentedSettings): ExampleContext {
-  return { baseUrl: baseUrlOf(settings), key: `${KEY_PREFIX[settings.environment]}YOUR_KEY` };
+export function exampleContext({ baseUrl, environment }: DocumentedSettings): ExampleContext {
+  return { baseUrl, key: `${KEY_PREFIX[environment]}YOUR_KEY` };
 }
 
 /** What the examples in the Markdown of the guides contain. */

@@ -1,8 +1,7 @@
 import { encodeCursor } from "../api/cursor.ts";
-import { duration, plural } from "../api/formatting.ts";
+import { duration, grouped, plural } from "../api/formatting.ts";
 import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
-import { baseUrlOf, type DocumentedSettings } from "../petstore/documented-settings.ts";
-import { planTable } from "../petstore/openapi/description.ts";
+import type { Limits } from "../domain/rate-limit.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { deprecationHeaders } from "../petstore/responses.ts";
 import { exampleContext, withExampleContext } from "./examples.ts";
@@ -103,8 +102,7 @@ export function replaceBlocks(text: string, blocks: Blocks): string {
 
 /** The blocks of the documentation that depend on settings, in Markdown. */
 export function settingBlocks(settings: DocsSettings): Blocks {
-  const { plans, ban, environment } = settings;
-  const url = baseUrlOf(settings);
+  const { plans, ban, environment, baseUrl: url } = settings;
   return {
     "quickstart-variables": fenced(
       "sh",
@@ -144,7 +142,23 @@ function nextLink(url: string): string {
   return `Link: <${url}/pets?limit=${limit}&cursor=${encodeCursor("pets", BigInt(limit))}>; rel="next"`;
 }
 
-function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocumentedSettings["ban"]): string {
+function planTable({ free, pro, business, anonymous }: DocsSettings["plans"]): string {
+  return [
+    "| Plan | Requests per minute | Requests per day |",
+    "| --- | ---: | ---: |",
+    planRow("Free", free),
+    planRow("Pro", pro),
+    planRow("Business", business),
+    "| Enterprise | custom | custom |",
+    planRow("No valid key", anonymous),
+  ].join("\n");
+}
+
+function planRow(name: string, { perMinute, perDay }: Limits): string {
+  return `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
+}
+
+function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocsSettings["ban"]): string {
   const rules = `- Requests rejected within ${duration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
 - Every later rejected request is a strike. Strikes expire when the exhausted window closes.
 - ${strikes} strikes ban the key for ${duration(lengthMs)}. The last of them already gets \`key_banned\`.`;
@@ -164,9 +178,11 @@ function connectionLimit(maximum: number): string {
   return `An IP address (for IPv6, a /64 network) can have ${plural(maximum, "open connection")}; the server closes any others.`;
 }
 
-function environmentTable({ servers, environment, otherUrl }: DocsSettings): string {
-  const urlOf = (name: DocsSettings["environment"]) =>
-    name === environment || otherUrl !== undefined ? `\`${servers[name]}\`` : "ask the operator";
+function environmentTable({ environment, baseUrl, otherUrl }: DocsSettings): string {
+  const urlOf = (name: DocsSettings["environment"]) => {
+    const url = name === environment ? baseUrl : otherUrl;
+    return url === undefined ? "ask the operator" : `\`${url}\``;
+  };
   return [
     "| Environment | Base URL | Keys begin with |",
     "| --- | --- | --- |",

@@ -1,7 +1,7 @@
 import { headerLinesOf } from "../api/responses.ts";
 import { ICON } from "../browser-bundle/mark.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
-import { baseUrlOf, docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
+import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import type { Example } from "./examples.ts";
 import { ERROR_CODES_PATH, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
@@ -11,8 +11,6 @@ import type { TryItData } from "./page-data.ts";
 export interface DocsSettings extends DocumentedSettings {
   /** 0 means any number. */
   readonly maxConnectionsPerAddress: number;
-  /** The base URL of the other environment, if the operator has told it. */
-  readonly otherUrl?: string | undefined;
 }
 
 /** A page of the site without what all pages share. */
@@ -248,9 +246,8 @@ ${content}
 `;
 }
 
-function environmentMenu({ environment, otherUrl, ...settings }: DocsSettings): string {
-  const url = baseUrlOf({ environment, ...settings });
-  const own = `<dt>This server: ${environment}</dt><dd><code>${Bun.escapeHTML(url)}</code></dd>`;
+function environmentMenu({ environment, baseUrl, otherUrl }: DocsSettings): string {
+  const own = `<dt>This server: ${environment}</dt><dd><code>${Bun.escapeHTML(baseUrl)}</code></dd>`;
   const other = environment === "production" ? "staging" : "production";
   const elsewhere =
     otherUrl === undefined

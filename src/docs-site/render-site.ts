@@ -2,7 +2,6 @@ import { type Asset, assetOf } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
-import { baseUrlOf } from "../petstore/documented-settings.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
@@ -92,7 +91,7 @@ function landingPage(settings: DocsSettings): Page {
 <p class="lead">${DESCRIPTION} Rate limits are exact, integers keep all 64 bits, and a write is on disk before its response is sent.</p>
 <p class="actions"><a class="button primary" href="${to(DOCS_PATH)}">Make your first call</a> <a class="button" href="${to(operationPath("listPets"))}">Reference</a></p>
 <dl class="facts">
-<dt>Base URL</dt><dd><code>${Bun.escapeHTML(baseUrlOf(settings))}</code></dd>
+<dt>Base URL</dt><dd><code>${Bun.escapeHTML(settings.baseUrl)}</code></dd>
 <dt>Environment</dt><dd>${settings.environment}</dd>
 <dt>Client library</dt><dd><a href="${to(GUIDES["client-library"])}"><code>@petstore/client</code></a></dd>
 <dt>OpenAPI 3.1</dt><dd><a href="${to("/openapi.json")}">JSON</a>, <a href="${to("/openapi.yaml")}">YAML</a></dd>

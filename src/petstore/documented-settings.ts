@@ -7,14 +7,12 @@ import type { BanRules } from "../domain/rate-limit.ts";
 export interface DocumentedSettings {
   /** The environment of the server that shows the documentation: examples use its URL and its keys. */
   readonly environment: Environment;
-  /** Base URLs, including the base path, without a trailing slash. */
-  readonly servers: Readonly<Record<Environment, string>>;
+  /** With the base path, without a slash at its end. */
+  readonly baseUrl: string;
+  /** The base URL of the other environment, if the operator has set it. */
+  readonly otherUrl?: string | undefined;
   readonly plans: Plans;
   readonly ban: BanRules;
-}
-
-export function baseUrlOf({ servers, environment }: DocumentedSettings): string {
-  return servers[environment];
 }
 
 /** Of a path outside the API, such as `/openapi.json`. */

@@ -94,7 +94,7 @@ export const OPERATIONS = {
     path: "/pets/{petId}",
     tag: "Pets",
     summary: "Fetch one pet",
-    description: `Deprecated. It is removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.list}\`, or \`GET ${GET_PET_DEPRECATION.replacement}\` for one pet.`,
+    description: `Deprecated. It will be removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.list}\`, or \`GET ${GET_PET_DEPRECATION.replacement}\` for one pet.`,
     identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
     success: {
       status: 200,
@@ -138,7 +138,7 @@ export const OPERATIONS = {
     tag: "Orders",
     summary: "Fetch one order",
     description:
-      "Responds with an order that your API key placed. Another key's order is 404, as if it did not exist.",
+      "Responds with an order that your API key placed. Another key's order gets 404, as if it did not exist.",
     identifier: ORDER_ID,
     success: { status: 200, description: "The order", body: Order, headers: ["ETag"] },
   },
@@ -148,7 +148,7 @@ export const OPERATIONS = {
     tag: "Orders",
     summary: "Complete or cancel an order",
     description:
-      "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final. Another key's order is 404, as if it did not exist.",
+      "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final. Another key's order gets 404, as if it did not exist.",
     identifier: ORDER_ID,
     body: OrderUpdate,
     success: { status: 200, description: "The updated order", body: Order, headers: [] },

@@ -1,5 +1,5 @@
 import { DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
-import { baseUrlOf, docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
+import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed } from "../api/errors.ts";
 import { PETSTORE_API } from "./operations.ts";
 import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
@@ -86,7 +86,7 @@ function content(build: () => Promise<string>, contentType: string): StaticRoute
 
 /** `/` is a page for browsers, and says to programs where everything is. */
 function rootResponse(settings: DocumentedSettings, pages: DocsPages): Respond {
-  const baseUrl = baseUrlOf(settings);
+  const { baseUrl } = settings;
   const root = {
     name: "Petstore API",
     environment: settings.environment,

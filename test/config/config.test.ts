@@ -1,12 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  DEFAULT_URL,
-  describeStorage,
-  expectedUrl,
-  listenUrl,
-  pathsOf,
-  serversOf,
-} from "../../src/config/config.ts";
+import { describeStorage, expectedUrl, listenUrl, pathsOf } from "../../src/config/config.ts";
 import { formatIpNetwork } from "../../src/config/network.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
@@ -178,21 +171,6 @@ describe("URLs", () => {
     expect(listenUrl("0.0.0.0", 80)).toBe("http://127.0.0.1:80/v1");
     expect(listenUrl("::", 80)).toBe("http://[::1]:80/v1");
     expect(listenUrl("192.0.2.1", 80)).toBe("http://192.0.2.1:80/v1");
-  });
-
-  test("the other environment is on the same machine by default", () => {
-    const ownUrl = "https://api.example.com/v1";
-    expect(serversOf({ environment: "production" }, ownUrl)).toEqual({
-      production: ownUrl,
-      staging: "http://127.0.0.1:8081/v1",
-    });
-    expect(serversOf({ environment: "staging" }, ownUrl)).toEqual({
-      production: "http://127.0.0.1:8080/v1",
-      staging: ownUrl,
-    });
-    const servers = serversOf({ environment: "staging", otherEnvironmentUrl: "http://a/v1" }, ownUrl);
-    expect(servers.production).toBe("http://a/v1");
-    expect(DEFAULT_URL.production).toBe("http://127.0.0.1:8080/v1");
   });
 
   test("the expected URL is unknown for port 0", () => {

@@ -30,7 +30,6 @@ test("text that YAML could read as something else is quoted", () => {
     "a #b",
     "- a",
     " a",
-    "a\nb",
     "",
     "=",
   ];
@@ -38,6 +37,29 @@ test("text that YAML could read as something else is quoted", () => {
     expect(toYaml(text)).toBe(`${JSON.stringify(text)}\n`);
     expect(Bun.YAML.parse(toYaml({ [text]: text }))).toEqual({ [text]: text });
   }
+});
+
+test("several lines are a literal block, and a long line is folded", () => {
+  expect(toYaml({ a: ["x: 1\n- y"] })).toBe("a:\n  - |-\n    x: 1\n    - y\n");
+  const words = "word ".repeat(30).trim();
+  expect(toYaml({ a: words })).toBe(
+    `a: >-\n  ${"word ".repeat(20).trim()}\n  ${"word ".repeat(10).trim()}\n`,
+  );
+  for (const text of [" a\nb", "a\n", "a \nb", "a\tb\nc", `${words}  ${words}`])
+    expect(toYaml(text)).toBe(`${JSON.stringify(text)}\n`);
+});
+
+test("a YAML parser reads any text of words as it was", () => {
+  const word = fc.stringMatching(/^[!-~¡-ÿ]{1,30}$/);
+  const text = fc
+    .array(fc.tuple(word, fc.constantFrom(" ", " ", "\n", "\n\n")))
+    .map((parts) => parts.flat().join("").trim());
+  fc.assert(
+    fc.property(text, (value) => {
+      expect(Bun.YAML.parse(toYaml({ a: [value], b: value }))).toEqual({ a: [value], b: value });
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test("a YAML parser reads any JSON value as it was", () => {

@@ -108,7 +108,7 @@ const own = "https://staging.example.com/v1";
 const production = "https://api.example.com/v1";
 const staging = await pagesWith({
   environment: "staging",
-  servers: { production, staging: own },
+  baseUrl: own,
   otherUrl: production,
   plans: {
     free: { perMinute: 7, perDay: 70 },

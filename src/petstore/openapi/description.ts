@@ -1,73 +1,14 @@
-import { curlCommand } from "../../api/curl.ts";
-import { duration, grouped, longDate } from "../../api/formatting.ts";
-import type { ErrorTable } from "../../api/errors.ts";
-import { PROTOCOL_ERRORS } from "../../api/responses.ts";
-import { BASE_PATH, IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
-import type { Limits } from "../../domain/rate-limit.ts";
-import { baseUrlOf, type DocumentedSettings } from "../documented-settings.ts";
-import { ERRORS } from "../errors.ts";
-import { OPERATIONS } from "../operations.ts";
-import text from "./description.md" with { type: "text" };
+import { KEY_PREFIX } from "../../domain/constants.ts";
+import { docsUrl, type DocumentedSettings } from "../documented-settings.ts";
 
-/** The description of the API in Markdown. */
-export function description(settings: DocumentedSettings): string {
-  const { environment, plans, ban } = settings;
-  const url = `${baseUrlOf(settings)}/pets`;
-  const { method, path, deprecated } = OPERATIONS.getPet;
-  const values: Readonly<Record<string, string>> = {
-    keyPrefix: KEY_PREFIX[environment],
-    createPet: curlCommand({
-      url,
-      key: "$KEY",
-      headers: [["Content-Type", "application/json"]],
-      body: '{"name": "Rex", "categoryId": 7, "status": "available"}',
-      showsHeaders: true,
-    }),
-    listPets: curlCommand({ url: `${url}?status=available`, key: "$KEY", showsHeaders: true }),
-    plans: planTable(plans),
-    banGrace: duration(ban.graceMs),
-    banStrikes: String(ban.strikes),
-    banLength: duration(ban.lengthMs),
-    longerBans:
-      ban.maxLengthMs > ban.lengthMs
-        ? `\n\nA ban within 24 hours of the end of the last one is twice as long as that one, at most ${duration(ban.maxLengthMs)}.`
-        : "",
-    idempotencyLifetime: duration(IDEMPOTENCY_LIFETIME_MS),
-    errors: errorRows(ERRORS),
-    protocolErrors: errorRows(PROTOCOL_ERRORS),
-    basePath: BASE_PATH,
-    deprecatedOperation: `${method} ${path}`,
-    sunset: longDate(deprecated.sunset),
-    replacement: deprecated.replacement,
-    productionPrefix: KEY_PREFIX.production,
-    stagingPrefix: KEY_PREFIX.staging,
-  };
-  return text.trimEnd().replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
-    const value = values[name];
-    if (value === undefined) throw new Error(`description.md has the unknown value ${name}`);
-    return value;
-  });
-}
-
-export function planTable({ free, pro, business, anonymous }: DocumentedSettings["plans"]): string {
+/** The description of the API in Markdown. The documentation has the rest. */
+export function description({ baseUrl, environment }: DocumentedSettings): string {
+  const docs = docsUrl(baseUrl);
   return [
-    "| Plan | Requests per minute | Requests per day |",
-    "| --- | ---: | ---: |",
-    planRow("Free", free),
-    planRow("Pro", pro),
-    planRow("Business", business),
-    "| Enterprise | custom | custom |",
-    planRow("No valid key", anonymous),
+    "A pet store over HTTP: list pets, add pets, and place, complete or cancel orders. Requests and responses are JSON.",
+    `Send your API key with every request, as \`Authorization: Bearer ${KEY_PREFIX[environment]}…\`; see [Authentication](${docs}/authentication).`,
+    `Each key has [rate limits](${docs}/rate-limits): after a 429, wait \`Retry-After\` seconds. To read a whole list, follow its [\`Link\` headers](${docs}/pagination).`,
+    `A \`POST\` with an [\`Idempotency-Key\`](${docs}/idempotency) is safe to retry. [Integers](${docs}/integers) have 64 bits: read them without rounding.`,
+    `Every error has one of these [codes](${docs}/errors). The [documentation](${docs}) has examples in four languages.`,
   ].join("\n");
-}
-
-function planRow(name: string, { perMinute, perDay }: Limits): string {
-  return `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
-}
-
-function errorRows(errors: ErrorTable): string {
-  const rows = Object.entries(errors).map(
-    ([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |`,
-  );
-  return ["| Status | Code | Meaning |", "|--:|---|---|", ...rows].join("\n");
 }

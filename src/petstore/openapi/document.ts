@@ -19,7 +19,7 @@ import {
 } from "../../domain/constants.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../domain/resources.ts";
 import type { OperationId } from "../../domain/usage-history.ts";
-import { baseUrlOf, docsUrl, type DocumentedSettings } from "../documented-settings.ts";
+import { docsUrl, type DocumentedSettings } from "../documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
 import {
   COMMON_ERRORS,
@@ -43,15 +43,8 @@ import {
 
 /** The OpenAPI 3.1 document. It has the bounds of int64 as bigints; `openApiJson` writes them exactly. */
 export function openApiDocument(settings: DocumentedSettings): JsonSchema {
-  const { environment, servers } = settings;
-  const production = {
-    url: servers.production,
-    description: `Production: keys begin with \`${KEY_PREFIX.production}\``,
-  };
-  const staging = {
-    url: servers.staging,
-    description: `Staging, with separate data: keys begin with \`${KEY_PREFIX.staging}\``,
-  };
+  const { environment, baseUrl, otherUrl } = settings;
+  const other = environment === "production" ? "staging" : "production";
   return {
     openapi: "3.1.0",
     info: {
@@ -59,10 +52,13 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
       version: "1.0.0",
       summary: "A pet store over HTTP",
       description: description(settings),
-      contact: { name: "Petstore", url: docsUrl(baseUrlOf(settings)) },
+      contact: { name: "Petstore", url: docsUrl(baseUrl) },
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: environment === "production" ? [production, staging] : [staging, production],
+    servers: [
+      { url: baseUrl, description: SERVER_DESCRIPTIONS[environment] },
+      ...(otherUrl === undefined ? [] : [{ url: otherUrl, description: SERVER_DESCRIPTIONS[other] }]),
+    ],
     tags: TAGS,
     security: [{ apiKey: [] }],
     paths: paths(settings),
@@ -86,6 +82,11 @@ export function openApiYaml(settings: DocumentedSettings): string {
 export function openApiJson(settings: DocumentedSettings): string {
   return toJson(openApiDocument(settings), 2);
 }
+
+const SERVER_DESCRIPTIONS = {
+  production: `Production: keys begin with \`${KEY_PREFIX.production}\``,
+  staging: `Staging, with separate data: keys begin with \`${KEY_PREFIX.staging}\``,
+} as const;
 
 const TAGS: readonly { name: PetstoreOperation["tag"]; description: string }[] = [
   { name: "Pets", description: "The pets of the store." },

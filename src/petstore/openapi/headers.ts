@@ -1,6 +1,6 @@
 import { CHALLENGE, INVALID_KEY_CHALLENGE, PAGE_LIMIT } from "../../domain/constants.ts";
 import { encodeCursor } from "../../api/cursor.ts";
-import { baseUrlOf, type DocumentedSettings } from "../documented-settings.ts";
+import type { DocumentedSettings } from "../documented-settings.ts";
 import { OPERATIONS, PETSTORE_API, type PetstoreOperation } from "../operations.ts";
 import { deprecationHeaders } from "../responses.ts";
 import type { JsonSchema } from "../../api/schema.ts";
@@ -33,10 +33,15 @@ function optionalHeader(...given: Parameters<typeof header>): Header {
   return { ...header(...given), required: false };
 }
 
-/** There are two kinds of `Link`: the next page, and the replacement of an operation. */
+function nextLink(): Header {
+  const description = 'The URL of the next page, as `rel="next"`. The last page has no such link.';
+  return optionalHeader(description, { type: "string", pattern: '^<[^>]+>; rel="next"$' });
+}
+
+/** There are three kinds of `Link`: the next page of either list, and the replacement of an operation. */
 const HEADERS = {
   "X-Request-Id": header(
-    "Identifies the request, also in the server's log. Your own `X-Request-Id`, if you sent one of 1 to 128 visible ASCII characters.",
+    "Identifies the request in the server's log: the `X-Request-Id` that you sent, if it has 1 to 128 visible ASCII characters, or a new one.",
     { type: "string", minLength: 1, maxLength: 128, pattern: "^[!-~]+$" },
     "8f14e45f-1a",
   ),
@@ -46,7 +51,7 @@ const HEADERS = {
     "nosniff",
   ),
   "X-RateLimit-Limit": header(
-    "Requests that the window allows. Of the two windows of a key, the headers describe the one with the fewest requests left.",
+    "Requests that the window allows. A key has two windows; the headers describe the one with fewer requests left.",
     { type: "integer", minimum: 1 },
   ),
   "X-RateLimit-Remaining": header("Requests left in that window after this one.", {
@@ -69,22 +74,20 @@ const HEADERS = {
     { type: "string", pattern: '^(W/)?"[^"]*"$' },
     '"1f3a9c0e5b7d2846"',
   ),
-  NextLink: optionalHeader('The URL of the next page, as `rel="next"`. The last page has no such link.', {
-    type: "string",
-    pattern: '^<[^>]+>; rel="next"$',
-  }),
+  NextLink: nextLink(),
+  NextOrdersLink: nextLink(),
   SuccessorLink: header(
     'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
     { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
   ),
   Location: header("URL of the new resource.", { type: "string", format: "uri" }),
   Deprecation: header(
-    "The time since which the operation is deprecated (RFC 9745): `@` and the Unix time in seconds.",
+    "The time since which the operation has been deprecated (RFC 9745): `@` and the Unix time in seconds.",
     { type: "string", pattern: "^@[0-9]+$" },
     `@${since.getTime() / 1000}`,
   ),
   Sunset: header(
-    "The time at which the operation is removed (RFC 8594), as an HTTP date.",
+    "The time at which the operation will be removed (RFC 8594), as an HTTP date.",
     { type: "string", pattern: " GMT$" },
     sunset.toUTCString(),
   ),
@@ -96,12 +99,15 @@ const HEADERS = {
 } satisfies Record<string, Header>;
 
 function examplesOf(settings: DocumentedSettings): Partial<Record<keyof typeof HEADERS, unknown>> {
-  const url = baseUrlOf(settings);
-  const { perMinute } = settings.plans.free;
+  const { baseUrl: url, plans } = settings;
+  const { perMinute } = plans.free;
+  const next = (path: string, list: "pets" | "orders") =>
+    `<${url}${path}?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor(list, 20n)}>; rel="next"`;
   return {
     "X-RateLimit-Limit": perMinute,
     "X-RateLimit-Remaining": perMinute - 1,
-    NextLink: `<${url}/pets?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor("pets", 20n)}>; rel="next"`,
+    NextLink: next("/pets", "pets"),
+    NextOrdersLink: next("/store/orders", "orders"),
     SuccessorLink: deprecationHeaders(OPERATIONS.getPet.deprecated, url)["Link"]?.replace("{petId}", "1"),
     Location: `${url}/pets/1`,
   };
@@ -125,12 +131,13 @@ export const ALLOW = header(
   PETSTORE_API.allowedAt(OPERATIONS.listPets.path),
 );
 
-type Name = Exclude<keyof typeof HEADERS, "NextLink" | "SuccessorLink">;
+type Name = Exclude<keyof typeof HEADERS, "NextLink" | "NextOrdersLink" | "SuccessorLink">;
 export type ResponseHeader = Name | "Link";
 
 /** References to the headers of one response: the rate limit headers and those in `added`. */
 export function headersOf(added: readonly ResponseHeader[], operation?: PetstoreOperation): JsonSchema {
-  const link = operation?.deprecated ? "SuccessorLink" : "NextLink";
+  const nextLink = operation?.tag === "Orders" ? "NextOrdersLink" : "NextLink";
+  const link = operation?.deprecated ? "SuccessorLink" : nextLink;
   const names = [...COMMON_HEADERS, ...added];
   return Object.fromEntries(
     names.map((name) => [name, { $ref: `#/components/headers/${name === "Link" ? link : name}` }]),
