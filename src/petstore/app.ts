@@ -58,7 +58,7 @@ import {
   rejectionResponse,
   type Representation,
 } from "./responses.ts";
-import { type StaticRouteOptions, staticRoutes } from "./static-routes.ts";
+import { acceptsHtml, rateLimitedPage, type StaticRouteOptions, staticRoutes } from "./static-routes.ts";
 
 export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
@@ -243,12 +243,15 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     const { request, requestId } = record;
     const route = staticRouteAt(request.path);
     if (route?.isRateLimited === false) return orNotFound(route.respond(request, ""), "");
-    const address = addressOf(request);
+    const address = route === undefined ? addressOf(request) : readerOf(request);
     return recover(
       () =>
         andThen(rateLimiter.decide(address.subject, address.limits), (decision) => {
           record.decision = decision;
-          if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+          if (decision.outcome !== "allowed") {
+            const isPage = route !== undefined && acceptsHtml(request.headers.get("accept"));
+            return isPage ? rateLimitedPage(decision) : rateLimitedResponse(decision);
+          }
           const headerLines = rateLimitLines(decision);
           return recover(
             () => orNotFound(route?.respond(request, headerLines), headerLines),
@@ -262,6 +265,12 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   /** A request without a valid key counts against the limits of its IP address. */
   function addressOf(request: Request): Counted {
     return { subject: addresses.subjectOf(request), limits: plans.anonymous };
+  }
+
+  /** Pages have a quota of their own: a program that has used up its address's takes no documentation from people. */
+  function readerOf(request: Request): Counted {
+    const { subject, limits } = addressOf(request);
+    return { subject: { kind: "address", id: `pages ${subject.id}` }, limits };
   }
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */

@@ -1,12 +1,14 @@
 import { DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed } from "../api/errors.ts";
+import { shortDuration } from "../api/formatting.ts";
 import { PETSTORE_API } from "./operations.ts";
 import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
+import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
 import { emptyResponse, headerLinesOf, jsonResponse, unavailableResponse } from "../api/responses.ts";
-import { rejectionResponse } from "./responses.ts";
+import { rateLimitLines, rejectionResponse } from "./responses.ts";
 
 /** The client library, as npm installs it. */
 export const CLIENT_PACKAGE_PATH = "/client.tgz";
@@ -25,7 +27,7 @@ export interface StaticRouteOptions {
 }
 
 export interface StaticRoute {
-  /** Whether requests count against the rate limit of the client's address. */
+  /** Whether requests count against the quota of pages of the client's address. */
   readonly isRateLimited: boolean;
   /** Undefined if there is no such path. */
   respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
@@ -104,6 +106,27 @@ function rootResponse(settings: DocumentedSettings, pages: DocsPages): Respond {
     return andThen(pages.respond(request, lines), (page) => page ?? json.respond(request, lines));
   };
 }
+
+/** What a reader gets instead of a page. It needs no other file, and loads the page again when it may. */
+export function rateLimitedPage(decision: Decision): Response {
+  const { retryAfter } = decision;
+  const body = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="${retryAfter}">
+<title>Too many requests · Petstore API</title>
+<h1>Too many requests</h1>
+<p>Your network has asked for too many pages. This one loads again by itself in ${shortDuration(retryAfter * 1_000)}.</p>
+`;
+  return { status: 429, headerLines: PAGE_LINES + NO_STORE + rateLimitLines(decision), body };
+}
+
+const PAGE_LINES = headerLinesOf({
+  "Content-Type": "text/html; charset=utf-8",
+  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+});
 
 /** Browsers name HTML; programs name JSON or accept anything. */
 export function acceptsHtml(accept: string | null): boolean {

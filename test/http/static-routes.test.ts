@@ -106,16 +106,27 @@ describe("public pages", () => {
     ]);
   });
 
-  test("they count against the limit of the client's address; /healthz does not", async () => {
+  test("they have a quota per address, beside that of requests without a key; /healthz has none", async () => {
     const anonymous = { perMinute: 3, perDay: 100 };
     const own = await startService({ plans: { ...DEFAULT_PLANS, anonymous } });
-    const statuses: number[] = [];
-    for (const path of ["/docs", "/openapi.json", "/unknown", "/docs", "/", "/healthz"]) {
-      const response = await fetch(own.url.replace("/v1", path), { redirect: "manual" });
-      statuses.push(response.status);
-      expect(response.headers.has("x-ratelimit-remaining")).toBe(path !== "/healthz");
-    }
-    expect(statuses).toEqual([200, 200, 404, 429, 429, 200]);
+    const get = (path: string, headers = {}) =>
+      fetch(own.url.replace("/v1", path), { headers, redirect: "manual" });
+    const statusesOf = async (...paths: string[]) => {
+      const responses = await Promise.all(paths.map((path) => get(path)));
+      for (const { headers, url } of responses)
+        expect(headers.has("x-ratelimit-remaining")).toBe(!url.endsWith("/healthz"));
+      return responses.map(({ status }) => status);
+    };
+    expect(await statusesOf("/unknown", "/v1/pets", "/unknown", "/v1/pets")).toEqual([404, 401, 404, 429]);
+    expect(await statusesOf("/docs", "/openapi.json", "/", "/docs", "/healthz")).toEqual([
+      200, 200, 200, 429, 200,
+    ]);
+    const page = await get("/docs", { Accept: "text/html" });
+    expect([page.status, page.headers.get("content-type")]).toEqual([429, "text/html; charset=utf-8"]);
+    const seconds = page.headers.get("retry-after");
+    const html = await page.text();
+    expect(html).toContain(`<meta http-equiv="refresh" content="${seconds}">`);
+    expect(html).toContain(`loads again by itself in ${seconds} s.`);
     await own.stop();
   });
 });
