@@ -79,52 +79,58 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
   return { waiting, persistent };
 }
 
-const WIDTH = 960;
-const LEFT = 70;
-const CHART_HEIGHT = 150;
-const x = (second: number) => LEFT + (second / LENGTH_S) * (WIDTH - LEFT - 20);
+/** At 390 px, the text of a figure of this width can be read. */
+const WIDTH = 480;
+const LEFT = 36;
+const RIGHT = WIDTH - 12;
+const CHART_HEIGHT = 160;
+const x = (second: number) => LEFT + (second / LENGTH_S) * (RIGHT - LEFT);
 const COLOUR = { "200": "#2e9e6b", rate_limited: "#e09f1f", key_banned: "#cc3d3d" } as const;
 
 function chart(title: string, observations: readonly Observation[], top: number): string {
-  const bottom = top + CHART_HEIGHT - 30;
+  const bottom = top + CHART_HEIGHT - 36;
   const { perMinute } = DEFAULT_PLANS.free;
-  const y = (remaining: number) => bottom - (remaining / perMinute) * (CHART_HEIGHT - 60);
+  const y = (remaining: number) => bottom - (remaining / perMinute) * (CHART_HEIGHT - 84);
   const dots = observations.map(({ second, outcome, remaining }) => {
     const height = outcome === "200" ? y(remaining) : bottom + (outcome === "rate_limited" ? 8 : 16);
-    return `<circle cx="${x(second).toFixed(1)}" cy="${height.toFixed(1)}" r="1.7" fill="${COLOUR[outcome]}"/>`;
+    return `<circle cx="${x(second).toFixed(1)}" cy="${height.toFixed(1)}" r="1.4" fill="${COLOUR[outcome]}"/>`;
   });
   const counts = Object.entries(Object.groupBy(observations, ({ outcome }) => outcome))
     .map(([outcome, some]) => `${some?.length} × ${outcome}`)
     .join(", ");
-  return `<text x="${LEFT}" y="${top + 8}" class="title">${title}</text>
-<text x="${WIDTH - 20}" y="${top + 8}" text-anchor="end">${counts}</text>
-<line x1="${LEFT}" x2="${WIDTH - 20}" y1="${bottom}" y2="${bottom}" class="axis"/>
-<text x="${LEFT - 8}" y="${y(perMinute) + 4}" text-anchor="end">${perMinute}</text>
-<text x="${LEFT - 8}" y="${bottom + 4}" text-anchor="end">0</text>
+  return `<text x="${LEFT}" y="${top}" class="title">${title}</text>
+<text x="${LEFT}" y="${top + 20}">${counts}</text>
+<line x1="${LEFT}" x2="${RIGHT}" y1="${bottom}" y2="${bottom}" class="axis"/>
+<text x="${LEFT - 6}" y="${y(perMinute) + 4}" text-anchor="end">${perMinute}</text>
+<text x="${LEFT - 6}" y="${bottom + 4}" text-anchor="end">0</text>
 ${dots.join("")}`;
 }
+
+const LEGEND = {
+  "200": "200: the height is X-RateLimit-Remaining",
+  rate_limited: "429 rate_limited",
+  key_banned: "429 key_banned",
+} as const;
 
 /** The figure as SVG text. */
 export async function rateLimitFigure(): Promise<string> {
   const { waiting, persistent } = await observe();
+  const axis = 28 + 2 * CHART_HEIGHT;
   const ticks = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => {
     const at = x(minute * 60).toFixed(1);
-    return `<line x1="${at}" x2="${at}" y1="30" y2="${40 + 2 * CHART_HEIGHT}" class="grid"/><text x="${at}" y="${56 + 2 * CHART_HEIGHT}" text-anchor="middle">${minute} min</text>`;
+    return `<line x1="${at}" x2="${at}" y1="54" y2="${axis - 14}" class="grid"/><text x="${at}" y="${axis}" text-anchor="middle">${minute}</text>`;
   });
-  const legend = Object.entries({
-    "200": "200 (height: X-RateLimit-Remaining)",
-    rate_limited: "429 rate_limited",
-    key_banned: "429 key_banned",
-  }).map(([outcome, words], i) => {
-    const at = LEFT + i * 290;
-    return `<circle cx="${at}" cy="${78 + 2 * CHART_HEIGHT}" r="4" fill="${COLOUR[outcome as Observation["outcome"]]}"/><text x="${at + 10}" y="${82 + 2 * CHART_HEIGHT}">${words}</text>`;
+  const legend = Object.entries(LEGEND).map(([outcome, words], i) => {
+    const at = axis + 44 + i * 20;
+    return `<circle cx="${LEFT + 4}" cy="${at - 4}" r="4" fill="${COLOUR[outcome as Observation["outcome"]]}"/><text x="${LEFT + 14}" y="${at}">${words}</text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${96 + 2 * CHART_HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#444">
-<style>.grid{stroke:#ddd}.axis{stroke:#999}.title{font-weight:600;font-size:14px}</style>
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${axis + 100}" font-family="system-ui, sans-serif" font-size="13" fill="#444">
+<style>.grid{stroke:#ddd}.axis{stroke:#999}.title{font-weight:600;font-size:15px}</style>
 <rect width="100%" height="100%" fill="#fff"/>
 ${ticks.join("\n")}
-${chart("A client that waits for Retry-After", waiting, 40)}
-${chart("A client that keeps sending", persistent, 40 + CHART_HEIGHT)}
+<text x="${RIGHT}" y="${axis + 18}" text-anchor="end">minutes</text>
+${chart("A client that waits for Retry-After", waiting, 28)}
+${chart("A client that keeps sending", persistent, 28 + CHART_HEIGHT)}
 ${legend.join("\n")}
 </svg>
 `;
