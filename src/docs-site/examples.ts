@@ -168,7 +168,8 @@ function fetchProgram({ method, path, body }: ExampleRequest, { baseUrl, key }: 
     "Content-Type": "application/json",
   },
   body: JSON.stringify(${objectLiteral(body, "js", 2)}),`;
-  return `const response = await fetch("${baseUrl}${path}", {
+  return `const url = "${baseUrl}${path}";
+const response = await fetch(url, {
 ${options}
   signal: AbortSignal.timeout(15_000),
 });

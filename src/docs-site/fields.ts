@@ -177,6 +177,17 @@ export function tryItSection(id: OperationId, path: string): string {
   return `<section data-try-it="${id}" id="try-it-${id}">${tables.join("")}</section>`;
 }
 
+/** The methods of the client library that send one request. */
+const CALLS: Readonly<Record<OperationId, string>> = {
+  listPets: "pets.listPage",
+  createPet: "pets.create",
+  getPet: "pets.get",
+  listOrders: "orders.listPage",
+  placeOrder: "orders.place",
+  getOrder: "orders.get",
+  updateOrder: "orders.update",
+};
+
 /** What the script of the page at `path` needs to send requests of the operation. */
 export function tryItData(id: OperationId, path: string, settings: DocumentedSettings): TryItData {
   const { method, path: template }: PetstoreOperation = OPERATIONS[id];
@@ -185,7 +196,8 @@ export function tryItData(id: OperationId, path: string, settings: DocumentedSet
     environment: settings.environment,
     keyPrefix: KEY_PREFIX[settings.environment],
     command: EXECUTABLE === undefined ? "npx petstore" : "petstore",
-    operation: { method, path: template, fields: requestFields(id) },
+    operation: { method, path: template, call: CALLS[id], fields: requestFields(id) },
+    baseUrl: settings.baseUrl,
     headers: headerDescriptions(settings),
     errorCodesPath: relativeUrl(path, ERROR_CODES_PATH),
     authenticationPath: relativeUrl(path, GUIDES.authentication),

@@ -75,10 +75,8 @@ function figure(file: string, alt: string): string {
 }
 
 function addTryIt(content: PageContent): void {
-  content.heading({ level: 2, id: "try-it", html: "Try it here" });
-  content.wide(
-    `<p>Add a pet from this page, with your own key.</p>${tryItSection("createPet", GUIDES.quickstart)}`,
-  );
+  content.heading({ level: 2, id: "first-request", html: "Your first request" });
+  content.wide(`<p>Add a pet:</p>${tryItSection("createPet", GUIDES.quickstart)}`);
 }
 
 function descriptionOf(blocks: readonly Block[], path: string): string {

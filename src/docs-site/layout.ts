@@ -253,7 +253,7 @@ function environmentMenu({ environment, baseUrl, otherUrl }: DocsSettings): stri
     otherUrl === undefined
       ? `<dt>${other}</dt><dd>Ask the operator for its address.</dd>`
       : `<dt>${other}</dt><dd><code>${Bun.escapeHTML(otherUrl)}</code><br><a href="${Bun.escapeHTML(docsUrl(otherUrl))}">Documentation of ${other}</a></dd>`;
-  return `<details class="menu"><summary data-environment="${environment}">${environment}</summary><dl class="menu-items">${own}${elsewhere}</dl></details>`;
+  return `<button type="button" class="menu" popovertarget="environment" data-environment="${environment}">${environment}</button><dl id="environment" class="menu-items" popover>${own}${elsewhere}</dl>`;
 }
 
 /** Links to the pages before and after this one. */

@@ -15,6 +15,8 @@ export interface TryItData {
   readonly environment: "production" | "staging";
   /** The beginning of every API key of this server, such as `pet_live_`. */
   readonly keyPrefix: string;
+  /** The address of the API in programs. */
+  readonly baseUrl: string;
   /** What runs the command line where this server was started: `npx petstore`, or `petstore` for an executable. */
   readonly command: string;
   readonly operation: TryItOperation;
@@ -30,6 +32,8 @@ export interface TryItOperation {
   readonly method: "GET" | "POST" | "PATCH";
   /** Relative to the URL of the API, with `{parameter}`: `/pets/{petId}`. */
   readonly path: string;
+  /** The method of the client library: `pets.create`. */
+  readonly call: string;
   /** In the order of the tables: path, query, the fields of the JSON body, then header fields. */
   readonly fields: readonly TryItField[];
 }

@@ -45,8 +45,8 @@ export function operationPage(id: OperationId, settings: DocsSettings): Page {
   const operation: PetstoreOperation = OPERATIONS[id];
   const path = operationPath(id);
   const head = introduction(id, operation, path);
+  const request = section("request", "Request", "");
   const parts = [
-    section("request", "Request", tryItSection(id, path)),
     section("responses", "Responses", responseTable(operation, path)),
     section("response-body", "Response body", responseBody(operation, path)),
     section("response-headers", "Response headers", headerTable(operation, path, settings)),
@@ -55,8 +55,8 @@ export function operationPage(id: OperationId, settings: DocsSettings): Page {
     path,
     title: operation.summary,
     description: textOf(inlineHtml(operation.description, linksOn(path))),
-    html: `<div class="operation"><div class="prose">${head}</div>${aside(id, settings)}<div class="prose">${parts.map(({ html }) => html).join("")}</div></div>`,
-    sections: [pageSection(id, operation), ...parts.map((part) => part.section)],
+    html: `<div class="operation"><div class="prose">${head}${request.html}</div>${aside(id, settings)}${tryItSection(id, path)}<div class="prose">${parts.map(({ html }) => html).join("")}</div></div>`,
+    sections: [pageSection(id, operation), ...[request, ...parts].map((part) => part.section)],
     tryIt: tryItData(id, path, settings),
   };
 }
@@ -94,9 +94,8 @@ function aside(id: OperationId, settings: DocsSettings): string {
   const { status } = OPERATIONS[id].success;
   const [example] = Object.values(EXAMPLES[id].success);
   const response = codeBlock(toJson(example?.value, 2), "json", `Response ${status}`);
-  const tryIt = `<a class="button" href="#try-it-${id}">Try it</a>`;
   const note = `<p class="note">Replace <code>${KEY_PREFIX[settings.environment]}YOUR_KEY</code> with your key.</p>`;
-  return `<div class="aside"><div class="sticky">${tabs}<div class="aside-actions">${note}${tryIt}</div>${response}</div></div>`;
+  return `<div class="aside">${tabs}${note}${response}</div>`;
 }
 
 function responseTable(operation: PetstoreOperation, path: string): string {

@@ -152,12 +152,32 @@ testPage(
   "the environment menu has the address of this server and of the other environment",
   "/docs",
   async (page) => {
-    await page.locator("summary").getByText("production").click();
-    expect(await page.getByText("https://staging.example.com/v1").isVisible()).toBe(true);
+    const address = page.getByText("https://staging.example.com/v1");
+    await page.getByRole("button", { name: "production" }).click();
+    expect(await address.isVisible()).toBe(true);
     const link = page.getByRole("link", { name: "Documentation of staging" });
     expect(await link.getAttribute("href")).toBe("https://staging.example.com/docs");
+    await page.keyboard.press("Escape");
+    expect(await address.isVisible()).toBe(false);
   },
 );
+
+testPage("72 columns of code fit at 1280 px, and the figure at 390 px", "/docs/rate-limits", async (page) => {
+  const shown = page.locator(".example > .code:visible pre").first();
+  await shown.evaluate((element) => (element.textContent = "x".repeat(72)));
+  expect(await shown.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  await page.setViewportSize(PHONE.viewport);
+  const figure = page.locator("figure svg");
+  expect((await figure.boundingBox())?.width).toBeLessThanOrEqual(390);
+  // Text of 13 units.
+  expect(await figure.evaluate((svg) => (13 * svg.clientWidth) / 480)).toBeGreaterThan(9);
+  await page.setViewportSize({ width: 1280, height: 800 });
+});
+
+testPage("names in links keep their underscores", "/docs/reference/createPet", async (page) => {
+  const offset = "getComputedStyle(document.querySelector('.statuses a')).textUnderlineOffset";
+  expect(await page.evaluate(offset)).toBe("5px");
+});
 
 test("without JavaScript everything but search and try-it works, also on a phone", async () => {
   const wide = await browser.open(urlOf("/docs/reference/createPet"), WITHOUT_SCRIPT);
@@ -166,6 +186,10 @@ test("without JavaScript everything but search and try-it works, also on a phone
   expect(await example.getAttribute("data-language")).toBe("typescript");
   expect(await wide.page.locator("#createPet-name").isVisible()).toBe(true);
   expect(await wide.page.getByRole("combobox").count()).toBe(0);
+  for (const path of ["/docs/reference/createPet", "/docs"]) {
+    await wide.page.goto(urlOf(path));
+    expect(await wide.page.getByText(/try it|your own key|send request/i).count()).toBe(0);
+  }
   await wide.close();
 
   const phone = await browser.open(urlOf("/docs"), { ...WITHOUT_SCRIPT, ...PHONE });

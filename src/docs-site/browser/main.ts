@@ -4,8 +4,8 @@ import { startSearch } from "./search.tsx";
 import { startTryIt } from "./try-it.tsx";
 
 startThemeSwitch();
+startTryIt();
 keepLanguage();
 addCopyButtons(document);
 startSidebar();
 startSearch();
-startTryIt();

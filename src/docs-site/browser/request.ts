@@ -1,4 +1,3 @@
-import { curlCommand } from "../../api/curl.ts";
 import { grouped } from "../../api/formatting.ts";
 import type { TryItData, TryItField, TryItOperation } from "../page-data.ts";
 
@@ -69,41 +68,11 @@ function bodyText(fields: readonly GivenField[]): string {
   return `{${members.join(", ")}}`;
 }
 
-const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+export const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** A number is sent digit for digit: as a JavaScript number, 9007199254740993 would become 9007199254740992. */
 function jsonValue({ type }: TryItField, text: string): string {
   return type !== "string" && JSON_NUMBER.test(text) ? text : JSON.stringify(text);
-}
-
-/** The request as HTTP/1.1 writes it. The key is masked, because people show this text to each other. */
-export function httpText({ method, url, headers, body }: ApiRequest): string {
-  const lines = [`${method} ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`];
-  for (const [name, value] of headers)
-    lines.push(`${name}: ${name === "Authorization" ? masked(value) : value}`);
-  return [...lines, ...(body === undefined ? [] : ["", body])].join("\n");
-}
-
-const KEY_PREFIX = /^Bearer pet_(?:live|test)_/;
-
-function masked(value: string): string {
-  return `${KEY_PREFIX.exec(value)?.[0] ?? "Bearer "}••••••••`;
-}
-
-/** The same request for a shell. The key is a variable, because a shell keeps a history of its commands. */
-export function curlText({ method, url, headers, body }: ApiRequest): string {
-  return curlCommand({
-    method,
-    url: url.href,
-    ...(headers.some(isAuthorization) && { key: "$KEY" }),
-    headers: headers.filter((header) => !isAuthorization(header)),
-    ...(body !== undefined && { body }),
-    showsHeaders: true,
-  });
-}
-
-function isAuthorization([name]: ApiRequest["headers"][number]): boolean {
-  return name === "Authorization";
 }
 
 const DECIMAL = /^(?:0|-?[1-9]\d*)$/;

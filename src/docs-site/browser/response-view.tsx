@@ -26,12 +26,12 @@ interface ReceivedProps {
 /** What came back: status and time, the rate limit, headers, and the body as it was sent. */
 export function ResponseView({ outcome, data }: ResponseViewProps) {
   if (outcome.kind === "cancelled")
-    return <p class="try-failure">Cancelled. The server may have executed the request all the same.</p>;
+    return <p class="try-failure">Cancelled. The server may still have executed the request.</p>;
   if (outcome.kind === "unreachable")
     return (
       <p class="try-failure">
-        No response. The server has stopped, or this browser cannot reach it. Start it or check the network,
-        then send the request again.
+        No response: the server is down, or this browser cannot reach it. Check both, then send the request
+        again.
       </p>
     );
   const window = rateLimitOf(outcome);
@@ -162,23 +162,27 @@ export function CodeSpans({ text }: { readonly text: string }) {
   );
 }
 
+export type Syntax = "js" | "json" | "python" | "sh" | "text" | "ts";
+
 interface CodeBlockProps {
   /** What it shows, for screen readers: "Request as sent". */
   readonly label: string;
   /** Shown above it. */
   readonly title?: string;
   readonly code: string;
-  readonly syntax: "http" | "json" | "sh" | "text";
+  readonly syntax: Syntax;
+  /** Shown while its tab is chosen. */
+  readonly language?: string;
 }
 
 /** As the code blocks of the page: it scrolls by itself and has a button that copies it. */
-export function CodeBlock({ label, title, code, syntax }: CodeBlockProps) {
+export function CodeBlock({ label, title, code, syntax, language }: CodeBlockProps) {
   const block = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (block.current?.parentElement) addCopyButtons(block.current.parentElement);
   }, []);
   return (
-    <div class="code" ref={block}>
+    <div class="code" data-language={language} ref={block}>
       {title !== undefined && <div class="code-title">{title}</div>}
       <pre tabIndex={0} role="region" aria-label={label}>
         <code>

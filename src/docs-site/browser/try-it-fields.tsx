@@ -43,7 +43,7 @@ export function KeyField({ data, memory, onChange }: KeyFieldProps) {
       </div>
       <div class="note" id={`${id}-hint`}>
         {problem === undefined ? (
-          "It stays in the memory of this page and is sent to this server alone."
+          "It stays in this page and is sent only to this server."
         ) : (
           <span class="try-problem">{problem}</span>
         )}
@@ -54,7 +54,7 @@ export function KeyField({ data, memory, onChange }: KeyFieldProps) {
           checked={isRemembered}
           onChange={(event) => onChange({ key, isRemembered: event.currentTarget.checked })}
         />
-        Remember it on the other pages, until this tab is closed
+        Remember it on other pages until this tab is closed
       </label>
       {key === "" && <KeyHelp data={data} />}
     </div>
@@ -75,9 +75,9 @@ function KeyHelp({
         <a href={authenticationPath}>Authentication</a>.
       </p>
       <p>
-        You run it yourself? Its first start printed a key in the terminal, or the name of a file that has the
-        key: <code>{environment}-first-key</code> in the data directory. This command creates another one,
-        also while the server runs:
+        If you run it yourself: on its first start it printed a key, or wrote one to{" "}
+        <code>{environment}-first-key</code> in its data directory. This command creates another, even while
+        the server is running:
       </p>
       <CodeBlock
         label="Command"

@@ -3,17 +3,17 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../api/formatting.ts";
 import { readStored, writeStored } from "../../console/theme.ts";
 import type { TryItData } from "../page-data.ts";
+import type { ExampleLanguage } from "../examples.ts";
+import { programsOf } from "./programs.ts";
 import {
   type ApiRequest,
-  curlText,
-  httpText,
   initialValues,
   isSendable,
   isSendableKey,
   requestOf,
   type Values,
 } from "./request.ts";
-import { CodeBlock, ResponseView, useSecondsUntil } from "./response-view.tsx";
+import { CodeBlock, ResponseView, type Syntax, useSecondsUntil } from "./response-view.tsx";
 import { nextCursorOf, type Outcome, retryAtOf, send } from "./response.ts";
 import { KeyField, type KeyMemory, ParameterTables } from "./try-it-fields.tsx";
 
@@ -25,9 +25,13 @@ export function startTryIt(): void {
   const section = document.querySelector("[data-try-it]");
   const text = document.querySelector("#try-it-data")?.textContent;
   if (section === null || text === undefined) return;
+  // The form shows the request in the place of the example, and the response in the place of its own.
+  const example = section.parentElement?.querySelector(".aside");
+  const sample = example?.querySelector(".aside > .code") ?? undefined;
+  example?.remove();
   section.replaceChildren();
   // The server wrote it for this script.
-  render(<TryItForm data={JSON.parse(text)} />, section);
+  render(<TryItForm data={JSON.parse(text)} sample={sample} />, section);
   // The browser has already scrolled to the row that the address names, which was replaced since.
   const id = location.hash.slice(1);
   if (id !== "") document.querySelector(`#${CSS.escape(id)}`)?.scrollIntoView();
@@ -47,7 +51,7 @@ function useKey() {
 }
 
 /** Sends requests of one operation from the page that describes it. */
-function TryItForm({ data }: { readonly data: TryItData }) {
+function TryItForm({ data, sample }: { readonly data: TryItData; readonly sample?: Element | undefined }) {
   const { operation } = data;
   const [memory, changeMemory] = useKey();
   const [values, setValues] = useState(() => initialValues(operation.fields));
@@ -83,7 +87,7 @@ function TryItForm({ data }: { readonly data: TryItData }) {
         />
       </div>
       <div class="try-exchange">
-        <RequestView request={requestWith(values)} />
+        <RequestView data={data} values={values} request={requestWith(values)} />
         <div class="try-actions">
           <button type="submit" class="button primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
             {retryIn > 0 ? `Send again in ${shortDuration(1_000 * retryIn)}` : "Send request"}
@@ -99,10 +103,10 @@ function TryItForm({ data }: { readonly data: TryItData }) {
             </button>
           )}
           <span class="note">
-            {operation.method === "GET" ? "" : `It changes data of ${data.environment}.`}
+            {operation.method === "GET" ? "" : `This changes data in ${data.environment}.`}
           </span>
         </div>
-        <Result outcome={outcome} isRunning={isRunning} data={data} />
+        <Result outcome={outcome} isRunning={isRunning} data={data} sample={sample} />
       </div>
     </form>
   );
@@ -137,9 +141,11 @@ interface ResultProps {
   readonly outcome: Outcome | undefined;
   readonly isRunning: boolean;
   readonly data: TryItData;
+  /** What the API responds with, until it has responded. */
+  readonly sample: Element | undefined;
 }
 
-function Result({ outcome, isRunning, data }: ResultProps) {
+function Result({ outcome, isRunning, data, sample }: ResultProps) {
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (outcome !== undefined) element.current?.scrollIntoView({ block: "nearest" });
@@ -150,6 +156,7 @@ function Result({ outcome, isRunning, data }: ResultProps) {
         {isRunning ? "Sending" : announcementOf(outcome)}
       </span>
       {isRunning && <p class="note">Waiting for the response …</p>}
+      {outcome === undefined && !isRunning && sample && <div ref={(element) => element?.append(sample)} />}
       {outcome !== undefined && (
         <>
           <h3>Response</h3>
@@ -167,40 +174,49 @@ function announcementOf(outcome: Outcome | undefined): string {
     : `Request ${outcome.kind}`;
 }
 
-const HTTP = {
-  name: "HTTP",
-  textOf: httpText,
-  syntax: "http",
-  hint: "Your browser adds headers of its own. The key is masked here, not in the request.",
-} as const;
-const CURL = {
-  name: "curl",
-  textOf: curlText,
-  syntax: "sh",
-  hint: "Set the variable KEY to your API key first.",
-} as const;
-const FORMS = [HTTP, CURL];
+const LANGUAGES: Readonly<Record<ExampleLanguage, { readonly label: string; readonly syntax: Syntax }>> = {
+  curl: { label: "curl", syntax: "sh" },
+  typescript: { label: "TypeScript", syntax: "ts" },
+  fetch: { label: "fetch", syntax: "js" },
+  python: { label: "Python", syntax: "python" },
+};
 
-/** The request as text, while it is edited: as it is sent, or for a shell. */
-export function RequestView({ request }: { readonly request: ApiRequest }) {
-  const [form, setForm] = useState<(typeof FORMS)[number]>(HTTP);
+interface RequestViewProps {
+  readonly data: TryItData;
+  readonly values: Values;
+  readonly request: ApiRequest;
+}
+
+/** The request as programs, while it is edited. Its tabs are those of the examples. */
+function RequestView({ data: { operation, baseUrl, keyPrefix }, values, request }: RequestViewProps) {
+  const key = `${keyPrefix}YOUR_KEY`;
+  const programs = Object.entries(programsOf({ request, operation, values, baseUrl, key }));
   const name = useId();
   return (
     <div class="try-request">
-      <h3>Request as sent</h3>
-      <fieldset class="try-forms">
-        <legend class="visually-hidden">Show the request as</legend>
+      <fieldset class="example">
+        <legend class="visually-hidden">Language of the request</legend>
         <div class="tabs">
-          {FORMS.map((each) => (
-            <label key={each.name}>
-              <input type="radio" name={name} checked={each === form} onChange={() => setForm(each)} />
-              {each.name}
+          {programs.map(([language], index) => (
+            <label key={language}>
+              <input type="radio" name={name} value={language} defaultChecked={index === 0} />
+              {LANGUAGES[language as ExampleLanguage].label}
             </label>
           ))}
         </div>
-        <CodeBlock label="Request as sent" code={form.textOf(request)} syntax={form.syntax} />
+        {programs.map(([language, code]) => (
+          <CodeBlock
+            key={language}
+            label="Request as sent"
+            language={language}
+            code={code}
+            syntax={LANGUAGES[language as ExampleLanguage].syntax}
+          />
+        ))}
       </fieldset>
-      <p class="note">{form.hint}</p>
+      <p class="note">
+        The request as it is sent, with <code>{key}</code> instead of your key.
+      </p>
     </div>
   );
 }

@@ -1,23 +1,27 @@
 import { expect, test } from "bun:test";
+import { DEFAULT_PLANS } from "../../../src/domain/plans.ts";
+import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import type { OperationId } from "../../../src/domain/usage-history.ts";
 import {
   cleanKey,
-  curlText,
-  httpText,
   initialValues,
   isSendable,
   keyProblem,
   problemOf,
   requestOf,
 } from "../../../src/docs-site/browser/request.ts";
-import { requestFields } from "../../../src/docs-site/fields.ts";
-import type { TryItField } from "../../../src/docs-site/page-data.ts";
+import { programsOf } from "../../../src/docs-site/browser/programs.ts";
+import { tryItData } from "../../../src/docs-site/fields.ts";
+import type { TryItField, TryItOperation } from "../../../src/docs-site/page-data.ts";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
 
-const operationOf = (id: OperationId) => ({ ...OPERATIONS[id], fields: requestFields(id) });
+const baseUrl = "http://127.0.0.1:8080/v1";
+const SETTINGS = { environment: "production", baseUrl, plans: DEFAULT_PLANS, ban: DEFAULT_BAN } as const;
+const operationOf = (id: OperationId) => tryItData(id, "/docs", SETTINGS).operation;
 const createPet = operationOf("createPet");
 const getPet = operationOf("getPet");
 const listPets = operationOf("listPets");
+const updateOrder = operationOf("updateOrder");
 
 function fieldOf(fields: readonly TryItField[], name: string): TryItField {
   const found = fields.find((field) => field.name === name);
@@ -104,7 +108,6 @@ test("a key of the other environment is recognized before it is sent", () => {
   expect(keyProblem("pet_live_é", server)).toBe("A key has letters, digits and underscores only.");
 });
 
-const baseUrl = "http://127.0.0.1:8080/v1";
 const KEY = "pet_live_0123456789";
 const input = { baseUrl, key: KEY };
 
@@ -156,27 +159,68 @@ test("without any field the body is an empty object", () => {
   expect(headers).toEqual([["Content-Type", "application/json"]]);
 });
 
-test("the request as text has every header, and only the beginning of the key", () => {
-  const values = { name: "Rex", categoryId: "7", "Idempotency-Key": "order-1" };
-  const text = httpText(requestOf({ ...input, operation: createPet, values }));
-  expect(text).toBe(`POST /v1/pets HTTP/1.1
-Host: 127.0.0.1:8080
-Authorization: Bearer pet_live_••••••••
-Content-Type: application/json
-Idempotency-Key: order-1
+const programsWith = (operation: TryItOperation, values: Record<string, string>) => {
+  const request = requestOf({ ...input, operation, values });
+  return programsOf({ request, operation, values, baseUrl, key: "pet_live_YOUR_KEY" });
+};
 
-{"name": "Rex", "categoryId": 7}`);
-  expect(httpText(requestOf({ ...input, key: "secret", operation: listPets, values: {} }))).not.toContain(
-    "secret",
-  );
+test("programs in four languages send the request, with a placeholder for the key", () => {
+  const values = { name: "Rex", categoryId: "9007199254740993", "Idempotency-Key": "order-1" };
+  const programs = programsWith(createPet, values);
+  expect(programs).toEqual({
+    curl: `curl ${baseUrl}/pets \\
+  -H "Authorization: Bearer pet_live_YOUR_KEY" \\
+  -H "Content-Type: application/json" \\
+  -H "Idempotency-Key: order-1" \\
+  -d '{"name": "Rex", "categoryId": 9007199254740993}'`,
+    typescript: `import { Petstore } from "@petstore/client";
+
+const petstore = new Petstore({
+  key: "pet_live_YOUR_KEY",
+  baseUrl: "${baseUrl}",
 });
 
-test("the curl command names the key as a variable and quotes what a shell would change", () => {
-  const values = { name: "O'Hara $HOME", categoryId: "7" };
-  const text = curlText(requestOf({ ...input, operation: createPet, values }));
-  expect(text).toStartWith(`curl -i ${baseUrl}/pets \\\n  -H "Authorization: Bearer $KEY" \\\n`);
-  expect(text).toContain(`'{"name": "O'\\''Hara $HOME", "categoryId": 7}'`);
-  expect(text).not.toContain(KEY);
+const result = await petstore.pets.create({
+  name: "Rex",
+  categoryId: 9007199254740993n,
+}, { idempotencyKey: "order-1" });
+console.log(result);`,
+    fetch: `const response = await fetch("${baseUrl}/pets", {
+  method: "POST",
+  headers: {
+    "Authorization": "Bearer pet_live_YOUR_KEY",
+    "Content-Type": "application/json",
+    "Idempotency-Key": "order-1",
+  },
+  body: '{"name": "Rex", "categoryId": 9007199254740993}',
+  signal: AbortSignal.timeout(15_000),
+});
+console.log(response.status, await response.text());`,
+    python: `import requests
+
+response = requests.post(
+    "${baseUrl}/pets",
+    headers={
+        "Authorization": "Bearer pet_live_YOUR_KEY",
+        "Idempotency-Key": "order-1",
+    },
+    json={"name": "Rex", "categoryId": 9007199254740993},
+    timeout=15,
+)
+print(response.status_code, response.text)`,
+  });
+  expect(Object.values(programs).join()).not.toContain(KEY);
+});
+
+test("a program in TypeScript calls the method that sends the request", () => {
+  const callIn = (...given: Parameters<typeof programsWith>) =>
+    /petstore\.(?<call>.*);\n/.exec(programsWith(...given).typescript)?.groups?.["call"];
+  expect(callIn(listPets, {})).toBe("pets.listPage()");
+  expect(callIn(listPets, { limit: "5" })).toBe("pets.listPage({ limit: 5 })");
+  expect(callIn(listPets, { id: "7,9007199254740993" })).toBe("pets.byIds([7, 9007199254740993n])");
+  expect(callIn(updateOrder, { orderId: "3", status: "cancelled" })).toBe("orders.cancel(3)");
+  expect(callIn(updateOrder, { orderId: "3", status: "completed" })).toBe("orders.complete(3)");
+  expect(callIn(listPets, { status: `it's "x"` })).toBe(String.raw`pets.listPage({ status: "it's \"x\"" })`);
 });
 
 test("a field of another location with the same name is not confused with it", () => {

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { programsOf } from "../../../src/docs-site/browser/programs.ts";
+import { requestOf } from "../../../src/docs-site/browser/request.ts";
+import { tryItData } from "../../../src/docs-site/fields.ts";
+import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
+
+const { operation: createPet } = tryItData("createPet", "/docs", DEFAULT_SETTINGS);
+const { operation: listPets } = tryItData("listPets", "/docs", DEFAULT_SETTINGS);
+const KEY = "pet_live_0123456789";
+
+const COMMANDS = {
+  curl: ["bash", "-c"],
+  fetch: [process.execPath, "-e"],
+  python: ["python3", "-c"],
+} as const;
+
+test.each(["curl", "fetch", "python"] as const)(
+  "%s sends the same request, whatever the fields contain",
+  async (language) => {
+    const received: { method: string; path: string; headers: Headers; body: string }[] = [];
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      async fetch(request) {
+        const { pathname, search } = new URL(request.url);
+        const { method, headers } = request;
+        received.push({ method, path: pathname + search, headers, body: await request.text() });
+        return new Response("ok");
+      },
+    });
+    try {
+      const origin = { baseUrl: `${server.url.origin}/v1`, key: KEY };
+      const name = 'O\'Hara $HOME `id` "quoted" \\ 🐈';
+      const operations = [
+        { operation: createPet, values: { name, categoryId: "7", "Idempotency-Key": "it's-$1" } },
+        {
+          operation: { ...createPet, method: "PATCH" as const },
+          values: { name, categoryId: "9007199254740993" },
+        },
+        { operation: listPets, values: { limit: "20", status: "it's" } },
+      ];
+      for (const { operation, values } of operations) {
+        const request = requestOf({ ...origin, operation, values });
+        const program = programsOf({ ...origin, request, operation, values })[language];
+        const child = Bun.spawn([...COMMANDS[language], program], { stdout: "pipe" });
+        expect(await new Response(child.stdout).text()).toContain("ok");
+        const got = received.at(-1);
+        expect(got?.method).toBe(operation.method);
+        expect(got?.path).toBe(request.url.pathname + request.url.search);
+        expect(withoutEscapes(got?.body ?? "")).toBe(request.body ?? "");
+        for (const [header, value] of request.headers) expect(got?.headers.get(header)).toBe(value);
+      }
+    } finally {
+      await server.stop(true);
+    }
+  },
+);
+
+/** Python writes characters beyond ASCII as JSON escapes. */
+function withoutEscapes(json: string): string {
+  return json.replace(/(?:\\u[0-9a-f]{4})+/g, (escapes) => JSON.parse(`"${escapes}"`));
+}
