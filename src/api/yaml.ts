@@ -2,10 +2,10 @@
 const PLAIN = /^(?!(?:true|false|null|yes|no|on|off|y|n)$)[a-z_$][\w$./-]*(?: [\w$./-]+)*$/i;
 
 /**
- * YAML of a value of JSON, with bigints as integers. Objects, arrays and long texts are blocks. Any other text is as JSON
- * writes it unless it is a few plain words: YAML reads every JSON text as JSON does. `Bun.YAML.stringify` cannot write bigints,
- * and it writes texts such as `2026-11-15` and `12:30:45` plainly, which parsers of YAML 1.1 read as a date and a
- * number.
+ * YAML of a value of JSON, with bigints as integers. Objects, arrays and long texts are blocks. Any other text is as
+ * JSON writes it unless it is a few plain words: YAML reads every JSON text as JSON does. `Bun.YAML.stringify` cannot
+ * write bigints, and it writes texts such as `2026-11-15` and `12:30:45` plainly, which parsers of YAML 1.1 read as a
+ * date and a number.
  */
 export function toYaml(value: unknown): string {
   return `${linesOf(value).join("\n")}\n`;

@@ -250,7 +250,7 @@ export const SETTINGS = {
   "anonymous-limits": {
     type: limitPair,
     default: DEFAULT_PLANS.anonymous,
-    help: "Rate limits of a client address that sends no valid key, on each server",
+    help: "Rate limits of a client address without a valid key, and again of the pages that it reads, on each server",
   },
   ...BAN_OPTIONS,
 } as const satisfies Options;

@@ -205,7 +205,7 @@ export function errorCodesPage(settings: DocumentedSettings): Page {
   content.heading({ level: 1, id: "error-codes", html: "Error codes" });
   const guide = relativeUrl(ERROR_CODES_PATH, GUIDES.errors);
   content.prose(
-    `<p>The <code>code</code> of an error is one of these. <a href="${guide}">Errors</a> says how to handle them.</p>`,
+    `<p>Every error has one of these codes. <a href="${guide}">Errors</a> explains how to handle them.</p>`,
   );
   for (const code of Object.keys(ERRORS) as ErrorCode[]) addErrorCode(content, code, settings);
   content.heading({ level: 2, id: "malformed-http", html: "Malformed HTTP" });
@@ -238,7 +238,7 @@ function operationsWith(code: ErrorCode): string {
   const ids = Object.entries<PetstoreOperation>(OPERATIONS).filter(([, operation]) =>
     operationErrors(operation).includes(code),
   );
-  if (ids.length === 0) return "On requests that no operation takes.";
+  if (ids.length === 0) return "On requests that match no operation.";
   const anchors = ids.map(
     ([id]) => `<a href="${relativeUrl(ERROR_CODES_PATH, operationPath(id))}">${id}</a>`,
   );
@@ -259,13 +259,13 @@ export const ERROR_ACTIONS: Readonly<Record<ErrorCode, string>> = {
   method_not_allowed: "Use a method from `Allow`.",
   pet_not_available: "Order another pet.",
   order_closed: "Nothing; the order is final.",
-  idempotency_conflict: "Repeat the request in a moment.",
-  operation_removed: "Use the operation in `Link`.",
+  idempotency_conflict: "Retry in a moment.",
+  operation_removed: "Use what `Link` names.",
   body_too_large: "Send a smaller body.",
   unsupported_media_type: "Set `Content-Type`.",
   idempotency_key_reused: "Use a new key for a new operation.",
   rate_limited: "Wait `Retry-After` seconds.",
   key_banned: "Wait `Retry-After` seconds.",
-  internal_error: "Repeat a `POST` with its `Idempotency-Key`.",
-  unavailable: "Repeat after `Retry-After` seconds.",
+  internal_error: "Retry; send a `POST` with its `Idempotency-Key`.",
+  unavailable: "Retry after `Retry-After` seconds.",
 };

@@ -13,7 +13,7 @@ export const ERRORS = errorTable({
   },
   read_only_key: {
     status: 403,
-    meaning: "The API key may only read: it may use `GET`, `HEAD` and `OPTIONS`.",
+    meaning: "The API key is read-only: it may use `GET`, `HEAD` and `OPTIONS`.",
   },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "Your API key has no order with this identifier." },

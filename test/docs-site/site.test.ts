@@ -188,6 +188,8 @@ test("the changelog has the changes for clients, not those for operators", () =>
   expect(html).not.toMatch(/For operators|For clients/);
   expect(html).not.toContain("petstore doctor");
   expect(html).not.toContain("Upgrading");
+  for (const release of html.slice(html.indexOf("<main")).split("<h2").slice(1))
+    expect(release.match(/<li>/g)?.length ?? 0).toBeLessThanOrEqual(8);
 });
 
 test("a page that does not exist has links that work at any depth", () => {

@@ -91,7 +91,7 @@ function alternativesOf(word: string, entries: readonly SearchEntry[]): readonly
 const MIN_MISTYPED = 4;
 const MIN_TWICE_MISTYPED = 6;
 
-/** Letters that were added, left out, replaced or exchanged with the next one; Infinity if they are more than allowed. */
+/** Letters that were added, left out, replaced or exchanged with the next one; Infinity if more than allowed. */
 function mistakesIn(typed: string, word: string, allowed: number): number {
   if (Math.abs(typed.length - word.length) > allowed) return Infinity;
   let before: number[] = [];
