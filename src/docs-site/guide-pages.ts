@@ -167,7 +167,7 @@ function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocsSettings["ban
 function deprecationLines(url: string): string[] {
   const headers = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, url));
   return headers.map(
-    ([name, value]) => `${name}: ${value.replace("{petId}", "7").replace(", <", ",\n      <")}`,
+    ([name, value]) => `${name}: ${value.replace("{petId}", "7").replaceAll(", <", ",\n      <")}`,
   );
 }
 

@@ -79,7 +79,8 @@ function searchEntriesOf({ path, title, sections }: Page): SearchEntry[] {
   });
 }
 
-const DESCRIPTION = "List pets, add pets, and place, complete or cancel orders, over HTTP with an API key.";
+const DESCRIPTION =
+  "A pet store over HTTP: with an API key you list pets, add pets, and place, complete or cancel orders.";
 
 /** What browsers see at `/`. */
 function landingPage(settings: DocsSettings): Page {
