@@ -6,7 +6,6 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { duration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
-import { PROTOCOL_ERRORS } from "../src/api/responses.ts";
 import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { OPERATOR_OPTIONS } from "../src/cli/operator.ts";
@@ -83,7 +82,6 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "order-fields": fieldTable(Order),
   limits: table(["Limit", "Value", "Otherwise"], limitRows()),
   "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
-  "malformed-requests": table(["Status", "Code", "Cause"], malformedRows()),
   settings: optionTable(SETTINGS),
   "log-events": logEvents(),
   "admin-operations": table(["Request", "Purpose"], Object.values(ADMIN_OPERATIONS).map(adminRow)),
@@ -160,23 +158,6 @@ function errorRows(): string[][] {
     code(name),
     meaning,
     ERROR_ACTIONS[name as ErrorCode],
-  ]);
-}
-
-function malformedRows(): string[][] {
-  const causes: Readonly<Record<string, string>> = {
-    malformed_request:
-      "An invalid request line, header or chunk; no `Host`, several or an invalid one; an ambiguous body length",
-    request_timeout: `The request did not arrive within ${VALUES.requestTimeout}`,
-    uri_too_long: `The request line exceeds ${VALUES.maxRequestLine}`,
-    headers_too_large: `The request line and headers exceed ${VALUES.maxHead} or ${VALUES.maxHeaders} headers`,
-    not_implemented: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`",
-    http_version_not_supported: "An HTTP version other than 1.x",
-  };
-  return Object.entries(PROTOCOL_ERRORS).map(([name, { status }]) => [
-    String(status),
-    code(name),
-    causes[name] ?? "",
   ]);
 }
 

@@ -113,9 +113,8 @@ export function declaredStatuses(openApi: unknown, errorsPage: string): Readonly
     }
   };
   collect(openApi);
-  const [, malformed = ""] =
-    /<!-- malformed-requests -->([\s\S]*)<!-- \/malformed-requests -->/.exec(errorsPage) ?? [];
-  for (const [, status] of malformed.matchAll(/^\| (\d{3}) /gm)) statuses.add(Number(status));
+  const [, malformed = ""] = errorsPage.split("## Malformed HTTP requests");
+  for (const [, status] of malformed.matchAll(/(\d{3})\s`\w+`/g)) statuses.add(Number(status));
   return statuses;
 }
 
