@@ -22,7 +22,7 @@ test(
   async () => {
     for (const path of ["/", "/docs", "/docs/api", "/docs/reference/createPet", "/docs/reference/errors"]) {
       const html = await (await get(path, { ...HTML, "Accept-Encoding": "identity" })).text();
-      const files = [...html.matchAll(/(?:src|<link rel="stylesheet" href)="([^"]+)"/g)].map(
+      const files = [...html.matchAll(/(?:src|<link rel="stylesheet" href)="(?!data:)([^"]+)"/g)].map(
         ([, url = ""]) => new URL(url, `http://petstore.test${path}`).pathname,
       );
       expect(files).toHaveLength(2);
