@@ -232,7 +232,7 @@ function frame(
 <a class="skip" href="#main">Skip to the content</a>
 <header class="header">
 ${path === "/" ? "" : '<button type="button" class="menu-button" popovertarget="navigation">Menu</button>'}
-<a class="brand" href="${to("/")}" aria-label="${PRODUCT}"><img src="${ICON}" alt="" width="20" height="20"><span class="brand-name">${PRODUCT} <span class="version">1.0</span></span></a>
+<a class="brand" href="${to("/")}"><img src="${ICON}" alt="" width="20" height="20"><span class="brand-name">${PRODUCT} <span class="version">1.0</span></span></a>
 <div class="search" data-index="${to(searchIndexPath)}"></div>
 <div class="header-end">
 ${path === "/" ? `<a href="${to(DOCS_PATH)}">Documentation</a>` : ""}

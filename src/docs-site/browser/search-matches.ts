@@ -89,7 +89,7 @@ function alternativesOf(word: string, entries: readonly SearchEntry[]): readonly
 }
 
 const MIN_MISTYPED = 4;
-const MIN_TWICE_MISTYPED = 6;
+const MIN_TWICE_MISTYPED = 7;
 
 /** Letters that were added, left out, replaced or exchanged with the next one; Infinity if more than allowed. */
 function mistakesIn(typed: string, word: string, allowed: number): number {

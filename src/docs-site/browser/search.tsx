@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SearchEntry } from "../page-data.ts";
 import { bestMatches, excerptOf, markedParts, type Match } from "./search-matches.ts";
 
@@ -33,7 +33,8 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
   const [chosen, setChosen] = useState(0);
   const close = () => setMatches(undefined);
 
-  useEffect(() => {
+  // Not after the first paint: people press the key before.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))
         return;
