@@ -21,6 +21,7 @@ import { BanRecorder } from "./observe/audit-trail.ts";
 import { cachedUsageHistory } from "./observe/usage-history.ts";
 import type { Log } from "./observe/log.ts";
 import { CommitMonitor, AdapterMonitor } from "./observe/monitors.ts";
+import { RetentionClock } from "./observe/retention-clock.ts";
 import type { PetJsonSource } from "./petstore/pet-json.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
@@ -33,6 +34,8 @@ export interface Adapters extends Stores {
   readonly servers: HeartbeatRegister;
   /** Of the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
+  /** The time by which old data is deleted. */
+  readonly retentionNow: () => number;
 }
 
 export interface Stores {
@@ -60,8 +63,16 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     if (usesSqlite && !lock) {
       throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
     }
-    const stores = await openStores(config, log);
+    const retention = new RetentionClock({
+      clock,
+      onDoubt: () => log.event("clock.doubted"),
+      onTrust: () => log.event("clock.trusted"),
+    });
+    const { now: retentionNow } = retention;
+    const stores = await openStores(config, { log, retentionNow });
     opened.defer(() => stores.close());
+    await retention.start(stores.settings);
+    opened.defer(() => retention.stop());
     const bans = new BanRecorder({ audit: stores.audit, log, server: hostname() });
     opened.defer(() => bans.close());
     const onBan = bans.record;
@@ -86,7 +97,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => rateLimiter.close());
     const usageHistory = cachedUsageHistory(stores.usageHistory);
     const close = () => opened.disposeAsync();
-    return { ...stores, usageHistory, rateLimiter, bans, servers, limits, close };
+    return { ...stores, usageHistory, rateLimiter, bans, servers, limits, retentionNow, close };
   } catch (error) {
     await opened
       .disposeAsync()
@@ -95,16 +106,24 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
   }
 }
 
-export async function openStores(storage: StorageConfig, log?: Log): Promise<Stores> {
+interface StoreOptions {
+  readonly log?: Log;
+  /** The time by which old data is deleted; by default, that of the writes. */
+  readonly retentionNow?: () => number;
+}
+
+export async function openStores(storage: StorageConfig, options: StoreOptions = {}): Promise<Stores> {
+  const { log, retentionNow } = options;
   if (storage.databaseUrl === undefined) {
     prepareDirectory(storage, log);
-    return openSqliteStores(pathsOf(storage).store, log);
+    return openSqliteStores(pathsOf(storage).store, options);
   }
   const { openPostgres } = await import("./store/postgres/store.ts");
   const database = new AdapterMonitor("PostgreSQL");
   const commits = new CommitMonitor();
   const opened = await openPostgres(storage.databaseUrl, {
     schema: storage.environment,
+    ...(retentionNow && { retentionNow }),
     onCommit: commits.committed,
     onResponse: (ms) => database.responded(ms),
     onStateChange: (change) => reportDatabase(database, change, log),
@@ -125,11 +144,12 @@ export async function openEmptyStores(): Promise<Stores> {
   return { ...stores, close };
 }
 
-async function openSqliteStores(path: string, log?: Log): Promise<Stores> {
+async function openSqliteStores(path: string, { log, retentionNow }: StoreOptions = {}): Promise<Stores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
   const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor(database);
   const opened = openSqlite(path, {
+    ...(retentionNow && { retentionNow }),
     onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, log),
   });

@@ -119,6 +119,7 @@ export async function serveOn(
   const usageRecorder = new UsageRecorder({
     store: usageHistory,
     clock,
+    retentionNow: adapters.retentionNow,
     onFailure: (error) => log.event("usage-history.save-failed", { error }),
     onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
   });
@@ -128,7 +129,7 @@ export async function serveOn(
       ? undefined
       : new AuditRetention({
           audit: adapters.audit,
-          clock,
+          now: adapters.retentionNow,
           retentionMs,
           onError: (error) => log.event("audit.delete-failed", { error }),
         });

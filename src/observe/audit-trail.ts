@@ -1,5 +1,5 @@
 import type { NewAuditEntry } from "../domain/audit.ts";
-import type { AuditStore, Clock } from "../domain/ports.ts";
+import type { AuditStore } from "../domain/ports.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { Latch } from "../api/latch.ts";
 import { formatTime } from "../api/formatting.ts";
@@ -142,7 +142,8 @@ const PAUSE_MS = 100;
 
 interface AuditRetentionOptions {
   readonly audit: Pick<AuditStore, "deleteAudit">;
-  readonly clock: Pick<Clock, "now">;
+  /** The time by which old entries are deleted. */
+  readonly now: () => number;
   readonly retentionMs: number;
   readonly onError: (error: unknown) => void;
   readonly pauseMs?: number;
@@ -162,9 +163,9 @@ export class AuditRetention {
 
   /** Deletes all entries that are too old. An error ends it until the next time. */
   async run(): Promise<void> {
-    const { audit, clock, retentionMs, onError, pauseMs = PAUSE_MS } = this.#options;
+    const { audit, now, retentionMs, onError, pauseMs = PAUSE_MS } = this.#options;
     try {
-      while (!this.#isClosed && (await audit.deleteAudit(clock.now() - retentionMs)))
+      while (!this.#isClosed && (await audit.deleteAudit(now() - retentionMs)))
         await scheduler.sleep(pauseMs);
     } catch (error) {
       onError(error);

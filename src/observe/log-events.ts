@@ -165,6 +165,10 @@ export const LOG_EVENTS = {
   "audit.bans-lost": error("bans are missing in the audit trail", ["bans"]),
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),
+  "clock.doubted": warn(
+    "the system clock is more than a day off the time of the data; nothing is deleted for its age until the clock is right, or has stayed so for a day",
+  ),
+  "clock.trusted": info("the system clock is trusted again, and old data is deleted"),
   "settings.save-failed": warn(
     "the settings cannot be saved, so petstore keys may show those of an earlier start",
     ["error"],

@@ -28,6 +28,8 @@ const CLOSE_MS = 3_000;
 interface UsageRecorderOptions {
   readonly store: Pick<UsageHistoryStore, "addUsage" | "deleteOldUsage">;
   readonly clock: Clock;
+  /** The time by which old counts are deleted. */
+  readonly retentionNow: () => number;
   readonly maxCounters?: number;
   /** Called once each time that the store begins to fail. */
   readonly onFailure: (error: unknown) => void;
@@ -159,7 +161,7 @@ export class UsageRecorder {
     const now = this.#options.clock.steadyNow();
     if (now < this.#deleteAt) return true;
     return this.#attempt(async () => {
-      const hasMore = await this.#options.store.deleteOldUsage(this.#options.clock.now());
+      const hasMore = await this.#options.store.deleteOldUsage(this.#options.retentionNow());
       this.#deleteAt = hasMore ? now : now + DELETE_EVERY_MS;
     });
   }

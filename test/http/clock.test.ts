@@ -44,6 +44,15 @@ for (const isSeenBefore of [true, false]) {
   });
 }
 
+test("createPet: a clock that is set forward by 500 days forgets no Idempotency-Key", async () => {
+  const headers = { "Idempotency-Key": "order-500-days" };
+  const first = await createPet(headers);
+  service.clock.step(500 * DAY_MS);
+  expect(idOf(await createPet(headers))).toBe(idOf(first));
+  service.clock.step(-500 * DAY_MS);
+  expect(idOf(await createPet(headers))).toBe(idOf(first));
+});
+
 for (const byMs of [DAY_MS, -DAY_MS]) {
   test(`any 429: the machine's clock set by ${byMs} ms opens no new window, and Reset follows it`, async () => {
     const { secret } = await service.newKey({ limits: { perMinute: 2, perDay: 100 } });

@@ -3,12 +3,11 @@ import { AuditRetention } from "../../src/observe/audit-trail.ts";
 
 const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2026, 10, 15);
-const clock = { now: () => NOW };
 
 function retention(deleteAudit: (before: number) => Promise<boolean>) {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
-  const options = { audit: { deleteAudit }, clock, retentionMs: 400 * DAY_MS, onError, pauseMs: 0 };
+  const options = { audit: { deleteAudit }, now: () => NOW, retentionMs: 400 * DAY_MS, onError, pauseMs: 0 };
   return { retention: new AuditRetention(options), errors };
 }
 

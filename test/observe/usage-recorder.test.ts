@@ -49,6 +49,7 @@ function setUp({ maxCounters = 100 } = {}) {
   const recorder = new UsageRecorder({
     store,
     clock,
+    retentionNow: () => clock.now(),
     maxCounters,
     onFailure: (error) => void failures.push(error),
     onRecovery: (lost) => void recoveries.push(lost),

@@ -119,6 +119,26 @@ describe("idempotent requests", () => {
   });
 });
 
+describe("while the clock is not trusted", () => {
+  test("records of before are found and kept, and those of then are deleted in their turn", async () => {
+    using db = temporaryDatabase();
+    let trustedNow = 1_000;
+    const store = new SqliteStore(db.connection, { retentionNow: () => trustedNow });
+    await store.createPet(big, 1_000, numbered(1));
+    const wrong = 500 * DAY_MS;
+    expect(await store.createPet(big, wrong, numbered(1))).toMatchObject({ replayed: true });
+    await store.createPet(big, wrong, numbered(2));
+    expect(await store.createPet(big, 2_000, numbered(2))).toMatchObject({ replayed: true });
+    expect(db.count("attempts")).toBe(2);
+
+    trustedNow = 2 * DAY_MS;
+    await store.createPet(big, trustedNow);
+    await store.createPet(big, trustedNow);
+    expect(db.count("attempts")).toBe(0);
+    await store.close();
+  });
+});
+
 test.each([
   ["a name without characters", "INSERT INTO pets (name, category_id) VALUES ('', 1)"],
   [

@@ -25,6 +25,7 @@ export class IdempotencyRecords {
   constructor(
     private readonly operation: IdempotentOperation,
     private readonly pool: ConnectionPool,
+    private readonly retentionNow = () => Infinity,
   ) {}
 
   /**
@@ -63,7 +64,7 @@ export class IdempotencyRecords {
       SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", fingerprint, resource_id AS id, body
       FROM unnest(${writes.map(({ request }) => request.keyId)}::int8[],
         ${writes.map(({ request }) => request.idempotencyKey)}::text[],
-        ${writes.map(({ at }) => at - IDEMPOTENCY_LIFETIME_MS)}::int8[]) AS given (key_id, idempotency_key, expiry)
+        ${writes.map(({ at }) => this.#expiry(at))}::int8[]) AS given (key_id, idempotency_key, expiry)
       JOIN attempts USING (key_id, idempotency_key)
       WHERE operation = ${this.operation} AND created_at > expiry`;
     return new Map(
@@ -96,7 +97,11 @@ export class IdempotencyRecords {
     if (at === undefined || this.#writesUntilPurge >= 0) return;
     this.#writesUntilPurge = WRITES_PER_PURGE;
     // An error also reaches the writes that wait for a result; the next purge is soon.
-    this.pool.query((sql) => deleteExpired(sql, at - IDEMPOTENCY_LIFETIME_MS)).catch(() => {});
+    this.pool.query((sql) => deleteExpired(sql, this.#expiry(at))).catch(() => {});
+  }
+
+  #expiry(at: number): number {
+    return Math.min(at, this.retentionNow()) - IDEMPOTENCY_LIFETIME_MS;
   }
 }
 

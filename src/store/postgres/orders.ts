@@ -67,7 +67,7 @@ export class Orders {
 
   constructor(private readonly pools: Pools) {
     this.#pages = new PageReader(pools.reads, ORDER_PAGES, orderOf);
-    this.#records = new IdempotencyRecords("placeOrder", pools.writes);
+    this.#records = new IdempotencyRecords("placeOrder", pools.writes, pools.retentionNow);
   }
 
   list(keyId: number, query: PageQuery<OrderStatus>): Promise<Page<Order>> {

@@ -37,7 +37,7 @@ export class Pets {
 
   constructor(private readonly pools: Pools) {
     this.#pages = new PageReader(pools.reads, PET_PAGES, petOf);
-    this.#records = new IdempotencyRecords("createPet", pools.writes);
+    this.#records = new IdempotencyRecords("createPet", pools.writes, pools.retentionNow);
   }
 
   async list(query: PetQuery): Promise<Page<Pet>> {

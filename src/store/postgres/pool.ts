@@ -26,6 +26,8 @@ export interface PoolsOptions {
   readonly onStateChange?: (change: StateChange) => void;
   /** Is called after each query and each transaction that the server responded to. */
   readonly onResponse?: ((ms: number) => void) | undefined;
+  /** The time by which idempotency records expire, if it is earlier than that of a write. */
+  readonly retentionNow?: () => number;
 }
 
 /** Queries are pipelined, so few connections are fastest. */
@@ -49,6 +51,7 @@ export class Pools {
   readonly lookups: ConnectionPool;
   readonly timeoutMs: number;
   readonly maxQueued: number;
+  readonly retentionNow: (() => number) | undefined;
   readonly #onStateChange: (change: StateChange) => void;
   #poolsDown = 0;
 
@@ -56,6 +59,7 @@ export class Pools {
     const { timeoutMs = 2_000, maxQueued = 4_096, probeEveryMs = 200, onStateChange = () => {} } = options;
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
+    this.retentionNow = options.retentionNow;
     this.#onStateChange = onStateChange;
     const common = { ...timeoutsWithin(timeoutMs), schema: options.schema };
     const pool = (own: Pick<ConnectOptions, "maxConnections"> & Partial<Timeouts>) =>

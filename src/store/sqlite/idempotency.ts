@@ -21,14 +21,17 @@ const INSERT = `INSERT OR REPLACE INTO attempts
   (key_id, operation, idempotency_key, fingerprint, resource_id, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`;
 const SELECT_OLDEST = "SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1";
 const DELETE_OLDEST = `DELETE FROM attempts
-  WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT +?) AND created_at <= ?`;
+  WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT +?) AND created_at NOT BETWEEN ? AND ?`;
 
 /** The stored results of idempotent requests. Every method is called in a transaction. */
 export class IdempotencyRecords {
-  constructor(private readonly connection: Connection) {}
+  constructor(
+    private readonly connection: Connection,
+    private readonly retentionNow = () => Infinity,
+  ) {}
 
   find({ operation, at, request }: IdempotentWrite): WriteResult | IdempotencyRejection | undefined {
-    const expiry = at - IDEMPOTENCY_LIFETIME_MS;
+    const expiry = this.#expiry(at);
     const { keyId, idempotencyKey } = request;
     const record = this.connection.get<IdempotencyRecord>(SELECT, keyId, operation, idempotencyKey, expiry);
     return record && replay(request, record);
@@ -39,11 +42,18 @@ export class IdempotencyRecords {
     this.connection.run(INSERT, keyId, operation, idempotencyKey, fingerprint, id, body, at);
   }
 
-  /** Deletes some of the oldest expired records, so that no single batch deletes a day's worth. */
+  /**
+   * Deletes some of the oldest expired records, so that no single batch deletes a day's worth. One of the future, when
+   * the clock was wrong, is deleted too: it would keep those after it.
+   */
   purge(at: number, writes: number): void {
-    const expiry = at - IDEMPOTENCY_LIFETIME_MS;
+    const [first, last] = [this.#expiry(at) + 1, at + IDEMPOTENCY_LIFETIME_MS];
     const oldest = this.connection.get<{ createdAt: bigint }>(SELECT_OLDEST);
-    if (oldest === undefined || oldest.createdAt > expiry) return;
-    this.connection.run(DELETE_OLDEST, PURGED_PER_BATCH + PURGED_PER_WRITE * writes, expiry);
+    if (oldest === undefined || (oldest.createdAt >= first && oldest.createdAt <= last)) return;
+    this.connection.run(DELETE_OLDEST, PURGED_PER_BATCH + PURGED_PER_WRITE * writes, first, last);
+  }
+
+  #expiry(at: number): number {
+    return Math.min(at, this.retentionNow()) - IDEMPOTENCY_LIFETIME_MS;
   }
 }

@@ -118,6 +118,8 @@ interface SqliteStoreOptions {
   /** Is called after each transaction of writes. */
   readonly onCommit?: (writes: number, ms: number) => void;
   readonly onStateChange?: (change: StateChange) => void;
+  /** The time by which idempotency records expire, if it is earlier than that of a write. */
+  readonly retentionNow?: () => number;
 }
 
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
@@ -149,6 +151,7 @@ export class SqliteStore implements Store {
       maxBusyMs = 2_000,
       onCommit,
       onStateChange = () => {},
+      retentionNow,
     }: SqliteStoreOptions = {},
   ) {
     const outage = new Outage(onStateChange);
@@ -156,7 +159,7 @@ export class SqliteStore implements Store {
     this.#pets = new Pets(connection, changes);
     this.petJson = new SqlitePetJson(connection, changes);
     this.#orders = new Orders(connection);
-    this.#records = new IdempotencyRecords(connection);
+    this.#records = new IdempotencyRecords(connection, retentionNow);
     this.petRevision = new PetRevision(connection, changes);
     this.operators = new SqliteOperatorStore({
       connection,

@@ -1,0 +1,109 @@
+import { expect, test } from "bun:test";
+import { RetentionClock } from "../../src/observe/retention-clock.ts";
+import { TestClock } from "../test-clock.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A server of this clock, on settings that outlive it. */
+async function startServer(clock: TestClock, stored: Record<string, string> = {}) {
+  const events: string[] = [];
+  const retention = new RetentionClock({
+    clock,
+    onDoubt: () => void events.push("doubted"),
+    onTrust: () => void events.push("trusted"),
+  });
+  await retention.start({
+    readSettings: () => stored,
+    saveSettings: async (settings) => void Object.assign(stored, settings),
+  });
+  const pass = async (hours: number) => {
+    for (let hour = 0; hour < hours; hour++) {
+      clock.advance(HOUR_MS);
+      await retention.check();
+    }
+  };
+  return { retention, events, stored, pass };
+}
+
+test("a clock that is set forward by 500 days for 70 s makes nothing older, and warns once", async () => {
+  const clock = new TestClock();
+  const { retention, events } = await startServer(clock);
+  clock.step(500 * DAY_MS);
+  expect(retention.now()).toBe(clock.steadyNow());
+  await retention.check();
+  clock.advance(70_000);
+  await retention.check();
+  expect(retention.now()).toBe(clock.steadyNow());
+  clock.step(-500 * DAY_MS);
+  expect(retention.now()).toBe(clock.now());
+  await retention.check();
+  expect(events).toEqual(["doubted", "trusted"]);
+  await retention.stop();
+});
+
+test("a clock that is set by less than a day is followed", async () => {
+  const clock = new TestClock();
+  const { retention, events } = await startServer(clock);
+  clock.step(DAY_MS);
+  await retention.check();
+  expect(retention.now()).toBe(clock.now());
+  expect(events).toEqual([]);
+  await retention.stop();
+});
+
+test("a clock that is set back is followed at once: it deletes less", async () => {
+  const clock = new TestClock();
+  const { retention } = await startServer(clock);
+  clock.step(-500 * DAY_MS);
+  expect(retention.now()).toBe(clock.now());
+  await retention.stop();
+});
+
+test("a server that was off for months deletes nothing for a day, then trusts its clock, across restarts", async () => {
+  const clock = new TestClock();
+  const { retention, stored } = await startServer(clock);
+  await retention.stop();
+  const stoppedAt = clock.now();
+
+  clock.advance(90 * DAY_MS);
+  const second = await startServer(clock, stored);
+  expect(second.retention.now()).toBe(stoppedAt);
+  await second.pass(12);
+  expect(second.retention.now()).toBe(stoppedAt + 12 * HOUR_MS);
+  expect(second.events).toEqual(["doubted"]);
+  await second.retention.stop();
+
+  clock.advance(HOUR_MS);
+  const third = await startServer(clock, stored);
+  await third.pass(11);
+  expect(third.retention.now()).toBeLessThan(clock.now() - 80 * DAY_MS);
+  await third.pass(1);
+  expect(third.retention.now()).toBe(clock.now());
+  expect(third.events).toEqual(["doubted", "trusted"]);
+  await third.retention.stop();
+});
+
+test("a clock that differs now by this and now by that is not trusted after a day", async () => {
+  const clock = new TestClock();
+  const { retention, pass } = await startServer(clock);
+  const startedAt = clock.now();
+  clock.step(10 * DAY_MS);
+  await pass(13);
+  clock.step(10 * DAY_MS);
+  await pass(13);
+  expect(retention.now()).toBe(startedAt + 26 * HOUR_MS);
+  await retention.stop();
+});
+
+test("without the settings, which cannot be written, the clock of this server still decides", async () => {
+  const clock = new TestClock();
+  const retention = new RetentionClock({ clock, onDoubt() {}, onTrust() {} });
+  await retention.start({
+    readSettings: () => ({}),
+    saveSettings: () => Promise.reject(new Error("disk full")),
+  });
+  clock.step(500 * DAY_MS);
+  expect(retention.now()).toBe(clock.steadyNow());
+  await retention.stop();
+});
