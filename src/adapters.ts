@@ -4,7 +4,12 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
 import { readTextFile, UsageError } from "./config/usage-error.ts";
-import { modeIfOpenToOthers, prepareDataDirectory } from "./data-directory.ts";
+import {
+  lostDatabaseError,
+  modeIfOpenToOthers,
+  prepareDataDirectory,
+  rejectLostDatabase,
+} from "./data-directory.ts";
 import type {
   AuditStore,
   Clock,
@@ -26,6 +31,7 @@ import type { PetJsonSource } from "./petstore/pet-json.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
+import type { RescueOptions } from "./store/sqlite/open-files.ts";
 
 export interface Adapters extends Stores {
   readonly rateLimiter: RateLimiter;
@@ -36,6 +42,8 @@ export interface Adapters extends Stores {
   readonly limits: AdapterMonitor;
   /** The time by which old data is deleted. */
   readonly retentionNow: () => number;
+  /** Resolves when the server has to stop, with the reason. */
+  readonly failed: Promise<Error>;
 }
 
 export interface Stores {
@@ -69,7 +77,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
       onTrust: () => log.event("clock.trusted"),
     });
     const { now: retentionNow } = retention;
-    const stores = await openStores(config, { log, retentionNow });
+    const { promise: failed, resolve: onLost } = Promise.withResolvers<Error>();
+    const stores = await openStores(config, { log, retentionNow, onLost });
     opened.defer(() => stores.close());
     await retention.start(stores.settings);
     opened.defer(() => retention.stop());
@@ -97,7 +106,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => rateLimiter.close());
     const usageHistory = cachedUsageHistory(stores.usageHistory);
     const close = () => opened.disposeAsync();
-    return { ...stores, usageHistory, rateLimiter, bans, servers, limits, retentionNow, close };
+    return { ...stores, usageHistory, rateLimiter, bans, servers, limits, retentionNow, failed, close };
   } catch (error) {
     await opened
       .disposeAsync()
@@ -110,13 +119,16 @@ interface StoreOptions {
   readonly log?: Log;
   /** The time by which old data is deleted; by default, that of the writes. */
   readonly retentionNow?: () => number;
+  /** Called when the database was deleted or replaced, after its data was saved elsewhere. */
+  readonly onLost?: (error: Error) => void;
 }
 
 export async function openStores(storage: StorageConfig, options: StoreOptions = {}): Promise<Stores> {
   const { log, retentionNow } = options;
   if (storage.databaseUrl === undefined) {
     prepareDirectory(storage, log);
-    return openSqliteStores(pathsOf(storage).store, options);
+    rejectLostDatabase(storage);
+    return openSqliteStores(pathsOf(storage).store, { ...options, rescue: rescueOf(storage, options) });
   }
   const { openPostgres } = await import("./store/postgres/store.ts");
   const database = new AdapterMonitor("PostgreSQL");
@@ -144,12 +156,30 @@ export async function openEmptyStores(): Promise<Stores> {
   return { ...stores, close };
 }
 
-async function openSqliteStores(path: string, { log, retentionNow }: StoreOptions = {}): Promise<Stores> {
+/** Only of a server, which has the database open for long. */
+function rescueOf(storage: StorageConfig, { log, onLost }: StoreOptions): RescueOptions | undefined {
+  if (onLost === undefined) return undefined;
+  const { store: file, rescued: savedTo } = pathsOf(storage);
+  return {
+    to: savedTo,
+    onRescue() {
+      log?.event("database.lost", { file, savedTo });
+      onLost(lostDatabaseError(storage) ?? new Error(`${file} was deleted or replaced`));
+    },
+    onFailure: (error) => log?.event("database.rescue-failed", { file, pid: process.pid, error }),
+  };
+}
+
+async function openSqliteStores(
+  path: string,
+  { log, retentionNow, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
+): Promise<Stores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
   const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor(database);
   const opened = openSqlite(path, {
     ...(retentionNow && { retentionNow }),
+    ...(rescue && { rescue }),
     onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, log),
   });

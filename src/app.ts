@@ -23,7 +23,7 @@ import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
 import { createHttpApp } from "./petstore/app.ts";
 
-export interface App extends Pick<Adapters, "keys" | "operators" | "settings" | "usageHistory"> {
+export interface App extends Pick<Adapters, "keys" | "operators" | "settings" | "usageHistory" | "failed"> {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly metrics: AppMetrics;
@@ -217,6 +217,7 @@ export async function serveOn(
     metrics,
     admin,
     usageHistory,
+    failed: adapters.failed,
     async close() {
       await stopPublic(drainDelayMs);
       await admin?.close();

@@ -5,13 +5,14 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
+  readdirSync,
   renameSync,
   rmSync,
   type Stats,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { pathsOf, type StorageConfig } from "./config/config.ts";
 import { giveToDirectoryOwner } from "./store/sqlite/durable-files.ts";
 
@@ -60,6 +61,49 @@ export function rejectInterruptedRestore(storage: StorageConfig): void {
   throw new Error(
     `a restore to ${storage.dataDir} (${storage.environment}) was interrupted; run the same petstore restore command again`,
   );
+}
+
+interface LostDatabase {
+  readonly message: string;
+  readonly remedy: string;
+}
+
+/** That there was a database of SQLite and it is missing here; undefined if it is here, or if there was none. */
+export function findLostDatabase(storage: StorageConfig): LostDatabase | undefined {
+  const { store, rescued, usageStore, adminToken } = pathsOf(storage);
+  if (existsSync(rescued)) {
+    return {
+      message: `${store} was deleted or replaced while a server used it; the server saved everything to ${rescued}`,
+      remedy: `run rm -f ${store}* && mv ${rescued} ${store} to go on with it, or move it away`,
+    };
+  }
+  // Without its file, SQLite deletes the log.
+  if (hasContent(store)) return undefined;
+  const left: string[] = [usageStore, adminToken].filter(hasContent);
+  const replaced = `${storage.environment}-replaced-`;
+  const names = existsSync(storage.dataDir) ? readdirSync(storage.dataDir) : [];
+  left.push(...names.filter((name) => name.startsWith(replaced)).map((name) => join(storage.dataDir, name)));
+  if (left.length === 0) return undefined;
+  return {
+    message: `${store} is missing or empty, but there was a database: see ${left.join(", ")}`,
+    remedy: "restore a backup with petstore restore, or run petstore serve --new-database to begin anew",
+  };
+}
+
+/** Without this, a server would create an empty database where the lost one was. */
+export function rejectLostDatabase(storage: StorageConfig): void {
+  const error = lostDatabaseError(storage);
+  const isAllowed = storage.allowsNewDatabase === true && !existsSync(pathsOf(storage).rescued);
+  if (error !== undefined && !isAllowed) throw error;
+}
+
+export function lostDatabaseError(storage: StorageConfig): Error | undefined {
+  const lost = findLostDatabase(storage);
+  return lost && new Error(`${lost.message}; ${lost.remedy}`);
+}
+
+function hasContent(path: string): boolean {
+  return (statOf(path)?.size ?? 0) > 0;
 }
 
 function createDirectory(path: string): void {

@@ -22,7 +22,7 @@ import {
 } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { rejectInterruptedRestore } from "../data-directory.ts";
+import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-app.ts";
 import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type BodyOf, type ResponseOf } from "../operator/operations.ts";
@@ -145,7 +145,9 @@ async function withLocal(
   const { clock, warn } = context;
   const { actor } = attributionOf(context);
   // Most commands create no database: without one, everything is empty.
-  const stores = await (createsData || databaseExists(storage) ? openStores(storage) : openEmptyStores());
+  const hasData = createsData || databaseExists(storage);
+  if (!hasData) rejectLostDatabase(storage);
+  const stores = await (hasData ? openStores(storage) : openEmptyStores());
   const quotas = await openQuotas(storage, stores.keys, clock);
   let warnedOf: string | undefined;
   try {

@@ -4,6 +4,7 @@ import { type Config, configOf, describeStorage } from "../config/config.ts";
 import { LISTEN_PROBLEMS, plainTextConnections } from "../config/network.ts";
 import { SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
+import { boolean } from "../config/value-types.ts";
 import type { TlsFiles } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { LogDetails } from "../observe/log-events.ts";
@@ -23,7 +24,14 @@ export const serve = defineCommand({
   summary: "Serve the API",
   description:
     "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one: it prints the key if standard output is a terminal, and otherwise writes it to a file in --data. The log goes to standard error.",
-  options: SETTINGS,
+  options: {
+    ...SETTINGS,
+    "new-database": {
+      type: boolean,
+      default: false,
+      help: "Begin with an empty database in --data although other files there say that there was one",
+    },
+  },
   examples: [
     "petstore serve",
     "petstore serve --env staging",
@@ -36,7 +44,7 @@ export const serve = defineCommand({
     if (!source("tls-cert") !== !source("tls-key")) {
       return new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
     }
-    const config = configOf(values);
+    const config = { ...configOf(values), allowsNewDatabase: values["new-database"] };
     const tlsError = config.tls && (await checkTls(config.tls));
     if (tlsError) return tlsError;
     const stopSignal = context.stopSignal(config.drainDelayMs);
@@ -58,7 +66,9 @@ export const serve = defineCommand({
       logPlainText(config, context.variables, log);
       if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
       log.event("server.started", startDetails(config, app.url));
-      log.event("server.stopping", { signal: await stopSignal });
+      const end = await Promise.race([stopSignal, app.failed]);
+      if (end instanceof Error) return new Failure(end.message);
+      log.event("server.stopping", { signal: end });
       stoppingSince = performance.now();
     } finally {
       await app.close();

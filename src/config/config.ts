@@ -77,6 +77,8 @@ export interface StorageConfig {
   readonly limitsUrls?: readonly string[] | undefined;
   /** Path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
   readonly limitsCaFile?: string | undefined;
+  /** Whether a database of SQLite may be created where other files say that there was one. */
+  readonly allowsNewDatabase?: boolean;
 }
 
 /** The one place that reads the process's environment variables. */
@@ -156,6 +158,8 @@ export function pathsOf({ dataDir, environment }: StorageConfig) {
   const path = join(dataDir, environment);
   return {
     store: `${path}.db`,
+    /** What a server saved whose database was deleted or replaced. */
+    rescued: `${path}-rescued.db`,
     usageStore: `${path}-limits.db`,
     lock: `${path}.lock`,
     firstKey: `${path}-first-key`,

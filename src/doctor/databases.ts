@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { grouped } from "../api/formatting.ts";
 import { type Config, describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
 import { readTextFile, UsageError, withoutSecrets } from "../config/usage-error.ts";
+import { findLostDatabase } from "../data-directory.ts";
 import { maxConnectionsWithin } from "../http1/connection-limits.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
@@ -146,6 +147,8 @@ export function checkSqlite(storage: StorageConfig): StoreFindings {
         `version ${version} is too old`,
         `use ${oldest} or newer: run npm ci in the directory of Petstore`,
       );
+  const lost = findLostDatabase(storage);
+  if (lost !== undefined) return { findings: [library, database.error(lost.message, lost.remedy)] };
   try {
     const facts = inspectStore(store);
     if (facts === undefined)

@@ -93,6 +93,14 @@ export const LOG_EVENTS = {
     ["database", "cause"],
   ),
   "database.available": info("the database is available again", ["database", "afterMs"]),
+  "database.lost": error(
+    "the database was deleted or replaced, so the server stops; everything that was in it is saved",
+    ["file", "savedTo"],
+  ),
+  "database.rescue-failed": error(
+    "the database was deleted or replaced and cannot be saved elsewhere; only this process still has it; trying again",
+    ["file", "pid", "error"],
+  ),
   "database.plain-text": warn(
     "the connection to PostgreSQL is in plain text, or may fall back to it; add ?sslmode=verify-full to its URL",
   ),

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { connect } from "node:net";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import {
@@ -57,6 +58,20 @@ test("SIGTERM: a request in progress gets its response, and the next start has i
   expect(remaining(pets)).toBe(60 - 27);
   expect(await pets.json()).toEqual([{ id: 1, name: "Last", categoryId: 1 }]);
   expect(await again.stop("SIGINT")).toBe(0);
+}, 60_000);
+
+test("a database that is deleted: the server stops within seconds with status 1, and the next start says why", async () => {
+  const server = await serve();
+  await call(server, server.key, "/pets", { method: "POST", body: '{"name":"Rex","categoryId":1}' });
+  rmSync(`${folder}/production.db`);
+  await until(() => server.log.some(({ event }) => event === "database.lost"));
+  expect(await server.stop()).toBe(1);
+  const { code, err } = await runPetstore("serve", "--data", folder, "--port", "0");
+  expect([code, err]).toEqual([1, expect.stringContaining("production-rescued.db")]);
+  rmSync(`${folder}/production-rescued.db`);
+  const begun = await serve(["--new-database"]);
+  expect(await (await call(begun, begun.key)).json()).toEqual([]);
+  await begun.stop();
 }, 60_000);
 
 test("SIGTERM with --drain-delay: /healthz responds 503 while the server still responds", async () => {

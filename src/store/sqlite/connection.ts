@@ -13,10 +13,13 @@ type Values = SQLQueryBindings[];
 export class Connection {
   readonly #statements = new Map<string, Statement<unknown, Values>>();
 
-  /** `writeWaitMs`: how long `transactionWhenUnlocked` waits for the write lock, in addition to the busy timeout. */
+  /**
+   * `writeWaitMs`: how long `transactionWhenUnlocked` waits for the write lock, in addition to the busy timeout.
+   * `beforeCommit` can throw.
+   */
   constructor(
     private readonly database: Database,
-    private readonly writeWaitMs = 0,
+    private readonly options: { readonly writeWaitMs?: number; readonly beforeCommit?: () => void } = {},
   ) {}
 
   all<Row>(sql: string, ...values: Values): Row[] {
@@ -80,6 +83,7 @@ export class Connection {
       // IMMEDIATE takes the write lock first: a transaction that reads before it writes can have an outdated snapshot.
       this.run("BEGIN IMMEDIATE");
       const result = work();
+      this.options.beforeCommit?.();
       this.run("COMMIT");
       return result;
     } catch (error) {
@@ -94,7 +98,7 @@ export class Connection {
    * no effect outside of the transaction, because it may run again.
    */
   transactionWhenUnlocked<T>(work: () => T): Promise<T> {
-    return retryWhileBusy(() => this.transaction(work), this.writeWaitMs);
+    return retryWhileBusy(() => this.transaction(work), this.options.writeWaitMs ?? 0);
   }
 
   /** `true` finalizes the statements too; an open statement keeps the files open until it is garbage-collected. */

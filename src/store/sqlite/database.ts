@@ -30,6 +30,8 @@ interface DatabaseOptions {
   readonly busyTimeoutMs: number;
   /** How long a transaction that waits for other processes waits in addition, without blocking the event loop. */
   readonly writeWaitMs?: number;
+  /** Can throw. */
+  readonly beforeCommit?: () => void;
   /** Those of a database without identifiers are below 2^53; to read them as numbers is faster. */
   readonly integers?: "number";
 }
@@ -48,7 +50,7 @@ export function openDatabaseFor<T>(
     createPrivateFile(path);
     const safeIntegers = options.integers !== "number";
     const database = new Database(path, { readwrite: true, safeIntegers, strict: true });
-    const connection = new Connection(database, options.writeWaitMs);
+    const connection = new Connection(database, options);
     try {
       configure(connection, options);
       migrate(connection, options.migrations);

@@ -35,6 +35,7 @@ import { openDatabaseFor } from "./database.ts";
 import { isBusy, Outage } from "./errors.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { finishOrder, Orders, SqliteOperatorStore } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
@@ -61,7 +62,13 @@ const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
 export function openSqlite(path: string, options: SqliteStoreOptions = {}): SqliteStores {
-  const shared = { migrations: MIGRATIONS, synchronous: "FULL", busyTimeoutMs: BUSY_TIMEOUT_MS } as const;
+  const files = new OpenFiles(path);
+  const shared = {
+    migrations: MIGRATIONS,
+    synchronous: "FULL",
+    busyTimeoutMs: BUSY_TIMEOUT_MS,
+    beforeCommit: files.check,
+  } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
   const usageOptions = {
@@ -73,6 +80,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   } as const;
   const store = openDatabaseFor(path, storeOptions, (connection) => {
     checkColumns(connection);
+    files.watch(connection, options.rescue);
     return new SqliteStore(connection, options);
   });
   const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
@@ -97,6 +105,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     commitQueueLength: () => store.commitQueueLength,
     async close() {
       stopFollowing();
+      files.stop();
       usageHistory.close();
       keys.close();
       await store.close();
@@ -120,6 +129,8 @@ interface SqliteStoreOptions {
   readonly onStateChange?: (change: StateChange) => void;
   /** The time by which idempotency records expire, if it is earlier than that of a write. */
   readonly retentionNow?: () => number;
+  /** What to do when the files of the database are deleted or replaced. */
+  readonly rescue?: RescueOptions;
 }
 
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */

@@ -1,0 +1,91 @@
+import { expect, test } from "bun:test";
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { findLostDatabase, rejectLostDatabase } from "../../src/data-directory.ts";
+import { pathsOf } from "../../src/config/config.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { until } from "../timing.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const pet = { name: "Rex", categoryId: 1n };
+
+const LOSSES: readonly [string, (path: string) => void][] = [
+  ["deleted", (path) => rmSync(path)],
+  ["renamed", (path) => renameSync(path, `${path}.old`)],
+  [
+    "replaced",
+    (path) => {
+      copyFileSync(path, `${path}.new`);
+      renameSync(`${path}.new`, path);
+    },
+  ],
+  ["deleted with its directory", (path) => rmSync(dirname(path), { recursive: true })],
+  ["left without its log", (path) => rmSync(`${path}-wal`)],
+];
+
+test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved", async (_loss, lose) => {
+  using folder = temporaryFolder();
+  mkdirSync(folder.path("data"));
+  const [path, to] = [folder.path("data/production.db"), folder.path("data/production-rescued.db")];
+  let isRescued = false;
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => void failures.push(error);
+  const { store, close } = openSqlite(path, {
+    rescue: { to, onRescue: () => (isRescued = true), onFailure },
+  });
+  await store.createPet(pet, 0);
+  lose(path);
+  await expect(store.createPet(pet, 0)).rejects.toThrow(`${path} was deleted or replaced`);
+  await until(() => isRescued);
+  await expect(store.createPet(pet, 0)).rejects.toThrow("deleted or replaced");
+  await close();
+  expect(failures).toEqual([]);
+  expect(existsSync(`${path}-wal`)).toBe(false);
+
+  const rescued = openSqlite(to);
+  expect((await rescued.store.listPets({ limit: 9 })).items).toHaveLength(1);
+  await rescued.close();
+});
+
+test("a rescue that fails is reported once and tried again; closing saves what the timer has not", async () => {
+  using folder = temporaryFolder();
+  const [path, to] = [folder.path("production.db"), folder.path("rescued/production.db")];
+  writeFileSync(folder.path("rescued"), "not a directory");
+  const failures: unknown[] = [];
+  const { store, close } = openSqlite(path, {
+    rescue: { to, onRescue() {}, onFailure: (error) => void failures.push(error) },
+  });
+  await store.createPet(pet, 0);
+  rmSync(path);
+  await until(() => failures.length > 0);
+  rmSync(folder.path("rescued"));
+  await close();
+  expect([failures.length, existsSync(to)]).toEqual([1, true]);
+});
+
+test("a missing or empty database beside what a server left is not begun anew, unless that is asked for", () => {
+  using folder = temporaryFolder();
+  const storage = { environment: "production", dataDir: folder.path("data") } as const;
+  const { store, usageStore, adminToken, rescued } = pathsOf(storage);
+  expect(findLostDatabase(storage)).toBeUndefined();
+  mkdirSync(storage.dataDir);
+  expect(findLostDatabase(storage)).toBeUndefined();
+  for (const left of [usageStore, adminToken, `${storage.dataDir}/production-replaced-2026`]) {
+    writeFileSync(left, "x");
+    expect(() => rejectLostDatabase(storage)).toThrow(
+      `${store} is missing or empty, but there was a database: see ${left}; restore a backup with petstore restore, or run petstore serve --new-database to begin anew`,
+    );
+    writeFileSync(store, "");
+    expect(() => rejectLostDatabase(storage)).toThrow("missing or empty");
+    rejectLostDatabase({ ...storage, allowsNewDatabase: true });
+    writeFileSync(store, "x");
+    rejectLostDatabase(storage);
+    rmSync(store);
+    rmSync(left);
+  }
+  writeFileSync(rescued, "x");
+  writeFileSync(store, "x");
+  expect(() => rejectLostDatabase({ ...storage, allowsNewDatabase: true })).toThrow(
+    `the server saved everything to ${rescued}; run rm -f ${store}* && mv ${rescued} ${store} to go on with it`,
+  );
+});
